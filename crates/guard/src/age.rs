@@ -106,8 +106,9 @@ impl LateFrames {
     pub fn handle(&mut self, source: Instant, now: Instant) -> Duration {
         let difference = now.signed_nanos_since(source);
         let least = match self.last {
-            // A clock that went backwards is another one: its sender was started anew.
-            Some(last) if source >= last.source => {
+            // A clock that went backwards is another one, and after so long a silence it may be: its sender was
+            // started anew, and the former one's tells nothing.
+            Some(last) if source >= last.source && now.since(last.at) < ANEW => {
                 let drift = now.since(last.at).as_nanos() as i64 / DRIFT_DIVISOR;
                 difference.min(last.least.saturating_add(drift))
             }
@@ -166,6 +167,8 @@ mod issued {
 
 /// Five seconds of steps: ten times what a picture may age.
 const TICKS_KEPT: usize = 512;
+/// Longer than a machine is driven without a frame, and shorter than a process takes to come back.
+const ANEW: Duration = Duration::from_secs(1);
 /// Two clocks that run 200 millionths apart: twice what a bad crystal does.
 const DRIFT_DIVISOR: i64 = 5_000;
 
@@ -227,6 +230,8 @@ mod tests {
         let stood = late.handle(at(5_020), at(520));
         assert!(stood > ms(399) && stood <= ms(400), "{stood:?}");
         assert_eq!(late.handle(at(7), at(530)), ms(0), "another sender's clock");
+        assert!(late.handle(at(8), at(1_529)) > ms(900));
+        assert_eq!(late.handle(at(900), at(2_529)), ms(0), "it may be another sender's");
     }
 
     proptest! {

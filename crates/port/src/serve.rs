@@ -140,7 +140,6 @@ struct Follower {
     controls: Controls,
     /// When the newest control was sent, by this clock.
     heard_at: Option<Instant>,
-    came_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
     /// When it last braked by itself.
@@ -157,7 +156,6 @@ impl Follower {
             late: LateFrames::default(),
             controls: Controls { brake: 1.0, ..Controls::default() },
             heard_at: None,
-            came_at: None,
             pauses: Pauses::default(),
             turned_at: None,
             silent_at: None,
@@ -190,10 +188,6 @@ impl Follower {
     }
 
     fn handle(&mut self, control: &Control, now: Instant) {
-        // After so long a silence it may be another guard's clock, of which the former one's tells nothing.
-        if self.came_at.replace(now).is_none_or(|at| now.since(at) >= GUARD_ANEW) {
-            self.late = LateFrames::default();
-        }
         let late = self.late.handle(control.source, now);
         self.controls = control.controls.sane();
         self.heard_at = Some(now - late);
@@ -242,8 +236,6 @@ const STANDING_SPEED: f32 = 0.05;
 const SILENT_TOLD: Duration = Duration::from_millis(100);
 /// What does not stand after so long has no brake that answers, or does not know its speed.
 const END_MAX: Duration = Duration::from_secs(30);
-/// Longer than a machine is driven without a control, and shorter than a guard takes to come back.
-const GUARD_ANEW: Duration = Duration::from_secs(1);
 const DATAGRAMS_MAX: usize = 32;
 
 #[cfg(test)]
@@ -402,6 +394,16 @@ mod tests {
             follower.handle(&control(follower.controls, at(sent)), at(sent + late));
             let is_followed = follower.controls(&state, at(sent + late)).throttle > 0.0;
             assert_eq!(is_followed, late <= 30, "{late} ms");
+        }
+    }
+
+    #[test]
+    fn a_guard_that_lived_shorter_than_its_successor_was_unheard_is_not_what_that_is_late_beside() {
+        let (mut follower, state) = driven();
+        for counted in 0..20 {
+            let (source, now) = (900 + 10 * counted, 3_000 + 10 * counted);
+            follower.handle(&control(follower.controls, at(source)), at(now));
+            assert_eq!(follower.controls(&state, at(now)).throttle, 0.6);
         }
     }
 

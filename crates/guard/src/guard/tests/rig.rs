@@ -18,6 +18,8 @@ pub(crate) struct Rig {
     pub(crate) is_seeing: bool,
     /// Whether the machine's speed follows what it is told.
     pub(crate) is_following: bool,
+    /// By how much the clocks of the vehicle and of the machine are behind.
+    pub(crate) clocks_behind: [Duration; 2],
     pub(crate) transitions: Vec<Transition>,
     pub(crate) last: Option<Output>,
 }
@@ -54,6 +56,7 @@ impl Rig {
             is_commanding: true,
             is_seeing: true,
             is_following: true,
+            clocks_behind: [Duration::ZERO; 2],
             transitions: Vec::new(),
             last: None,
         }
@@ -109,8 +112,9 @@ impl Rig {
                 command.cited = Tick::new(tick.get().saturating_sub(5).max(1000));
             }
         }
-        self.proposal.source = now;
-        self.machine.measured_at = now;
+        [self.proposal.source, self.machine.measured_at] = self
+            .clocks_behind
+            .map(|behind| Instant::from_nanos(now.as_nanos() - behind.as_nanos() as u64));
         let input = Input {
             proposal: is_proposed.then_some(self.proposal),
             machine: is_heard.then_some(self.machine),

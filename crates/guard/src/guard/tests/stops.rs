@@ -124,6 +124,24 @@ fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
     assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));
 }
 
+/// Its clock begins with it, and has gone on beyond the former one's when it is first heard.
+#[test]
+fn who_lived_shorter_than_a_successor_was_unheard_is_not_what_that_is_late_beside() {
+    for whose in 0..2 {
+        let mut rig = Rig::new();
+        rig.steps(20);
+        // The guard goes on meanwhile.
+        (0..100).for_each(|_| {
+            rig.step_with(whose == 1, whose == 0);
+        });
+        rig.clocks_behind[whose] = Duration::from_millis(700);
+        rig.steps(20);
+        rig.arm(1);
+        rig.steps(2);
+        assert_eq!(rig.mode(), Mode::Armed, "{:?}", rig.last);
+    }
+}
+
 #[test]
 fn the_deceleration_is_ramped_and_an_emergency_stop_is_not() {
     let mut rig = Rig::driving(14.0);
