@@ -163,9 +163,23 @@ impl Guarded {
         }
     }
 
+    /// Takes the bytes of an authentic command; `here` tells when something left the operator, by this clock.
+    ///
+    /// # Errors
+    /// When they are no command: then nothing changes.
+    pub fn handle_bytes(
+        &self,
+        bytes: &[u8],
+        here: impl FnOnce(Instant) -> Option<(Instant, Duration)>,
+    ) -> Result<(), message::Error> {
+        let command = message::Command::decode(bytes)?;
+        self.handle_command(&command, here(command.sent_at));
+        Ok(())
+    }
+
     /// Takes an authentic command, which left the operator at `sent_at` by this clock, give or take
     /// the error behind it; `None` while the offset between the clocks is unknown.
-    pub fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
+    fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
         let mut proposed = lock(&self.proposed);
         let asked = convert::proposed(command);
         // An emergency stop counts whatever its age, and also where a later command overtook it.
@@ -378,6 +392,9 @@ const STATUS_AGE_MAX: Duration = Duration::from_millis(500);
 const MACHINE_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
+
+#[cfg(test)]
+mod bytes;
 
 #[cfg(test)]
 mod tests {

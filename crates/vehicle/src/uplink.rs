@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tautline_message::{Command, ProbeQuestion, VideoFeedback};
+use tautline_message::{ProbeQuestion, VideoFeedback};
 use tautline_net::Destination;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -113,17 +113,11 @@ impl Uplink {
     }
 
     fn handle_command(&self, bytes: &[u8], session: &Session) {
-        match Command::decode(bytes) {
-            Ok(command) => {
-                // The command's own date counts from the operator's hand, not from the transport.
-                let sent_at =
-                    session.clock().map(|clock| (clock.to_local(command.sent_at), clock.error()));
-                self.guarded.handle_command(&command, sent_at);
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a malformed command");
-                self.counters.commands_malformed.fetch_add(1, Ordering::Relaxed);
-            }
+        // The command's own date counts from the operator's hand, not from the transport.
+        let here = |sent_at| session.clock().map(|clock| (clock.to_local(sent_at), clock.error()));
+        if let Err(error) = self.guarded.handle_bytes(bytes, here) {
+            tracing::debug!(%error, "a malformed command");
+            self.counters.commands_malformed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -1,0 +1,296 @@
+//! From the bytes of an operator's commands to what the guard lets the machine do, in one piece.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use tautline_guard::config::Config;
+use tautline_guard::frame::{Receiver, Sender};
+use tautline_guard::identity::Tick;
+use tautline_guard::{Guard, Input, Output};
+
+use super::*;
+
+/// A vehicle's end, a guard, and a machine that does what it is told.
+struct Way {
+    guarded: Guarded,
+    guard: Guard,
+    proposals: (Sender, Receiver<Proposal>),
+    statuses: (Sender, Receiver<Status>),
+    now: Instant,
+    speed: f32,
+    sequence: u64,
+    last: Option<Output>,
+    asked: Asked,
+}
+
+/// What commands that could be read have asked for in this session: the observer's own account.
+#[derive(Default)]
+struct Asked {
+    arms: HashSet<(u64, u32)>,
+    resets: HashSet<u32>,
+}
+
+/// What comes of an operator.
+#[derive(Clone, Debug)]
+enum Comes {
+    Command(Said),
+    /// The same with other bytes at some places, cut to a length.
+    Spoiled(Said, Vec<(usize, u8)>, usize),
+    Bytes(Vec<u8>),
+    Session,
+}
+
+/// A command, but for what depends on the moment.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    console: u64,
+    throttle: f32,
+    absences: u32,
+    emergency_stop_number: u32,
+    act: Option<(message::Deed, u32, bool)>,
+    successor: u64,
+    is_seeing: bool,
+    is_newest: bool,
+}
+
+const AT_EASE: Said = Said {
+    console: 7,
+    throttle: 0.0,
+    absences: 0,
+    emergency_stop_number: 0,
+    act: None,
+    successor: 0,
+    is_seeing: true,
+    is_newest: true,
+};
+
+impl Way {
+    fn new() -> Self {
+        Self {
+            guarded: Guarded::with(1),
+            guard: Guard::new(Config::default(), Tick::new(1_000).unwrap()),
+            proposals: Default::default(),
+            statuses: Default::default(),
+            now: Instant::from_millis(10_000),
+            speed: 0.0,
+            sequence: 0,
+            last: None,
+            asked: Asked::default(),
+        }
+    }
+
+    fn take(&mut self, comes: &Comes) {
+        match comes {
+            Comes::Command(said) => self.hear(&self.bytes(said)),
+            Comes::Spoiled(said, places, length) => {
+                let mut bytes = self.bytes(said);
+                for (place, byte) in places {
+                    let length = bytes.len();
+                    bytes[place % length] = *byte;
+                }
+                bytes.truncate(*length);
+                self.hear(&bytes);
+            }
+            Comes::Bytes(bytes) => self.hear(bytes),
+            Comes::Session => {
+                self.guarded.handle_new_session(None);
+                self.asked = Asked::default();
+            }
+        }
+    }
+
+    fn bytes(&self, said: &Said) -> Vec<u8> {
+        let status = self.last.map(|last| last.status);
+        let named = status.map_or(0, |status| status.stop.get());
+        let act = said.act.map(|(deed, number, is_right)| message::Act {
+            number,
+            stop: if is_right && deed == message::Deed::Reset { named } else { 0 },
+            deed,
+        });
+        let command = message::Command {
+            sequence: if said.is_newest { self.sequence + 1 } else { self.sequence / 2 },
+            sent_at: self.now,
+            throttle: said.throttle,
+            console: said.console,
+            cited: status.filter(|_| said.is_seeing).map_or(0, |status| status.tick.get()),
+            act,
+            emergency_stop_number: said.emergency_stop_number,
+            absences: said.absences,
+            successor: said.successor,
+            ..message::Command::default()
+        };
+        command.encode()
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        let here = |sent_at| Some((sent_at, Duration::from_millis(5)));
+        let is_taken = self.guarded.handle_bytes(bytes, here).is_ok();
+        let read = message::Command::decode(bytes);
+        assert_eq!(is_taken, read.is_ok());
+        let Ok(command) = read else { return };
+        self.sequence = self.sequence.max(command.sequence.min(u64::MAX / 2));
+        match command.act {
+            Some(message::Act { deed: message::Deed::Arm, number, .. }) => {
+                self.asked.arms.insert((command.console, number));
+            }
+            Some(message::Act { deed: message::Deed::Reset, stop, .. }) => {
+                self.asked.resets.insert(stop);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn steps(&mut self, count: u32) {
+        (0..count).for_each(|_| self.step());
+    }
+
+    fn step(&mut self) {
+        self.now += PERIOD;
+        let proposed = *lock(&self.guarded.proposed);
+        let proposal = self.guarded.proposal(&proposed, Troubles::NONE, self.now);
+        let proposal = self.proposals.1.receive(&self.proposals.0.encode(&proposal));
+        let (measured_at, speed) = (self.now, self.speed);
+        let machine = MachineState { measured_at, speed, ..MachineState::default() };
+        let input = Input {
+            proposal: Some(proposal.expect("a proposal is a sound frame, whatever was commanded")),
+            machine: Some(machine),
+            ..Input::default()
+        };
+        let output = self.guard.step(&input, self.now);
+        self.check(&output);
+        let controls = output.control.controls;
+        let parking = if controls.parking_brake { 3.0 } else { 0.0 };
+        let pull = 4.2 * controls.throttle - 8.0 * controls.brake - parking;
+        self.speed = (self.speed + pull * PERIOD.as_secs_f32()).max(0.0);
+        let status = self.statuses.1.receive(&self.statuses.0.encode(&output.status));
+        let mut follow: Follow = Box::new(|_| Vec::new());
+        self.guarded.hear(status.expect("so is a status"), &mut follow, self.now);
+        self.last = Some(output);
+    }
+
+    /// Asserts that nothing moves without an arming that was asked for, and that no latch is gone without
+    /// a reset that names it, of this session, where the machine stands.
+    fn check(&self, output: &Output) {
+        let (status, controls) = (&output.status, output.control.controls);
+        let before = self.last.map(|last| last.status);
+        let was = before.map_or(Mode::Held, |before| before.mode);
+        match status.mode {
+            Mode::Held => assert!(controls.throttle == 0.0 && controls.brake > 0.0, "{status:?}"),
+            Mode::Armed if was == Mode::Armed => assert_eq!(controls.throttle, 0.0),
+            Mode::Armed => {
+                assert_eq!((was, self.speed, controls.throttle), (Mode::Held, 0.0, 0.0));
+                assert!(!before.is_some_and(|before| before.is_latched), "latched: {status:?}");
+                let answer = status.answer.expect("an act armed it");
+                let act = (answer.console.get(), answer.number.get());
+                assert!(self.asked.arms.contains(&act), "nobody asked for it: {status:?}");
+            }
+            Mode::Driving | Mode::Limited => {
+                assert!(was.is_driving() || was == Mode::Armed, "{was:?}, {status:?}");
+            }
+            Mode::Manoeuvre => assert_eq!(controls.throttle, 0.0),
+        }
+        if let Some(before) = before.filter(|before| before.is_latched && !status.is_latched) {
+            assert_eq!((was, status.mode, self.speed), (Mode::Held, Mode::Held, 0.0));
+            let session = lock(&self.guarded.proposed).session;
+            let is_asked = self.asked.resets.contains(&before.stop.get());
+            assert!(is_asked && session.is_some(), "nobody asked for it: {before:?}");
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        self.last.map_or(Mode::Held, |last| last.status.mode)
+    }
+
+    fn is_latched(&self) -> bool {
+        self.last.is_some_and(|last| last.status.is_latched)
+    }
+}
+
+fn deed() -> impl Strategy<Value = message::Deed> {
+    use message::Deed::{Arm, Park, Reset, TakeOver};
+    prop_oneof![4 => Just(Arm), 3 => Just(Reset), 1 => Just(Park), 1 => Just(TakeOver)]
+}
+
+prop_compose! {
+    fn said()(
+        console in prop_oneof![1 => Just(0_u64), 12 => Just(7), 3 => Just(8)],
+        throttle in prop_oneof![2 => Just(0.0_f32), 1 => Just(0.7)],
+        absences in prop_oneof![12 => Just(0_u32), 1 => any::<u32>()],
+        emergency_stop_number in prop_oneof![20 => Just(0_u32), 1 => 1_u32..4],
+        act in proptest::option::of((deed(), 0_u32..400, proptest::bool::weighted(0.7))),
+        successor in prop_oneof![8 => Just(0_u64), 1 => 6_u64..9],
+        is_seeing in proptest::bool::weighted(0.9),
+        is_newest in proptest::bool::weighted(0.9),
+    ) -> Said {
+        Said {
+            console, throttle, absences, emergency_stop_number, act, successor, is_seeing, is_newest,
+        }
+    }
+}
+
+fn comes() -> impl Strategy<Value = Comes> {
+    let spoiled =
+        (said(), proptest::collection::vec((0_usize..200, any::<u8>()), 1..4), 0_usize..260);
+    prop_oneof![
+        20 => said().prop_map(Comes::Command),
+        5 => spoiled.prop_map(|(said, places, length)| Comes::Spoiled(said, places, length)),
+        1 => proptest::collection::vec(any::<u8>(), 0..200).prop_map(Comes::Bytes),
+        1 => Just(Comes::Session),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_of_an_operator_move_what_nobody_armed_or_undo_a_latched_stop(
+        all in proptest::collection::vec((comes(), 1_u32..6), 1..120),
+    ) {
+        let mut way = Way::new();
+        way.take(&Comes::Session);
+        way.steps(40);
+        for (comes, steps) in &all {
+            way.take(comes);
+            way.steps(*steps);
+        }
+    }
+}
+
+/// What the property would hold of a way that leads nowhere too.
+#[test]
+fn sound_bytes_arm_drive_stop_and_reset_and_nothing_between_them_does() {
+    let mut way = Way::new();
+    let say = |way: &mut Way, said: Said| {
+        way.take(&Comes::Command(said));
+        way.steps(2);
+    };
+    let act = |deed, number, is_right| Said { act: Some((deed, number, is_right)), ..AT_EASE };
+    way.take(&Comes::Session);
+    way.steps(40);
+    for _ in 0..5 {
+        say(&mut way, AT_EASE);
+    }
+    say(&mut way, Said { throttle: 0.7, ..AT_EASE });
+    assert_eq!(way.mode(), Mode::Held, "throttle alone");
+    say(&mut way, AT_EASE);
+    say(&mut way, act(message::Deed::Arm, 1, true));
+    assert_eq!(way.mode(), Mode::Armed);
+    for _ in 0..50 {
+        say(&mut way, Said { throttle: 0.7, ..AT_EASE });
+    }
+    assert!(way.mode().is_driving() && way.speed > 1.0, "{:?}", way.last);
+    way.take(&Comes::Bytes(vec![0xFF; 90]));
+    say(&mut way, Said { emergency_stop_number: 3, ..AT_EASE });
+    assert!(way.mode() == Mode::Manoeuvre && way.is_latched());
+    say(&mut way, act(message::Deed::Reset, 2, true));
+    assert!(way.is_latched(), "it moves");
+    for _ in 0..200 {
+        say(&mut way, AT_EASE);
+    }
+    assert_eq!((way.mode(), way.speed), (Mode::Held, 0.0));
+    say(&mut way, act(message::Deed::Arm, 3, true));
+    say(&mut way, act(message::Deed::Reset, 4, false));
+    assert!(way.mode() == Mode::Held && way.is_latched(), "it is latched, and that named none");
+    say(&mut way, act(message::Deed::Reset, 5, true));
+    assert!(way.mode() == Mode::Held && !way.is_latched());
+    say(&mut way, act(message::Deed::Arm, 6, true));
+    assert_eq!(way.mode(), Mode::Armed);
+}
