@@ -1,4 +1,5 @@
-//! An adapter in Python in the place of the car: garbage on its port, an order to end, and a bug.
+//! An adapter in Python in the place of the car: garbage on its port, controls that come late, an order to end, and a
+//! bug.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -42,6 +43,26 @@ fn garbage_on_an_adapters_port_stops_nothing_and_in_the_place_of_frames_the_mach
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(printed.newest(), stood, "nobody armed it");
         rig.drive(2.0);
+    });
+}
+
+#[test]
+fn controls_that_stood_in_a_queue_are_silence_for_an_adapter_by_when_they_were_sent() {
+    tried(|| {
+        let machine_at = "between.sock";
+        let mut rig = Rig::start(&Setup { limits: Limits::Late, machine_at, ..Setup::default() });
+        let printed = Printed::of(&mut rig);
+        let between = Between::start(rig.path(machine_at), rig.path(MACHINE));
+        rig.drive(3.0);
+        rig.vehicle.throttle(0.1);
+        // A control comes every 15 ms, and none is lost.
+        between.hold_back(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(printed.newest().0 > 1.0, "it drives on by what is 170 ms late");
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        assert_eq!(status.why.cause, Cause::GuardSilent, "{status:?}");
+        assert_eq!(printed.newest().0, 0.0);
+        between.hold_back(Duration::ZERO);
     });
 }
 

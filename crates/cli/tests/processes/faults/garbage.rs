@@ -1,9 +1,11 @@
 //! Bytes that are no frames, from the address of a peer that is heard.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client, Server};
@@ -58,9 +60,12 @@ fn spoiled(sound: &[u8], turn: u64) -> Vec<u8> {
     }
 }
 
-/// A way between the machine and the guard's port that spoils what it carries, both ways.
+/// A way between the machine and the guard's port that spoils what it carries, both ways, or holds the controls
+/// back.
 pub(crate) struct Between {
     garbage: Arc<Mutex<Garbage>>,
+    /// How much longer each control waits than the one before, in microseconds.
+    longer_us: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -69,12 +74,20 @@ impl Between {
     /// Listens for the machine at `own`, in the place of the guard at `guard`.
     pub(crate) fn start(own: PathBuf, guard: PathBuf) -> Self {
         let (garbage, stop) = (Arc::<Mutex<Garbage>>::default(), Arc::<AtomicBool>::default());
+        let longer_us = Arc::<AtomicU64>::default();
         let server = Server::open(&Address::Path(own)).expect("a folder of ours");
         let thread = {
-            let (garbage, stop) = (garbage.clone(), stop.clone());
-            std::thread::spawn(move || carry(&server, &Address::Path(guard), &garbage, &stop))
+            let (garbage, stop, longer_us) = (garbage.clone(), stop.clone(), longer_us.clone());
+            std::thread::spawn(move || {
+                carry(&server, &Address::Path(guard), &garbage, &longer_us, &stop)
+            })
         };
-        Self { garbage, stop, thread: Some(thread) }
+        Self { garbage, longer_us, stop, thread: Some(thread) }
+    }
+
+    /// Lets each control from now on wait for so much longer than the one before.
+    pub(crate) fn hold_back(&self, longer: Duration) {
+        self.longer_us.store(longer.as_micros() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn garble(&self, garbage: Garbage) {
@@ -89,10 +102,17 @@ impl Drop for Between {
     }
 }
 
-fn carry(server: &Server, guard: &Address, garbage: &Mutex<Garbage>, stop: &AtomicBool) {
+fn carry(
+    server: &Server,
+    guard: &Address,
+    garbage: &Mutex<Garbage>,
+    longer_us: &AtomicU64,
+    stop: &AtomicBool,
+) {
     realtime::raise_thread("the way between", realtime::Urgency::Safety);
     let (clock, mut client, mut machine) = (Clock::start(), Client::new(guard), None);
     let (mut buffer, mut turn) = ([0; 256], 0);
+    let (mut controls, mut wait) = (VecDeque::new(), Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         turn += 1;
         let garbage = *garbage.lock().expect("nobody panics with it");
@@ -103,13 +123,18 @@ fn carry(server: &Server, guard: &Address, garbage: &Mutex<Garbage>, stop: &Atom
             machine = Some(sender);
         }
         while let Some(length) = client.receive(&mut buffer) {
+            wait += Duration::from_micros(longer_us.load(Ordering::Relaxed));
+            controls.push_back((clock.now() + wait, buffer[..length].to_vec()));
+        }
+        while controls.front().is_some_and(|(due, _)| *due <= clock.now()) {
+            let (_, control) = controls.pop_front().expect("one is there");
             if let Some(machine) = &machine {
-                garbage.mix(&buffer[..length], turn, |bytes| {
+                garbage.mix(&control, turn, |bytes| {
                     let _ = server.send(bytes, machine);
                 });
             }
         }
-        let next: Instant = clock.now() + std::time::Duration::from_millis(1);
+        let next: Instant = clock.now() + Duration::from_millis(1);
         clock.sleep_until(next);
     }
 }

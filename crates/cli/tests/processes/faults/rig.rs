@@ -175,6 +175,7 @@ impl<V> Rig<V> {
             None => {
                 let silence = setup.limits.silence().as_secs_f64();
                 let machine = Command::new("python3")
+                    .arg("-B")
                     .arg(Path::new(ADAPTERS).join("machine.py"))
                     .arg(&at)
                     .env("MACHINE_SILENCE", silence.to_string())
