@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::fault;
 use crate::source::{Language, Source};
 
 /// Returns the keys that docs/papers.md explains: the first cells of its table.
@@ -35,7 +34,7 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
         };
         if !was_doc && doc.is_some_and(is_wrong) {
             let rule = "docs begin with a noun phrase (a type, a constant) or a verb (a function)";
-            faults.push(fault(source, index + 1, rule));
+            faults.push(source.fault(index + 1, rule));
         }
         was_doc = doc.is_some();
         let prose = match source.language {
@@ -43,7 +42,7 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
             Language::Rust | Language::Markdown | Language::Other => comment,
         };
         for key in cited(prose).filter(|key| !keys.contains(key)) {
-            faults.push(fault(source, index + 1, &format!("docs/papers.md has no [{key}]")));
+            faults.push(source.fault(index + 1, &format!("docs/papers.md has no [{key}]")));
         }
     }
     faults

@@ -1,6 +1,5 @@
 //! Invariants 1 and 2 of ARCHITECTURE.md: where sockets, clocks, threads, async and unsafe code are.
 
-use crate::fault;
 use crate::source::{Language, Source};
 
 /// A rule about what code may say where.
@@ -22,7 +21,7 @@ pub(crate) fn faults(source: &Source) -> Vec<String> {
     for (index, line) in source.code().iter().enumerate() {
         for rule in &rules {
             if let Some(token) = rule.tokens.iter().find(|token| has(line, token)) {
-                faults.push(fault(source, index + 1, &format!("`{token}`: {}", rule.what)));
+                faults.push(source.fault(index + 1, &format!("`{token}`: {}", rule.what)));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
 //! - The arrows between crates are those of the table in ARCHITECTURE.md ([`arrows`]).
+//! - In a room, no file is in a circle of imports ([`circles`]).
 //! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
 //! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
 //!   ([`invariants`]).
@@ -11,6 +12,7 @@
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
+mod circles;
 mod docs;
 mod examples;
 mod files;
@@ -22,8 +24,6 @@ mod words;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-
-use source::Source;
 
 fn main() -> ExitCode {
     let checked = match std::env::args().nth(1).as_deref() {
@@ -55,6 +55,7 @@ fn tidy() -> Result<()> {
     let allowed = arrows::allowed(text_of("ARCHITECTURE.md")?)?;
     let mut faults = arrows::faults(&metadata, &allowed)?;
     faults.extend(examples::faults(&metadata, &sources)?);
+    faults.extend(circles::faults(&sources));
     for source in &sources {
         faults.extend(files::faults(source));
         faults.extend(invariants::faults(source));
@@ -68,9 +69,4 @@ fn tidy() -> Result<()> {
         return Ok(());
     }
     bail!("{}", faults.join("\n"))
-}
-
-/// Returns a fault at a line of a file, as compilers write it.
-fn fault(source: &Source, line: usize, what: &str) -> String {
-    format!("{}:{line}: {what}", source.path)
 }

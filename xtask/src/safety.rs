@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::fault;
 use crate::source::{Language, Source};
 
 /// Names the tests in the last cells of the tables that are not in `sources`.
@@ -23,7 +22,7 @@ pub(crate) fn faults(page: &Source, sources: &[Source]) -> Vec<String> {
                 None => false,
             };
             if !is_there {
-                faults.push(fault(page, index + 1, &format!("there is no test `{test}`")));
+                faults.push(page.fault(index + 1, &format!("there is no test `{test}`")));
             }
         }
     }

@@ -49,6 +49,11 @@ impl Source {
         Self { path: path.to_owned(), text: text.into(), language }
     }
 
+    /// Returns a fault at a line, as compilers write it.
+    pub(crate) fn fault(&self, line: usize, what: &str) -> String {
+        format!("{}:{line}: {what}", self.path)
+    }
+
     /// Returns the lines of Rust with comments, and what stands in strings, left out.
     pub(crate) fn code(&self) -> Vec<String> {
         parted(&self.text).0

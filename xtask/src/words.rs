@@ -4,7 +4,6 @@
 //! "healed" and `healing_period`); a word with a capital is refused as the name of a type in Rust
 //! only. What stands there otherwise depends on the sentence and is left to readers.
 
-use crate::fault;
 use crate::source::{Language, Source};
 
 /// A word, or a phrase of several, and what is said in its place.
@@ -60,7 +59,7 @@ pub(crate) fn faults(source: &Source, refused: &[Refused]) -> Vec<String> {
             if is_said && !is_excepted(&source.path, &refused.words.join(" ")) {
                 let Refused { words, instead, .. } = refused;
                 let what = format!("say {instead}, not {}", words.join(" "));
-                faults.push(fault(source, index + 1, &what));
+                faults.push(source.fault(index + 1, &what));
             }
         }
     }

@@ -113,14 +113,6 @@ impl Plot {
     pub fn title(&self) -> &str {
         &self.title
     }
-
-    /// Draws the plot.
-    ///
-    /// # Errors
-    /// When there is nothing to draw: no series, or not one finite point.
-    pub fn to_svg(&self) -> anyhow::Result<String> {
-        draw::svg(self)
-    }
 }
 
 impl Series {

@@ -3,15 +3,15 @@
 //!
 //! The ends are real sessions, or [`Carriage::Plain`] senders that have no idea of their link.
 
+mod address;
 mod carrier;
 mod counted;
+mod sent;
 mod switchboard;
-
-use std::net::SocketAddr;
 
 use anyhow::Result;
 use tautline_scenario::endpoint::Endpoint;
-use tautline_scenario::measure::{self, Unit};
+use tautline_scenario::measure;
 use tautline_scenario::run::{LEASE, identity};
 use tautline_scenario::script::Side;
 use tautline_scenario::traffic::{Commands, Media, Traffic};
@@ -20,8 +20,10 @@ use tautline_sim::world::{self, Clock, Node, World};
 use tautline_transport::{Config, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use address::{OPERATOR, TO_OPERATOR, TO_VEHICLE, VEHICLE, address};
 use carrier::{Carrier, Plain};
 use counted::Counted;
+pub(crate) use sent::Sent;
 use switchboard::Switchboard;
 
 /// One run, before it is made.
@@ -52,7 +54,7 @@ pub(crate) enum Carriage {
     Plain(ByteCount),
 }
 
-/// What was seen of a run, from the end of the warm-up to its length.
+/// What was observed of a run, from the end of the warm-up to its length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
     /// Messages from the vehicle.
@@ -71,26 +73,6 @@ pub(crate) struct Observed {
     pub(crate) wire: ByteCount,
     /// Bytes of messages and media units that came.
     pub(crate) payload: ByteCount,
-}
-
-/// Something that was sent, and when it came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
-    pub(crate) at: Instant,
-    pub(crate) bytes: ByteCount,
-    pub(crate) arrived: Option<Instant>,
-}
-
-impl Sent {
-    fn of(unit: &Unit) -> Self {
-        let arrived = unit.received.map(|received| received.at);
-        Self { at: unit.offered.at, bytes: unit.offered.bytes, arrived }
-    }
-
-    /// Returns how long it took; `None` if it never came.
-    pub(crate) fn delay(&self) -> Option<Duration> {
-        self.arrived.map(|arrived| arrived.since(self.at))
-    }
 }
 
 /// Returns a camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
@@ -133,7 +115,7 @@ impl Setup {
         else {
             unreachable!("put there above")
         };
-        Ok(self.seen(&vehicle.application, &operator.application, middle))
+        Ok(self.observed(&vehicle.application, &operator.application, middle))
     }
 
     fn end(&self, side: Side) -> Result<Place> {
@@ -170,7 +152,7 @@ impl Setup {
         Ok(Carrier::Session(Box::new(session)))
     }
 
-    fn seen(&self, vehicle: &Counted, operator: &Counted, middle: &Switchboard) -> Observed {
+    fn observed(&self, vehicle: &Counted, operator: &Counted, middle: &Switchboard) -> Observed {
         let (begin, end) = (Instant::ZERO + WARM_UP, Instant::ZERO + self.length);
         let units = |offered, received| -> Vec<Sent> {
             let units = measure::units(offered, received);
@@ -184,7 +166,7 @@ impl Setup {
             sent.filter(|sent| (begin..end).contains(&sent.at)).collect()
         };
         let (up, down) = (&vehicle.traffic, &operator.traffic);
-        let mut seen = Observed {
+        let mut observed = Observed {
             reports: units(&up.commands.offered, &down.commands.received),
             commands: units(&down.commands.offered, &up.commands.received),
             media: units(&up.media.offered, &down.media.received),
@@ -194,12 +176,12 @@ impl Setup {
             ..Observed::default()
         };
         let headers = ByteCount::new(HEADERS);
-        for sent in seen.vehicle_leg.iter().chain(&seen.operator_leg) {
-            seen.wire += sent.bytes + headers;
+        for sent in observed.vehicle_leg.iter().chain(&observed.operator_leg) {
+            observed.wire += sent.bytes + headers;
         }
-        let units = seen.reports.iter().chain(&seen.commands).chain(&seen.media);
-        seen.payload = units.filter(|unit| unit.arrived.is_some()).map(|unit| unit.bytes).sum();
-        seen
+        let units = observed.reports.iter().chain(&observed.commands).chain(&observed.media);
+        observed.payload = units.filter(|unit| unit.arrived.is_some()).map(|unit| unit.bytes).sum();
+        observed
     }
 }
 
@@ -243,22 +225,6 @@ impl Node for Place {
     }
 }
 
-/// Tells datagrams apart, without keeping them (FNV-1a).
-fn digest(datagram: &[u8]) -> u64 {
-    datagram.iter().fold(0xCBF2_9CE4_8422_2325, |digest, byte| {
-        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
-}
-
-fn address(host: u8) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, host], 5_000))
-}
-
-const VEHICLE: u8 = 1;
-const OPERATOR: u8 = 2;
-/// The switchboard's addresses, one for each end.
-const TO_VEHICLE: u8 = 3;
-const TO_OPERATOR: u8 = 4;
 /// As large as a command.
 pub(crate) const MESSAGE_BYTES: ByteCount = ByteCount::new(60);
 /// IPv4 and UDP.
@@ -291,19 +257,19 @@ mod tests {
     fn everything_comes_over_links_that_lose_nothing() {
         let plain = Carriage::Plain(ByteCount::new(1_000));
         for carriage in [plain, Carriage::Session(Box::default())] {
-            let seen = setup(&carriage).run().unwrap();
-            assert_eq!((seen.reports.len(), seen.commands.len()), (50, 50));
-            assert!(seen.media.len() > 70 && seen.vehicle_leg.len() > 200);
-            assert_eq!(seen.paused, 0);
-            for sent in seen.reports.iter().chain(&seen.commands).chain(&seen.media) {
+            let observed = setup(&carriage).run().unwrap();
+            assert_eq!((observed.reports.len(), observed.commands.len()), (50, 50));
+            assert!(observed.media.len() > 70 && observed.vehicle_leg.len() > 200);
+            assert_eq!(observed.paused, 0);
+            for sent in observed.reports.iter().chain(&observed.commands).chain(&observed.media) {
                 let delay = sent.delay().expect("nothing is lost");
                 assert!((60..200).contains(&delay.as_millis()), "{delay:?}");
             }
-            let legs = seen.vehicle_leg.iter().chain(&seen.operator_leg);
+            let legs = observed.vehicle_leg.iter().chain(&observed.operator_leg);
             for delay in legs.map(|sent| sent.delay().expect("nothing is lost")) {
                 assert!((30..100).contains(&delay.as_millis()), "{delay:?}");
             }
-            assert!(seen.payload < seen.wire);
+            assert!(observed.payload < observed.wire);
         }
     }
 }

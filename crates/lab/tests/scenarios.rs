@@ -1,7 +1,7 @@
 //! The named scenarios in their quick form; `tautline lab links --scenario all` is the full one.
 
 use tautline_lab::experiment::{Row, Verdict};
-use tautline_lab::sweeps::links::scenario;
+use tautline_lab::sweeps::links::scenarios;
 use tautline_transport::Config;
 
 fn judge(name: &str) {
@@ -18,7 +18,7 @@ fn judge_row(name: &str, quantity: &str) {
 }
 
 fn rows(name: &str) -> Vec<Row> {
-    let found = scenario::all().into_iter().find(|scenario| scenario.name == name);
+    let found = scenarios::all().into_iter().find(|scenario| scenario.name == name);
     let rows = found.expect("a scenario of that name").run(&Config::default(), 1, true);
     rows.expect("sessions that can be configured so")
 }

@@ -1,10 +1,12 @@
+mod schedule;
+
+pub use schedule::Kind;
 use serde::Deserialize;
 use tautline_units::{ByteCount, Duration};
 
 use crate::error::ConfigError;
+use crate::protect;
 use crate::rate;
-use crate::sender::planner::kind::Kind;
-use crate::sender::protect;
 use crate::setting::{bytes, check, millis, within};
 use crate::wire::Versions;
 

@@ -3,7 +3,7 @@ use std::fmt;
 use tautline_units::{Bitrate, Instant};
 
 use crate::channel::{ChannelNumber, Descriptor};
-use crate::link::liveness::State;
+use crate::life::State;
 use crate::wire::{LinkNumber, VersionMismatch};
 
 /// A unit's number within its channel and session: 0, 1, 2 .. in order of hand-over.

@@ -4,37 +4,20 @@
 //! tries the ways that [`ways`] makes of both, and the responder knocks, so that its own NAT lets the
 //! initiator in. docs/protocol.md, section 10.
 
+mod address;
 mod behaviour;
+mod candidate;
 mod gatherer;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+pub use address::{is_told, reaches};
 pub use behaviour::{Behaviour, Discovery, Found};
+pub use candidate::{Candidate, Kind};
 pub use gatherer::Gatherer;
 
 use crate::link::Route;
-
-/// An address at which an end may be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Candidate {
-    /// Where it comes from.
-    pub kind: Kind,
-    /// Which of the end's sockets it leads to: candidates of one are ways of one link.
-    pub end: u8,
-    /// The address.
-    pub address: SocketAddr,
-}
-
-/// Where a candidate comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// An interface has it.
-    Host,
-    /// A server saw it: that of a NAT before the end.
-    Reflexive,
-    /// A relay's, which forwards what comes there.
-    Relayed,
-}
+use candidate::RANK_RELAYED;
 
 /// A route that may reach the peer, and what it is worth among the others of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,18 +28,6 @@ pub struct Way {
     pub group: u16,
     /// The smaller the better.
     pub rank: u8,
-}
-
-impl Candidate {
-    /// Returns what a way to it is worth: direct before relayed, IPv6 before IPv4, no NAT before one.
-    pub fn rank(&self) -> u8 {
-        let four = u8::from(self.address.is_ipv4());
-        match self.kind {
-            Kind::Host => four,
-            Kind::Reflexive => 2 + four,
-            Kind::Relayed => RANK_RELAYED + four,
-        }
-    }
 }
 
 impl Way {
@@ -96,26 +67,6 @@ pub fn ways(locals: &[SocketAddr], candidates: &[Candidate], most: usize) -> Vec
     turns.copied().take(most).collect()
 }
 
-/// Returns whether a datagram from a socket bound to `local` can reach `remote`: of one family, or from
-/// a socket of both, and loopback only with loopback.
-pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
-    let any = local.ip().is_unspecified();
-    let both = any && local.is_ipv6();
-    (both || local.is_ipv4() == remote.is_ipv4())
-        && (any || local.ip().is_loopback() == remote.ip().is_loopback())
-        && !remote.ip().is_unspecified()
-        && remote.port() != 0
-}
-
-/// Returns whether others may reach `ip`: no wildcard, and no address that needs an interface beside it.
-pub fn is_told(ip: IpAddr) -> bool {
-    let scoped = match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    !(scoped || ip.is_unspecified() || ip.is_multicast())
-}
-
 fn group(socket: u8, end: u8) -> u16 {
     u16::from_be_bytes([socket, end])
 }
@@ -124,7 +75,6 @@ fn group(socket: u8, end: u8) -> u16 {
 pub const WAYS_MAX: usize = 12;
 /// Behind every direct way that was told, before every relayed one.
 const RANK_LEARNED: u8 = 4;
-const RANK_RELAYED: u8 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -156,19 +106,5 @@ mod tests {
         assert_eq!(told, expected.map(|(socket, to)| (socket, to.to_owned())));
         assert_eq!(found[0].group, found[2].group);
         assert_ne!(found[0].group, found[1].group);
-    }
-
-    #[test]
-    fn addresses_that_mean_nothing_elsewhere_are_not_told() {
-        for (ip, told) in [
-            ("10.0.0.1", true),
-            ("2001:db8::1", true),
-            ("127.0.0.1", true),
-            ("0.0.0.0", false),
-            ("169.254.1.2", false),
-            ("fe80::1", false),
-        ] {
-            assert_eq!(is_told(ip.parse().unwrap()), told, "{ip}");
-        }
     }
 }

@@ -5,8 +5,8 @@ mod block;
 mod budget;
 mod failover;
 mod lanes;
+mod packet;
 pub mod planner;
-pub mod protect;
 mod recovery;
 mod stream;
 mod tracker;
@@ -22,13 +22,14 @@ use crate::error::SendError;
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
+use crate::protect::{self, Plan};
 use crate::shared::Shared;
 use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
 use lanes::{BESIDE_COMMANDS, COPIES_RATE, COPIES_SHARE, Lanes};
+use packet::{entry, header};
 use planner::{Planner, Unit, UnitPlan};
-use protect::Plan;
 use recovery::Recovery;
 
 /// The sending half of a session.
@@ -514,36 +515,6 @@ impl Sender {
     }
 }
 
-fn header(
-    channel: ChannelNumber,
-    number: u64,
-    index: u8,
-    plan: &Plan,
-    deadline: Instant,
-) -> Coded<'static> {
-    Coded {
-        channel,
-        unit_low: number as u32 & 0x00ff_ffff,
-        index,
-        source_count: plan.source_count as u8,
-        deadline_low: deadline.as_nanos().div_ceil(1_000_000) as u16,
-        symbol: &[],
-    }
-}
-
-/// Writes a packet into `plaintext`, old content replaced.
-fn entry(
-    unit: u64,
-    header: &Coded<'_>,
-    symbol: &[u8],
-    deadline: Instant,
-    mut plaintext: Vec<u8>,
-) -> Entry {
-    plaintext.clear();
-    header.write_header(&mut plaintext);
-    plaintext.extend_from_slice(symbol);
-    Entry { plaintext, deadline, unit, standing: 0, again: false }
-}
 /// Returns the largest datagram that every link that is up can carry.
 fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)

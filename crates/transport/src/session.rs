@@ -21,6 +21,7 @@ mod active;
 mod called;
 mod handshake;
 mod knocking;
+mod sealer;
 mod timers;
 mod transmit;
 mod ways;

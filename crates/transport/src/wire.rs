@@ -9,7 +9,10 @@ mod cadence;
 mod coded;
 mod datagram;
 mod delivery_report;
+mod field;
 mod frames;
+mod kind;
+mod malformed;
 mod ping;
 mod pong;
 mod report;
@@ -28,11 +31,19 @@ pub use datagram::{
 };
 pub use delivery_report::DeliveryReport;
 pub use frames::{Frames, write_frame};
+pub use malformed::Malformed;
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};
 pub use standing::Standing;
 pub use versions::{VersionMismatch, Versions};
+
+use field::take;
+use kind::{
+    KIND_ACKNOWLEDGEMENT, KIND_ANNOUNCEMENT, KIND_CADENCE, KIND_CODED, KIND_DELIVERY_REPORT,
+    KIND_FIELDS, KIND_PADDING, KIND_PING, KIND_PONG, KIND_REPORT, KIND_STANDING,
+    KIND_STREAM_REPAIR, KIND_STREAM_SOURCE,
+};
 
 /// One packet of a sealed datagram's plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +78,6 @@ pub enum Packet<'a> {
     /// Fields of the packet before it that this version does not know, stepped over.
     UnknownFields,
 }
-
-/// Bytes that are no packet of this protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("malformed packet: {0}")]
-pub struct Malformed(pub &'static str);
 
 /// The packets of a plaintext, in order; ends after the first malformed one.
 ///
@@ -176,44 +182,6 @@ impl<'a> Iterator for Packets<'a> {
         }
     }
 }
-
-/// Takes `N` bytes off the front of `rest`.
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Malformed> {
-    let (head, tail) = rest.split_first_chunk::<N>().ok_or(Malformed("truncated packet"))?;
-    *rest = tail;
-    Ok(*head)
-}
-
-/// Takes a 48-bit number off the front of `rest`.
-fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
-    let [a, b, c, d, e, f] = take::<6>(rest)?;
-    Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
-}
-
-/// Writes the length of what follows in a packet of a kind that tells it.
-fn put_length(out: &mut Vec<u8>, length: usize) {
-    let length = u16::try_from(length).expect("a packet is shorter than a datagram");
-    out.extend_from_slice(&length.to_be_bytes());
-}
-
-/// Writes the low 48 bits of `value`, big-endian.
-fn put_u48(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(&value.to_be_bytes()[2..]);
-}
-
-const KIND_PADDING: u8 = 0;
-const KIND_CODED: u8 = 1;
-const KIND_PING: u8 = 2;
-const KIND_PONG: u8 = 3;
-const KIND_REPORT: u8 = 4;
-const KIND_DELIVERY_REPORT: u8 = 5;
-const KIND_STREAM_SOURCE: u8 = 6;
-const KIND_STREAM_REPAIR: u8 = 7;
-const KIND_ANNOUNCEMENT: u8 = 8;
-const KIND_ACKNOWLEDGEMENT: u8 = 9;
-const KIND_STANDING: u8 = 10;
-const KIND_CADENCE: u8 = 11;
-const KIND_FIELDS: u8 = 15;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;

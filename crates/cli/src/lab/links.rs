@@ -9,7 +9,7 @@ use tautline_lab::notation::number;
 use tautline_lab::record;
 use tautline_lab::sweeps::links::case::Case;
 use tautline_lab::sweeps::links::combo::{self, Combo};
-use tautline_lab::sweeps::links::scenario;
+use tautline_lab::sweeps::links::scenarios;
 use tautline_lab::sweeps::links::set::Set;
 use tautline_lab::sweeps::links::summary::{self, Summary};
 use tautline_lab::sweeps::links::sweep::Sweep;
@@ -128,7 +128,7 @@ impl Links {
     /// Runs scenarios and judges them.
     fn judge(&self) -> anyhow::Result<()> {
         let names: &[String] = if self.scenario == ["all"] { &[] } else { &self.scenario };
-        let scenarios = chosen("scenario", scenario::all(), names, |s| s.name)?;
+        let scenarios = chosen("scenario", scenarios::all(), names, |s| s.name)?;
         let configs: Vec<(String, tautline_transport::Config)> = match self.combo.as_slice() {
             [] => vec![("default".to_owned(), tautline_transport::Config::default())],
             words => combos(words)?.iter().map(|c| (c.name.clone(), c.transport())).collect(),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use tautline_testtrack::{Autopilot, Camera, World};
+use tautline_testtrack::{Autopilot, Camera, Windscreen, World};
 use tautline_video::Picture;
 
 /// A run of pictures, all of one size.
@@ -132,8 +132,8 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The paper's: 720 rows.
-    pub(crate) const HD: Self = Self { width: 1280, height: 720 };
+    /// The windscreen camera's, of as many rows as the paper's.
+    pub(crate) const HD: Self = Self { width: Windscreen::WIDTH, height: Windscreen::HEIGHT };
     /// 1080 rows, rounded up to whole macroblocks.
     pub(crate) const FULL_HD: Self = Self { width: 1920, height: 1088 };
     /// What a quick run can afford.

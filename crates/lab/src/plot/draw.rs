@@ -13,8 +13,17 @@ use plotters::style::{Color, FontFamily, FontStyle, IntoFont, RGBColor, ShapeSty
 use super::axis::Laid;
 use super::{Form, Mark, Plot, Series};
 
-/// Draws the whole plot.
-pub(super) fn svg(plot: &Plot) -> Result<String> {
+impl Plot {
+    /// Draws the plot.
+    ///
+    /// # Errors
+    /// When there is nothing to draw: no series, or not one finite point.
+    pub fn to_svg(&self) -> Result<String> {
+        svg(self)
+    }
+}
+
+fn svg(plot: &Plot) -> Result<String> {
     let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
     ensure!(
         plot.series.iter().any(|series| series.points.iter().any(finite)),

@@ -5,7 +5,7 @@ use tautline_transport::{Event, Route};
 use tautline_units::{ByteCount, Instant};
 
 use super::carrier::Carrier;
-use super::{Sent, digest};
+use super::sent::{Sent, digest};
 
 /// Traffic, with every datagram that left, by its digest.
 pub(super) struct Counted {

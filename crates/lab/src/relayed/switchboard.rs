@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, VecDeque};
 use tautline_sim::world::{Node, Route};
 use tautline_units::Instant;
 
-use super::{OPERATOR, VEHICLE, address, digest};
+use super::address::{OPERATOR, VEHICLE, address};
+use super::sent::digest;
 
 /// A node that passes on what comes from one end to the other, without a look inside.
 ///

@@ -7,10 +7,12 @@
 
 pub mod case;
 pub mod combo;
+mod departure;
 pub mod drive;
 mod followed;
 pub mod measure;
 pub mod scenario;
+pub mod scenarios;
 pub mod set;
 pub mod summary;
 pub mod sweep;

@@ -4,158 +4,17 @@
 //! [`Recommendation::of`]. A trial is made of rounds, so that its shares have an error: round `i` of
 //! every trial should meet the same conditions (the same seed, or the same minute).
 
+mod bins;
 mod recommendation;
 pub mod sweep;
+mod trial;
 
-use std::fmt;
-
-use tautline_units::{ByteCount, Duration};
-
+pub use bins::{Bins, CHOSEN_BY, EFFECTS, LIMITS};
 pub use recommendation::Recommendation;
+pub use trial::{Round, Size, Trial};
 
 use crate::experiment::Table;
 use crate::plot::{Axis, Plot, Series};
-
-/// Counts of messages by their delay, against the paper's limits.
-///
-/// A message may be within several limits, and one that never came is within none: the shares are
-/// those of all messages sent. (The paper's are shares of the messages received.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bins {
-    within: [u64; LIMITS.len()],
-    arrived: u64,
-    lost: u64,
-}
-
-/// The delays below which messages are counted; their effect on control, as [UGV] tells it, is in
-/// [`EFFECTS`].
-pub const LIMITS: [Duration; 4] = [
-    Duration::from_millis(125),
-    Duration::from_millis(250),
-    Duration::from_millis(375),
-    Duration::from_millis(500),
-];
-
-/// What a delay below each limit, and above the one before it, does to the operator's control.
-pub const EFFECTS: [&str; LIMITS.len()] =
-    ["not noticed", "noticed, no effect on control", "control is challenging", "control is hard"];
-
-/// The place in [`LIMITS`] of the delay that a size is chosen by: 250 ms, the longest without
-/// effect on control.
-pub const CHOSEN_BY: usize = 1;
-
-impl Bins {
-    /// Counts a message that came after `delay`.
-    pub fn arrive(&mut self, delay: Duration) {
-        self.arrived += 1;
-        for (within, limit) in self.within.iter_mut().zip(LIMITS) {
-            *within += u64::from(delay < limit);
-        }
-    }
-
-    /// Counts messages that never came, or too late to be of use.
-    pub fn lose(&mut self, count: u64) {
-        self.lost += count;
-    }
-
-    /// Adds another's counts.
-    pub fn append(&mut self, other: &Bins) {
-        for (within, others) in self.within.iter_mut().zip(other.within) {
-            *within += others;
-        }
-        self.arrived += other.arrived;
-        self.lost += other.lost;
-    }
-
-    /// Returns the number of messages sent.
-    pub fn sent(&self) -> u64 {
-        self.arrived + self.lost
-    }
-
-    /// Returns the share of the messages that never came; `None` without messages.
-    pub fn lost_share(&self) -> Option<f64> {
-        (self.sent() > 0).then(|| self.lost as f64 / self.sent() as f64)
-    }
-
-    /// Returns the share of the messages sent that came within each of [`LIMITS`]; `None` without
-    /// messages.
-    pub fn shares(&self) -> Option<[f64; LIMITS.len()]> {
-        (self.sent() > 0).then(|| self.within.map(|within| within as f64 / self.sent() as f64))
-    }
-}
-
-/// The largest datagram in each direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// From vehicle to operator.
-    pub up: ByteCount,
-    /// From operator to vehicle.
-    pub down: ByteCount,
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} B up, {} B down", self.up.get(), self.down.get())
-    }
-}
-
-/// What one round of a trial saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Round {
-    /// Messages on the vehicle's way alone: to the switchboard, or to the operator if none stands
-    /// between them.
-    pub vehicle: Bins,
-    /// Messages on the operator's way alone, likewise.
-    pub operator: Bins,
-    /// Messages from one end to the other.
-    pub end_to_end: Bins,
-    /// Bytes on the wire in both directions, headers of IP and UDP included.
-    pub wire: ByteCount,
-    /// The applications' bytes among them.
-    pub payload: ByteCount,
-}
-
-/// One size and what came of it, round by round.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
-    /// The size tried.
-    pub size: Size,
-    /// At least one.
-    pub rounds: Vec<Round>,
-}
-
-impl Trial {
-    /// Returns all rounds in one.
-    pub fn total(&self) -> Round {
-        let mut total = Round::default();
-        for round in &self.rounds {
-            total.vehicle.append(&round.vehicle);
-            total.operator.append(&round.operator);
-            total.end_to_end.append(&round.end_to_end);
-            total.wire += round.wire;
-            total.payload += round.payload;
-        }
-        total
-    }
-}
-
-impl Round {
-    /// Returns the three kinds of messages, with the paper's names for them.
-    pub fn ways(&self) -> [(&'static str, &Bins); 3] {
-        [
-            ("vehicle only", &self.vehicle),
-            ("operator only", &self.operator),
-            ("end to end", &self.end_to_end),
-        ]
-    }
-
-    /// Returns the share of the bytes on the wire that are no application's: headers, repair
-    /// packets and probes.
-    pub fn overhead_share(&self) -> Option<f64> {
-        let wire = self.wire.get();
-        (wire > 0).then(|| 1.0 - self.payload.get() as f64 / wire as f64)
-    }
-}
 
 /// Makes the table of all bins, one line for each size and kind of message.
 pub fn table(name: &str, trials: &[Trial]) -> Table {
@@ -240,22 +99,9 @@ fn percent(share: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tautline_units::{ByteCount, Duration};
 
-    #[test]
-    fn a_message_is_within_every_limit_above_its_delay() {
-        let mut bins = Bins::default();
-        assert_eq!((bins.shares(), bins.lost_share()), (None, None));
-        for millis in [100, 125, 450, 500] {
-            bins.arrive(Duration::from_millis(millis));
-        }
-        bins.lose(4);
-        assert_eq!(bins.shares(), Some([0.125, 0.25, 0.25, 0.375]));
-        assert_eq!((bins.sent(), bins.lost_share()), (8, Some(0.5)));
-        let mut twice = bins;
-        twice.append(&bins);
-        assert_eq!((twice.sent(), twice.shares()), (16, bins.shares()));
-    }
+    use super::*;
 
     #[test]
     fn the_text_has_a_column_for_each_size() {

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
+use crate::rate::Sample;
 use crate::wire::Report;
 
 /// A record of what was sent on a link, and of what the peer's reports say of it.
@@ -24,15 +25,6 @@ struct Known {
     report: Report,
     /// Bytes we had sent by the time whose datagrams the report can have seen.
     bytes_sent: u64,
-}
-
-/// Rates of a tenth of a second, by its reports.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// The rate at which those datagrams were sent.
-    pub sent: Bitrate,
-    /// The rate at which they arrived.
-    pub received: Bitrate,
 }
 
 /// A report's meaning for the sender.

@@ -8,14 +8,6 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::wire::{PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, Standing, TAG_BYTES};
 
-/// A pong to be sent: to the route that asked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PongDue {
-    pub(super) route: Route,
-    pub(super) id: u32,
-    pub(super) received_at: Instant,
-}
-
 /// A padded ping that was written: see [`Link::on_probe_sent`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SizeProbe {
@@ -165,7 +157,7 @@ impl Link {
         if pings {
             let (route, state) = (self.routing.route(), self.liveness.state());
             let id = self.probe.send(route, state, self.ping_interval(config), now);
-            if !self.is_up() && self.choice.stands_by() {
+            if !self.is_up() && self.choice.stands_by {
                 self.probe.put_off(now + IDLE_WAY_PAUSE);
             }
             Ping { id, sent_at: now }.write(plaintext);
@@ -257,12 +249,6 @@ impl Link {
         let jitter = self.rtt.jitter().unwrap_or_default();
         let pong_timeout = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
         Pings { pong_timeout, answered: self.probe.answered() }
-    }
-}
-
-impl PongDue {
-    fn pong(&self, now: Instant) -> Pong {
-        Pong { id: self.id, received_at: self.received_at, sent_at: now }
     }
 }
 

@@ -1,11 +1,6 @@
-//! What a link does whose way out is too thin for all that is no media: pongs, pings, reports, commands.
-
 use tautline_units::{Duration, Instant};
 
-use super::Link;
 use super::queue::Queue;
-use crate::config::Config;
-use crate::wire::Cadence;
 
 /// The economy of a link whose way out does not carry all that is no media.
 ///
@@ -33,7 +28,7 @@ pub(super) struct Sparing {
     /// Nothing but commands leaves before.
     held_until: Instant,
     /// When the peer was last told, and of which step.
-    told: Option<(Instant, usize)>,
+    pub(super) told: Option<(Instant, usize)>,
 }
 
 impl Sparing {
@@ -104,59 +99,11 @@ impl Sparing {
     }
 }
 
-impl Link {
-    /// Returns whether the link's way out is too thin for all that is no media.
-    pub(crate) fn is_sparing(&self) -> bool {
-        self.sparing.step() > 0
-    }
-
-    /// Returns whether it is too thin even so.
-    pub(crate) fn is_strained(&self) -> bool {
-        self.sparing.step() > 1
-    }
-
-    /// Returns the pause after a datagram before another may leave that brings no command.
-    pub(super) fn sparing_pause(&self, config: &Config) -> Duration {
-        config.report_interval * PAUSES[self.sparing.step()] / 2
-    }
-
-    /// Returns how long after a report the next one is due while the link brings media.
-    ///
-    /// Where commands come every 20 ms, each, every second or every fourth finds one due to ride with it.
-    pub(crate) fn report_interval(&self, config: &Config) -> Duration {
-        match self.sparing.step() {
-            0 => config.report_interval,
-            _ => self.sparing_pause(config) * 3 / 5,
-        }
-    }
-
-    /// Returns how many times as far apart as else pings leave.
-    pub(super) fn sparing_pings(&self) -> u32 {
-        PINGS[self.sparing.step()]
-    }
-
-    /// Returns what the peer is to be told of how far apart reports come, if it is time.
-    // protocol 4, cadence
-    pub(crate) fn take_cadence(&mut self, config: &Config, now: Instant) -> Option<Cadence> {
-        let step = self.sparing.step();
-        let due = match self.sparing.told {
-            None => step > 0,
-            Some((at, told)) => told != step || step > 0 && now.since(at) >= TOLD_AGAIN,
-        };
-        if !due {
-            return None;
-        }
-        self.sparing.told = Some((now, step));
-        let interval = self.sparing_pause(config).max(config.report_interval);
-        Some(Cadence { link: self.number, interval })
-    }
-}
-
 /// In halves of a report's interval, by the steps taken: the pause after a datagram. A little more than the
 /// time between two commands lets everything ride with these.
-const PAUSES: [u32; 4] = [0, 5, 10, 20];
+pub(super) const PAUSES: [u32; 4] = [0, 5, 10, 20];
 /// How many times as far apart pings leave.
-const PINGS: [u32; 4] = [1, 1, 2, 4];
+pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
 /// Media and data that left within so long may be what waits.
 const FILLED: Duration = Duration::from_secs(1);
 /// A queue so long, for so long, is no jitter, and no stall: what a stall held comes all at once.
@@ -172,8 +119,6 @@ const JUDGED_AFTER: Duration = Duration::from_millis(400);
 /// Without a queue for so long, or as often twice as long as tries failed, one step less is tried.
 const CALM_LEAST: Duration = Duration::from_secs(10);
 const FAILURES_MOST: u32 = 4;
-/// The peer is told so often: it goes by it for ten times as long.
-const TOLD_AGAIN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {

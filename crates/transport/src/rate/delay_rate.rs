@@ -1,9 +1,10 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use super::controller::{Controller, Evidence};
+use super::grant::{Cause, Grant};
 use super::losses::{self, Losses, News};
 use super::meter::Meter;
 use super::rival::{self, Rival};
-use super::{Cause, Controller, Evidence, Grant};
 
 /// Our rate control: what arrives while a queue stands is the capacity, and a queue that grows is
 /// seen in the delay before anything is lost.

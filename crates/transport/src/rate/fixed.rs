@@ -1,6 +1,7 @@
 use tautline_units::{Bitrate, Instant};
 
-use super::{Cause, Controller, Evidence, Grant};
+use super::controller::{Controller, Evidence};
+use super::grant::{Cause, Grant};
 
 /// A controller that grants the configured rate, whatever the reports say.
 #[derive(Debug, Clone)]

@@ -2,7 +2,9 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, Duration, Instant};
 
-use super::{Cause, Controller, Evidence, Grant, Sample};
+use super::controller::{Controller, Evidence};
+use super::grant::{Cause, Grant};
+use super::sample::Sample;
 
 /// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
 ///

@@ -5,7 +5,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
-use super::{Candidate, Kind, is_told, reaches};
+use super::address::{is_told, reaches};
+use super::candidate::{Candidate, Kind};
 use crate::crypto::Seed;
 use crate::stun::{Message, Request, Success, Transaction};
 

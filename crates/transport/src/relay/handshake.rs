@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use snow::HandshakeState;
 
 use super::token::Token;
-use super::wire::LegId;
+use super::wire::{CALL_BYTES, CALL_PAYLOAD_BYTES, LegId, WELCOME_BYTES, WELCOME_PAYLOAD_BYTES};
 use crate::crypto::{Identity, MacKey, PublicKey, builder};
 
 /// An end's half of the handshake with a relay: one message out, one message in.
@@ -41,7 +41,7 @@ impl Caller {
             .and_then(|b| b.prologue(PROTOCOL))
             .and_then(|b| b.build_initiator())
             .expect("the pattern is known and both keys are 32 bytes");
-        let mut payload = [0; PAYLOAD_BYTES];
+        let mut payload = [0; CALL_PAYLOAD_BYTES];
         payload[..Token::BYTES].copy_from_slice(token.as_bytes());
         payload[Token::BYTES] = socket;
         let mut message = Box::new([0; CALL_BYTES]);
@@ -90,7 +90,7 @@ impl Call {
             .and_then(|b| b.prologue(PROTOCOL))
             .and_then(|b| b.build_responder())
             .expect("the pattern is known and the key is 32 bytes");
-        let mut payload = [0; PAYLOAD_BYTES];
+        let mut payload = [0; CALL_PAYLOAD_BYTES];
         state.read_message(message, &mut payload).ok()?;
         let caller = state.get_remote_static()?.try_into().ok()?;
         let (token, socket) = payload.split_first_chunk::<{ Token::BYTES }>()?;
@@ -140,13 +140,6 @@ impl fmt::Debug for Call {
 const PROTOCOL: &[u8] = b"tautline-relay/1";
 /// Sockets that an end tells apart: as many as a session has links.
 pub(super) const SOCKETS_MAX: u8 = 16;
-/// The token, and which socket.
-const PAYLOAD_BYTES: usize = Token::BYTES + 1;
-/// Bytes of the first message: ephemeral, sealed static, sealed payload.
-pub(super) const CALL_BYTES: usize = 32 + 48 + PAYLOAD_BYTES + 16;
-const WELCOME_PAYLOAD_BYTES: usize = LegId::BYTES + MacKey::BYTES;
-/// Bytes of the second: ephemeral, sealed payload.
-pub(super) const WELCOME_BYTES: usize = 32 + WELCOME_PAYLOAD_BYTES + 16;
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,6 @@
 
 use tautline_units::ByteCount;
 
-use super::handshake::{CALL_BYTES, WELCOME_BYTES};
 use super::token::Token;
 use crate::crypto::MacKey;
 
@@ -343,6 +342,14 @@ const KIND_GONE: u8 = 6;
 const KIND_REFUSED: u8 = 7;
 const HAS_PEER: u8 = 1;
 
+/// The token, and which socket.
+pub(super) const CALL_PAYLOAD_BYTES: usize = Token::BYTES + 1;
+/// Bytes of a call's Noise message: ephemeral, sealed static, sealed payload.
+pub(super) const CALL_BYTES: usize = 32 + 48 + CALL_PAYLOAD_BYTES + 16;
+/// The leg's id and key.
+pub(super) const WELCOME_PAYLOAD_BYTES: usize = LegId::BYTES + MacKey::BYTES;
+/// Bytes of a welcome's: ephemeral, sealed payload.
+pub(super) const WELCOME_BYTES: usize = 32 + WELCOME_PAYLOAD_BYTES + 16;
 const _: () = assert!(COOKIE_BYTES < 12 + 16 + CALL_BYTES, "no answer is longer than its question");
 const _: () = assert!(WELCOME_BYTES < 16 + CALL_BYTES, "nor is a welcome than its call");
 

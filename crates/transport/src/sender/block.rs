@@ -3,7 +3,7 @@ use std::ops::Range;
 use tautline_fec::block::Code;
 use tautline_units::Instant;
 
-use super::protect::Plan;
+use crate::protect::Plan;
 use crate::wire::Prefix;
 
 /// An encoder of units into the symbols of their packets; keeps its buffer.

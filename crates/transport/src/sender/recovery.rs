@@ -1,15 +1,15 @@
 use tautline_units::{Duration, Instant};
 
 use super::block::Encoder;
-use super::protect::Code;
+use super::packet::{entry, header};
 use super::stream::Stream;
 use super::tracker::{Lacking, Tracker};
-use super::{entry, header};
 use crate::channel::ChannelNumber;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Entry, Fate, Settled};
 use crate::links::Links;
+use crate::protect::Code;
 use crate::shared::Shared;
 
 /// The recovery of lost media: what was sent, and what is sent again or beyond it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use tautline_units::Instant;
 
-use super::protect::Plan;
+use crate::protect::Plan;
 
 /// The sent-packet tracker: how many packets of each fresh unit have arrived or may yet arrive, and
 /// the units themselves, as long as more packets of them can be in time.

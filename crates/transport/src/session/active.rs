@@ -4,8 +4,8 @@ use tautline_units::Instant;
 
 use super::called::Called;
 use super::handshake::{HalfOpen, Present};
+use super::sealer::Sealer;
 use super::timers::{Owner, Timers};
-use super::transmit::Sealer;
 use crate::channel::Priority;
 use crate::config::Config;
 use crate::counters::Discard;

@@ -1,4 +1,6 @@
-use super::{KIND_ANNOUNCEMENT, Malformed, put_length, take};
+use super::field::{put_length, take};
+use super::kind::{KIND_ACKNOWLEDGEMENT, KIND_ANNOUNCEMENT};
+use super::malformed::Malformed;
 use crate::channel::{ChannelNumber, Descriptor, Order, Priority};
 
 /// A part of a channel's announcement: how its units are treated, and bytes of its descriptor.
@@ -91,7 +93,7 @@ impl Acknowledgement {
 
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(super::KIND_ACKNOWLEDGEMENT << 4);
+        out.push(KIND_ACKNOWLEDGEMENT << 4);
         put_length(out, Self::BYTES - 3);
         out.push(self.channel.get());
         out.extend_from_slice(&self.received.to_be_bytes());

@@ -1,6 +1,9 @@
 use tautline_units::Duration;
 
-use super::{KIND_CADENCE, LinkNumber, Malformed, put_length, take};
+use super::datagram::LinkNumber;
+use super::field::{put_length, take};
+use super::kind::KIND_CADENCE;
+use super::malformed::Malformed;
 
 /// How far apart the reports of a link come at present, whose way to their reader is too thin for more.
 ///

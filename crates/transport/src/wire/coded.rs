@@ -1,4 +1,6 @@
-use super::{KIND_CODED, Malformed, take};
+use super::field::take;
+use super::kind::KIND_CODED;
+use super::malformed::Malformed;
 use crate::channel::ChannelNumber;
 
 /// A source or repair packet: one symbol of a unit's block, to the end of the datagram.

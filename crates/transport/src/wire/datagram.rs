@@ -1,4 +1,6 @@
-use super::{Malformed, Versions, take};
+use super::field::take;
+use super::malformed::Malformed;
+use super::versions::Versions;
 
 /// A link's number within its session: 0 to 15, chosen by the initiator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,6 @@
-use super::{KIND_DELIVERY_REPORT, Malformed, put_u48, take, take_u48};
+use super::field::{put_u48, take, take_u48};
+use super::kind::KIND_DELIVERY_REPORT;
+use super::malformed::Malformed;
 use crate::channel::ChannelNumber;
 
 /// What became of the units that the reader of this sent: totals since the session began.

@@ -1,4 +1,4 @@
-use super::Malformed;
+use super::malformed::Malformed;
 
 /// Datagrams put together from the bytes of a stream, however these are cut.
 ///

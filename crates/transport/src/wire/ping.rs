@@ -1,6 +1,8 @@
 use tautline_units::Instant;
 
-use super::{KIND_PING, Malformed, take};
+use super::field::take;
+use super::kind::KIND_PING;
+use super::malformed::Malformed;
 
 /// A question for the time, also the proof that a link lives.
 ///

@@ -1,6 +1,8 @@
 use tautline_units::Instant;
 
-use super::{KIND_PONG, Malformed, take};
+use super::field::take;
+use super::kind::KIND_PONG;
+use super::malformed::Malformed;
 
 /// The answer to a ping, on the link the ping came by.
 ///

@@ -1,6 +1,9 @@
 use tautline_units::{ByteCount, Duration, Instant};
 
-use super::{KIND_REPORT, LinkNumber, Malformed, put_u48, take, take_u48};
+use super::datagram::LinkNumber;
+use super::field::{put_u48, take, take_u48};
+use super::kind::KIND_REPORT;
+use super::malformed::Malformed;
 
 /// What has arrived on one link so far; sent every 10 ms while media arrives, else every 100 ms.
 ///

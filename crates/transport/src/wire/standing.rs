@@ -1,4 +1,7 @@
-use super::{KIND_STANDING, LinkNumber, Malformed, put_length, take};
+use super::datagram::LinkNumber;
+use super::field::{put_length, take};
+use super::kind::KIND_STANDING;
+use super::malformed::Malformed;
 
 /// Which links stand by: they live, and carry no media, for others of their group do.
 ///

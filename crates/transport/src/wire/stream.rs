@@ -1,6 +1,9 @@
 //! The packets of the streaming code, and the symbols that it computes with.
 
-use super::{KIND_STREAM_REPAIR, KIND_STREAM_SOURCE, Malformed, take};
+use super::datagram::{SEALED_HEADER_BYTES, TAG_BYTES};
+use super::field::take;
+use super::kind::{KIND_STREAM_REPAIR, KIND_STREAM_SOURCE};
+use super::malformed::Malformed;
 use crate::channel::ChannelNumber;
 
 /// A source packet of the streaming code: a part of a unit, to the end of the datagram.
@@ -178,11 +181,9 @@ pub const SYMBOL_BYTES: usize = 1_500 - REPAIR_AROUND_BYTES;
 /// Bytes of a symbol in front of the payload.
 pub const SYMBOL_HEADER_BYTES: usize = 2 + BODY_HEADER_BYTES;
 /// Our bytes around the payload of a source packet.
-pub const SOURCE_AROUND_BYTES: usize =
-    super::SEALED_HEADER_BYTES + Source::HEADER_BYTES + super::TAG_BYTES;
+pub const SOURCE_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Source::HEADER_BYTES + TAG_BYTES;
 /// Our bytes around the sum of a repair packet.
-pub const REPAIR_AROUND_BYTES: usize =
-    super::SEALED_HEADER_BYTES + Repair::HEADER_BYTES + super::TAG_BYTES;
+pub const REPAIR_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Repair::HEADER_BYTES + TAG_BYTES;
 /// Our bytes around the payload of a source packet when it travels in a sum: so much more than
 /// the longest payload a datagram must hold.
 pub const REPAIRED_AROUND_BYTES: usize = REPAIR_AROUND_BYTES + SYMBOL_HEADER_BYTES;

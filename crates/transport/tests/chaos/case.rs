@@ -10,8 +10,8 @@ use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Side, Step};
 use tautline_sim::link::{Config as LinkConfig, Jitter, Outage, Pair};
 use tautline_sim::world::{self, Direction};
+use tautline_transport::protect::Code;
 use tautline_transport::sender::planner;
-use tautline_transport::sender::protect::Code;
 use tautline_transport::{ChannelNumber, Config, Discard, rate};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 

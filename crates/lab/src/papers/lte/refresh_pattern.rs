@@ -57,10 +57,10 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 /// Makes the rows of `found`: by mode, picture by picture, the intra columns.
 fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     let refreshed = |columns: &[Vec<usize>]| {
-        let mut seen: Vec<usize> = columns.iter().flatten().copied().collect();
-        seen.sort_unstable();
-        seen.dedup();
-        seen.len() as f64
+        let mut distinct: Vec<usize> = columns.iter().flatten().copied().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        distinct.len() as f64
     };
     let mut rows = Vec::new();
     for (mode, found) in MODES.iter().zip(found) {

@@ -92,13 +92,13 @@ fn metrics(codecs: &Codecs) -> Result<Plot> {
 /// Shows Tautline's own message beside what it should take.
 fn ours(codecs: &Codecs, memcpy: f64) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (metric, aim) in [("encode", 2.4), ("decode", 1.1)] {
+    for (metric, target) in [("encode", 2.4), ("decode", 1.1)] {
         let micros = codecs.micros("table", OURS, "hot", metric).context("Tautline is missing")?;
         let quantity = format!("{metric}, Tautline, times memcpy");
         let records = codecs.micros("table", "records", "hot", metric).context("no records")?;
         rows.push(
             Row::new(quantity, "", micros / memcpy)
-                .reference(aim)
+                .reference(target)
                 .note(format!("fixed records take {}", number(records / memcpy))),
         );
     }

@@ -43,10 +43,10 @@ impl Delays {
     /// Returns the least delay that at least a share `share` does not exceed: the nearest rank.
     pub(super) fn percentile(&self, share: f64) -> f64 {
         let needed = (share * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut counted = 0;
         for (slots, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= needed {
+            counted += count;
+            if counted >= needed {
                 return slots as f64;
             }
         }

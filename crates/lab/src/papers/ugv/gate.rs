@@ -124,15 +124,16 @@ impl Measured {
                 length: LENGTH,
                 seed: seed.wrapping_mul(1000) + number,
             };
-            let seen = setup.run()?;
-            measured.lost += seen.reports.iter().filter(|sent| sent.arrived.is_none()).count();
-            measured.media += seen.media.len() + seen.paused as usize;
-            measured.media_came += seen.media.iter().filter(|unit| unit.arrived.is_some()).count();
+            let observed = setup.run()?;
+            measured.lost += observed.reports.iter().filter(|sent| sent.arrived.is_none()).count();
+            measured.media += observed.media.len() + observed.paused as usize;
+            measured.media_came +=
+                observed.media.iter().filter(|unit| unit.arrived.is_some()).count();
             let latency = |sent: &Sent| {
                 let at = sent.at.as_nanos() as f64 / 1e9;
                 Some((at, sent.delay()?.as_secs_f64() * 1e3))
             };
-            measured.runs.push(seen.reports.iter().filter_map(latency).collect());
+            measured.runs.push(observed.reports.iter().filter_map(latency).collect());
         }
         Ok(measured)
     }

@@ -2,9 +2,9 @@
 
 use strum::VariantArray;
 use tautline_transport::Config;
+use tautline_transport::protect::Code;
 use tautline_transport::rate::{self, Kind::*};
 use tautline_transport::sender::planner::{self, Kind::*};
-use tautline_transport::sender::protect::Code;
 use tautline_units::Bitrate;
 
 /// One way of sending.
@@ -72,7 +72,7 @@ fn chosen() -> Vec<Combo> {
         alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
         combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
         combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
-        // What misses are aimed at, in percent; every unit outlives any link.
+        // The target of misses, in percent; every unit outlives any link.
         alone("delay-rate/quantile/0.5", |c| ours(c, 0.005, true)),
         combo("delay-rate/quantile/1", |c| ours(c, 0.01, true)),
         combo("delay-rate/quantile/2", |c| ours(c, 0.02, true)),

@@ -1,4 +1,4 @@
-//! One run: two sessions in a world, over given links, and what is seen of it.
+//! One run: two sessions in a world, over given links, and what is observed of it.
 
 use anyhow::Result;
 use tautline_scenario::measure::units;

@@ -7,9 +7,10 @@ use tautline_scenario::endpoint::{Application, Moment};
 use tautline_scenario::traffic::Traffic;
 use tautline_transport::rate::Cause;
 use tautline_transport::wire::Datagram;
-use tautline_transport::{Event, LinkNumber, Route, Session};
+use tautline_transport::{Event, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
+use super::departure::{Departure, Sealed};
 use super::trail::WARM_UP;
 
 /// Traffic, with every sealed datagram that leaves and comes if it is followed; all instants are
@@ -24,21 +25,6 @@ pub(super) struct Followed {
     media_sent: Vec<u64>,
     pub(super) departures: Vec<Departure>,
     pub(super) arrivals: Vec<(Sealed, Instant)>,
-}
-
-/// A sealed datagram: its link in the session and its number there.
-pub(super) type Sealed = (LinkNumber, u32);
-
-/// A datagram that left on a link.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    pub(super) at: Instant,
-    /// The link's place among those of the run.
-    pub(super) link: u8,
-    pub(super) sealed: Sealed,
-    pub(super) bytes: ByteCount,
-    /// Whether it held a media packet.
-    pub(super) media: bool,
 }
 
 impl Followed {

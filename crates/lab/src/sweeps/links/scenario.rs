@@ -1,6 +1,6 @@
-//! Named scenarios with a bar each: what the transport must do on links that others are judged on.
+//! A scenario with a bar, and those that others are judged on.
 
-mod bad_day;
+pub(super) mod bad_day;
 
 use anyhow::Result;
 use tautline_scenario::measure::quantile;
@@ -48,13 +48,8 @@ impl Scenario {
     }
 }
 
-/// Returns every scenario.
-pub fn all() -> Vec<Scenario> {
-    [ROADS, bad_day::ALL].concat()
-}
-
 /// One link where nothing else is said, 8 Mbit/s and 2 Mbit/s of media at most.
-const ROADS: &[Scenario] = &[
+pub(super) const ROADS: &[Scenario] = &[
     Scenario {
         name: "loss-10",
         title: "RTT 30 ms, 10 % loss: under 0.1 % of the units later than 150 ms",

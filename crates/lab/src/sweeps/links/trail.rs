@@ -1,4 +1,4 @@
-//! What is seen of a run.
+//! What is observed of a run.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use tautline_scenario::measure::Unit;
 use tautline_transport::rate::Cause;
 use tautline_units::{ByteCount, Duration, Instant};
 
-use super::followed::{Departure, Sealed};
+use super::departure::{Departure, Sealed};
 
 /// A link cut from one instant to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Passage {
     pub arrived: Option<Instant>,
 }
 
-/// What was seen of a run.
+/// What was observed of a run.
 #[derive(Debug)]
 pub(super) struct Trail {
     /// From the world's beginning, the warm-up included.

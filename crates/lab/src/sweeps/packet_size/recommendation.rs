@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{CHOSEN_BY, LIMITS, Size, Trial};
+use super::bins::{CHOSEN_BY, LIMITS};
+use super::trial::{Size, Trial};
 
 /// A size, and what speaks for it.
 ///

@@ -73,8 +73,8 @@ impl Sweep {
             let mut rounds = Vec::new();
             for number in 0..self.rounds {
                 progress(done, total, &size.to_string());
-                let seen = self.setup(size, self.seed.wrapping_mul(1000) + number).run()?;
-                rounds.push(self.ways.round(&seen));
+                let observed = self.setup(size, self.seed.wrapping_mul(1000) + number).run()?;
+                rounds.push(self.ways.round(&observed));
                 done += 1;
             }
             trials.push(Trial { size, rounds });
@@ -113,12 +113,16 @@ pub fn wired() -> Pair {
 }
 
 impl Ways {
-    fn round(self, seen: &Observed) -> Round {
+    fn round(self, observed: &Observed) -> Round {
         let (vehicle, operator, end_to_end) = match self {
-            Self::Legs => (bins(&seen.vehicle_leg), bins(&seen.operator_leg), bins(&seen.commands)),
-            Self::Control => (bins(&seen.media), bins(&seen.commands), answers(seen)),
+            Self::Legs => (
+                bins(&observed.vehicle_leg),
+                bins(&observed.operator_leg),
+                bins(&observed.commands),
+            ),
+            Self::Control => (bins(&observed.media), bins(&observed.commands), answers(observed)),
         };
-        Round { vehicle, operator, end_to_end, wire: seen.wire, payload: seen.payload }
+        Round { vehicle, operator, end_to_end, wire: observed.wire, payload: observed.payload }
     }
 }
 
@@ -134,12 +138,12 @@ fn bins(sent: &[Sent]) -> Bins {
 }
 
 /// Counts, for each command, how long until the operator has what shows its effect.
-fn answers(seen: &Observed) -> Bins {
+fn answers(observed: &Observed) -> Bins {
     let mut bins = Bins::default();
-    for command in &seen.commands {
+    for command in &observed.commands {
         let shown = command.arrived.and_then(|acted| {
-            let after = seen.media.partition_point(|unit| unit.at < acted);
-            let shown = seen.media[after..].iter().find_map(|unit| unit.arrived)?;
+            let after = observed.media.partition_point(|unit| unit.at < acted);
+            let shown = observed.media[after..].iter().find_map(|unit| unit.arrived)?;
             Some(shown.since(command.at)).filter(|delay| *delay <= LATEST)
         });
         match shown {
@@ -169,12 +173,12 @@ mod tests {
 
     #[test]
     fn a_command_is_answered_by_the_first_unit_after_it_that_comes() {
-        let seen = Observed {
+        let observed = Observed {
             commands: vec![sent(0, Some(40)), sent(50, None), sent(100, Some(140))],
             media: vec![sent(39, Some(60)), sent(41, None), sent(60, Some(130))],
             ..Observed::default()
         };
-        let answers = answers(&seen);
+        let answers = answers(&observed);
         assert_eq!((answers.sent(), answers.lost_share()), (3, Some(2.0 / 3.0)));
         assert_eq!(answers.shares().unwrap()[0], 0.0);
         assert_eq!(answers.shares().unwrap()[1], 1.0 / 3.0);

@@ -1,11 +1,12 @@
 use tautline_units::{Bitrate, ByteCount, Instant};
 
+use super::link::Link;
+use super::policy::{Planner, Unit, UnitPlan};
 use super::rhythm::Rhythm;
 use super::schedule::{Block, Schedule};
-use super::{Link, Planner, Unit, UnitPlan};
 use crate::config::Config;
 use crate::error::SendError;
-use crate::sender::protect::{self, Code};
+use crate::protect::{self, Code};
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 

@@ -74,7 +74,7 @@ const PRICE_MOST: f64 = 1.0;
 const BURST: f64 = 12.0;
 /// And as it lasts, so many times the share that is accepted.
 const SUSTAINED: f64 = 8.0;
-/// At an aim of 1 % and 360 units a second, what eleven seconds may miss.
+/// At a target of 1 % and 360 units a second, what eleven seconds may miss.
 const OWED_MOST: f64 = 40.0;
 /// Repair that makes a unit no surer than by what is worth this share of all is left out.
 const LITTLE: f64 = 0.05;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_price_settles_where_the_misses_are_as_many_as_aimed_at() {
+    fn the_price_settles_where_the_misses_are_as_many_as_their_target() {
         let mut price = Price::new(0.01);
         let (mut delivered, mut lost, mut missed) = (0, 0, 0);
         let mut random = 1_u64;

@@ -1,12 +1,13 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use super::link::Link;
+use super::policy::{Planner, Unit, UnitPlan};
 use super::price::Price;
 use super::rhythm::Rhythm;
 use super::shares::{self, LinkBudget, Shares};
-use super::{Link, Planner, Unit, UnitPlan};
 use crate::config::Config;
 use crate::error::SendError;
-use crate::sender::protect::Code;
+use crate::protect::Code;
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 
@@ -43,7 +44,7 @@ impl Weight {
 }
 
 impl Quantile {
-    /// Aims at `config.protect.miss_target`.
+    /// Plans for `config.protect.miss_target`.
     pub fn new(config: &Config) -> Self {
         Self {
             price: Price::new(config.protect.miss_target),

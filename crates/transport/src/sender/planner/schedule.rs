@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::Link;
+use super::link::Link;
 
 /// A rule by which a block's packets find their links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! of it: packets of one link are late together. Of what it carries, each packet is lost by chance.
 //! So a unit of k source packets comes with probability P(sum of what the links deliver >= k).
 
-use crate::sender::protect::Plan;
+use crate::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 
 /// The budget of one link for one unit.

@@ -10,7 +10,7 @@ use tautline_units::{Bitrate, Duration};
 use super::{Case, Drive, Measures, Row, Scenario, clean, missed, quantile};
 use crate::sweeps::links::trail::WARM_UP;
 
-pub(super) const ALL: &[Scenario] = &[
+pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     Scenario {
         name: "dip",
         title: "10 Mbit/s, 2 s at 1, then 10: a gap under 250 ms, 80 % within 3 s",
@@ -187,17 +187,17 @@ pub(super) const ALL: &[Scenario] = &[
         ..SHORT
     },
     Scenario {
-        name: "aim-0.5",
-        title: "Two LTE links while driving, an aim of .5 % missed: within 1.5 times of it",
-        drive: |transport, seed| aiming(transport, seed, 0.005),
-        judge: |runs| [&aimed(runs, 0.5)[..], &[carried_shown(runs)]].concat(),
+        name: "miss-target-0.5",
+        title: "Two LTE links while driving, a target of .5 % missed: within 1.5 times of it",
+        drive: |transport, seed| targeting(transport, seed, 0.005),
+        judge: |runs| [&on_target(runs, 0.5)[..], &[carried_shown(runs)]].concat(),
         ..LONG
     },
     Scenario {
-        name: "aim-1",
-        title: "The same with an aim of 1 %",
-        drive: |transport, seed| aiming(transport, seed, 0.01),
-        judge: |runs| [&aimed(runs, 1.0)[..], &[carried_shown(runs)]].concat(),
+        name: "miss-target-1",
+        title: "The same with a target of 1 %",
+        drive: |transport, seed| targeting(transport, seed, 0.01),
+        judge: |runs| [&on_target(runs, 1.0)[..], &[carried_shown(runs)]].concat(),
         ..LONG
     },
 ];
@@ -276,7 +276,7 @@ fn back(kbps: u64, millis: u64) -> Pair {
     Pair { down, ..even() }
 }
 
-fn aiming(mut transport: transport::Config, seed: u64, misses: f64) -> Drive {
+fn targeting(mut transport: transport::Config, seed: u64, misses: f64) -> Drive {
     transport.protect.miss_target = misses;
     let links = [Carrier::A, Carrier::B].into_iter().zip(seed * 4..);
     let links = links.map(|(carrier, seed)| Preset::LteDriving.pair_of(carrier, seed));
@@ -319,9 +319,9 @@ fn missed_for_it(runs: &[Measures]) -> Row {
     missed("missed", runs).reference(0.0).within_absolute(0.0)
 }
 
-/// Judges the misses of all runs by the aim, both ways: too few are a budget that is not spent.
-fn aimed(runs: &[Measures], percent: f64) -> [Row; 2] {
-    let most = missed("missed, 1.5 times the aim at most", runs).reference(percent).at_most(1.5);
+/// Judges the misses of all runs by their target, both ways: too few are a budget that is not spent.
+fn on_target(runs: &[Measures], percent: f64) -> [Row; 2] {
+    let most = missed("missed, 1.5 times the target at most", runs).reference(percent).at_most(1.5);
     let least = missed("missed, a 1.5th of it at least", runs).reference(percent);
     [most, least.at_least(1.0 / 1.5)]
 }

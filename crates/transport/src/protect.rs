@@ -26,7 +26,7 @@ pub struct Config {
     ///
     /// This and the two above are for all schedules but `quantile`.
     pub code_rate: f64,
-    /// The share of units that may miss their deadline, which `quantile` aims at; 0.0001 to 0.2,
+    /// The share of units that may miss their deadline, the target of `quantile`; 0.0001 to 0.2,
     /// default 0.005.
     pub miss_target: f64,
     /// What `quantile` lets the application send as long as a link is up, however unsure it is to

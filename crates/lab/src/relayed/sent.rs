@@ -1,0 +1,29 @@
+use tautline_scenario::measure::Unit;
+use tautline_units::{ByteCount, Duration, Instant};
+
+/// Something that was sent, and when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) at: Instant,
+    pub(crate) bytes: ByteCount,
+    pub(crate) arrived: Option<Instant>,
+}
+
+impl Sent {
+    pub(super) fn of(unit: &Unit) -> Self {
+        let arrived = unit.received.map(|received| received.at);
+        Self { at: unit.offered.at, bytes: unit.offered.bytes, arrived }
+    }
+
+    /// Returns how long it took; `None` if it never came.
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        self.arrived.map(|arrived| arrived.since(self.at))
+    }
+}
+
+/// Tells datagrams apart, without keeping them (FNV-1a).
+pub(super) fn digest(datagram: &[u8]) -> u64 {
+    datagram.iter().fold(0xCBF2_9CE4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}

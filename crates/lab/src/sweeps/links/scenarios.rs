@@ -1,0 +1,8 @@
+//! Named scenarios with a bar each: what the transport must do.
+
+use super::scenario::{ROADS, Scenario, bad_day};
+
+/// Returns every scenario.
+pub fn all() -> Vec<Scenario> {
+    [ROADS, bad_day::ALL].concat()
+}

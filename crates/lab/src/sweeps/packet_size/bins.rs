@@ -1,0 +1,89 @@
+use tautline_units::Duration;
+
+/// Counts of messages by their delay, against the paper's limits.
+///
+/// A message may be within several limits, and one that never came is within none: the shares are
+/// those of all messages sent. (The paper's are shares of the messages received.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bins {
+    within: [u64; LIMITS.len()],
+    arrived: u64,
+    lost: u64,
+}
+
+impl Bins {
+    /// Counts a message that came after `delay`.
+    pub fn arrive(&mut self, delay: Duration) {
+        self.arrived += 1;
+        for (within, limit) in self.within.iter_mut().zip(LIMITS) {
+            *within += u64::from(delay < limit);
+        }
+    }
+
+    /// Counts messages that never came, or too late to be of use.
+    pub fn lose(&mut self, count: u64) {
+        self.lost += count;
+    }
+
+    /// Adds another's counts.
+    pub fn append(&mut self, other: &Bins) {
+        for (within, others) in self.within.iter_mut().zip(other.within) {
+            *within += others;
+        }
+        self.arrived += other.arrived;
+        self.lost += other.lost;
+    }
+
+    /// Returns the number of messages sent.
+    pub fn sent(&self) -> u64 {
+        self.arrived + self.lost
+    }
+
+    /// Returns the share of the messages that never came; `None` without messages.
+    pub fn lost_share(&self) -> Option<f64> {
+        (self.sent() > 0).then(|| self.lost as f64 / self.sent() as f64)
+    }
+
+    /// Returns the share of the messages sent that came within each of [`LIMITS`]; `None` without
+    /// messages.
+    pub fn shares(&self) -> Option<[f64; LIMITS.len()]> {
+        (self.sent() > 0).then(|| self.within.map(|within| within as f64 / self.sent() as f64))
+    }
+}
+
+/// The delays below which messages are counted; their effect on control, as [UGV] tells it, is in
+/// [`EFFECTS`].
+pub const LIMITS: [Duration; 4] = [
+    Duration::from_millis(125),
+    Duration::from_millis(250),
+    Duration::from_millis(375),
+    Duration::from_millis(500),
+];
+
+/// What a delay below each limit, and above the one before it, does to the operator's control.
+pub const EFFECTS: [&str; LIMITS.len()] =
+    ["not noticed", "noticed, no effect on control", "control is challenging", "control is hard"];
+
+/// The place in [`LIMITS`] of the delay that a size is chosen by: 250 ms, the longest without
+/// effect on control.
+pub const CHOSEN_BY: usize = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_within_every_limit_above_its_delay() {
+        let mut bins = Bins::default();
+        assert_eq!((bins.shares(), bins.lost_share()), (None, None));
+        for millis in [100, 125, 450, 500] {
+            bins.arrive(Duration::from_millis(millis));
+        }
+        bins.lose(4);
+        assert_eq!(bins.shares(), Some([0.125, 0.25, 0.25, 0.375]));
+        assert_eq!((bins.sent(), bins.lost_share()), (8, Some(0.5)));
+        let mut twice = bins;
+        twice.append(&bins);
+        assert_eq!((twice.sent(), twice.shares()), (16, bins.shares()));
+    }
+}

@@ -1,0 +1,42 @@
+//! Which addresses mean something to whom.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Returns whether a datagram from a socket bound to `local` can reach `remote`: of one family, or from
+/// a socket of both, and loopback only with loopback.
+pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
+    let any = local.ip().is_unspecified();
+    let both = any && local.is_ipv6();
+    (both || local.is_ipv4() == remote.is_ipv4())
+        && (any || local.ip().is_loopback() == remote.ip().is_loopback())
+        && !remote.ip().is_unspecified()
+        && remote.port() != 0
+}
+
+/// Returns whether others may reach `ip`: no wildcard, and no address that needs an interface beside it.
+pub fn is_told(ip: IpAddr) -> bool {
+    let scoped = match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    !(scoped || ip.is_unspecified() || ip.is_multicast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_mean_nothing_elsewhere_are_not_told() {
+        for (ip, told) in [
+            ("10.0.0.1", true),
+            ("2001:db8::1", true),
+            ("127.0.0.1", true),
+            ("0.0.0.0", false),
+            ("169.254.1.2", false),
+            ("fe80::1", false),
+        ] {
+            assert_eq!(is_told(ip.parse().unwrap()), told, "{ip}");
+        }
+    }
+}

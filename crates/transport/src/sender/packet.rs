@@ -1,0 +1,40 @@
+//! Packets of a block, as they wait on a link.
+
+use tautline_units::Instant;
+
+use crate::channel::ChannelNumber;
+use crate::link::Entry;
+use crate::protect::Plan;
+use crate::wire::Coded;
+
+/// Makes the header of a packet of a unit.
+pub(super) fn header(
+    channel: ChannelNumber,
+    number: u64,
+    index: u8,
+    plan: &Plan,
+    deadline: Instant,
+) -> Coded<'static> {
+    Coded {
+        channel,
+        unit_low: number as u32 & 0x00ff_ffff,
+        index,
+        source_count: plan.source_count as u8,
+        deadline_low: deadline.as_nanos().div_ceil(1_000_000) as u16,
+        symbol: &[],
+    }
+}
+
+/// Writes a packet into `plaintext`, old content replaced.
+pub(super) fn entry(
+    unit: u64,
+    header: &Coded<'_>,
+    symbol: &[u8],
+    deadline: Instant,
+    mut plaintext: Vec<u8>,
+) -> Entry {
+    plaintext.clear();
+    header.write_header(&mut plaintext);
+    plaintext.extend_from_slice(symbol);
+    Entry { plaintext, deadline, unit, standing: 0, again: false }
+}

@@ -1,0 +1,44 @@
+use tautline_units::Instant;
+
+use crate::counters::{Counters, Discard};
+use crate::crypto::Keys;
+use crate::link::{Link, Route};
+use crate::wire::{self, SEALED_HEADER_BYTES, TAG_BYTES};
+
+/// A maker of datagrams out of plaintext.
+#[derive(Debug)]
+pub(super) struct Sealer {
+    pub(super) keys: Keys,
+    /// The id by which we call the peer.
+    pub(super) peer_session: u16,
+}
+
+impl Sealer {
+    /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
+    /// allowed so much.
+    // protocol 3
+    pub(super) fn seal(
+        &self,
+        link: &mut Link,
+        route: Route,
+        plaintext: &[u8],
+        buffer: &mut Vec<u8>,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> bool {
+        if plaintext.is_empty() {
+            return false;
+        }
+        let bytes = SEALED_HEADER_BYTES + plaintext.len() + TAG_BYTES;
+        let Some(number) = link.take_number(route, bytes) else {
+            counters.discard(Discard::AmplificationHeld);
+            return false;
+        };
+        buffer.clear();
+        wire::write_sealed_header(buffer, link.number(), self.peer_session, number);
+        self.keys.seal(link.number(), number, plaintext, buffer);
+        link.on_sent(bytes, now);
+        tracing::trace!(link = link.number().get(), number, bytes, "sent");
+        true
+    }
+}
