@@ -43,9 +43,13 @@ fn a_sweep_finds_the_same_however_many_threads_make_it() {
     assert_eq!((tables[0].row_count(), tables[1].row_count()), (4, 2));
     for run in &found {
         let m = &run.measures;
-        assert!(m.goodput_mbps > 0.5 && m.goodput_mbps < 4.0, "{m:?}");
+        let (goodput_mbps, missed_max) = match run.case {
+            Case::Blackout => (1.0..3.0, 0.4),
+            _ => (3.0..4.0, 0.1),
+        };
+        assert!(goodput_mbps.contains(&m.goodput_mbps), "{m:?}");
         assert!(m.goodput_p5_mbps <= m.goodput_mbps, "{m:?}");
-        assert!(m.offered > 500 && m.missed < 0.6, "{m:?}");
+        assert!(m.offered > 800 && m.missed < missed_max, "{m:?}");
         assert!(m.overhead > 2.0, "{m:?}");
         assert!(m.delay_ms[0] > 25.0 && m.delay_ms.is_sorted(), "{m:?}");
         assert_eq!(m.datagrams.len(), 2);
@@ -94,7 +98,7 @@ fn a_blackout_is_noticed_and_got_over() {
     drive.rate_max = Bitrate::from_mbps(1);
     Case::Blackout.befall(&mut drive);
     let outage = drive.run().unwrap().outage.unwrap();
-    assert!((1.0..300.0).contains(&outage.notice_ms), "{outage:?}");
-    assert!((100.0..1_000.0).contains(&outage.recover_ms), "{outage:?}");
-    assert!(outage.missed_beyond < 10, "{outage:?}");
+    assert!((20.0..75.0).contains(&outage.notice_ms), "{outage:?}");
+    assert!((100.0..300.0).contains(&outage.recover_ms), "{outage:?}");
+    assert_eq!(outage.missed_beyond, 0, "{outage:?}");
 }

@@ -27,9 +27,9 @@ fn a_cut_of_the_two_best_of_four_driving_links_does_not_freeze_the_picture() {
     for seed in 0..3 {
         measures.add(Measures::of(Config::default(), Choice::Best(2), seed).unwrap());
     }
-    // Both survivors may stall at once: with seed 58 their last pongs come 10 and 44 ms after a
+    // With other seeds both survivors may stall at once: with 58 their last pongs come 10 and 44 ms after a
     // cut, the next ones 328 and 351 ms after it.
-    assert!(quantile(&mut measures.gaps, 1.0) < 450.0, "{:?}", measures.gaps);
-    assert!(quantile(&mut measures.gaps, 0.9) < 200.0, "{:?}", measures.gaps);
-    assert!(measures.share_after() > 0.97, "{}", measures.share_after());
+    assert!(quantile(&mut measures.gaps, 1.0) < 290.0, "{:?}", measures.gaps);
+    assert!(quantile(&mut measures.gaps, 0.9) < 145.0, "{:?}", measures.gaps);
+    assert!(measures.share_after() > 0.991, "{}", measures.share_after());
 }
