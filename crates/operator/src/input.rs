@@ -7,7 +7,6 @@ use std::time::Duration;
 use tautline_message::{Command, SessionState, VideoFeedback};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
-use tautline_net::driver::Handle;
 use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
@@ -19,11 +18,11 @@ use crate::reception::Shared;
 ///
 /// A console that has nothing to say sends no command, and then the vehicle stops by itself. Its
 /// lost slices are recovered from all the same: the feedback is this process's own.
-#[derive(Debug)]
 pub(crate) struct Input {
     hub: Arc<Hub>,
     shared: Arc<Shared>,
-    handle: Handle,
+    /// Takes a unit of a channel, to arrive within a time from now.
+    send: Box<dyn Fn(ChannelNumber, Vec<u8>, Duration) + Send>,
     clock: Clock,
     sequence: u64,
     fed_back: Option<(VideoFeedback, Instant)>,
@@ -37,11 +36,12 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Makes an input that no console drives; one that `records` wants every picture all the same.
+    /// Makes an input that no console drives, and that hands units to `send`; one that `records` wants every picture
+    /// all the same.
     pub(crate) fn new(
         hub: Arc<Hub>,
         shared: Arc<Shared>,
-        handle: Handle,
+        send: impl Fn(ChannelNumber, Vec<u8>, Duration) + Send + 'static,
         clock: Clock,
         records: bool,
     ) -> Self {
@@ -50,7 +50,7 @@ impl Input {
         Self {
             hub,
             shared,
-            handle,
+            send: Box::new(send),
             clock,
             sequence,
             fed_back,
@@ -163,9 +163,8 @@ impl Input {
     }
 
     fn send(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) {
-        // Without a session there is nobody to tell; the loop counts what it cannot take.
         self.shared.note_sent(ByteCount::of(&unit));
-        self.handle.send(channel, unit, deadline);
+        (self.send)(channel, unit, deadline);
     }
 }
 
@@ -209,7 +208,50 @@ const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::rendezvous::Standing;
+
+    /// Returns an input whose session stands, and what it hands over.
+    fn input() -> (Input, mpsc::Receiver<(ChannelNumber, Vec<u8>)>) {
+        let (requests, _) = tokio::sync::mpsc::channel(1);
+        let (hub, shared) = (Hub::new("car-1", requests, || 0), Shared::new("car-1"));
+        shared.set_standing(Standing::new(SessionState::Established, ""));
+        let (sent, units) = mpsc::channel();
+        let send = move |channel, unit, _| sent.send((channel, unit)).unwrap();
+        (Input::new(Arc::new(hub), Arc::new(shared), send, Clock::start(), false), units)
+    }
+
+    #[test]
+    fn of_a_silent_console_nothing_is_sent_but_feedback_and_no_stop_is_forged() {
+        let (mut input, units) = input();
+        let console = ConsoleId(NonZeroU64::new(7).unwrap());
+        let driving = Holding { console: Some(console), successor: None };
+        input.handle_console(driving);
+        let sent_at = Instant::from_nanos(input.clock.unix_nanos(input.clock.now()));
+        let command = Command { throttle: 0.5, console: 7, sent_at, ..Command::default() };
+        input.handle_command(command);
+        let channels: Vec<_> = units.try_iter().map(|(channel, _)| channel).collect();
+        assert_eq!(channels, [channels::VIDEO_FEEDBACK, channels::COMMAND]);
+        // It says nothing more: its connection hangs, and then it is gone.
+        for _ in 0..50 {
+            // As if the time had come to say the same again.
+            input.fed_back = None;
+            input.feed_back();
+        }
+        let silent: Vec<_> = units.try_iter().map(|(channel, _)| channel).collect();
+        assert_eq!(silent, [channels::VIDEO_FEEDBACK; 50]);
+        input.handle_console(Holding::default());
+        let (channel, last) = units.try_recv().unwrap();
+        assert_eq!(channel, channels::COMMAND);
+        let last = Command::decode(&last).unwrap();
+        assert!(!is_stop(&last) && last.act.is_none(), "{last:?}");
+        assert_eq!((last.console, last.absences, last.throttle), (7, CONSOLE_GONE, 0.0));
+        assert_eq!(units.try_recv().unwrap().0, channels::VIDEO_FEEDBACK);
+        assert!(units.try_recv().is_err());
+    }
 
     #[test]
     fn a_bystanders_stop_goes_with_the_commands_of_who_drives_for_as_long_as_it_is_asked_for() {

@@ -79,7 +79,12 @@ pub async fn run(
             None => std::future::pending().await,
         }
     };
-    let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock, records);
+    let handle = driver.handle();
+    let send = move |channel, unit, deadline| {
+        // Without a session there is nobody to tell; the loop counts what it cannot take.
+        handle.send(channel, unit, deadline);
+    };
+    let mut input = Input::new(hub.clone(), shared.clone(), send, clock, records);
     let mut holding = hub.holding();
     let (cuts, cut) = mpsc::channel(REQUESTS_MAX);
     let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
