@@ -195,7 +195,7 @@ impl Wanted {
         let wanted_rate = self.pictures_per_second.unwrap_or(usual_rate);
         let cost = |mode: &Mode| {
             let [width, height] = mode.size.map(f64::from);
-            let distance = (width * height / SIZE_BEST).log2().abs();
+            let distance = (width * height / SIZE_PREFERRED).log2().abs();
             let is_slow = rate(mode) < RATE_LEAST.min(wanted_rate) * (1.0 - RATE_ERROR);
             (is_slow, distance, (rate(mode) - wanted_rate).abs(), mode.code)
         };
@@ -238,8 +238,8 @@ impl FromStr for Wanted {
 
 /// Beyond this a size has to be asked for by name.
 const SIZE_MAX: [u32; 2] = [1920, 1080];
-/// The pixels of 1280x720.
-const SIZE_BEST: f64 = 1280.0 * 720.0;
+/// The preference where no size is wanted, as pixels: docs/running.md tells it beside `camera_mode`.
+const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
 /// Fewer pictures a second are harder to drive by than fewer pixels.
 const RATE_LEAST: f64 = 25.0;
 /// 30000/1001 counts as 30.
