@@ -63,7 +63,7 @@ fn pass(transport: Transport) -> Result<String> {
     let measures = Measures::of(&received.log).context("not two packets came")?;
     let (counter, own) = sent.counters.own(transport);
     // A machine that is busy is late with many, and Tautline delivers none that are.
-    ensure!(measures.received * 10 >= sent.packets, "{measures:?} of {}", sent.packets);
+    ensure!(measures.received * 2 >= sent.packets, "{measures:?} of {}", sent.packets);
     ensure!(own * 10 >= measures.received * 9 || counter.starts_with("va0"), "{counter}: {own}");
     Ok(format!("{} of {} packets came", measures.received, sent.packets))
 }
