@@ -2,7 +2,7 @@
 import { UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
 import { LATE_MS } from './delay';
-import { Driver } from './driver';
+import { Person } from './person';
 import { membersOf, SIGNALS } from './guard';
 import { End } from './message/end';
 import { ActsPanel } from './panel/acts';
@@ -37,7 +37,7 @@ const LATENCY_STALE_MS = 1_000;
 class Console {
   readonly #engine = new Worker(new URL('./engine.ts', import.meta.url), { type: 'module' });
   readonly #id = consoleId();
-  readonly #driver = new Driver(BigInt(`0x${this.#id}`), Math.random(), localStorage, {
+  readonly #person = new Person(BigInt(`0x${this.#id}`), Math.random(), localStorage, {
     urgent: () => this.#command(),
     stopAsked: () => {
       this.#render();
@@ -49,8 +49,8 @@ class Console {
   readonly #speaker = new Speaker(window);
   readonly #cues = new Cues();
   readonly #banner = new Banner((action) => this.#act(action));
-  readonly #header = new Header(() => this.#driver.press('emergency-stop'));
-  readonly #acts = new ActsPanel((press) => this.#driver.press(press), (held) => { this.#driver.hornPressed = held; });
+  readonly #header = new Header(() => this.#person.press('emergency-stop'));
+  readonly #acts = new ActsPanel((press) => this.#person.press(press), (held) => { this.#person.hornPressed = held; });
   readonly #hud = new Hud();
   readonly #dials = new Dials();
   readonly #links = new Links((link, cut) => this.#request({ kind: 'link', link, cut }));
@@ -60,7 +60,7 @@ class Console {
   readonly #counts = new Counts();
   readonly #topicsPanel = new Topics();
   readonly #details = new Details();
-  readonly #padPanel = new PadPanel(this.#driver.pads);
+  readonly #padPanel = new PadPanel(this.#person.pads);
   readonly #canDecode = typeof VideoDecoder !== 'undefined';
 
   #connection: Connection = { state: 'connecting', attempt: 1 };
@@ -80,7 +80,7 @@ class Console {
   #video: VideoView | null = null;
   #seen: SeenView | null = null;
   #seenAtMs = 0;
-  #sent: Demand = this.#driver.command(null, false, 0);
+  #sent: Demand = this.#person.command(null, false, 0);
   #tickedAtMs = nowMs();
 
   constructor() {
@@ -92,7 +92,7 @@ class Console {
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const session = new URL('session', location.href).href;
     this.#engine.postMessage({ kind: 'start', address: address.href, session, canvas } satisfies PageRequest, [canvas]);
-    this.#acts.listen(this.#driver.deadMan, this.#speaker);
+    this.#acts.listen(this.#person.deadMan, this.#speaker);
     this.#watchPresence();
     // Not by the worker's ticks: should they end, the page must say so.
     setInterval(() => this.#render(), RENDER_MS);
@@ -108,7 +108,7 @@ class Console {
         this.#connection = report.connection;
         if (report.connection.state !== 'open') {
           this.#standing = null;
-          this.#driver.succeeds = false;
+          this.#person.succeeds = false;
         }
         return;
       case 'hello':
@@ -117,12 +117,12 @@ class Console {
         return;
       case 'standing':
         this.#standing = report.standing;
-        this.#driver.succeeds = report.standing.role === 'succeeds';
+        this.#person.succeeds = report.standing.role === 'succeeds';
         return;
       case 'telemetry':
         this.#telemetry = report.telemetry;
         this.#telemetryAtMs = nowMs();
-        this.#driver.observe(report.telemetry, performance.now());
+        this.#person.observe(report.telemetry, performance.now());
         return;
       case 'status':
         this.#status = report.status;
@@ -180,14 +180,14 @@ class Console {
     const seconds = (now - this.#tickedAtMs) / 1000;
     this.#tickedAtMs = now;
     this.#padPanel.observe();
-    this.#sent = this.#driver.command(this.#liveTelemetry(now)?.speedMps ?? null, !this.#padPanel.calibrating, seconds);
+    this.#sent = this.#person.command(this.#liveTelemetry(now)?.speedMps ?? null, !this.#padPanel.calibrating, seconds);
     this.#request({ kind: 'command', command: this.#sent });
   }
 
   #watchPresence(): void {
-    const { presence } = this.#driver;
+    const { presence } = this.#person;
     const leave = (absence: 'hidden' | 'unfocused'): void => {
-      this.#driver.leave(absence);
+      this.#person.leave(absence);
       // Now: a page that is being frozen has no next tick.
       this.#command();
     };
@@ -245,14 +245,14 @@ class Console {
         return;
       case 'arm':
       case 'reset':
-        this.#driver.press(action);
+        this.#person.press(action);
         return;
       case 'take-over':
-        this.#driver.press('arm');
+        this.#person.press('arm');
         return;
       case 'focus':
         window.focus();
-        this.#driver.presence.takeUp();
+        this.#person.presence.takeUp();
         return;
     }
   }
@@ -266,7 +266,7 @@ class Console {
   /** What a person drives by; its sounds are heard though the page is hidden. */
   #renderDrive(now: number): void {
     const live = this.#liveTelemetry(now);
-    const acts = this.#driver.view(performance.now());
+    const acts = this.#person.view(performance.now());
     const guard = live?.guard ?? null;
     const unheard = acts.stopUnacknowledgedMs !== null && acts.stopUnacknowledgedMs >= UNACKNOWLEDGED_MS;
     const expectsNone = this.#connection.state !== 'open' || !this.#sees();
@@ -278,7 +278,7 @@ class Console {
       status,
       telemetry: this.#telemetry,
       telemetryAgeMs: this.#telemetry === null ? null : now - this.#telemetryAtMs,
-      release: this.#driver.seat.released,
+      release: this.#person.seat.released,
       acts,
       padStill: acts.padStill,
     });

@@ -33,7 +33,7 @@ strip():number {
 /**
  * How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
  */
-wholeBefore():number {
+cleanBefore():number {
   return this.bb!.readUint8(this.bb_pos + 5);
 }
 
@@ -48,11 +48,11 @@ static sizeOf():number {
   return 8;
 }
 
-static createStripReport(builder:flatbuffers.Builder, newest: number, strip: number, whole_before: number, lost_before: number):flatbuffers.Offset {
+static createStripReport(builder:flatbuffers.Builder, newest: number, strip: number, clean_before: number, lost_before: number):flatbuffers.Offset {
   builder.prep(4, 8);
   builder.pad(1);
   builder.writeInt8(lost_before);
-  builder.writeInt8(whole_before);
+  builder.writeInt8(clean_before);
   builder.writeInt8(strip);
   builder.writeInt32(newest);
   return builder.offset();

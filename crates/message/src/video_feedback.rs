@@ -26,7 +26,7 @@ pub struct StripReport {
     pub newest: u32,
     /// How many pictures before that one the newest lies that was decoded as its encoder has it, at
     /// most 254; none if there is none so near.
-    pub whole_before: Option<u8>,
+    pub clean_before: Option<u8>,
     /// Likewise of the newest one that did not come.
     pub lost_before: Option<u8>,
 }
@@ -80,22 +80,22 @@ impl Default for VideoFeedback {
 impl StripReport {
     /// Returns whether the newest picture shown differs from what the encoder has: nothing was
     /// decoded as meant since the last loss.
-    pub fn is_damaged(&self) -> bool {
+    pub fn is_corrupt(&self) -> bool {
         let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
-        far(self.whole_before) > far(self.lost_before)
+        far(self.clean_before) > far(self.lost_before)
     }
 
     fn to_wire(self, strip: u8) -> wire_feedback::StripReport {
         let before = |pictures: Option<u8>| pictures.unwrap_or(FAR);
-        let (whole, lost) = (before(self.whole_before), before(self.lost_before));
-        wire_feedback::StripReport::new(self.newest, strip, whole, lost)
+        let (clean, lost) = (before(self.clean_before), before(self.lost_before));
+        wire_feedback::StripReport::new(self.newest, strip, clean, lost)
     }
 
     fn from_wire(wire: &wire_feedback::StripReport) -> Self {
         let before = |pictures: u8| (pictures != FAR).then_some(pictures);
         Self {
             newest: wire.newest(),
-            whole_before: before(wire.whole_before()),
+            clean_before: before(wire.clean_before()),
             lost_before: before(wire.lost_before()),
         }
     }

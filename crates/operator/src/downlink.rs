@@ -224,8 +224,8 @@ impl ReorderBuffer {
         let before = |picture: Option<u32>| {
             u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
         };
-        let (whole_before, lost_before) = (before(self.clean), before(lost));
-        Some(StripReport { newest, whole_before, lost_before })
+        let (clean_before, lost_before) = (before(self.clean), before(lost));
+        Some(StripReport { newest, clean_before, lost_before })
     }
 
     /// Returns the newest picture that what is held has waited for long enough to be told of.

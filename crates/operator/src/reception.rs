@@ -128,7 +128,7 @@ impl Shared {
     fn set_strips(&self, strips: Strips) {
         let before = std::mem::replace(&mut *lock(&self.strips), strips);
         let lost = |report: &Option<StripReport>| {
-            let report = report.filter(StripReport::is_damaged)?;
+            let report = report.filter(StripReport::is_corrupt)?;
             Some(report.newest.wrapping_sub(report.lost_before?.into()))
         };
         let mut both = strips.reports.iter().zip(&before.reports);

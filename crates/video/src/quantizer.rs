@@ -120,7 +120,7 @@ impl Quantizer {
         self.levels[usize::from(self.still)]
     }
 
-    /// Returns the bytes to aim at: the budget, less a share of the debt.
+    /// Returns the target of bytes: the budget, less a share of the debt.
     fn target(&self, budget: ByteCount) -> f64 {
         let budget = budget.get() as f64;
         (budget - self.debt / PAYBACK_SLICES).clamp(0.5 * budget, 1.2 * budget)

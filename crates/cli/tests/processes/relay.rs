@@ -51,7 +51,7 @@ async fn the_first_relay_is_killed() {
     let before = drive(&vehicle, &operator, Duration::from_secs(1), || {});
     let gap = drive(&vehicle, &operator, Duration::from_secs(4), || stand.kill_first_relay());
     println!("longest without a command: {before:?} before, {gap:?} with the first relay killed");
-    // The aim is one second; a busy machine has as much again.
+    // The target is one second; a busy machine has as much again.
     assert!(gap < Duration::from_secs(2), "{gap:?}");
     vehicle.until("the first relay is known to be gone", |told| match told {
         Told::Ways(ways) => ways.iter().filter(|way| way.is_proven).count() == 1,

@@ -23,7 +23,7 @@ impl ::core::fmt::Debug for StripReport {
     f.debug_struct("StripReport")
       .field("newest", &self.newest())
       .field("strip", &self.strip())
-      .field("whole_before", &self.whole_before())
+      .field("clean_before", &self.clean_before())
       .field("lost_before", &self.lost_before())
       .finish()
   }
@@ -71,13 +71,13 @@ impl<'a> StripReport {
   pub fn new(
     newest: u32,
     strip: u8,
-    whole_before: u8,
+    clean_before: u8,
     lost_before: u8,
   ) -> Self {
     let mut s = Self([0; 8]);
     s.set_newest(newest);
     s.set_strip(strip);
-    s.set_whole_before(whole_before);
+    s.set_clean_before(clean_before);
     s.set_lost_before(lost_before);
     s
   }
@@ -143,7 +143,7 @@ impl<'a> StripReport {
   }
 
   /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
-  pub fn whole_before(&self) -> u8 {
+  pub fn clean_before(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
     // Created from a valid Table for this object
@@ -158,7 +158,7 @@ impl<'a> StripReport {
     })
   }
 
-  pub fn set_whole_before(&mut self, x: u8) {
+  pub fn set_clean_before(&mut self, x: u8) {
     let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
     // Safety:
     // Created from a valid Table for this object

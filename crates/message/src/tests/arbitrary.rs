@@ -60,9 +60,9 @@ pub(crate) fn video_feedback() -> impl Strategy<Value = VideoFeedback> {
 
 fn strip_report() -> impl Strategy<Value = StripReport> {
     let before = || option::of(0..u8::MAX);
-    (any::<u32>(), before(), before()).prop_map(|(newest, whole_before, lost_before)| StripReport {
+    (any::<u32>(), before(), before()).prop_map(|(newest, clean_before, lost_before)| StripReport {
         newest,
-        whole_before,
+        clean_before,
         lost_before,
     })
 }

@@ -148,7 +148,7 @@ fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
 #[test]
 fn feedback_takes_8_bytes_a_strip() {
     let nothing = VideoFeedback::default();
-    let report = StripReport { newest: 7, whole_before: Some(2), lost_before: None };
+    let report = StripReport { newest: 7, clean_before: Some(2), lost_before: None };
     let strips = |count: usize| {
         let mut strips = [None; VideoFeedback::STRIPS_MAX];
         strips[..count].fill(Some(report));

@@ -129,7 +129,7 @@ fn told_at(downlink: &Downlink, now: Instant) -> (u32, Option<u32>, Option<u32>)
     let report = downlink.reports(now)[2].unwrap();
     let before =
         |pictures: Option<u8>| pictures.map(|pictures| report.newest - u32::from(pictures));
-    (report.newest, before(report.whole_before), before(report.lost_before))
+    (report.newest, before(report.clean_before), before(report.lost_before))
 }
 
 #[test]
@@ -208,14 +208,14 @@ fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
         assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
     assert_eq!(told(&downlink), (5, Some(2), Some(3)));
-    assert!(downlink.reports(at(100))[2].unwrap().is_damaged());
+    assert!(downlink.reports(at(100))[2].unwrap().is_corrupt());
     for (refresh, clean) in [(Refresh::Recover, 2), (Refresh::No, 2), (Refresh::No, 8)] {
         let unit = source.next(refresh);
         take(&mut downlink, &unit, at(9));
         assert_eq!(told(&downlink).1, Some(clean));
         assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
-    assert!(!downlink.reports(at(100))[2].unwrap().is_damaged());
+    assert!(!downlink.reports(at(100))[2].unwrap().is_corrupt());
 }
 
 #[test]

@@ -206,13 +206,13 @@ fn request(
     coded: &VecDeque<(u32, u64)>,
     encoder: &mut StripEncoder,
 ) -> Refresh {
-    let clean = report.and_then(|it| Some(it.newest.wrapping_sub(it.whole_before?.into())));
+    let clean = report.and_then(|it| Some(it.newest.wrapping_sub(it.clean_before?.into())));
     if let Some((_, number)) = coded.iter().find(|(picture, _)| Some(*picture) == clean) {
         encoder.acknowledge(*number);
     }
     match report {
         _ if idr => Refresh::Idr,
-        Some(report) if report.is_damaged() => Refresh::Recover,
+        Some(report) if report.is_corrupt() => Refresh::Recover,
         Some(_) | None => Refresh::No,
     }
 }

@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_a_session_told_is_forgotten_with_it() {
         let control = EncoderControl::new();
-        let report = StripReport { newest: 9, whole_before: Some(0), lost_before: None };
+        let report = StripReport { newest: 9, clean_before: Some(0), lost_before: None };
         let mut strips = [None; VideoFeedback::STRIPS_MAX];
         strips[2] = Some(report);
         control.handle_feedback(&VideoFeedback { keyframe_strips: 1, ..VideoFeedback::default() });

@@ -66,12 +66,12 @@ impl StripCoder {
     pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
         if let (Codec::Own { encoder, coded }, Some(clean)) =
-            (&mut self.codec, back(report.whole_before))
+            (&mut self.codec, back(report.clean_before))
             && let Some(coded) = coded.iter().find(|coded| coded.picture == clean)
         {
             encoder.acknowledge(coded.number);
         }
-        let lost = back(report.lost_before).filter(|_| report.is_damaged());
+        let lost = back(report.lost_before).filter(|_| report.is_corrupt());
         self.corrupt = lost.is_some_and(|lost| self.is_not_recovered(lost));
     }
 
@@ -186,10 +186,10 @@ mod tests {
         }
 
         /// Returns whether a report brings a new recovery.
-        fn report(&mut self, newest: u32, whole_before: u8, lost_before: u8) -> bool {
+        fn report(&mut self, newest: u32, clean_before: u8, lost_before: u8) -> bool {
             let report = StripReport {
                 newest,
-                whole_before: Some(whole_before),
+                clean_before: Some(clean_before),
                 lost_before: Some(lost_before),
             };
             self.strip.handle_report(&report);
@@ -225,7 +225,7 @@ mod tests {
         let mut drive =
             Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
         let (first, _) = drive.next(Refresh::No);
-        let clean = StripReport { newest: first, whole_before: Some(0), lost_before: None };
+        let clean = StripReport { newest: first, clean_before: Some(0), lost_before: None };
         let (refused, _) = drive.next(Refresh::No);
         let mut recovered = |refused: u32| {
             drive.strip.handle_report(&clean);

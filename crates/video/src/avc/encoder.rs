@@ -425,7 +425,7 @@ const IDR_BUDGETS: f64 = 3.0;
 const UNIT_BITS: f64 = 40.0;
 /// The share that emulation prevention may add.
 const ESCAPED: f64 = 0.004;
-/// The share of the ceiling that is aimed at.
+/// The target, as a share of the ceiling.
 const TARGET: f64 = 0.965;
 /// Finer quantizers are beyond what is seen (about 48 dB), and only burden the links and the decoder.
 const QP_MIN: u8 = 16;

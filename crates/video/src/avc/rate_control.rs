@@ -18,7 +18,7 @@ pub(super) struct Model {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Order {
     pub(super) intra: bool,
-    /// Bits to aim at and never to exceed, with the slice header.
+    /// The target of bits, never exceeded, with the slice header.
     pub(super) target: f64,
     pub(super) ceiling: f64,
     /// The lowest quantizer allowed.

@@ -25,7 +25,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
  private:
   uint32_t newest_;
   uint8_t strip_;
-  uint8_t whole_before_;
+  uint8_t clean_before_;
   uint8_t lost_before_;
   int8_t padding0__;
 
@@ -33,15 +33,15 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
   StripReport()
       : newest_(0),
         strip_(0),
-        whole_before_(0),
+        clean_before_(0),
         lost_before_(0),
         padding0__(0) {
     (void)padding0__;
   }
-  StripReport(uint32_t _newest, uint8_t _strip, uint8_t _whole_before, uint8_t _lost_before)
+  StripReport(uint32_t _newest, uint8_t _strip, uint8_t _clean_before, uint8_t _lost_before)
       : newest_(::flatbuffers::EndianScalar(_newest)),
         strip_(::flatbuffers::EndianScalar(_strip)),
-        whole_before_(::flatbuffers::EndianScalar(_whole_before)),
+        clean_before_(::flatbuffers::EndianScalar(_clean_before)),
         lost_before_(::flatbuffers::EndianScalar(_lost_before)),
         padding0__(0) {
     (void)padding0__;
@@ -55,8 +55,8 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
     return ::flatbuffers::EndianScalar(strip_);
   }
   /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
-  uint8_t whole_before() const {
-    return ::flatbuffers::EndianScalar(whole_before_);
+  uint8_t clean_before() const {
+    return ::flatbuffers::EndianScalar(clean_before_);
   }
   /// How many pictures before it lies the newest one that did not come; 255: more, or none.
   uint8_t lost_before() const {

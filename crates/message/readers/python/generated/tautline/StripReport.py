@@ -26,16 +26,16 @@ class StripReport(object):
     def Strip(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(4))
     # How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
     # StripReport
-    def WholeBefore(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(5))
+    def CleanBefore(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(5))
     # How many pictures before it lies the newest one that did not come; 255: more, or none.
     # StripReport
     def LostBefore(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(6))
 
-def CreateStripReport(builder, newest, strip, wholeBefore, lostBefore):
+def CreateStripReport(builder, newest, strip, cleanBefore, lostBefore):
     builder.Prep(4, 8)
     builder.Pad(1)
     builder.PrependUint8(lostBefore)
-    builder.PrependUint8(wholeBefore)
+    builder.PrependUint8(cleanBefore)
     builder.PrependUint8(strip)
     builder.PrependUint32(newest)
     return builder.Offset()

@@ -8,7 +8,7 @@ import type { TelemetryView } from './report';
 import { Signals } from './signals';
 import type { Demand } from './wire';
 
-export interface DriverEvents {
+export interface PersonEvents {
   /** What cannot wait for the next tick. */
   urgent(): void;
   /** An emergency stop was asked for: whether it was heard is to be told soon. */
@@ -20,7 +20,7 @@ export interface DriverEvents {
 const STILL_TOLD_MS = 1_000;
 
 /** The person who drives: devices, presence and acts, and what they make of each tick. */
-export class Driver {
+export class Person {
   readonly seat = new Seat();
   readonly presence = new Presence();
   readonly deadMan: DeadManInput;
@@ -39,7 +39,7 @@ export class Driver {
   succeeds = false;
 
   /** `console`: this page's own number; `random`: in [0, 1). */
-  constructor(console: bigint, random: number, storage: Storage, readonly events: DriverEvents) {
+  constructor(console: bigint, random: number, storage: Storage, readonly events: PersonEvents) {
     this.#acts = new Acts(console, random);
     this.deadMan = new DeadManInput(storage);
     this.pads = new Gamepads({
