@@ -83,7 +83,12 @@ fn resolve(module: &Path, path: &[String], files: &Files, depth: usize) -> Optio
         return Some(module.clone());
     }
     if file.children.contains(first) {
-        return resolve(&[module.as_slice(), &[first.clone()]].concat(), rest, files, depth);
+        return resolve(
+            &[module.as_slice(), std::slice::from_ref(first)].concat(),
+            rest,
+            files,
+            depth,
+        );
     }
     // A name may lead to itself, where a crate has a module of that name.
     let name = file.names.get(first).filter(|_| depth < DEPTH_MAX)?;

@@ -66,7 +66,8 @@ fn records_the_clip(size: &str, width: usize, heights: [usize; 6]) {
     // A busy machine may skip pictures; what it sends must come, and look like what was sent. Twelve pictures a
     // second leave it half of its time.
     assert!(figure(&figures, "slices in time") > 50.0, "{figures}");
-    assert!(figure(&figures, "luma PSNR, mean") > 25.0, "{figures}");
+    // All pictures in time have a mean of 52 dB; where half of the slices are late, some 35 are left.
+    assert!(figure(&figures, "luma PSNR, mean") > 35.0, "{figures}");
 
     for (strip, height) in heights.into_iter().enumerate() {
         let file = path(Path::new(&record), &format!("strip-{strip}.h264"));
