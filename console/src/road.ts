@@ -9,7 +9,7 @@ export interface Geometry {
   mount: number;
   /** Focal length in picture widths. */
   focal: number;
-  /** The row at which it is aimed, in picture heights from the top. */
+  /** The row that its axis meets, in picture heights from the top. */
   centre: number;
   /** Degrees by which it looks down, negative up, in a level vehicle. */
   pitch: number;
