@@ -1,9 +1,8 @@
 //! `tautline lab leader`: three real processes of which one acts, and what befalls it.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use tautline_net::clock::Clock;
+use tautline_net::file;
 use tautline_quorum::{Config, Kept, Member};
 use tautline_units::Instant;
 
@@ -245,7 +245,7 @@ impl LeaderMember {
                 member.handle_timeout(clock.now());
             }
             if let Some(kept) = member.poll_keep() {
-                keep(&self.kept, kept)?;
+                file::replace(&self.kept, &kept.to_bytes())?;
             }
             while let Some((to, datagram)) = member.poll_transmit() {
                 outbox.push_back([&[who, to - 1][..], &datagram].concat());
@@ -262,15 +262,6 @@ impl LeaderMember {
             }
         }
     }
-}
-
-/// Puts what must be known after a crash on the disk, whole or not at all.
-fn keep(path: &Path, kept: &Kept) -> Result<()> {
-    let new = path.with_extension("new");
-    let mut file = std::fs::File::create(&new)?;
-    file.write_all(&kept.to_bytes())?;
-    file.sync_data()?;
-    Ok(std::fs::rename(new, path)?)
 }
 
 const TIMEOUT_HEARTBEATS: u8 = 5;
