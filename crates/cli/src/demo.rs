@@ -10,6 +10,7 @@ use tautline_blackbox::drives;
 
 use crate::coding::Coding;
 use crate::operator::OPEN;
+use crate::source::Source;
 use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
@@ -29,9 +30,8 @@ pub(crate) struct Demo {
     /// What lies between vehicle and operator
     #[arg(long, value_enum, default_value = "lte-driving")]
     links: Links,
-    /// Video file in the camera's place, looped at its own rate; needs ffmpeg
-    #[arg(long, value_name = "FILE")]
-    clip: Option<PathBuf>,
+    #[command(flatten)]
+    source: Source,
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60, or 30 on fewer than 4 cores,
     /// which the browser shares]
     #[arg(long, value_name = "N")]
@@ -63,7 +63,7 @@ impl Demo {
             console: self.console,
             console_names: self.console_names,
             links: self.links,
-            clip: absolute(self.clip)?,
+            source: self.source.absolute()?,
             pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
             record: absolute(self.record)?,
             blackbox: Some(blackbox.clone()),

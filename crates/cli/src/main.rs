@@ -24,6 +24,7 @@ mod reach;
 mod relay;
 mod service;
 mod settings;
+mod source;
 mod stand;
 mod stats;
 mod status;

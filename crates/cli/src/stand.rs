@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
 use tautline_transport::crypto::PublicKey;
 use tempfile::TempDir;
@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::coding::Coding;
 use crate::keys;
+use crate::source::Source;
 
 /// What is to be brought up.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ pub(crate) struct Setup {
     pub(crate) console_names: Vec<String>,
     /// Preset of the emulated links.
     pub(crate) links: Links,
-    /// A video file in the camera's place.
-    pub(crate) clip: Option<PathBuf>,
+    /// What is seen with in the simulated camera's place.
+    pub(crate) source: Source,
     /// Pictures a second of the simulated camera.
     pub(crate) pictures_per_second: f64,
     /// Folder to record the received streams into.
@@ -86,9 +87,7 @@ impl Stand {
             .with_context(|| {
             format!("the console's address {} is taken: choose another", setup.console)
         })?;
-        if let Some(clip) = &setup.clip {
-            ensure!(clip.is_file(), "there is no clip {}", clip.display());
-        }
+        setup.source.check()?;
         let setup = &Setup { console, ..setup.clone() };
         let folder = tempfile::Builder::new()
             .prefix("tautline-")
@@ -315,7 +314,6 @@ impl Plan {
         )?;
         let common =
             format!("switchboard = \"{rendezvous}\"\nswitchboard_key = \"{switchboard}\"\n");
-        let clip = setup.clip.as_ref().map(|file| format!("clip = {file:?}\n"));
         write(
             "vehicle",
             format!(
@@ -325,7 +323,7 @@ impl Plan {
                 setup.seed,
                 setup.pictures_per_second,
                 setup.coding.to_toml(),
-                clip.unwrap_or_default()
+                setup.source.to_toml()
             ),
         )?;
         let record = setup.record.as_ref().map(|folder| format!("record = {folder:?}\n"));

@@ -12,6 +12,7 @@ use tautline_vehicle::Config;
 
 use crate::coding::Coding;
 use crate::settings::{beside, load, set};
+use crate::source::Source;
 use crate::stats::Stats;
 use crate::{keys, machine, stop};
 
@@ -50,15 +51,8 @@ pub(crate) struct Vehicle {
     /// [default: true]
     #[arg(long, value_name = "BOOL")]
     tls: Option<bool>,
-    /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
-    #[arg(long)]
-    clip: Option<PathBuf>,
-    /// V4L2 device in the simulated camera's place, such as /dev/video0
-    #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
-    camera: Option<PathBuf>,
-    /// What the device is to capture, such as "mjpeg 1280x720@30" or a part of that [default: what fits best]
-    #[arg(long, value_name = "MODE")]
-    camera_mode: Option<String>,
+    #[command(flatten)]
+    source: Source,
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
@@ -89,9 +83,7 @@ impl Vehicle {
         set(&mut config.operators, Some(self.operators).filter(|keys| !keys.is_empty()));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.tls, self.tls);
-        set(&mut config.clip, self.clip.map(Some));
-        set(&mut config.camera, self.camera.map(Some));
-        set(&mut config.camera_mode, self.camera_mode);
+        self.source.set(&mut config);
         set(&mut config.pictures_per_second, self.pictures_per_second);
         self.coding.set(&mut config);
         set(&mut config.guard, self.guard);
@@ -110,11 +102,11 @@ impl Vehicle {
 /// Reads the settings of a file, or gives the defaults where there is none.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
-    let (clip, camera, epoch) =
-        (config.clip.as_mut(), config.camera.as_mut(), config.epoch.as_mut());
-    let files = [clip, camera, epoch, config.guard.path_mut()];
+    beside(file, Source::paths(&mut config));
     let topics = config.topics.iter_mut();
     let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
-    beside(file, files.into_iter().chain(topics).flatten().chain([&mut config.key]));
+    beside(file, topics.flatten());
+    let files = [config.epoch.as_mut(), config.guard.path_mut()];
+    beside(file, files.into_iter().flatten().chain([&mut config.key]));
     Ok(config)
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use tokio::time::sleep;
 
 use crate::coding::Coding;
+use crate::source::Source;
 use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
@@ -45,7 +46,7 @@ impl Clip {
             console: SocketAddr::from(([127, 0, 0, 1], 0)),
             console_names: Vec::new(),
             links: self.links,
-            clip: Some(std::path::absolute(&self.clip)?),
+            source: Source::clip(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,
             record: Some(folder.clone()),
             blackbox: None,

@@ -1,0 +1,128 @@
+//! What a vehicle sees with: flags of all commands that start one.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use tautline_vehicle::Config;
+
+use crate::settings::set;
+
+/// Each flag has the setting of the same name.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Source {
+    /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: Option<PathBuf>,
+    /// V4L2 device in the simulated camera's place, such as /dev/video0
+    #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
+    camera: Option<PathBuf>,
+    /// What the device is to capture, such as "mjpeg 1280x720@30" or a part of that [default: what fits best]
+    #[arg(long, value_name = "MODE")]
+    camera_mode: Option<String>,
+}
+
+impl Source {
+    /// Returns what is said by `--clip`.
+    #[cfg(feature = "lab")]
+    pub(crate) fn clip(file: PathBuf) -> Self {
+        Self { clip: Some(file), ..Self::default() }
+    }
+
+    /// Puts what is given into the settings.
+    pub(crate) fn set(&self, config: &mut Config) {
+        set(&mut config.clip, self.clip.clone().map(Some));
+        set(&mut config.camera, self.camera.clone().map(Some));
+        set(&mut config.camera_mode, self.camera_mode.clone());
+    }
+
+    /// Returns the settings that are paths, taken from the folder that their file is in.
+    pub(crate) fn paths(config: &mut Config) -> impl Iterator<Item = &mut PathBuf> {
+        [config.clip.as_mut(), config.camera.as_mut()].into_iter().flatten()
+    }
+
+    /// Returns the same for a process that runs elsewhere.
+    ///
+    /// # Errors
+    /// When the folder that this one runs in is not known.
+    pub(crate) fn absolute(self) -> anyhow::Result<Self> {
+        let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
+        Ok(Self { clip: absolute(self.clip)?, camera: absolute(self.camera)?, ..self })
+    }
+
+    /// Checks that it is there.
+    ///
+    /// # Errors
+    /// One line that says what is not.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        if let Some(clip) = &self.clip {
+            ensure!(clip.is_file(), "there is no clip {}", clip.display());
+        }
+        if let Some(camera) = &self.camera {
+            ensure!(camera.exists(), "there is no camera {}", camera.display());
+        }
+        Ok(())
+    }
+
+    /// Returns what is given as a settings file has it.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                writeln!(text, "{name} = {value}").expect("a string takes all");
+            }
+        };
+        line("clip", self.clip.as_ref().map(|file| format!("{file:?}")));
+        line("camera", self.camera.as_ref().map(|device| format!("{device:?}")));
+        line("camera_mode", self.camera_mode.as_ref().map(|mode| format!("{mode:?}")));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        source: Source,
+    }
+
+    fn given(flags: &[&str]) -> Result<Source, clap::Error> {
+        let flags = ["tautline"].iter().chain(flags);
+        Ok(Flags::try_parse_from(flags)?.source)
+    }
+
+    #[test]
+    fn flags_and_file_say_the_same() {
+        for flags in [
+            &["--clip", "/a/drive \"7\".mp4"][..],
+            &["--camera", "/dev/video0", "--camera-mode", "mjpeg 1280x720@30"],
+            &[],
+        ] {
+            let source = given(flags).unwrap();
+            let mut flagged = Config::default();
+            source.set(&mut flagged);
+            let filed: Config = toml::from_str(&source.to_toml()).unwrap();
+            assert_eq!(
+                (flagged.source(), &flagged.camera_mode),
+                (filed.source(), &filed.camera_mode)
+            );
+            assert_eq!(flagged.source().is_some(), !flags.is_empty());
+        }
+        assert!(given(&["--clip", "a", "--camera", "b"]).is_err(), "only one is seen with");
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_before_anything_is_started() {
+        for flag in ["--clip", "--camera"] {
+            let source = given(&[flag, "no/such/file"]).unwrap().absolute().unwrap();
+            let words = source.check().unwrap_err().to_string();
+            assert!(words.contains(&flag[2..]) && words.ends_with("/no/such/file"), "{words}");
+        }
+    }
+}
