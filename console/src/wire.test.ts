@@ -18,6 +18,7 @@ const HELLO = { vehicle: 'Kite', version: '1', picture: PICTURE };
 
 const STANDING = {
   role: 'drives', holder: { address: '10.0.0.7', sinceUnixMs: 1_760_000_000_000 },
+  operator: { name: 'anna', key: '3f2a' }, watching: ['10.0.0.8'],
   request: { number: 4_000_000_000, address: '10.0.0.8' }, agreed: { number: 3, address: '10.0.0.9' }, reason: 'consent',
 };
 
@@ -179,7 +180,7 @@ describe('parseStanding', () => {
 
   it('does without anybody that drives or asks', () => {
     const nobody = { role: 'waits', holder: null, request: null, agreed: null, reason: null };
-    expect(parseStanding(helloMessage(nobody))).toEqual(nobody);
+    expect(parseStanding(helloMessage(nobody))).toEqual({ ...nobody, operator: null, watching: [] });
   });
 
   it('knows no reason that is told in later versions', () => {
@@ -193,6 +194,9 @@ describe('parseStanding', () => {
     ['a holder that is no object', { ...STANDING, holder: 7 }],
     ['a holder without an address', { ...STANDING, holder: { sinceUnixMs: 0 } }],
     ['a holder since never', { ...STANDING, holder: { address: '', sinceUnixMs: 0.5 } }],
+    ['an operator without a key', { ...STANDING, operator: { name: 'anna' } }],
+    ['one that watches from nowhere', { ...STANDING, watching: [null] }],
+    ['more that watch than there may be', { ...STANDING, watching: Array(65).fill('') }],
     ['a request without a number', { ...STANDING, request: { address: '' } }],
     ['a request beyond 32 bits', { ...STANDING, request: { address: '', number: 2 ** 32 } }],
   ])('refuses %s', (_, standing) => expect(() => parseStanding(helloMessage(standing))).toThrow(BadMessage));

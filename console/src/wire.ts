@@ -62,6 +62,10 @@ export interface PictureFormat {
 export interface Standing {
   role: Role;
   holder: { address: string; sinceUnixMs: number } | null;
+  /** Whose consoles these are, as the switchboard lists it; null: an earlier operator does not tell. */
+  operator: { name: string; key: string } | null;
+  /** Where the other consoles are that do not drive. */
+  watching: string[];
   /** Another console asks this one, which drives. */
   request: { number: number; address: string } | null;
   /** This one drives, and has agreed to hand over to that one. */
@@ -130,6 +134,7 @@ const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
+const CONSOLES_MAX = 64; // More than an operator takes.
 const TOPICS_MAX = 64;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
@@ -174,12 +179,14 @@ export function parseHello(message: ArrayBuffer): Hello {
 }
 
 export function parseStanding(message: ArrayBuffer): Standing {
-  const { role, holder, request, agreed, reason } = fieldsOf(parseJson(message));
+  const { role, holder, operator, watching, request, agreed, reason } = fieldsOf(parseJson(message));
   const known = ROLES.find((name) => name === role);
   if (known === undefined) throw new BadMessage('standing: no role');
   return {
     role: known,
     holder: holder === null ? null : holderOf(fieldsOf(holder)),
+    operator: operator == null ? null : operatorOf(fieldsOf(operator)),
+    watching: watching === undefined ? [] : addressesOf(watching),
     request: request === null ? null : requestOf(fieldsOf(request)),
     agreed: agreed == null ? null : requestOf(fieldsOf(agreed)),
     reason: REASONS.find((name) => name === reason) ?? null,
@@ -208,6 +215,17 @@ function countOf(value: unknown): number {
 function holderOf({ address, sinceUnixMs }: Record<string, unknown>): NonNullable<Standing['holder']> {
   if (typeof address !== 'string' || !Number.isSafeInteger(sinceUnixMs)) throw new BadMessage('standing: bad holder');
   return { address, sinceUnixMs: sinceUnixMs as number };
+}
+
+function operatorOf({ name, key }: Record<string, unknown>): NonNullable<Standing['operator']> {
+  if (typeof name !== 'string' || typeof key !== 'string') throw new BadMessage('standing: bad operator');
+  return { name, key };
+}
+
+function addressesOf(value: unknown): string[] {
+  const isAddresses = Array.isArray(value) && value.length <= CONSOLES_MAX;
+  if (!isAddresses || !value.every((address) => typeof address === 'string')) throw new BadMessage('standing: bad addresses');
+  return value;
 }
 
 function requestOf({ number, address }: Record<string, unknown>): NonNullable<Standing['request']> {

@@ -9,7 +9,7 @@ const ESTABLISHED = { sessionState: SessionState.Established } as unknown as Sta
 /** While a vehicle is driven from here. */
 const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
-  standing: { role: 'drives', holder: null, request: null, agreed: null, reason: null },
+  standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none',
   acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padStill: false,
 };

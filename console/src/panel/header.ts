@@ -3,6 +3,7 @@ import type { Connection, StatusView } from '../report';
 import type { Standing } from '../wire';
 import { byId, setData, setText } from './element';
 import { UNKNOWN } from './format';
+import { whoWords } from './who';
 
 const SESSIONS: Readonly<Record<SessionState, [tone: string, text: string]>> = {
   [SessionState.Registering]: ['warn', 'registering'],
@@ -28,11 +29,12 @@ const STOP_WORDS = {
 
 const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
 
-/** The bar on top: which vehicle, connected to what, and the stop button. */
+/** The bar on top: which vehicle, connected to what, who drives it, and the stop button. */
 export class Header {
   readonly #vehicle = byId('vehicle');
   readonly #connection = byId('connection');
   readonly #session = byId('session');
+  readonly #who = byId('who');
   readonly #stop = byId<HTMLButtonElement>('emergency-stop');
 
   constructor(stop: () => void) {
@@ -56,6 +58,9 @@ export class Header {
       : established && !live ? SILENT : SESSIONS[status.sessionState];
     setData(this.#session, 'tone', sessionTone);
     setText(this.#session, sessionText);
+    const who = whoWords(connection.state === 'open' ? standing : null);
+    setText(this.#who, who);
+    this.#who.title = who;
     const name = status?.vehicleName || vehicle || UNKNOWN;
     setText(this.#vehicle, name);
     setData(this.#stop, 'active', String(stop !== 'none'));

@@ -53,9 +53,9 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
     let (requests, mut asked) = mpsc::channel(REQUESTS_MAX);
-    let hub = Arc::new(Hub::new(&config.vehicle, requests, move || {
-        clock.unix_nanos(clock.now()) / 1_000
-    }));
+    let unix_micros = move || clock.unix_nanos(clock.now()) / 1_000;
+    let hub = Hub::new(&config.vehicle, requests, unix_micros);
+    let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
     let (listener, access) = open_console(&config, &identity, announce).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let records = recorder.is_some();

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use serde::Serialize;
 use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_video::{Layout, SliceKind};
 use tokio::sync::{mpsc, watch};
@@ -84,6 +85,15 @@ struct Consoles {
     guarded: Option<(ConsoleId, u64)>,
     /// When the present one agreed to hand over, Unix microseconds.
     agreed_at: u64,
+    /// Whose consoles these are, as the switchboard lists it.
+    operator: Option<Known>,
+}
+
+/// Name and key of an operator.
+#[derive(Debug, Serialize)]
+struct Known {
+    name: String,
+    key: String,
 }
 
 /// A connected console.
@@ -162,6 +172,14 @@ impl Hub {
             requests_refused: AtomicU64::new(0),
             commands_stale: AtomicU64::new(0),
         }
+    }
+
+    /// Tells the consoles which operator they drive as: its name, and its public key's text.
+    #[must_use]
+    pub fn of(self, name: &str, key: &str) -> Self {
+        let known = Known { name: name.to_owned(), key: key.to_owned() };
+        lock(&self.consoles).operator = Some(known);
+        self
     }
 
     /// Sets how the pictures are laid out and coded, which the consoles are told before the next
@@ -524,11 +542,16 @@ impl Consoles {
         let agreed = self.holder.agreed().filter(|_| role == Role::Drives).map(|request| {
             serde_json::json!({ "number": request.number, "address": address(request.from) })
         });
+        let watches = |place: &&Place| place.id != to && Some(place.id) != self.holder.holding();
+        let watching = self.places.iter().filter(watches);
+        let watching: Vec<String> = watching.map(|it| it.visitor.address.to_string()).collect();
         let concerns = |change: &Change| change.from == Some(to) || change.to == Some(to);
         let reason = self.changed.map(|(change, _)| change).filter(concerns);
         let json = serde_json::json!({
             "role": role.name(),
+            "operator": self.operator,
             "holder": holder,
+            "watching": watching,
             "request": request,
             "agreed": agreed,
             "reason": reason.map(|change| change.reason.name()),

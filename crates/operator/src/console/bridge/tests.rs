@@ -158,6 +158,26 @@ fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
 }
 
 #[test]
+fn each_console_is_told_which_operator_drives_and_who_else_watches() {
+    let hub = hub().0.of("anna", "3f2a");
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    let third = join(&hub, 3);
+    let told = standing(&mut second);
+    assert_eq!(told["operator"], serde_json::json!({ "name": "anna", "key": "3f2a" }));
+    assert_eq!(told["watching"], serde_json::json!(["10.0.0.3"]), "neither who drives nor itself");
+    assert_eq!(standing(&mut first)["watching"], serde_json::json!(["10.0.0.2", "10.0.0.3"]));
+    hub.leave(third.number);
+    assert_eq!(standing(&mut second)["watching"], serde_json::json!([]));
+    assert_eq!(standing(&mut first)["watching"], serde_json::json!(["10.0.0.2"]));
+    hub.leave(first.number);
+    let told = standing(&mut second);
+    assert_eq!(
+        (&told["holder"], &told["watching"]),
+        (&serde_json::Value::Null, &serde_json::json!([]))
+    );
+}
+
+#[test]
 fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
     let (hub, mut requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));

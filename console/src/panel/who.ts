@@ -1,0 +1,19 @@
+import type { Standing } from '../wire';
+import { UNKNOWN } from './format';
+
+/** Letters of a key that tell it from others at a glance. */
+const KEY_LETTERS = 8;
+
+/** Who drives, and who else watches, in one line. */
+export function whoWords(standing: Standing | null): string {
+  if (standing === null) return UNKNOWN;
+  const { watching } = standing;
+  return watching.length === 0 ? driver(standing) : `${driver(standing)}; ${watching.length} more: ${watching.join(', ')}`;
+}
+
+function driver({ role, holder, operator }: Standing): string {
+  const name = operator === null ? null : `${operator.name} (${operator.key.slice(0, KEY_LETTERS)})`;
+  if (role === 'drives') return name === null ? 'you drive' : `you drive as ${name}`;
+  if (holder === null) return 'nobody drives';
+  return `${name ?? 'another console'} drives from ${holder.address}`;
+}
