@@ -10,7 +10,7 @@ SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control
 PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s between states; of silence left out; until an end at speed
 ANEW, DRIFT = 1.0, 0.0002  # s unheard after which it may be another guard; by what clocks run apart
 STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s; bits of a notice and of a signal
-CONTROL, STATE = struct.Struct(">HHIIQ BfffBBI"), struct.Struct(">HHIIQ ffBIIIfffddfB")
+CONTROL, STATE = struct.Struct(">HHIIQ BfffBBI"), struct.Struct(">HHIIQ ffBIIIfffddfB fff")
 
 def sealed(frame):  # with the CRC-32/P4 of all but itself in its place
     value = 0xFFFFFFFF

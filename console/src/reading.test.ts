@@ -40,10 +40,13 @@ function snapshotMessage({ end = End.Vehicle, session = true, process = true, li
 }
 
 /** `ageMs`: of the machine's state, null where no guard tells of it. */
-function telemetryMessage({ ageMs = 20, faults = [] }: { ageMs?: number | null; faults?: Fault[] } = {}): ArrayBuffer {
+function telemetryMessage(
+  { ageMs = 20, faults = [], numbers = [] }: { ageMs?: number | null; faults?: Fault[]; numbers?: number[] } = {},
+): ArrayBuffer {
   const builder = new Builder(512);
   const reason = builder.createString('why');
   const told = Telemetry.createFaultsVector(builder, faults);
+  const forPeople = Telemetry.createToldVector(builder, numbers);
   const guard = ageMs === null ? 0 : buildGuard(builder, ageMs);
   Telemetry.startTelemetry(builder);
   Telemetry.addModeReason(builder, reason);
@@ -51,6 +54,7 @@ function telemetryMessage({ ageMs = 20, faults = [] }: { ageMs?: number | null; 
   Telemetry.addGear(builder, Gear.Reverse);
   Telemetry.addFaults(builder, told);
   Telemetry.addGuard(builder, guard);
+  Telemetry.addTold(builder, forPeople);
   Telemetry.finishTelemetryBuffer(builder, Telemetry.endTelemetry(builder));
   return messageOf(FROM_OPERATOR.telemetry, builder);
 }
@@ -127,6 +131,14 @@ describe('readTelemetry', () => {
   it('knows nothing of a machine that is unreachable, or whose guard is silent', () => {
     expect(readTelemetry(telemetryMessage({ faults: [Fault.Unreachable] }))).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable] });
     expect(readTelemetry(telemetryMessage({ ageMs: null }))).toMatchObject({ ...UNKNOWN, guard: null, faults: [Fault.Unreachable] });
+  });
+
+  it('copies what the machine tells for people, and leaves out what only a later one tells', () => {
+    const told = (numbers: number[], ageMs = 20) => readTelemetry(telemetryMessage({ numbers, ageMs })).told;
+    const later = Array<number>(60).fill(9);
+    expect(told([1.5, -0.25, 87, ...later])).toMatchObject({ accelerationAlong: 1.5, accelerationAcross: -0.25, charge: 87 });
+    expect(told([1.5, NaN])).toMatchObject({ accelerationAlong: 1.5, accelerationAcross: null, charge: null });
+    expect(told([1.5, -0.25, 87], 301).charge).toBeNull();
   });
 
   it('takes the 0 of a speed that is not known for no speed', () => {

@@ -50,6 +50,10 @@ const FAULTS_MAX = 9;
 const ENDLESS_MS = 65_535;
 // The guard stops a machine long before: the last speed of one so long silent says nothing of what it does now.
 const MACHINE_AGE_MAX_MS = 300;
+/** What the machine tells for people, in the guard's order: `told!` in crates/guard/src/machine.rs, with units. */
+const TOLD = ['accelerationAlong', 'accelerationAcross', 'charge'] as const;
+/** Each null while it is not known. */
+export type ToldView = Record<(typeof TOLD)[number], number | null>;
 /** Its bit among a machine's notices. */
 const PARKING_BRAKE = 1;
 
@@ -69,6 +73,7 @@ export function readTelemetry(message: ArrayBuffer) {
     gear: heard(known(Gear, telemetry.gear())),
     guard: readGuard(telemetry.guard()),
     faults,
+    told: readTold((index) => heard(index < telemetry.toldLength() ? telemetry.told(index) : null)),
   };
 }
 
@@ -80,6 +85,12 @@ function readFaults(telemetry: Telemetry): Fault[] {
   });
   const ageMs = telemetry.guard()?.machineAgeMs() ?? ENDLESS_MS;
   return ageMs <= MACHINE_AGE_MAX_MS || faults.includes(Fault.Unreachable) ? faults : [Fault.Unreachable, ...faults];
+}
+
+/** What a later vehicle tells beyond the list is left out. */
+function readTold(told: (index: number) => number | null): ToldView {
+  const known = (number: number | null) => (Number.isFinite(number) ? number : null);
+  return Object.fromEntries(TOLD.map((name, index) => [name, known(told(index))])) as ToldView;
 }
 
 function readGuard(state: GuardState | null): GuardView | null {

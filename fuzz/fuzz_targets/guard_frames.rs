@@ -22,7 +22,9 @@ fn receives<F: Frame>(mut input: Input<'_>) {
     let (mut refused, mut counter) = (0, 0_u16);
     while !input.is_empty() {
         let is_sealed = input.byte() % 4 != 0;
-        let length = if is_sealed { F::BYTES } else { input.up_to(300) };
+        // Where numbers are told at the end, fewer or more of them.
+        let numbers = if F::BYTES_LEAST < F::BYTES { 4 * input.up_to(9) } else { 0 };
+        let length = if is_sealed { F::BYTES_LEAST + numbers } else { input.up_to(300) };
         let (bytes, rest) = input.0.split_at(length.min(input.0.len()));
         let mut bytes = bytes.to_vec();
         input.0 = rest;

@@ -120,8 +120,27 @@ guard(obj?:GuardState):GuardState|null {
   return offset ? (obj || new GuardState()).__init(this.bb!.__indirect(this.bb_pos + offset), this.bb!) : null;
 }
 
+/**
+ * What the machine tells for people: the guard's list of it has name and unit of each, in the same order; not a
+ * number: not known. Those at the end that are not known are left out.
+ */
+told(index: number):number|null {
+  const offset = this.bb!.__offset(this.bb_pos, 22);
+  return offset ? this.bb!.readFloat32(this.bb!.__vector(this.bb_pos + offset) + index * 4) : 0;
+}
+
+toldLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 22);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+toldArray():Float32Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 22);
+  return offset ? new Float32Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(9);
+  builder.startObject(10);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -170,6 +189,27 @@ static addUnlocated(builder:flatbuffers.Builder, unlocated:boolean) {
 
 static addGuard(builder:flatbuffers.Builder, guardOffset:flatbuffers.Offset) {
   builder.addFieldOffset(8, guardOffset, 0);
+}
+
+static addTold(builder:flatbuffers.Builder, toldOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(9, toldOffset, 0);
+}
+
+static createToldVector(builder:flatbuffers.Builder, data:number[]|Float32Array):flatbuffers.Offset;
+/**
+ * @deprecated This Uint8Array overload will be removed in the future.
+ */
+static createToldVector(builder:flatbuffers.Builder, data:number[]|Uint8Array):flatbuffers.Offset;
+static createToldVector(builder:flatbuffers.Builder, data:number[]|Float32Array|Uint8Array):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addFloat32(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startToldVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

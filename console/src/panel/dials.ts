@@ -17,6 +17,7 @@ export class Dials {
   readonly #steering = byId('steering');
   readonly #steerFill = byId('steer-fill');
   readonly #steerSent = byId('steer-sent');
+  readonly #charge = byId('charge');
   readonly #throttle = pedal('throttle');
   readonly #brake = pedal('brake');
 
@@ -30,6 +31,7 @@ export class Dials {
     this.#throttle.sent(sent.throttle);
     this.#brake.sent(sent.brake);
     this.#showSteering(live?.steeringAngleRad ?? null);
+    setText(this.#charge, live?.told.charge?.toFixed(0) ?? UNKNOWN);
     this.#throttle.applied(live?.throttle ?? null);
     this.#brake.applied(live?.brake ?? null);
   }

@@ -111,6 +111,7 @@ fn state(machine: &MachineState) -> Value {
         "faults": names(machine.faults),
         "notices": names(machine.notices),
         "signals": names(machine.signals),
+        "told": machine.told,
     })
 }
 

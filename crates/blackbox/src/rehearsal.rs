@@ -79,6 +79,7 @@ impl Rehearsal {
             let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
             self.machine.speed = (self.machine.speed + pull * 0.01).max(0.0);
             self.machine.steering_angle = 0.52 * controls.steering;
+            self.machine.told.acceleration_along = Some(pull);
         }
     }
 

@@ -49,6 +49,9 @@ pub trait Frame: Copy {
     const DATA_ID: u32;
     /// Bytes of the whole frame.
     const BYTES: usize;
+    /// Bytes without the numbers that a machine tells at its end, if it has such: of them an earlier build sends
+    /// fewer, and a later one more, which are skipped.
+    const BYTES_LEAST: usize = Self::BYTES;
     /// An array of that many bytes.
     type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
     /// So many zeros.
@@ -143,7 +146,7 @@ pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
         [high, low, ..] => u16::from_be_bytes([*high, *low]),
         [] | [_] => 0,
     };
-    if bytes.len() != F::BYTES || usize::from(said) != F::BYTES {
+    if !has_length::<F>(bytes) || usize::from(said) != bytes.len() {
         return Err(Error::Length { bytes: bytes.len(), said, wanted: F::BYTES });
     }
     let mut reader = Reader::new(bytes, 2);
@@ -157,6 +160,13 @@ pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
     }
     let source = Instant::from_nanos(reader.u64());
     F::read(source, &mut reader).map(|frame| (frame, counter))
+}
+
+fn has_length<F: Frame>(bytes: &[u8]) -> bool {
+    let trailing = bytes.len().checked_sub(F::BYTES_LEAST);
+    let has_numbers =
+        |trailing: usize| F::BYTES_LEAST < F::BYTES && trailing.is_multiple_of(TRAILING_BYTES);
+    bytes.len() == F::BYTES || bytes.len() <= BYTES_MAX && trailing.is_some_and(has_numbers)
 }
 
 /// Returns whether the bytes say that they are a frame of this kind, whatever else they are.
@@ -185,12 +195,13 @@ pub struct Receiver<F> {
     last: Option<u16>,
     refused_count: u64,
     missing_count: u64,
+    skipped_count: u64,
     kind: PhantomData<fn() -> F>,
 }
 
 impl<F> Default for Receiver<F> {
     fn default() -> Self {
-        Self { last: None, refused_count: 0, missing_count: 0, kind: PhantomData }
+        Self { last: None, refused_count: 0, missing_count: 0, skipped_count: 0, kind: PhantomData }
     }
 }
 
@@ -215,8 +226,14 @@ impl<F: Frame> Receiver<F> {
         self.missing_count
     }
 
+    /// Returns how many frames had numbers at their end that only a later build knows.
+    pub fn skipped_count(&self) -> u64 {
+        self.skipped_count
+    }
+
     fn check(&mut self, bytes: &[u8]) -> Result<F, Error> {
         let (frame, counter) = decode::<F>(bytes)?;
+        self.skipped_count += u64::from(bytes.len() > F::BYTES);
         let Some(last) = self.last.replace(counter) else { return Ok(frame) };
         match counter.wrapping_sub(last) {
             0 => Err(Error::Repeated { counter }),
@@ -233,6 +250,11 @@ impl<F: Frame> Receiver<F> {
 /// longer than a tenth of a second is not the same sequence.
 pub const LOST_MAX: u16 = 9;
 
+/// Bytes of the longest frame whose end a build may not know: as many numbers behind a status as nobody tells.
+pub const BYTES_MAX: usize = 512;
+
+/// Bytes of each number that a machine tells at the end of a frame.
+const TRAILING_BYTES: usize = 4;
 /// Where the CRC stands.
 const CRC_AT: usize = 8;
 /// Where the payload begins.

@@ -28,13 +28,16 @@ mod manoeuvre;
 mod mode;
 mod pauses;
 mod set;
+mod told;
 
 pub use age::LateFrames;
 pub use config::Config;
 pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;
 pub use guard::{Guard, Input, Output};
-pub use machine::{Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position};
+pub use machine::{
+    Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Told,
+};
 pub use mode::{Cause, Mode, Transition, Why};
 pub use pauses::Pauses;
 pub use set::{Member, Set};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::set::{Set, numbered};
+use crate::told::told;
 use crate::{Controls, Gear, Signals};
 
 /// A machine that can be driven: the port that a simulated car implements, or a vehicle behind CAN,
@@ -61,6 +62,25 @@ pub struct MachineState {
     pub notices: Notices,
     /// Which lights are on, and whether the horn sounds.
     pub signals: Signals,
+    /// What it tells for people alone.
+    pub told: Told,
+}
+
+told! {
+    /// What a machine tells for people alone, who may act on it: the guard passes it on, and does nothing by it.
+    ///
+    /// Numbers, `None` while they are not known. A line is a field: its name here, its name for people, its unit.
+    /// They stand at the end of the frames *machine* and *status* in this order, so that a build that has fewer
+    /// lines skips the last ones, and for one that has more they are not known: a new line comes last, and none is
+    /// moved or taken out.
+    pub struct Told {
+        /// Metres per second squared along the machine, forwards positive.
+        acceleration_along: "acceleration along", "m/s²";
+        /// Metres per second squared across the machine, to the left positive.
+        acceleration_across: "acceleration across", "m/s²";
+        /// Percent of what its battery, or its tank, holds when full.
+        charge: "charge", "%";
+    }
 }
 
 impl MachineState {

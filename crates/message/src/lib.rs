@@ -51,6 +51,7 @@ pub mod snapshot;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod told;
 mod video_feedback;
 mod wire;
 

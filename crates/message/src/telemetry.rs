@@ -6,6 +6,7 @@ use tautline_units::Instant;
 use crate::fault::Faults;
 use crate::fields::{Choice, Nanos, Number, Plain, Text, choice, fields};
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
+use crate::told::Told;
 use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number};
 use crate::{Error, Fault, Gear, GuardState};
 
@@ -39,6 +40,8 @@ fields! {
         mode_reason: String = mode_reason as Text(TEXT_BYTES_MAX),
         /// What the guard said last; `None` if it never spoke.
         guard: Option<GuardState>,
+        /// What the machine tells for people, in the order of the guard's list of it; at most 64.
+        told: Vec<Option<f32>> = told as Told,
     }
 }
 

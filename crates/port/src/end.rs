@@ -32,6 +32,8 @@ pub struct Counts {
     pub foreign: u64,
     /// Frames that the system did not take.
     pub unsent: u64,
+    /// Frames that were taken, but for numbers at their end that are not known here.
+    pub skipped: u64,
 }
 
 impl<In: Frame> End<In> {
@@ -83,6 +85,7 @@ impl<In: Frame> End<In> {
             Some(peer) if peer.sender == sender => {
                 let received = peer.receiver.receive(bytes);
                 self.counts.refused += u64::from(received.is_err());
+                self.counts.skipped += u64::from(received.is_ok() && bytes.len() > In::BYTES);
                 peer.heard_at = if received.is_ok() { now } else { peer.heard_at };
                 received.ok()
             }

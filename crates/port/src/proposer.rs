@@ -1,4 +1,4 @@
-use tautline_guard::frame::{Fact, Frame, Proposal, Receiver, Sender, Status};
+use tautline_guard::frame::{BYTES_MAX, Fact, Proposal, Receiver, Sender, Status};
 use tautline_net::datagram::{Address, Client};
 
 /// A vehicle's end towards its guard.
@@ -40,7 +40,7 @@ impl Proposer {
 
     /// Takes all that the guard has sent; returns the newest status, if there is one.
     pub fn receive(&mut self) -> Option<Status> {
-        let mut buffer = [0; Status::BYTES + 1];
+        let mut buffer = [0; BYTES_MAX + 1];
         let mut newest = None;
         for _ in 0..DATAGRAMS_MAX {
             let Some(length) = self.client.receive(&mut buffer) else { break };
@@ -57,6 +57,11 @@ impl Proposer {
     /// Returns how many of the guard's frames were not sound.
     pub fn refused_count(&self) -> u64 {
         self.receiver.refused_count()
+    }
+
+    /// Returns how many of them had more at their end than is known here.
+    pub fn skipped_count(&self) -> u64 {
+        self.receiver.skipped_count()
     }
 }
 

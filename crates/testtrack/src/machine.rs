@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use tautline_guard::{
-    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position,
+    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Told,
 };
 use tautline_units::Instant;
 
@@ -69,6 +69,11 @@ impl Machine for SimulatedCar {
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
             signals: self.controls.signals,
+            told: Told {
+                acceleration_along: Some(car.acceleration as f32),
+                acceleration_across: Some((car.speed * car.yaw_rate) as f32),
+                charge: Some((100.0 * (1.0 - car.odometer / RANGE).max(0.0)) as f32),
+            },
         }
     }
 
@@ -90,6 +95,8 @@ fn place(x: f64, y: f64) -> Place {
 
 /// Metres of a degree of longitude on the equator, WGS 84.
 const DEGREE: f64 = 111_319.49;
+/// Metres that the car drives on a full charge.
+const RANGE: f64 = 200_000.0;
 /// Two hundred turns a second, as the actuators of a car take them.
 const PERIOD: Duration = Duration::from_millis(5);
 
@@ -153,6 +160,21 @@ mod tests {
         let throttle = Controls { throttle: 1.0, ..Controls::default() };
         drive(&mut car, &throttle, Instant::ZERO, 3, PERIOD);
         assert!(car.extras()[0].value >= 1.0, "{:?}", car.extras());
+    }
+
+    #[test]
+    fn what_people_are_told_is_what_the_car_does() {
+        let mut car = SimulatedCar::new(1);
+        assert_eq!(car.state(Instant::ZERO).told.charge, Some(100.0));
+        let left = Controls { throttle: 1.0, steering: 0.1, ..Controls::default() };
+        let driven = drive(&mut car, &left, Instant::ZERO, 1, PERIOD).told;
+        assert!(driven.acceleration_along.is_some_and(|along| along > 1.0), "{driven:?}");
+        assert!(driven.acceleration_across.is_some_and(|across| across > 0.1), "{driven:?}");
+        assert!(driven.charge.is_some_and(|charge| charge < 100.0), "{driven:?}");
+        let braked = Controls { brake: 0.3, steering: -0.1, ..Controls::default() };
+        let told = drive(&mut car, &braked, Instant::from_millis(1_000), 1, PERIOD).told;
+        assert!(told.acceleration_along.is_some_and(|along| along < -1.5), "{told:?}");
+        assert!(told.acceleration_across.is_some_and(|across| across < 0.0), "{told:?}");
     }
 
     /// Metres that a car rolls in `seconds` from the start, uphill being wherever it points.

@@ -6,7 +6,7 @@ use tautline_guard::act::{Act, Blocker, Deed, Outcome};
 use tautline_guard::frame::{BlackBox, Command, DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
 use tautline_guard::{
-    Cause, Controls, Extra, Fault, Gear, MachineState, Member, Mode, Position, Set, Why,
+    Cause, Controls, Extra, Fault, Gear, MachineState, Member, Mode, Position, Set, Told, Why,
 };
 use tautline_message as message;
 use tautline_message::snapshot::Value;
@@ -225,6 +225,12 @@ pub(crate) fn faults(state: &MachineState) -> Vec<message::Fault> {
     faults.iter().map(convert).collect()
 }
 
+/// Returns what the machine tells for people, as values.
+pub(crate) fn told(told: &Told) -> impl Iterator<Item = Value> + use<> {
+    let named = Told::NAMES.iter().zip(told.numbers());
+    named.filter_map(|((name, unit), number)| Some(Value::of(name, number?.into(), unit)))
+}
+
 /// Returns those of the extras that a message has room for, as values.
 pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
     let values = extras.iter().map(|extra| Value::of(extra.name, extra.value, extra.unit));
@@ -298,6 +304,30 @@ mod tests {
         assert!(asked.act.is_none(), "a reset names its stop");
         let nobody = proposed(&message::Command { console: 0, ..command });
         assert!(nobody.command.is_none());
+    }
+
+    /// What the page calls them, in the order in which they are told.
+    #[test]
+    fn the_page_has_the_same_list_of_what_a_machine_tells() {
+        let page = include_str!("../../../console/src/reading.ts");
+        let (_, rest) = page.split_once("const TOLD = [").expect("it has a list");
+        let (list, _) = rest.split_once(']').expect("it ends");
+        let listed: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
+        let camel = |name: &str| {
+            let mut words = name.split(' ').map(str::to_owned);
+            let first = words.next().unwrap_or_default();
+            words.fold(first, |camel, word| camel + &word[..1].to_uppercase() + &word[1..])
+        };
+        let names: Vec<String> = Told::NAMES.iter().map(|(name, _)| camel(name)).collect();
+        assert_eq!(listed, names);
+    }
+
+    #[test]
+    fn what_a_machine_tells_for_people_has_a_name_and_a_unit_if_it_is_known() {
+        let charge = Told { charge: Some(48.5), ..Told::default() };
+        assert_eq!(told(&charge).collect::<Vec<_>>(), [Value::of("charge", 48.5, "%")]);
+        let values = told(&Told::from_numbers([Some(1.0); Told::COUNT]));
+        assert!(values.filter(Value::is_possible).count() == Told::COUNT);
     }
 
     /// A machine's word does not make its telemetry one that the operator refuses.

@@ -48,6 +48,7 @@ pub struct Guarded {
     machine_heard_at: AtomicU64,
     unsent: AtomicU64,
     refused: AtomicU64,
+    skipped: AtomicU64,
 }
 
 /// The newest that was asked for.
@@ -119,6 +120,7 @@ impl Guarded {
             machine_heard_at: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
         }
     }
 
@@ -154,6 +156,7 @@ impl Guarded {
             }
             self.unsent.store(proposer.unsent_count(), Ordering::Relaxed);
             self.refused.store(proposer.refused_count(), Ordering::Relaxed);
+            self.skipped.store(proposer.skipped_count(), Ordering::Relaxed);
             due += PERIOD;
             let now = clock.now();
             if now.since(due) > PERIOD {
@@ -320,9 +323,10 @@ impl Guarded {
         ))
     }
 
-    /// Returns how many proposals could not be sent, and how many of the guard's frames were not sound.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.unsent.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    /// Returns how many proposals could not be sent, how many of the guard's frames were not sound, and of how many
+    /// the end was skipped, for this build knows less.
+    pub fn counts(&self) -> [u64; 3] {
+        [&self.unsent, &self.refused, &self.skipped].map(|count| count.load(Ordering::Relaxed))
     }
 
     fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {

@@ -139,6 +139,7 @@ impl Reporter {
             mode,
             mode_reason,
             guard: status.map(convert::guard),
+            told: state.told.numbers().to_vec(),
         }
     }
 
@@ -169,7 +170,8 @@ impl Reporter {
     /// Returns every value that is only looked at, in the order in which people read them.
     ///
     /// The page, the metrics and `tautline status` show each under its name: a line here is all that
-    /// another one takes. What only one kind of machine knows comes from the machine's own list.
+    /// another one takes. What the machine tells comes from the guard's list of it, what only one kind of machine
+    /// knows from the machine's own.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
         let heard = self.guarded.heard(now);
         let status = heard.as_ref().map(|heard| &heard.status);
@@ -193,6 +195,7 @@ impl Reporter {
         ]);
         values.extend(seconds("source lost", self.parts.source.lost_for(now)));
         values.extend(self.parts.values());
+        values.extend(convert::told(&machine(heard.as_ref()).told));
         values.extend(convert::extras(heard.as_ref().map_or(&[], |heard| &heard.extras)));
         values
     }
@@ -201,7 +204,7 @@ impl Reporter {
     fn drops(&self, now: Instant) -> Vec<(String, u64)> {
         let heard = self.guarded.heard(now);
         let counts = heard.map(|heard| heard.status.counts).unwrap_or_default();
-        let (unsent, refused) = self.guarded.counts();
+        let [unsent, refused, skipped] = self.guarded.counts();
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             ("camera: picture not begun, encoders busy", count(&self.camera.pictures_unencoded)),
@@ -218,6 +221,7 @@ impl Reporter {
             ("guard: act refused", counts.acts_refused.into()),
             ("guard: proposal not sent", unsent),
             ("guard: status not sound", refused),
+            ("guard: end of a status not known", skipped),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
             ("topics: unit refused by the event loop", count(&self.topics.refused)),
@@ -352,13 +356,19 @@ mod tests {
         }
     }
 
+    /// Returns whether it is read as it was written; what the machine does not tell at the end is left out.
+    fn comes_back(telemetry: &Telemetry) -> bool {
+        let bytes = telemetry.encode();
+        Telemetry::decode(&bytes).is_ok_and(|read| read.encode() == bytes)
+    }
+
     #[test]
     fn telemetry_tells_who_moves_the_machine() {
         let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
         assert_eq!((telemetry.mode, &telemetry.guard), (Mode::Stopped, &None));
         assert_eq!(telemetry.mode_reason, "the vehicle's guard says nothing");
         assert!(telemetry.faults.contains(&tautline_message::Fault::Unreachable));
-        assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+        assert!(comes_back(&telemetry), "{telemetry:?}");
     }
 
     #[test]
@@ -367,7 +377,7 @@ mod tests {
         let now = Instant::from_millis(5);
         let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
         assert_eq!(telemetry.mode_reason, "the vehicle moves under another operator");
-        assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+        assert!(comes_back(&telemetry), "{telemetry:?}");
         reporter.guarded.end();
         let reason = reporter.telemetry(&Recent::default(), now).mode_reason;
         assert_eq!(reason, "the vehicle's process was asked to end");

@@ -153,6 +153,9 @@ fn a_drive_is_written_in_full_around_its_stop_and_replays_the_same() {
     assert_eq!(told, ["Arm", "Throttle", "ProposalTimeout", "Standstill"]);
     assert_eq!(transitions[2]["machine"]["place"]["latitude"], 51.480_73);
     assert_eq!(transitions[2]["machine"]["place"]["height"], Value::Null);
+    let told = &transitions[2]["machine"]["told"];
+    assert!(told["acceleration_along"].is_number(), "{told}");
+    assert_eq!(told["charge"], Value::Null);
 
     let steps = topics(&recording, Topic::Step);
     let ticks: Vec<_> = steps.iter().map(|body| body["tick"].as_u64().unwrap()).collect();

@@ -111,6 +111,11 @@ impl<'a> Reader<'a> {
         f32::from_be_bytes(self.take())
     }
 
+    /// Takes a number of those at the end of a frame, if the sender has it.
+    pub(super) fn trailing_f32(&mut self) -> Option<f32> {
+        (self.at < self.bytes.len()).then(|| self.f32())
+    }
+
     pub(super) fn f64(&mut self) -> f64 {
         f64::from_be_bytes(self.take())
     }

@@ -1,16 +1,18 @@
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
-use super::{Error, Frame, PAYLOAD_AT};
-use crate::{Gear, MachineState, Place, Position};
+use super::{Error, Frame, PAYLOAD_AT, TRAILING_BYTES};
+use crate::{Gear, MachineState, Place, Position, Told};
 
 /// ```text
 /// 20  machine        54 bytes; the source time is when it was measured
+/// 74  told           f32 each; NaN: not known
 /// ```
 impl Frame for MachineState {
     /// "TGM1".
     const DATA_ID: u32 = 0x5447_4D31;
-    const BYTES: usize = PAYLOAD_AT + MACHINE_BYTES;
+    const BYTES: usize = Self::BYTES_LEAST + TOLD_BYTES;
+    const BYTES_LEAST: usize = PAYLOAD_AT + MACHINE_BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -20,14 +22,16 @@ impl Frame for MachineState {
 
     fn write(&self, writer: &mut Writer<'_>) {
         write_machine(self, writer);
+        write_told(&self.told, writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
-        read_machine(source, reader)
+        let machine = read_machine(source, reader)?;
+        Ok(Self { told: read_told(reader), ..machine })
     }
 }
 
-/// Writes the machine's state:
+/// Writes the machine's state, but for what it tells for people:
 ///
 /// ```text
 ///  0  speed           f32  m/s along the machine; NaN: not known
@@ -88,8 +92,23 @@ pub(super) fn read_machine(
         faults,
         notices,
         signals,
+        told: Told::default(),
     })
 }
 
-/// Bytes of what a machine says of itself.
+/// Writes what a machine tells for people, at the end of a frame.
+pub(super) fn write_told(told: &Told, writer: &mut Writer<'_>) {
+    for number in told.numbers() {
+        writer.f32(number.unwrap_or(f32::NAN));
+    }
+}
+
+/// Returns what [`write_told`] wrote; of what the sender does not know yet, nothing.
+pub(super) fn read_told(reader: &mut Reader<'_>) -> Told {
+    Told::from_numbers([(); Told::COUNT].map(|()| reader.trailing_f32()))
+}
+
+/// Bytes of what a machine says of itself, but for what it tells for people.
 pub(super) const MACHINE_BYTES: usize = 54;
+/// Bytes of that.
+pub(super) const TOLD_BYTES: usize = TRAILING_BYTES * Told::COUNT;

@@ -5,7 +5,9 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::control::{CONTROLS_BYTES, read_controls, write_controls};
-use super::machine::{MACHINE_BYTES, read_machine, write_machine};
+use super::machine::{
+    MACHINE_BYTES, TOLD_BYTES, read_machine, read_told, write_machine, write_told,
+};
 use super::{Error, Frame, PAYLOAD_AT};
 use crate::act::{Answer, Blockers, Outcome};
 use crate::config::Config;
@@ -157,11 +159,13 @@ pub struct Counts {
 /// 186  deceleration begin  f32  m/s²
 /// 190  deceleration        f32  m/s²
 /// 194  jerk                f32  m/s³
+/// 198  told                f32 each; NaN: not known
 /// ```
 impl Frame for Status {
     /// "TGS1".
     const DATA_ID: u32 = 0x5447_5331;
-    const BYTES: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 17;
+    const BYTES: usize = Self::BYTES_LEAST + TOLD_BYTES;
+    const BYTES_LEAST: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 17;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -204,6 +208,7 @@ impl Frame for Status {
         writer.f32(self.budget.deceleration_begin);
         writer.f32(self.budget.deceleration);
         writer.f32(self.budget.jerk);
+        write_told(&machine.told, writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
@@ -230,7 +235,6 @@ impl Frame for Status {
         let applied = read_controls(reader)?;
         let (age, measured_at) = (reader.millis(), Instant::from_nanos(reader.u64()));
         let machine = read_machine(measured_at, reader)?;
-        let machine = age.map(|age| (machine, age));
         let black_box = reader.choice(BlackBox::from_number)?;
         let budget = Budget {
             picture_age_max: reader.millis().ok_or(reader.value_error(2))?,
@@ -239,6 +243,8 @@ impl Frame for Status {
             deceleration: reader.f32(),
             jerk: reader.f32(),
         };
+        let machine = MachineState { told: read_told(reader), ..machine };
+        let machine = age.map(|age| (machine, age));
         Ok(Self {
             source,
             tick,

@@ -7,7 +7,7 @@ use super::*;
 use crate::act::{Act, Answer, Blocker, Deed, Outcome};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::{
-    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Signal, Why,
+    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Signal, Told, Why,
 };
 
 fn full_proposal() -> Proposal {
@@ -53,6 +53,7 @@ fn full_machine() -> MachineState {
         faults: [Fault::Steering, Fault::Other].into_iter().collect(),
         notices: [Notice::ParkingBrake].into_iter().collect(),
         signals: [Signal::Hazard].into_iter().collect(),
+        told: Told::from_numbers(core::array::from_fn(|at| Some(0.5 + at as f32))),
     }
 }
 
@@ -193,6 +194,83 @@ fn the_docs_tell_length_and_data_id_of_each_frame() {
     is_told::<Status>();
     is_told::<Control>();
     is_told::<MachineState>();
+}
+
+#[test]
+fn the_docs_have_a_row_for_each_number_that_a_machine_tells_for_people() {
+    let doc = include_str!("../../../../docs/guard.md");
+    for (number, (name, unit)) in Told::NAMES.iter().enumerate() {
+        let at = MachineState::BYTES_LEAST + 4 * number;
+        let row = std::format!("| {at} | {name} | f32 | {unit}");
+        assert!(doc.contains(&row), "{row}");
+    }
+}
+
+/// Puts `numbers` in the place of those at the end of the frame's bytes.
+fn with_numbers<F: Frame>(frame: &F, numbers: &[f32]) -> Vec<u8> {
+    let mut bytes = encode(frame, 7).as_ref()[..F::BYTES_LEAST].to_vec();
+    bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    sealed(bytes)
+}
+
+/// Gives bytes their length and their CRC.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let length = bytes.len() as u16;
+    bytes[..2].copy_from_slice(&length.to_be_bytes());
+    let crc = crc::p4(&[&bytes[..CRC_AT], &bytes[CRC_AT + 4..]]);
+    bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+    bytes
+}
+
+#[test]
+fn numbers_that_an_earlier_build_lacks_are_not_known_and_those_of_a_later_one_are_skipped_and_counted()
+ {
+    fn told<F: Frame>(frame: &F, numbers: &[f32], of: impl Fn(F) -> Told) -> (Told, u64) {
+        let mut receiver = Receiver::<F>::default();
+        let read = receiver.receive(&with_numbers(frame, numbers)).unwrap();
+        (of(read), receiver.skipped_count())
+    }
+    let known: Vec<f32> = full_machine().told.numbers().map(|number| number.unwrap()).to_vec();
+    let later = [&known[..], &[9.0, f32::NAN]].concat();
+    let first = |count: usize| {
+        let known = known.iter().take(count).map(|number| Some(*number));
+        let all: Vec<_> = known.chain(core::iter::repeat(None)).take(Told::COUNT).collect();
+        Told::from_numbers(all.try_into().unwrap())
+    };
+    for count in 0..=known.len() {
+        let numbers = &known[..count];
+        assert_eq!(told(&full_machine(), numbers, |it| it.told), (first(count), 0));
+        let of_status = |status: Status| status.machine.unwrap().0.told;
+        assert_eq!(told(&full_status(), numbers, of_status), (first(count), 0));
+    }
+    assert_eq!(told(&full_machine(), &later, |it| it.told), (full_machine().told, 1));
+    let odd = [f32::INFINITY; Told::COUNT];
+    assert_eq!(told(&full_machine(), &odd, |it| it.told).0, Told::default());
+}
+
+#[test]
+fn a_frame_has_whole_numbers_at_its_end_and_no_more_than_there_is_room_for() {
+    let length = |bytes: Vec<u8>| match decode::<MachineState>(&bytes) {
+        Ok(_) => None,
+        Err(Error::Length { bytes, .. }) => Some(bytes),
+        Err(other) => panic!("{other}"),
+    };
+    let whole = with_numbers(&full_machine(), &[1.0, 2.0]);
+    assert_eq!(length(whole.clone()), None);
+    for cut in 1..4 {
+        let bytes = whole.len() - cut;
+        assert_eq!(length(sealed(whole[..bytes].to_vec())), Some(bytes));
+    }
+    let least = MachineState::BYTES_LEAST;
+    assert_eq!(length(sealed(whole[..least - 4].to_vec())), Some(least - 4));
+    let many = (BYTES_MAX - least) / 4 + 1;
+    assert!(length(with_numbers(&full_machine(), &Vec::from_iter([0.5; 400])[..many])).is_some());
+    assert_eq!(
+        length(with_numbers(&full_machine(), &Vec::from_iter([0.5; 400])[..many - 1])),
+        None
+    );
+    let longer = sealed([encode(&full_control(), 1).as_ref(), &[0; 4]].concat());
+    assert!(matches!(decode::<Control>(&longer), Err(Error::Length { .. })), "it has none");
 }
 
 #[test]

@@ -2027,6 +2027,7 @@ impl<'a> Telemetry<'a> {
   pub const VT_FAULTS: ::flatbuffers::VOffsetT = 16;
   pub const VT_UNLOCATED: ::flatbuffers::VOffsetT = 18;
   pub const VT_GUARD: ::flatbuffers::VOffsetT = 20;
+  pub const VT_TOLD: ::flatbuffers::VOffsetT = 22;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2040,6 +2041,7 @@ impl<'a> Telemetry<'a> {
     let mut builder = TelemetryBuilder::new(_fbb);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    if let Some(x) = args.told { builder.add_told(x); }
     if let Some(x) = args.guard { builder.add_guard(x); }
     if let Some(x) = args.faults { builder.add_faults(x); }
     if let Some(x) = args.mode_reason { builder.add_mode_reason(x); }
@@ -2123,6 +2125,15 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<GuardState>>(Telemetry::VT_GUARD, None)}
   }
+  /// What the machine tells for people: the guard's list of it has name and unit of each, in the same order; not a
+  /// number: not known. Those at the end that are not known are left out.
+  #[inline]
+  pub fn told(&self) -> Option<::flatbuffers::Vector<'a, f32>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(Telemetry::VT_TOLD, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Telemetry<'_> {
@@ -2140,6 +2151,7 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, Fault>>>("faults", Self::VT_FAULTS, false)?
      .visit_field::<bool>("unlocated", Self::VT_UNLOCATED, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<GuardState>>("guard", Self::VT_GUARD, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("told", Self::VT_TOLD, false)?
      .finish();
     Ok(())
   }
@@ -2154,6 +2166,7 @@ pub struct TelemetryArgs<'a> {
     pub faults: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, Fault>>>,
     pub unlocated: bool,
     pub guard: Option<::flatbuffers::WIPOffset<GuardState<'a>>>,
+    pub told: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -2168,6 +2181,7 @@ impl<'a> Default for TelemetryArgs<'a> {
       faults: None,
       unlocated: false,
       guard: None,
+      told: None,
     }
   }
 }
@@ -2214,6 +2228,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<GuardState>>(Telemetry::VT_GUARD, guard);
   }
   #[inline]
+  pub fn add_told(&mut self, told: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , f32>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_TOLD, told);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     TelemetryBuilder {
@@ -2242,6 +2260,7 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("faults", &self.faults());
       ds.field("unlocated", &self.unlocated());
       ds.field("guard", &self.guard());
+      ds.field("told", &self.told());
       ds.finish()
   }
 }

@@ -149,6 +149,7 @@ fn unit(unit: &str) -> Option<Unit> {
         "°C" => return Some(Unit::Celsius),
         "m" => "metres".to_owned(),
         "m/s" => "metres_per_second".to_owned(),
+        "m/s²" => "metres_per_second_squared".to_owned(),
         "bit/s" => "bits_per_second".to_owned(),
         "/s" => "per_second".to_owned(),
         "%" => "percent".to_owned(),

@@ -902,7 +902,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_GEAR = 14,
     VT_FAULTS = 16,
     VT_UNLOCATED = 18,
-    VT_GUARD = 20
+    VT_GUARD = 20,
+    VT_TOLD = 22
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -940,6 +941,11 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::GuardState *guard() const {
     return GetPointer<const tautline::GuardState *>(VT_GUARD);
   }
+  /// What the machine tells for people: the guard's list of it has name and unit of each, in the same order; not a
+  /// number: not known. Those at the end that are not known are left out.
+  const ::flatbuffers::Vector<float> *told() const {
+    return GetPointer<const ::flatbuffers::Vector<float> *>(VT_TOLD);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -955,6 +961,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_UNLOCATED, 1) &&
            VerifyOffset(verifier, VT_GUARD) &&
            verifier.VerifyTable(guard()) &&
+           VerifyOffset(verifier, VT_TOLD) &&
+           verifier.VerifyVector(told()) &&
            verifier.EndTable();
   }
 };
@@ -990,6 +998,9 @@ struct TelemetryBuilder {
   void add_guard(::flatbuffers::Offset<tautline::GuardState> guard) {
     fbb_.AddOffset(Telemetry::VT_GUARD, guard);
   }
+  void add_told(::flatbuffers::Offset<::flatbuffers::Vector<float>> told) {
+    fbb_.AddOffset(Telemetry::VT_TOLD, told);
+  }
   explicit TelemetryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1013,10 +1024,12 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     tautline::Gear gear = tautline::Gear::Drive,
     ::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults = 0,
     bool unlocated = false,
-    ::flatbuffers::Offset<tautline::GuardState> guard = 0) {
+    ::flatbuffers::Offset<tautline::GuardState> guard = 0,
+    ::flatbuffers::Offset<::flatbuffers::Vector<float>> told = 0) {
   TelemetryBuilder builder_(_fbb);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
+  builder_.add_told(told);
   builder_.add_guard(guard);
   builder_.add_faults(faults);
   builder_.add_mode_reason(mode_reason);
@@ -1037,9 +1050,11 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     tautline::Gear gear = tautline::Gear::Drive,
     const std::vector<tautline::Fault> *faults = nullptr,
     bool unlocated = false,
-    ::flatbuffers::Offset<tautline::GuardState> guard = 0) {
+    ::flatbuffers::Offset<tautline::GuardState> guard = 0,
+    const std::vector<float> *told = nullptr) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
   auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
+  auto told__ = told ? _fbb.CreateVector<float>(*told) : 0;
   return tautline::CreateTelemetry(
       _fbb,
       sequence,
@@ -1050,7 +1065,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       gear,
       faults__,
       unlocated,
-      guard);
+      guard,
+      told__);
 }
 
 inline const tautline::Telemetry *GetTelemetry(const void *buf) {

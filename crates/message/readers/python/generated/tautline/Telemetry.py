@@ -129,8 +129,37 @@ class Telemetry(object):
             return obj
         return None
 
+    # What the machine tells for people: the guard's list of it has name and unit of each, in the same order; not a
+    # number: not known. Those at the end that are not known are left out.
+    # Telemetry
+    def Told(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Float32Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return 0
+
+    # Telemetry
+    def ToldAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Float32Flags, o)
+        return 0
+
+    # Telemetry
+    def ToldLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Telemetry
+    def ToldIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        return o == 0
+
 def TelemetryStart(builder):
-    builder.StartObject(9)
+    builder.StartObject(10)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -204,6 +233,28 @@ def TelemetryAddGuard(builder, guard):
 
 def AddGuard(builder, guard):
     TelemetryAddGuard(builder, guard)
+
+def TelemetryAddTold(builder, told):
+    builder.PrependUOffsetTRelativeSlot(9, flatbuffers.number_types.UOffsetTFlags.py_type(told), 0)
+
+def AddTold(builder, told):
+    TelemetryAddTold(builder, told)
+
+def TelemetryStartToldVector(builder, numElems):
+    return builder.StartVector(4, numElems, 4)
+
+def StartToldVector(builder, numElems):
+    return TelemetryStartToldVector(builder, numElems)
+
+def TelemetryCreateToldVector(builder, data):
+    data = list(data)
+    builder.StartVector(4, len(data), 4)
+    for item in reversed(data):
+        builder.PrependFloat32(item)
+    return builder.EndVector()
+
+def CreateToldVector(builder, data):
+    TelemetryCreateToldVector(builder, data)
 
 def TelemetryEnd(builder):
     return builder.EndObject()
