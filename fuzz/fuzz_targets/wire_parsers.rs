@@ -3,12 +3,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use tautline_transport::channel::Descriptor;
+use tautline_transport::order::SignedOrder;
 use tautline_transport::wire::stream::Part;
 use tautline_transport::wire::{Datagram, Packet, Packets, Prefix};
 use tautline_units::Instant;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Datagram::parse(bytes);
+    assert!(SignedOrder::read(bytes).is_err(), "nobody has the key");
     if let Some(prefix) = Prefix::parse(bytes) {
         assert_eq!(prefix.to_bytes(), bytes[..Prefix::BYTES]);
         prefix.sent_at(Instant::from_nanos(u64::MAX));

@@ -7,6 +7,7 @@ mod coding;
 mod demo;
 mod doctor;
 mod emulate;
+mod end;
 mod enroll;
 mod guard;
 mod init;
@@ -74,6 +75,7 @@ enum Command {
     Probe(missing::Missing),
     Init(init::Init),
     Enroll(enroll::Enroll),
+    End(end::End),
     Doctor(doctor::Doctor),
     Keys(keys::Keys),
     Blackbox(blackbox::Blackbox),
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         | Command::Doctor(_)
         | Command::Status(_)
         | Command::Reach(_)
+        | Command::End(_)
         | Command::Probe(_)
         | Command::Blackbox(_) => "warn",
         Command::Vehicle(_)
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         Command::Probe(probe) => probe.run("probe", "lab"),
         Command::Init(init) => init.run(),
         Command::Enroll(enroll) => stop::block_on(enroll.run()),
+        Command::End(end) => stop::block_on(end.run()),
         Command::Doctor(doctor) => stop::block_on(doctor.run()),
         Command::Keys(keys) => keys.run(),
         Command::Blackbox(blackbox) => blackbox.run(),

@@ -133,11 +133,11 @@ impl Switchboard {
 async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Result<()> {
     let told = match asked {
         Order::Backup { file } => return backup(config, identity, file).await,
-        Order::Who => order(config, identity, message::Order::Who).await?,
+        Order::Who => own(config, identity, message::Order::Who).await?,
         Order::Invite { machine: Machine { role, name } } => {
             let name = name.clone();
             let invite = message::Order::Invite { role: (*role).into(), name: name.clone() };
-            let code = order(config, identity, invite).await?;
+            let code = own(config, identity, invite).await?;
             println!("{}", String::from_utf8_lossy(&code));
             eprintln!(
                 "It lets {name} in, once, within ten minutes. There: tautline enroll --switchboard HOST"
@@ -146,7 +146,7 @@ async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Re
         }
         Order::Revoke { machine: Machine { role, name } } => {
             let (role, name) = ((*role).into(), name.clone());
-            order(config, identity, message::Order::Revoke { role, name }).await?
+            own(config, identity, message::Order::Revoke { role, name }).await?
         }
     };
     print!("{}", String::from_utf8_lossy(&told));
@@ -154,7 +154,7 @@ async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Re
 }
 
 async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Result<()> {
-    let copy = order(config, identity, message::Order::Backup).await?;
+    let copy = own(config, identity, message::Order::Backup).await?;
     let kept = Kept::decode(&copy)
         .context("the switchboard gives a copy that cannot be read: is it another build?")?;
     Store::write_new(file, &kept)?;
@@ -163,10 +163,10 @@ async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Re
 }
 
 /// Returns the answer of the switchboard that runs with these settings.
-async fn order(
+async fn own(
     config: &Config,
     identity: &Identity,
-    order: message::Order,
+    asked: message::Order,
 ) -> anyhow::Result<Vec<u8>> {
     let mut address = config.listen;
     match address.ip() {
@@ -174,13 +174,25 @@ async fn order(
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
         IpAddr::V4(_) | IpAddr::V6(_) => {}
     }
+    order(address.to_string(), identity.public(), identity, asked).await
+}
+
+/// Returns the answer of the switchboard there that holds `key`.
+///
+/// # Errors
+/// One line: it is not there, is another one, or refuses.
+pub(crate) async fn order(
+    address: String,
+    key: PublicKey,
+    identity: &Identity,
+    order: message::Order,
+) -> anyhow::Result<Vec<u8>> {
     let greeting = vec![Control::Order(order).encode()];
     let answer = |frame: &[u8]| match Control::decode(frame) {
         Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
         Ok(_) | Err(_) => None,
     };
-    let (client, mut events) =
-        Client::start(address.to_string(), identity.public(), identity, greeting, answer)?;
+    let (client, mut events) = Client::start(address, key, identity, greeting, answer)?;
     let mut told = Vec::new();
     while let Some(event) = events.recv().await {
         match event {

@@ -106,7 +106,7 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let topics = config.topics.iter_mut();
     let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
     beside(file, topics.flatten());
-    let files = [config.epoch.as_mut(), config.guard.path_mut()];
+    let files = [config.epoch.as_mut(), config.orders.as_mut(), config.guard.path_mut()];
     beside(file, files.into_iter().flatten().chain([&mut config.key]));
     Ok(config)
 }

@@ -140,7 +140,8 @@ pub enum Control {
         /// At most 4.
         relays: Vec<RelayTicket>,
     },
-    /// Administrator to switchboard: do this. Whoever holds the switchboard's own key is its administrator.
+    /// Administrator to switchboard: do this. Whoever holds the switchboard's own key is its administrator; a
+    /// supervisor may order [`Order::End`] and [`Order::Who`].
     Order(Order),
     /// Switchboard to administrator: a part of the answer.
     OrderPart {
@@ -164,6 +165,11 @@ pub enum Control {
         name: String,
         /// Those of the other role who are listed at present: at most 256.
         peers: Vec<Known>,
+    },
+    /// Switchboard to vehicle: a supervisor orders this.
+    Ordered {
+        /// As the supervisor signed it, at most 256 bytes.
+        signed: Vec<u8>,
     },
 }
 
@@ -213,6 +219,13 @@ pub enum Order {
         role: Role,
         /// Its name, at most 64 bytes.
         name: String,
+    },
+    /// End the lease of a vehicle, and hand the vehicle what a supervisor has signed.
+    End {
+        /// The vehicle's name, at most 64 bytes.
+        name: String,
+        /// For the vehicle, at most 256 bytes.
+        signed: Vec<u8>,
     },
 }
 

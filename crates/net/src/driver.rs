@@ -249,6 +249,12 @@ impl Handle {
         self.input(Input::Release);
     }
 
+    /// Ends the sessions that there are by now: the running one once it `may_end`, which the loop asks on its own thread,
+    /// and at once the one beside it. What is introduced later runs beside until then.
+    pub fn end_sessions(&self, may_end: impl Fn() -> bool + Send + 'static) {
+        self.input(Input::EndSessions(Condition::new(may_end)));
+    }
+
     /// Ends the running session, if there is one, and the one beside it.
     pub fn stop(&self) {
         self.input(Input::Stop);
@@ -300,6 +306,7 @@ enum Input {
     Offer([u8; 16], Vec<Way>),
     Knock([u8; 16], Vec<Route>),
     Release,
+    EndSessions(Condition),
     Stop,
     SendWaiting { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
     Send { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
@@ -391,6 +398,7 @@ impl EventLoop {
                     self.sessions.knock(&lease, &routes, self.clock.now());
                 }
                 Input::Release => self.sessions.release(),
+                Input::EndSessions(may_end) => self.sessions.end(may_end),
                 Input::Stop => self.sessions.stop(),
                 Input::SendWaiting { channel, unit, deadline } => {
                     let now = self.clock.now();

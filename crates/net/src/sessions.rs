@@ -10,7 +10,7 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 /// A session that lives, and at most one that was begun since and waits beside it.
 ///
 /// A session *lives* while authentic datagrams of its peer come. Nothing that anybody else says ends
-/// one that lives, so the control plane may restart, flap or lie: what it brings about runs beside.
+/// one that lives, but for [`Handle::end_sessions`], which is this end's own decision; so the control plane may restart, flap or lie: what it brings about runs beside.
 /// A session beside takes the place of one
 /// - of the same peer, when that has fallen silent and this one is up: the peer has begun anew;
 /// - of another peer, when it is up and its own condition holds: see [`Handle::introduce`]; or when
@@ -20,11 +20,14 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 /// neither has begun anew.
 ///
 /// [`Handle::introduce`]: crate::driver::Handle::introduce
+/// [`Handle::end_sessions`]: crate::driver::Handle::end_sessions
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     present: Option<Session>,
     /// Whether the present one ends once its peer has been silent for long.
     is_released: bool,
+    /// What says whether the present one, which is to end, may; one that is introduced later takes its place then.
+    ending: Option<Condition>,
     beside: Option<Beside>,
     /// What the present one told while it was beside, newest first.
     told: Vec<Event>,
@@ -51,6 +54,7 @@ impl Sessions {
     pub(crate) fn introduce(&mut self, session: Session, condition: Condition, now: Instant) {
         if self.present.as_ref().is_none_or(|present| !present.is_established()) {
             (self.present, self.beside, self.is_released) = (Some(session), None, false);
+            self.ending = None;
             self.told.clear();
         } else {
             self.beside = Some(Beside::new(session, condition, now));
@@ -61,6 +65,12 @@ impl Sessions {
     /// long.
     pub(crate) fn release(&mut self) {
         self.is_released = self.present.is_some();
+    }
+
+    /// Ends the sessions that there are by now: the present one once it `may_end`, one beside at once.
+    pub(crate) fn end(&mut self, may_end: Condition) {
+        self.beside = None;
+        self.ending = self.present.is_some().then_some(may_end);
     }
 
     /// Ends every session.
@@ -192,6 +202,14 @@ impl Sessions {
     }
 
     fn settle(&mut self, now: Instant) {
+        if self.ending.as_ref().is_some_and(|may_end| (may_end.0)()) {
+            tracing::info!("the session has been ended");
+            match self.beside {
+                Some(_) => self.take_over(),
+                None => self.stop(),
+            }
+            return;
+        }
         let Some(present) = &self.present else { return };
         let silent = present.heard_at().map(|heard_at| now.since(heard_at));
         let is_silent = |least| silent.is_some_and(|silent| silent >= least);
@@ -225,7 +243,7 @@ impl Sessions {
         if beside.is_established {
             self.told.push(Event::Established);
         }
-        (self.present, self.is_released) = (Some(beside.session), false);
+        (self.present, self.is_released, self.ending) = (Some(beside.session), false, None);
     }
 }
 

@@ -61,6 +61,9 @@ pub struct Config {
     /// The operators that are served: name and public key.
     #[serde(deserialize_with = "operators")]
     pub operators: BTreeMap<String, PublicKey>,
+    /// Those who may end a drive and ask who drives: name and public key.
+    #[serde(deserialize_with = "supervisors")]
+    pub supervisors: BTreeMap<String, PublicKey>,
 }
 
 impl Default for Config {
@@ -78,6 +81,7 @@ impl Default for Config {
             relays: Vec::new(),
             vehicles: BTreeMap::new(),
             operators: BTreeMap::new(),
+            supervisors: BTreeMap::new(),
         }
     }
 }
@@ -120,7 +124,12 @@ impl Config {
             "second_address: listen must be another address of the same family, and not 0.0.0.0"
         );
         let mut owners = BTreeMap::new();
-        for (table, entries) in [("vehicles", &self.vehicles), ("operators", &self.operators)] {
+        let tables = [
+            ("vehicles", &self.vehicles),
+            ("operators", &self.operators),
+            ("supervisors", &self.supervisors),
+        ];
+        for (table, entries) in tables {
             ensure!(
                 entries.len() <= ENTRIES_MAX,
                 "[{table}] has {} entries: at most {ENTRIES_MAX} are served",
@@ -168,6 +177,12 @@ fn vehicles<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Publi
 
 fn operators<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, PublicKey>, D::Error> {
     from.deserialize_map(Keys { table: "operators" })
+}
+
+fn supervisors<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, PublicKey>, D::Error> {
+    from.deserialize_map(Keys { table: "supervisors" })
 }
 
 /// A table of names and keys, read so that an error names its entry.

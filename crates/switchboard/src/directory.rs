@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
+use tautline_message::{
+    self as message, Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
+};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
@@ -62,6 +64,8 @@ pub struct Directory {
     enrolment: Enrolment,
     /// Whose orders are carried out.
     administrator: Option<PublicKey>,
+    /// Those who may end drives, by name.
+    supervisors: BTreeMap<String, PublicKey>,
     /// The Unix time at [`Instant::ZERO`].
     unix_start: Duration,
 }
@@ -132,6 +136,8 @@ struct Vehicle {
     lease: Option<Lease>,
     /// The end of a lease that the vehicle does not know of yet, because it was away.
     pending_release: Option<Control>,
+    /// Whose drive a supervisor has ended, and until when the order holds: until then it gets no lease.
+    ended: Option<(String, Duration)>,
 }
 
 /// An operator of the settings.
@@ -193,6 +199,7 @@ impl Directory {
             unlisted: BTreeMap::new(),
             enrolment: Enrolment::beside(&config.vehicles, &config.operators),
             administrator: None,
+            supervisors: config.supervisors.clone(),
             unix_start: Duration::ZERO,
         }
     }
@@ -213,6 +220,11 @@ impl Directory {
         let mut connection = Connection::new(key, remote, now);
         if self.administrator == Some(key) {
             connection.role = Role::Administrator;
+            self.connections.insert(id, connection);
+            return;
+        }
+        if self.supervisors.values().any(|supervisor| *supervisor == key) {
+            connection.role = Role::Supervisor;
             self.connections.insert(id, connection);
             return;
         }
@@ -272,9 +284,15 @@ impl Directory {
             Control::Ping { t } => self.send(id, Control::Pong { t }),
             Control::Pong { t } => connection.pong(t, now),
             Control::Enroll { number, secret } => self.enroll(id, number, secret, now),
-            Control::Order(order) => match connection.role {
-                Role::Administrator => self.obey_order(id, order, now),
-                Role::Unregistered | Role::Vehicle(_) | Role::Operator(_) => {
+            Control::Order(order) => match (&connection.role, &order) {
+                (Role::Administrator, _)
+                | (Role::Supervisor, message::Order::End { .. } | message::Order::Who) => {
+                    self.obey_order(id, order, now);
+                }
+                (
+                    Role::Unregistered | Role::Vehicle(_) | Role::Operator(_) | Role::Supervisor,
+                    _,
+                ) => {
                     let text = "only the holder of the switchboard's own key orders".to_owned();
                     self.turn_away(id, Refusal::NotAllowed, text, now);
                 }
@@ -282,6 +300,7 @@ impl Directory {
             Control::VehicleList { .. }
             | Control::OrderPart { .. }
             | Control::Enrolled { .. }
+            | Control::Ordered { .. }
             | Control::Introduce { .. }
             | Control::Released { .. }
             | Control::Relays { .. }
@@ -305,7 +324,7 @@ impl Directory {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
         match connection.role {
-            Role::Unregistered | Role::Administrator => {}
+            Role::Unregistered | Role::Administrator | Role::Supervisor => {}
             Role::Vehicle(name) => {
                 if let Some(vehicle) = self.vehicles.get_mut(&name)
                     && vehicle.presence.as_ref().is_some_and(|p| p.id == id)
@@ -442,7 +461,7 @@ impl Directory {
 
 impl Vehicle {
     fn new(key: PublicKey) -> Self {
-        Self { key, presence: None, epoch: 0, lease: None, pending_release: None }
+        Self { key, presence: None, epoch: 0, lease: None, pending_release: None, ended: None }
     }
 }
 

@@ -97,7 +97,7 @@ impl Server {
         directory.name_relays(Issuer::new(identity, &config.relays, life, unix_start));
         directory.restore(&kept, unix_start, clock.now());
         directory.obey(identity.public());
-        let listed: Vec<_> = directory.listed().chain([identity.public()]).collect();
+        let listed: Vec<_> = directory.known().chain([identity.public()]).collect();
         tracing::info!(
             listen = %listener.local(),
             key = %identity.public(),
@@ -182,8 +182,9 @@ impl Server {
     }
 
     fn relist(&mut self, config: &Config) {
+        self.directory.list_supervisors(&config.supervisors);
         self.directory.relist(&config.vehicles, &config.operators, self.clock.now());
-        self.places.list(self.directory.listed().chain([self.own]));
+        self.places.list(self.directory.known().chain([self.own]));
         // Those who were let in by a code are listed beside.
         let (vehicles, operators) = (config.vehicles.len(), config.operators.len());
         tracing::info!(vehicles, operators, "the settings were read again");
@@ -273,7 +274,7 @@ impl Server {
                     };
                     self.answer(to, &answer);
                 }
-                Output::Relist => self.places.list(self.directory.listed().chain([self.own])),
+                Output::Relist => self.places.list(self.directory.known().chain([self.own])),
                 Output::Close { to } => {
                     self.queues.remove(&to);
                 }

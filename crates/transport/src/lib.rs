@@ -74,6 +74,7 @@ mod event;
 mod life;
 pub mod link;
 mod links;
+pub mod order;
 pub mod protect;
 pub mod rate;
 pub mod reach;

@@ -33,6 +33,10 @@ pub struct Config {
     pub epoch: Option<PathBuf>,
     /// Public keys of the operators that may drive.
     pub operators: Vec<String>,
+    /// Who may end a drive by an order: name and public key.
+    pub supervisors: BTreeMap<String, String>,
+    /// File that keeps which orders were obeyed over a restart; with supervisors it has to be given.
+    pub orders: Option<PathBuf>,
     /// Who sits behind an operator's public key: a name and what else is to be on record, for the black box.
     pub people: BTreeMap<String, String>,
     /// Local ends, one a modem: an address with a port, or an interface.
@@ -100,6 +104,8 @@ impl Default for Config {
             switchboard_key: String::new(),
             epoch: None,
             operators: Vec::new(),
+            supervisors: BTreeMap::new(),
+            orders: None,
             people: BTreeMap::new(),
             links: vec![Local::default()],
             tls: true,
@@ -176,6 +182,19 @@ impl Config {
             let fits = (1..=PERSON_BYTES_MAX).contains(&name.len());
             ensure!(fits, "people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes");
         }
+        let supervisors = self.supervisor_keys()?;
+        ensure!(
+            supervisors.len() == self.supervisors.len(),
+            "supervisors: two of them have the same key: each needs its own"
+        );
+        ensure!(
+            supervisors.keys().all(|key| !operators.contains(key)),
+            "supervisors: an operator has the same key: who may end a drive needs its own"
+        );
+        ensure!(
+            supervisors.is_empty() || self.orders.is_some(),
+            "orders is missing: a vehicle with supervisors keeps in a file which orders were obeyed"
+        );
         self.switchboard_public_key()?;
         Ok(self.transport.validate()?)
     }
@@ -225,6 +244,18 @@ impl Config {
             .iter()
             .map(|text| text.parse().with_context(|| format!("operators: {text:?}")))
             .collect()
+    }
+
+    /// Returns the supervisors' keys, and whose they are.
+    ///
+    /// # Errors
+    /// One line that names the malformed key.
+    pub fn supervisor_keys(&self) -> anyhow::Result<BTreeMap<PublicKey, String>> {
+        let known = |(name, text): (&String, &String)| {
+            let key = text.parse().with_context(|| format!("supervisors: {name}: {text:?}"))?;
+            Ok((key, name.clone()))
+        };
+        self.supervisors.iter().map(known).collect()
     }
 
     /// Returns the switchboard's key.
@@ -323,6 +354,30 @@ named!(AfterPause: "recover" Recover, "idr" Idr);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_supervisor_has_a_key_of_its_own_and_a_file_keeps_what_was_obeyed() {
+        let key = |seed: u8| {
+            tautline_transport::crypto::Identity::from_seed(&[seed; 32]).public().to_string()
+        };
+        let with = |supervisors: &[(&str, String)], orders: Option<&str>| {
+            let supervisors = supervisors.iter().map(|(name, key)| ((*name).into(), key.clone()));
+            let config = Config {
+                operators: vec![key(1)],
+                switchboard_key: key(2),
+                supervisors: supervisors.collect(),
+                orders: orders.map(PathBuf::from),
+                ..Config::default()
+            };
+            config.validate().map_err(|error| format!("{error:#}")).err().unwrap_or_default()
+        };
+        assert_eq!(with(&[("eva", key(3)), ("udo", key(4))], Some("orders")), "");
+        assert_eq!(with(&[], None), "");
+        assert!(with(&[("eva", key(3))], None).starts_with("orders is missing"));
+        assert!(with(&[("eva", key(3)), ("udo", key(3))], Some("o")).contains("the same key"));
+        assert!(with(&[("eva", key(1))], Some("o")).contains("an operator has the same key"));
+        assert!(with(&[("eva", "12".into())], Some("o")).starts_with("supervisors: eva: \"12\""));
+    }
 
     #[test]
     fn what_codes_a_strip_is_named() {

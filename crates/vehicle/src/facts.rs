@@ -57,6 +57,7 @@ fn person(config: &Config, reporter: &Reporter) -> Value {
         "key": key,
         "name": name,
         "session": session.map(|session| session.get()),
+        "ended_by": reporter.guarded.ended_by(),
         "console": console.map(|console| format!("{:016x}", console.get())),
     })
 }

@@ -36,6 +36,8 @@ pub struct Guarded {
     tick: Arc<AtomicU32>,
     /// The budget of the guard, which has none before its first word.
     budget: Mutex<Option<Budget>>,
+    /// Who has ended the drive, until the next session.
+    ended_by: Mutex<Option<String>>,
     /// For the guard's black box; the newest, if the thread has not taken the one before.
     fact: Mutex<Option<Fact>>,
     /// Milliseconds of it that a picture has; all ones before.
@@ -64,6 +66,8 @@ struct Proposed {
     emergency_stop: Option<ActNumber>,
     /// Whether the last command asked for an emergency stop that has no number.
     is_pressed: bool,
+    /// Whether a supervisor has ended the drive: no command counts before the next session.
+    is_ended: bool,
 }
 
 /// Something of the operator's, and since when it has been under way at the most.
@@ -107,12 +111,14 @@ impl Guarded {
             act: None,
             emergency_stop: None,
             is_pressed: false,
+            is_ended: false,
         };
         Self {
             proposed: Mutex::new(proposed),
             heard: Mutex::default(),
             tick: Arc::default(),
             budget: Mutex::default(),
+            ended_by: Mutex::default(),
             fact: Mutex::default(),
             picture_age_max_ms: AtomicU32::new(u32::MAX),
             is_ending: AtomicBool::new(false),
@@ -195,6 +201,9 @@ impl Guarded {
             None => {}
         }
         proposed.is_pressed = command.emergency_stop;
+        if proposed.is_ended {
+            return;
+        }
         let newest = proposed.command.map(|dated| dated.what.sequence);
         if newest.is_none_or(|newest| command.sequence > newest) {
             if !self.awaits_handover(command) {
@@ -223,6 +232,22 @@ impl Guarded {
         proposed.session_next =
             Session::new(session.get().wrapping_add(1).max(1)).expect("at least 1");
         (proposed.command, proposed.act, proposed.is_pressed) = (None, None, false);
+        proposed.is_ended = false;
+        *lock(&self.ended_by) = None;
+    }
+
+    /// Ends the drive by a supervisor's order: proposes no session and no command of this one any more, so that the
+    /// guard stops the machine; an emergency stop counts all the same.
+    pub fn end_drive(&self, supervisor: &str) {
+        let mut proposed = lock(&self.proposed);
+        (proposed.session, proposed.command, proposed.act) = (None, None, None);
+        proposed.is_ended = true;
+        *lock(&self.ended_by) = Some(supervisor.to_owned());
+    }
+
+    /// Returns which supervisor has ended the drive, until the next session.
+    pub fn ended_by(&self) -> Option<String> {
+        lock(&self.ended_by).clone()
     }
 
     /// Tells the guard's black box something, with the next proposal.
@@ -540,6 +565,25 @@ mod tests {
         let stop = message::Command { emergency_stop_number: 5, ..command(2) };
         guarded.handle_command(&stop, None);
         assert_eq!(proposal(&guarded, 60).emergency_stop, ActNumber::new(5), "a stop counts");
+    }
+
+    #[test]
+    fn a_drive_that_was_ended_proposes_nothing_but_an_emergency_stop_until_the_next_session() {
+        let guarded = Guarded::with(1);
+        guarded.handle_new_session(None);
+        guarded.handle_command(&command(1), None);
+        guarded.end_drive("eva");
+        let act = message::Act { number: 3, stop: 0, deed: message::Deed::Arm };
+        guarded.handle_command(&message::Command { act: Some(act), ..command(2) }, None);
+        assert_eq!(proposal(&guarded, 50), Proposal { source: at(50), ..Proposal::default() });
+        assert_eq!(guarded.ended_by().as_deref(), Some("eva"));
+        guarded.handle_command(&message::Command { emergency_stop_number: 5, ..command(3) }, None);
+        assert_eq!(proposal(&guarded, 60).emergency_stop, ActNumber::new(5));
+        guarded.handle_new_session(None);
+        guarded.handle_command(&command(1), None);
+        let after = proposal(&guarded, 70);
+        assert_eq!((after.session.map(Session::get), after.command.is_some()), (Some(2), true));
+        assert_eq!(guarded.ended_by(), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod facts;
 mod geometry;
 pub mod guarded;
 pub mod load;
+pub mod orders;
 pub mod parts;
 pub mod probe;
 pub mod readout;
@@ -46,6 +47,7 @@ use crate::epochs::Epochs;
 use crate::eyes::Eyes;
 use crate::facts::Facts;
 use crate::guarded::{Guarded, Vitals};
+use crate::orders::Orders;
 use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
@@ -75,6 +77,8 @@ pub async fn run(
     let now = || clock.now();
     let epochs = Epochs::open(config.epoch.clone())?;
     let topics = Topics::open(&config.topics)?;
+    let supervisors = config.supervisor_keys()?;
+    let orders = Orders::open(identity.public(), supervisors, config.orders.clone())?;
     let open_sensor = Arc::new(open_sensor);
     let mut opened = Some(eyes::open(&open_sensor).await?);
     let guarded = Arc::new(Guarded::new()?);
@@ -92,6 +96,7 @@ pub async fn run(
         )),
         parts: Arc::new(Parts::default()),
         met: Arc::default(),
+        orders: Arc::default(),
     };
     let uplink = Uplink::new(&reporter, clock);
     let tls = config.tls.then(|| Tls { identity: identity.clone(), listen: None });
@@ -105,7 +110,7 @@ pub async fn run(
         let address = config.guard.clone();
         move || guarded.run(&address, vitals, follow, clock, &ending)
     })?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, epochs)?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, (epochs, orders))?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
     let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
     let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
@@ -130,8 +135,8 @@ pub async fn run(
         loop {
             let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
             if let Err(error) = step {
-                let epochs = rendezvous.epochs();
-                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, epochs) {
+                let kept = rendezvous.kept();
+                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept) {
                     rendezvous = anew;
                 }
                 return error;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tautline_message::{Control, Held};
@@ -16,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::config::Config;
 use crate::epochs::Epochs;
+use crate::orders::{Orders, Refused};
 use crate::telemetry::Reporter;
 
 /// The connection to the switchboard, and what follows from what it says.
@@ -27,10 +29,11 @@ pub(crate) struct Rendezvous {
     /// The lease of the newest introduction, until it has ended.
     lease: Option<[u8; 16]>,
     epochs: Epochs,
+    orders: Orders,
     operators: Vec<PublicKey>,
     relays: Relays,
     disconnections: LogLimit,
-    /// Refusals, and introductions of which nothing comes.
+    /// Refusals, introductions of which nothing comes, and orders that are not obeyed.
     refusals: LogLimit,
 }
 
@@ -43,7 +46,7 @@ impl Rendezvous {
         config: &Config,
         identity: &Identity,
         driver: &Driver,
-        epochs: Epochs,
+        (epochs, orders): (Epochs, Orders),
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
         let register = register(config, driver, &candidates.borrow(), epochs.held(None));
@@ -63,6 +66,7 @@ impl Rendezvous {
             candidates,
             lease,
             epochs,
+            orders,
             operators,
             relays,
             disconnections,
@@ -71,8 +75,8 @@ impl Rendezvous {
     }
 
     /// Returns what the next one goes on from.
-    pub(crate) fn epochs(&self) -> Epochs {
-        self.epochs.clone()
+    pub(crate) fn kept(&self) -> (Epochs, Orders) {
+        (self.epochs.clone(), self.orders.clone())
     }
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
@@ -183,6 +187,12 @@ impl Rendezvous {
                 }
                 return Ok(());
             }
+            Ok(Control::Ordered { signed }) => {
+                match self.obey(&signed, driver, reporter, clock).await {
+                    Ok(()) => return Ok(()),
+                    Err(refused) => format!("an order is not obeyed: {refused}"),
+                }
+            }
             Ok(Control::Released { reason, lease }) => {
                 tracing::info!(reason, "released");
                 self.lease.take_if(|held| *held == lease);
@@ -198,6 +208,33 @@ impl Rendezvous {
         reporter.parts.refusals.fetch_add(1, Ordering::Relaxed);
         if let Some(left_out) = self.refusals.take(clock.now()) {
             tracing::warn!(left_out, "{refused}");
+        }
+        Ok(())
+    }
+
+    /// Ends the drive, if that is the order of a supervisor; what is not is counted.
+    async fn obey(
+        &mut self,
+        signed: &[u8],
+        driver: &Driver,
+        reporter: &Reporter,
+        clock: Clock,
+    ) -> Result<(), Refused> {
+        // The system's time may have been set since this process began.
+        let now = Clock::start();
+        let unix = Duration::from_nanos(now.unix_nanos(now.now()));
+        let taken = self.orders.take(signed, unix);
+        let (supervisor, order) = taken.inspect_err(|refused| reporter.orders.refuse(*refused))?;
+        tracing::warn!(supervisor, number = order.number(), "ordered to end the drive");
+        reporter.guarded.end_drive(&supervisor);
+        reporter.orders.obey();
+        let (guarded, begun) = (reporter.guarded.clone(), clock.now());
+        driver.handle().end_sessions(move || {
+            let now = clock.now();
+            guarded.stands(now) || now.since(begun) >= STANDSTILL_MAX
+        });
+        if let Err(error) = self.orders.keep().await {
+            tracing::error!("a restart forgets this order: {error:#}");
         }
         Ok(())
     }
@@ -268,6 +305,9 @@ fn routes_to(
     }
     (routes, offered)
 }
+
+/// A machine that is stopped stands by then, from any speed of a road vehicle at 2 m/s^2.
+const STANDSTILL_MAX: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

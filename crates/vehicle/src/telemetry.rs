@@ -16,6 +16,7 @@ use crate::camera;
 use crate::convert;
 use crate::encode::{EncoderControl, Meter};
 use crate::guarded::{Guarded, Heard};
+use crate::orders;
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::topics;
@@ -45,6 +46,8 @@ pub struct Reporter {
     pub parts: Arc<Parts>,
     /// What it has met on the way to an operator.
     pub met: Arc<Met>,
+    /// What became of the orders of supervisors.
+    pub orders: Arc<orders::Counters>,
 }
 
 /// What is measured over the time between two reports.
@@ -192,6 +195,7 @@ impl Reporter {
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
             Value::total("pictures captured", count(&self.camera.pictures)),
             Value::total("slices sent", count(&self.meter.slices_sent)),
+            Value::total("orders obeyed", self.orders.obeyed()),
         ]);
         values.extend(seconds("source lost", self.parts.source.lost_for(now)));
         values.extend(self.parts.values());
@@ -226,7 +230,8 @@ impl Reporter {
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
             ("topics: unit refused by the event loop", count(&self.topics.refused)),
         ];
-        drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
+        let drops = drops.into_iter().chain(self.orders.refused());
+        drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     /// Returns whether nobody can drive because this is missing.
@@ -277,9 +282,10 @@ impl Reporter {
             Some(heard) => convert::mode(&heard.status),
             None => (Mode::Stopped, "the vehicle's guard says nothing".to_owned()),
         };
-        let why = match self.guarded.is_ending() {
-            true => "the vehicle's process was asked to end".to_owned(),
-            false => why,
+        let why = match (self.guarded.is_ending(), self.guarded.ended_by()) {
+            (true, _) => "the vehicle's process was asked to end".to_owned(),
+            (false, Some(name)) => format!("supervisor {name} has ended the drive"),
+            (false, None) => why,
         };
         (mode, why)
     }
@@ -353,6 +359,7 @@ mod tests {
             probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
             parts: Arc::default(),
             met: Arc::default(),
+            orders: Arc::default(),
         }
     }
 

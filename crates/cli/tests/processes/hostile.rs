@@ -27,6 +27,7 @@ use tautline_port::keeper::Keeper;
 use tautline_port::serve;
 use tautline_port::serve::Settings;
 use tautline_transport::crypto::Identity;
+use tautline_transport::order::Order;
 use tautline_transport::relay::Token;
 use tautline_transport::relay::wire::Message;
 use tautline_transport::{Config as Transport, Event, Session};
@@ -185,6 +186,81 @@ fn an_order_to_end_stops_the_machine_first() {
     });
 }
 
+/// What the switchboard carries stops nothing unless a supervisor of the vehicle's own list has signed it, for this
+/// vehicle, now, and once.
+#[test]
+fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_of_it() {
+    tried(async || {
+        let mut stand = Stand::start(Car::default(), grey()).await;
+        let mut anna = Operator::start(ANNA);
+        stand.introduce(&anna, [1; 16]).await;
+        anna.respond([1; 16]);
+        anna.arm().await;
+        anna.drive(0.5, 0.0, || stand.car().state.speed > 2.0).await;
+        stand.car().turns_braked = 0;
+        let order = signed(EVA, ROVER, Duration::ZERO);
+        let mut forged = order.clone();
+        forged[140] ^= 1;
+        let foreign = signed(EVA, BERT, Duration::ZERO);
+        let expired = signed(EVA, ROVER, Duration::from_secs(61));
+        let strangers = signed(STRANGER, ROVER, Duration::ZERO);
+        let switchboards = signed(SWITCHBOARD, ROVER, Duration::ZERO);
+        for signed in [forged, foreign, expired, strangers, switchboards, vec![], vec![7; 146]] {
+            stand.say(&Control::Ordered { signed }).await;
+            anna.drive_for(0.5, 0.0, 100).await;
+        }
+        assert_eq!(stand.car().turns_braked, 0, "{:?}", anna.telemetry().guard);
+        let count = |stand: &Stand, name: &str| {
+            let snapshot = stand.latest.snapshot();
+            snapshot.drops().find(|(told, _)| *told == name).map_or(0, |(_, count)| count)
+        };
+        anna.drive(0.5, 0.0, || count(&stand, "order: malformed") == 2).await;
+        let names = ["order: forged", "order: for another vehicle", "order: expired"];
+        assert_eq!(names.map(|name| count(&stand, name)), [1; 3]);
+        assert_eq!(count(&stand, "order: of no supervisor"), 2);
+
+        // The throttle stays pressed all the while.
+        stand.say(&Control::Ordered { signed: order.clone() }).await;
+        let mut words = String::new();
+        let stands = |stand: &Stand| stand.car().state.speed == 0.0;
+        let mut hardest = 0.0_f32;
+        for _ in 0..1_000 {
+            anna.command(0.5, 0.0);
+            if stand.car().state.speed > 0.2 {
+                hardest = hardest.max(stand.car().controls.brake);
+            }
+            words = anna.newest().map_or(words, |telemetry| telemetry.mode_reason);
+            sleep(TURN).await;
+            if stands(&stand) {
+                break;
+            }
+        }
+        assert!(stands(&stand), "{:?}", anna.telemetry().guard);
+        assert_eq!(words, "supervisor eva has ended the drive");
+        assert!(hardest < 0.9, "{hardest}: the ramp of a manoeuvre, no full brake");
+        // It stands, whatever is asked for, and no session is left.
+        for _ in 0..100 {
+            anna.ask_to_arm();
+            anna.command(0.5, 0.0);
+            sleep(TURN).await;
+        }
+        assert!(stands(&stand) && stand.car().controls.parking_brake);
+
+        // A new lease drives, and the same order ends it no more. The switchboard was silent for too long meanwhile.
+        stand.restart().await;
+        stand.introduce(&anna, [2; 16]).await;
+        anna.respond([2; 16]);
+        anna.arm().await;
+        anna.drive(0.5, 0.0, || stand.car().state.speed > 1.0).await;
+        stand.car().turns_braked = 0;
+        stand.say(&Control::Ordered { signed: order }).await;
+        anna.drive(0.5, 0.0, || count(&stand, "order: repeated") == 1).await;
+        anna.drive_for(0.5, 0.0, 300).await;
+        assert_eq!(stand.car().turns_braked, 0);
+        assert!(!stand.run.is_finished());
+    });
+}
+
 #[test]
 fn no_order_ends_the_process_of_a_machine_that_moves() {
     tried(async || {
@@ -296,6 +372,7 @@ struct Stand {
     run: JoinHandle<anyhow::Result<()>>,
     latest: Latest,
     _guarding: Guarding,
+    _folder: tempfile::TempDir,
 }
 
 /// Guard and machine, in the place of their processes.
@@ -356,11 +433,14 @@ impl Stand {
     async fn start_with(car: Car, open: OpenSensor, metrics: Option<SocketAddr>) -> Self {
         let own = identity(SWITCHBOARD);
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), &own).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let mut config = Config {
             switchboard: listener.local().to_string(),
             switchboard_key: own.public().to_string(),
             operators: [ANNA, BERT].map(|seed| identity(seed).public().to_string()).to_vec(),
             links: vec!["127.0.0.1:0".parse().unwrap()],
+            supervisors: [("eva".to_owned(), identity(EVA).public().to_string())].into(),
+            orders: Some(folder.path().join("orders")),
             metrics,
             ..Config::default()
         };
@@ -376,7 +456,7 @@ impl Stand {
             Runtime::new().unwrap().block_on(work)
         });
         let connection = Some(accept(&listener).await);
-        Self { listener, connection, car, stop, run, latest, _guarding: guarding }
+        Self { listener, connection, car, stop, run, latest, _guarding: guarding, _folder: folder }
     }
 
     /// Cuts the connection and takes the next.
@@ -644,6 +724,15 @@ async fn accept(listener: &Listener) -> Connection {
     timeout(LONG, accepted).await.unwrap()
 }
 
+/// Returns an order to a vehicle to end its drive, made so long ago.
+fn signed(supervisor: u8, vehicle: u8, ago: Duration) -> Vec<u8> {
+    let (own, clock) = (identity(supervisor), Clock::start());
+    let now = Duration::from_millis(clock.unix_nanos(clock.now()) / 1_000_000);
+    let (made_at, until) = (now - ago, now - ago + Duration::from_secs(60));
+    let (supervisor, vehicle) = (own.public(), identity(vehicle).public());
+    Order { supervisor, vehicle, made_at, until }.sign(&own).as_bytes().to_vec()
+}
+
 fn identity(seed: u8) -> Identity {
     Identity::from_seed(&[seed; 32])
 }
@@ -653,6 +742,7 @@ const ROVER: u8 = 2;
 const ANNA: u8 = 3;
 const BERT: u8 = 4;
 const STRANGER: u8 = 5;
+const EVA: u8 = 6;
 /// From one command to the next.
 const TURN: Duration = Duration::from_millis(20);
 /// As long as anything may take on a busy machine.

@@ -53,6 +53,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         Control::Enrolled { role, name, peers } => {
             (ControlMessage::Enrolled, enrolled(builder, *role, name, peers))
         }
+        Control::Ordered { signed } => (ControlMessage::Ordered, ordered(builder, signed)),
     }
 }
 
@@ -131,6 +132,9 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
             })?;
             Ok(Control::Enrolled { role: Role::from_wire(table.role())?, name, peers })
         }),
+        ControlMessage::Ordered => root
+            .message_as_ordered()
+            .map(|table| Ok(Control::Ordered { signed: read_signed(Some(table.signed()))? })),
         other => return Err(Error::Unknown { field: "message", value: other.0 }),
     };
     read.unwrap_or(Err(Error::Missing { field: "message" }))
@@ -278,16 +282,18 @@ fn write_relays(builder: &mut Fbb, peer_key: &[u8; 32], relays: &[RelayTicket]) 
 }
 
 fn write_order(builder: &mut Fbb, order: &Order) -> Message {
-    let (kind, machine) = match order {
-        Order::Backup => (OrderKind::Backup, None),
-        Order::Who => (OrderKind::Who, None),
-        Order::Invite { role, name } => (OrderKind::Invite, Some((role, name))),
-        Order::Revoke { role, name } => (OrderKind::Revoke, Some((role, name))),
+    let (kind, machine, signed) = match order {
+        Order::Backup => (OrderKind::Backup, None, None),
+        Order::Who => (OrderKind::Who, None, None),
+        Order::Invite { role, name } => (OrderKind::Invite, Some((*role, name)), None),
+        Order::Revoke { role, name } => (OrderKind::Revoke, Some((*role, name)), None),
+        Order::End { name, signed } => (OrderKind::End, Some((Role::Vehicle, name)), Some(signed)),
     };
     let arguments = wire_control::OrderArgs {
         kind,
-        role: machine.map_or(Role::Vehicle, |(role, _)| *role).to_wire(),
+        role: machine.map_or(Role::Vehicle, |(role, _)| role).to_wire(),
         name: machine.map(|(_, name)| builder.create_string(name)),
+        signed: signed.map(|signed| builder.create_vector(signed)),
     };
     wire_control::Order::create(builder, &arguments).as_union_value()
 }
@@ -302,6 +308,10 @@ fn read_order(table: wire_control::Order<'_>) -> Result<Control, Error> {
         OrderKind::Who => Order::Who,
         OrderKind::Invite => machine().map(|(role, name)| Order::Invite { role, name })?,
         OrderKind::Revoke => machine().map(|(role, name)| Order::Revoke { role, name })?,
+        OrderKind::End => {
+            let (_, name) = machine()?;
+            Order::End { name, signed: read_signed(table.signed())? }
+        }
         other => return Err(Error::Unknown { field: "kind", value: other.0 }),
     };
     Ok(Control::Order(order))
@@ -330,6 +340,17 @@ fn enrolled(builder: &mut Fbb, role: Role, name: &str, peers: &[Known]) -> Messa
         peers: Some(builder.create_vector(&peers)),
     };
     wire_control::Enrolled::create(builder, &arguments).as_union_value()
+}
+
+fn ordered(builder: &mut Fbb, signed: &[u8]) -> Message {
+    let signed = Some(builder.create_vector(signed));
+    wire_control::Ordered::create(builder, &wire_control::OrderedArgs { signed }).as_union_value()
+}
+
+fn read_signed(bytes: Option<Vector<'_, u8>>) -> Result<Vec<u8>, Error> {
+    let bytes = bytes.ok_or(Error::Missing { field: "signed" })?.bytes().to_vec();
+    length("signed", bytes.len(), SIGNED_BYTES_MAX)?;
+    Ok(bytes)
 }
 
 fn order_part(builder: &mut Fbb, bytes: &[u8], is_last: bool) -> Message {
@@ -460,3 +481,5 @@ const ADDRESS_COUNT_MAX: usize = 32;
 const CANDIDATE_COUNT_MAX: usize = 32;
 /// A session has sixteen links.
 const END_MAX: u16 = 15;
+/// More than a signed order has.
+const SIGNED_BYTES_MAX: usize = 256;

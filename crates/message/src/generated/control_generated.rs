@@ -399,14 +399,15 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Role {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_ORDER_KIND: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_ORDER_KIND: u8 = 3;
+pub const ENUM_MAX_ORDER_KIND: u8 = 4;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 4] = [
+pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 5] = [
   OrderKind::Backup,
   OrderKind::Who,
   OrderKind::Invite,
   OrderKind::Revoke,
+  OrderKind::End,
 ];
 
 /// What an administrator orders.
@@ -423,14 +424,17 @@ impl OrderKind {
   pub const Invite: Self = Self(2);
   /// Take a machine off that was let in so.
   pub const Revoke: Self = Self(3);
+  /// End the lease of a vehicle, and hand the vehicle an order of a supervisor's.
+  pub const End: Self = Self(4);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 3;
+  pub const ENUM_MAX: u8 = 4;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Backup,
     Self::Who,
     Self::Invite,
     Self::Revoke,
+    Self::End,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -439,6 +443,7 @@ impl OrderKind {
       Self::Who => Some("Who"),
       Self::Invite => Some("Invite"),
       Self::Revoke => Some("Revoke"),
+      Self::End => Some("End"),
       _ => None,
     }
   }
@@ -496,10 +501,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for OrderKind {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 16;
+pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 17;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 17] = [
+pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 18] = [
   ControlMessage::NONE,
   ControlMessage::RegisterVehicle,
   ControlMessage::RegisterOperator,
@@ -517,6 +522,7 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 17] = [
   ControlMessage::OrderPart,
   ControlMessage::Enroll,
   ControlMessage::Enrolled,
+  ControlMessage::Ordered,
 ];
 
 /// Everything that the control plane says.
@@ -542,9 +548,10 @@ impl ControlMessage {
   pub const OrderPart: Self = Self(14);
   pub const Enroll: Self = Self(15);
   pub const Enrolled: Self = Self(16);
+  pub const Ordered: Self = Self(17);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 16;
+  pub const ENUM_MAX: u8 = 17;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::RegisterVehicle,
@@ -563,6 +570,7 @@ impl ControlMessage {
     Self::OrderPart,
     Self::Enroll,
     Self::Enrolled,
+    Self::Ordered,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -584,6 +592,7 @@ impl ControlMessage {
       Self::OrderPart => Some("OrderPart"),
       Self::Enroll => Some("Enroll"),
       Self::Enrolled => Some("Enrolled"),
+      Self::Ordered => Some("Ordered"),
       _ => None,
     }
   }
@@ -3079,7 +3088,8 @@ impl ::core::fmt::Debug for Relays<'_> {
 pub enum OrderOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An administrator, who holds the switchboard's own key, orders something.
+/// An administrator, who holds the switchboard's own key, orders something; a supervisor may end leases and ask who
+/// drives.
 pub struct Order<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3096,6 +3106,7 @@ impl<'a> Order<'a> {
   pub const VT_KIND: ::flatbuffers::VOffsetT = 4;
   pub const VT_ROLE: ::flatbuffers::VOffsetT = 6;
   pub const VT_NAME: ::flatbuffers::VOffsetT = 8;
+  pub const VT_SIGNED: ::flatbuffers::VOffsetT = 10;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -3107,6 +3118,7 @@ impl<'a> Order<'a> {
     args: &'args OrderArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Order<'bldr>> {
     let mut builder = OrderBuilder::new(_fbb);
+    if let Some(x) = args.signed { builder.add_signed(x); }
     if let Some(x) = args.name { builder.add_name(x); }
     builder.add_role(args.role);
     builder.add_kind(args.kind);
@@ -3130,13 +3142,21 @@ impl<'a> Order<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Role>(Order::VT_ROLE, Some(Role::Vehicle)).unwrap()}
   }
-  /// Likewise: its name.
+  /// Likewise: its name; of an end: the vehicle's.
   #[inline]
   pub fn name(&self) -> Option<&'a str> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Order::VT_NAME, None)}
+  }
+  /// Of an end: what the vehicle is handed.
+  #[inline]
+  pub fn signed(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Order::VT_SIGNED, None)}
   }
 }
 
@@ -3149,6 +3169,7 @@ impl ::flatbuffers::Verifiable for Order<'_> {
      .visit_field::<OrderKind>("kind", Self::VT_KIND, false)?
      .visit_field::<Role>("role", Self::VT_ROLE, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("signed", Self::VT_SIGNED, false)?
      .finish();
     Ok(())
   }
@@ -3157,6 +3178,7 @@ pub struct OrderArgs<'a> {
     pub kind: OrderKind,
     pub role: Role,
     pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub signed: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
 }
 impl<'a> Default for OrderArgs<'a> {
   #[inline]
@@ -3165,6 +3187,7 @@ impl<'a> Default for OrderArgs<'a> {
       kind: OrderKind::Backup,
       role: Role::Vehicle,
       name: None,
+      signed: None,
     }
   }
 }
@@ -3187,6 +3210,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Order::VT_NAME, name);
   }
   #[inline]
+  pub fn add_signed(&mut self, signed: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Order::VT_SIGNED, signed);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     OrderBuilder {
@@ -3207,6 +3234,7 @@ impl ::core::fmt::Debug for Order<'_> {
       ds.field("kind", &self.kind());
       ds.field("role", &self.role());
       ds.field("name", &self.name());
+      ds.field("signed", &self.signed());
       ds.finish()
   }
 }
@@ -3698,6 +3726,105 @@ impl ::core::fmt::Debug for Enrolled<'_> {
       ds.finish()
   }
 }
+pub enum OrderedOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// What a supervisor orders of a vehicle, as it came: the switchboard cannot make one.
+pub struct Ordered<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Ordered<'a> {
+  type Inner = Ordered<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Ordered<'a> {
+  pub const VT_SIGNED: ::flatbuffers::VOffsetT = 4;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Ordered { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args OrderedArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Ordered<'bldr>> {
+    let mut builder = OrderedBuilder::new(_fbb);
+    if let Some(x) = args.signed { builder.add_signed(x); }
+    builder.finish()
+  }
+
+
+  /// Signed, for the vehicle to read: at most 256 bytes.
+  #[inline]
+  pub fn signed(&self) -> ::flatbuffers::Vector<'a, u8> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Ordered::VT_SIGNED, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Ordered<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("signed", Self::VT_SIGNED, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct OrderedArgs<'a> {
+    pub signed: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+}
+impl<'a> Default for OrderedArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    OrderedArgs {
+      signed: None, // required field
+    }
+  }
+}
+
+pub struct OrderedBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderedBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_signed(&mut self, signed: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Ordered::VT_SIGNED, signed);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderedBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    OrderedBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Ordered<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Ordered::VT_SIGNED,"signed");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Ordered<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Ordered");
+      ds.field("signed", &self.signed());
+      ds.finish()
+  }
+}
 pub enum ControlOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -3973,6 +4100,20 @@ impl<'a> Control<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_ordered(&self) -> Option<Ordered<'a>> {
+    if self.message_type() == ControlMessage::Ordered {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Ordered::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Control<'_> {
@@ -3999,6 +4140,7 @@ impl ::flatbuffers::Verifiable for Control<'_> {
           ControlMessage::OrderPart => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<OrderPart>>("ControlMessage::OrderPart", pos),
           ControlMessage::Enroll => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enroll>>("ControlMessage::Enroll", pos),
           ControlMessage::Enrolled => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enrolled>>("ControlMessage::Enrolled", pos),
+          ControlMessage::Ordered => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Ordered>>("ControlMessage::Ordered", pos),
           _ => Ok(()),
         }
      })?
@@ -4161,6 +4303,13 @@ impl ::core::fmt::Debug for Control<'_> {
         },
         ControlMessage::Enrolled => {
           if let Some(x) = self.message_as_enrolled() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Ordered => {
+          if let Some(x) = self.message_as_ordered() {
             ds.field("message", &x)
           } else {
             ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")

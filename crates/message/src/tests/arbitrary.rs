@@ -238,6 +238,7 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
             .prop_map(|(role, name, peers)| Control::Enrolled { role, name, peers }),
         (vec(any::<u8>(), 0..100), any::<bool>())
             .prop_map(|(bytes, is_last)| Control::OrderPart { bytes, is_last }),
+        vec(any::<u8>(), 0..=256).prop_map(|signed| Control::Ordered { signed }),
     ]
 }
 
@@ -248,6 +249,8 @@ fn order() -> impl Strategy<Value = Order> {
         Just(Order::Who),
         machine().prop_map(|(role, name)| Order::Invite { role, name }),
         machine().prop_map(|(role, name)| Order::Revoke { role, name }),
+        (text(64), vec(any::<u8>(), 0..=256))
+            .prop_map(|(name, signed)| Order::End { name, signed }),
     ]
 }
 

@@ -376,9 +376,16 @@ fn control_over_its_lengths_is_refused_by_name() {
     assert!(Control::decode(&enrolled("a", "a", 257).encode()).is_err());
     let longest = enrolled(&most, &most, 256);
     assert_eq!(Control::decode(&longest.encode()), Ok(longest));
-    for order in [Order::Invite { role, name: more.clone() }, Order::Revoke { role, name: more }] {
+    for order in [
+        Order::Invite { role, name: more.clone() },
+        Order::Revoke { role, name: more.clone() },
+        Order::End { name: more, signed: vec![] },
+    ] {
         assert_eq!(refused(Control::Order(order)), "name");
     }
+    let end = Order::End { name: "car".to_owned(), signed: vec![7; 257] };
+    assert_eq!(refused(Control::Order(end)), "signed");
+    assert_eq!(refused(Control::Ordered { signed: vec![7; 257] }), "signed");
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

@@ -333,3 +333,34 @@ fn route(operator: usize) -> Route {
 
 const VEHICLE: u8 = 77;
 const STEP: Duration = Duration::from_millis(5);
+
+#[test]
+fn a_session_that_is_ended_goes_on_until_it_may_end_and_then_gives_way_to_a_later_one() {
+    let mut world = World::driving();
+    let may_end = Arc::new(AtomicBool::new(false));
+    let asked = may_end.clone();
+    world.vehicle.sessions.end(Condition::new(move || asked.load(Ordering::Relaxed)));
+    world.run(Duration::from_millis(300));
+    assert_eq!(world.driver(), Some(0), "it goes on meanwhile");
+    // Another lease with the same operator: it lives, and gives way all the same.
+    world.introduce(0, || false);
+    world.run(Duration::from_millis(300));
+    assert_eq!(world.established(), (1, 1));
+    may_end.store(true, Ordering::Relaxed);
+    world.run(Duration::from_secs(2));
+    assert_eq!(world.established(), (2, 2));
+    assert_eq!(world.driver(), Some(0));
+}
+
+#[test]
+fn what_was_begun_beside_before_a_session_is_ended_ends_with_it() {
+    let mut world = World::driving();
+    world.introduce(1, || true);
+    world.vehicle.sessions.end(Condition::new(|| true));
+    world.run(Duration::from_secs(2));
+    assert!(world.vehicle.sessions.present().is_none());
+    assert_eq!(world.vehicle.established, 1, "neither drives any more");
+    world.introduce(1, || false);
+    world.run(Duration::from_millis(500));
+    assert_eq!(world.driver(), Some(1), "one that is introduced later does");
+}

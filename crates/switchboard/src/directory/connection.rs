@@ -32,6 +32,8 @@ pub(super) enum Role {
     Operator(String),
     /// The switchboard's own key: nothing to register.
     Administrator,
+    /// One who may end drives: nothing to register either.
+    Supervisor,
 }
 
 impl Connection {
@@ -56,7 +58,9 @@ impl Connection {
     pub(super) fn times_out_at(&self, timeout: Duration) -> Instant {
         match self.role {
             Role::Unregistered => self.connected_at + timeout,
-            Role::Vehicle(_) | Role::Operator(_) | Role::Administrator => self.heard_at + timeout,
+            Role::Vehicle(_) | Role::Operator(_) | Role::Administrator | Role::Supervisor => {
+                self.heard_at + timeout
+            }
         }
     }
 
@@ -91,7 +95,7 @@ impl Connection {
     /// Logs what the latency record comes to.
     pub(super) fn log_latency(&self) {
         let (role, name) = match &self.role {
-            Role::Unregistered | Role::Administrator => return,
+            Role::Unregistered | Role::Administrator | Role::Supervisor => return,
             Role::Vehicle(name) => ("vehicle", name),
             Role::Operator(name) => ("operator", name),
         };

@@ -98,11 +98,19 @@ impl Directory {
     }
 
     pub(super) fn take(&mut self, id: ConnectionId, operator: &str, name: &str, now: Instant) {
+        let unix = self.unix_start + now.since(Instant::ZERO);
         let Some(vehicle) = self.vehicles.get(name) else {
             let text = format!("there is no vehicle {name:?} here");
             return self.refuse(id, Refusal::UnknownVehicle, text);
         };
         let is_here = vehicle.presence.is_some();
+        let ended =
+            vehicle.ended.as_ref().filter(|(driver, until)| driver == operator && *until > unix);
+        if let Some((_, until)) = ended {
+            let seconds = until.saturating_sub(unix).as_secs();
+            let text = format!("a supervisor has ended this drive: not for {seconds} s more");
+            return self.refuse(id, Refusal::VehicleTaken, text);
+        }
         match &vehicle.lease {
             Some(lease) if lease.operator != operator => {
                 let text = format!("vehicle {name} is driven by {}", lease.operator);

@@ -150,7 +150,7 @@ impl Directory {
         let connection = self.connections.get(&id);
         connection.is_some_and(|connection| match connection.role {
             Role::Vehicle(_) | Role::Operator(_) => true,
-            Role::Unregistered | Role::Administrator => false,
+            Role::Unregistered | Role::Administrator | Role::Supervisor => false,
         })
     }
 

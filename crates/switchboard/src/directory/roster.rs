@@ -82,7 +82,17 @@ impl Directory {
         }
     }
 
-    /// Returns the keys of all who are listed.
+    /// Takes a later list of those who may end drives.
+    pub fn list_supervisors(&mut self, supervisors: &BTreeMap<String, PublicKey>) {
+        self.supervisors.clone_from(supervisors);
+    }
+
+    /// Returns the keys of all who have something to say: those who are listed, and supervisors.
+    pub fn known(&self) -> impl Iterator<Item = PublicKey> + '_ {
+        self.listed().chain(self.supervisors.values().copied())
+    }
+
+    /// Returns the keys of all vehicles and operators that are listed.
     pub fn listed(&self) -> impl Iterator<Item = PublicKey> + '_ {
         let vehicles = self.vehicles.values().map(|vehicle| vehicle.key);
         vehicles.chain(self.operators.values().map(|operator| operator.key))

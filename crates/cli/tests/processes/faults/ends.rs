@@ -1,10 +1,13 @@
 //! Orders to end, refusals and rivals while the machine moves: real processes.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use tautline_guard::Notice;
+use tautline_transport::crypto::Identity;
 
-use crate::faults::rig::{Rig, signal};
+use crate::faults::remote::NAME;
+use crate::faults::rig::{Rig, signal, tautline};
 use crate::tries::tried;
 
 #[test]
@@ -29,6 +32,43 @@ fn orders_to_end_stop_the_machine_before_the_vehicle_ends() {
         assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
         assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));
         assert_eq!(rig.car("parking_brake"), 1.0);
+    });
+}
+
+#[test]
+fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
+    tried(|| {
+        let rig = Rig::patient();
+        let end = |more: &[&str]| {
+            let mut command = tautline();
+            command.args(["end", NAME, "--config"]).arg(rig.path("supervisor.toml")).args(more);
+            command.stderr(Stdio::piped()).output().expect("our own binary")
+        };
+        rig.drive(4.0);
+        // An operator's key signs nothing that counts: not even the switchboard carries it.
+        let made = tautline().args(["keys", "new"]).arg(rig.path("other.key")).output();
+        assert!(made.expect("our own binary").status.success());
+        let others = end(&["--key", rig.path("other.key").to_str().expect("text")]);
+        assert!(!others.status.success(), "{others:?}");
+        let key = Identity::from_seed(&[9; 32]).public().to_string();
+        let foreign = end(&["--vehicle-key", &key]);
+        let words = String::from_utf8_lossy(&foreign.stderr).into_owned();
+        assert!(words.contains("for another vehicle"), "{words}");
+        crate::faults::goes_on(&rig);
+        assert_eq!(rig.cause(), None);
+
+        let begun = rig.car("odometer_metres");
+        let ended = end(&[]);
+        let words = String::from_utf8_lossy(&ended.stdout).into_owned();
+        assert!(words.contains("the lease of anna has ended; it is handed the order"), "{ended:?}");
+        // The operator presses the throttle all the while.
+        let (metres, fastest) = rig.stands_from(begun);
+        // By the ramp: a full brake of 8 m/s² would take less.
+        assert!(metres > fastest * fastest / 16.0, "{metres} m from {fastest} m/s");
+        assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));
+        rig.stays();
+        let kept = std::fs::read_to_string(rig.path("orders")).expect("it keeps what it obeyed");
+        assert_eq!(kept.lines().count(), 2, "{kept}");
     });
 }
 

@@ -92,8 +92,8 @@ impl Rig<Remote> {
 
 impl Remote {
     fn start(folder: &Path, settings: &str, place: &Place) -> Self {
-        let [switchboard, vehicle, operator] =
-            [1, 2, 3].map(|seed| Identity::from_seed(&[seed; 32]));
+        let [switchboard, vehicle, operator, supervisor] =
+            [1, 2, 3, 4].map(|seed| Identity::from_seed(&[seed; 32]));
         let key = |name: &str, identity: &Identity| {
             let file = folder.join(name);
             let opened =
@@ -113,23 +113,33 @@ impl Remote {
             file
         };
         let known = format!(
-            "listen = \"{at}\"\nkey = {:?}\n[vehicles]\n{NAME} = \"{}\"\n[operators]\nanna = \"{}\"\n",
+            "listen = \"{at}\"\nkey = {:?}\n[vehicles]\n{NAME} = \"{}\"\n[operators]\nanna = \"{}\"\n\
+             [supervisors]\neva = \"{}\"\n",
             key("switchboard.key", &switchboard),
             vehicle.public(),
-            operator.public()
+            operator.public(),
+            supervisor.public()
         );
         let known = write("switchboard.toml", known);
         let text = format!(
             "name = \"{NAME}\"\nkey = {:?}\nswitchboard = \"{at}\"\nswitchboard_key = \"{}\"\n\
-             operators = [\"{}\"]\nlinks = [\"{}\"]\nguard = {:?}\n\
-             pictures_per_second = 20.0\n{settings}\n",
+             operators = [\"{}\"]\nlinks = [\"{}\"]\nguard = {:?}\norders = \"orders\"\n\
+             pictures_per_second = 20.0\n{settings}\n[supervisors]\neva = \"{}\"\n",
             key("vehicle.key", &vehicle),
             switchboard.public(),
             operator.public(),
             place.vehicle_at,
             folder.join("vehicle.sock"),
+            supervisor.public(),
         );
         let settings = write("vehicle.toml", text);
+        let text = format!(
+            "key = {:?}\nswitchboard = \"{at}\"\nswitchboard_key = \"{}\"\n[vehicles]\n{NAME} = \"{}\"\n",
+            key("supervisor.key", &supervisor),
+            switchboard.public(),
+            vehicle.public(),
+        );
+        write("supervisor.toml", text);
         let start = |mut command: Command, name: &str, settings: &Path| {
             let started =
                 command.stdout(Stdio::null()).arg(name).arg("--config").arg(settings).spawn();

@@ -86,6 +86,9 @@ struct KnownBuilder;
 struct Enrolled;
 struct EnrolledBuilder;
 
+struct Ordered;
+struct OrderedBuilder;
+
 struct Control;
 struct ControlBuilder;
 
@@ -263,33 +266,37 @@ enum class OrderKind : uint8_t {
   Invite = 2,
   /// Take a machine off that was let in so.
   Revoke = 3,
+  /// End the lease of a vehicle, and hand the vehicle an order of a supervisor's.
+  End = 4,
   MIN = Backup,
-  MAX = Revoke
+  MAX = End
 };
 
-inline const OrderKind (&EnumValuesOrderKind())[4] {
+inline const OrderKind (&EnumValuesOrderKind())[5] {
   static const OrderKind values[] = {
     OrderKind::Backup,
     OrderKind::Who,
     OrderKind::Invite,
-    OrderKind::Revoke
+    OrderKind::Revoke,
+    OrderKind::End
   };
   return values;
 }
 
 inline const char * const *EnumNamesOrderKind() {
-  static const char * const names[5] = {
+  static const char * const names[6] = {
     "Backup",
     "Who",
     "Invite",
     "Revoke",
+    "End",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameOrderKind(OrderKind e) {
-  if (::flatbuffers::IsOutRange(e, OrderKind::Backup, OrderKind::Revoke)) return "";
+  if (::flatbuffers::IsOutRange(e, OrderKind::Backup, OrderKind::End)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesOrderKind()[index];
 }
@@ -313,11 +320,12 @@ enum class ControlMessage : uint8_t {
   OrderPart = 14,
   Enroll = 15,
   Enrolled = 16,
+  Ordered = 17,
   MIN = NONE,
-  MAX = Enrolled
+  MAX = Ordered
 };
 
-inline const ControlMessage (&EnumValuesControlMessage())[17] {
+inline const ControlMessage (&EnumValuesControlMessage())[18] {
   static const ControlMessage values[] = {
     ControlMessage::NONE,
     ControlMessage::RegisterVehicle,
@@ -335,13 +343,14 @@ inline const ControlMessage (&EnumValuesControlMessage())[17] {
     ControlMessage::Order,
     ControlMessage::OrderPart,
     ControlMessage::Enroll,
-    ControlMessage::Enrolled
+    ControlMessage::Enrolled,
+    ControlMessage::Ordered
   };
   return values;
 }
 
 inline const char * const *EnumNamesControlMessage() {
-  static const char * const names[18] = {
+  static const char * const names[19] = {
     "NONE",
     "RegisterVehicle",
     "RegisterOperator",
@@ -359,13 +368,14 @@ inline const char * const *EnumNamesControlMessage() {
     "OrderPart",
     "Enroll",
     "Enrolled",
+    "Ordered",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameControlMessage(ControlMessage e) {
-  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Enrolled)) return "";
+  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Ordered)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesControlMessage()[index];
 }
@@ -436,6 +446,10 @@ template<> struct ControlMessageTraits<tautline::Enroll> {
 
 template<> struct ControlMessageTraits<tautline::Enrolled> {
   static const ControlMessage enum_value = ControlMessage::Enrolled;
+};
+
+template<> struct ControlMessageTraits<tautline::Ordered> {
+  static const ControlMessage enum_value = ControlMessage::Ordered;
 };
 
 template <bool B = false>
@@ -1722,13 +1736,15 @@ inline ::flatbuffers::Offset<Relays> CreateRelaysDirect(
       relays__);
 }
 
-/// An administrator, who holds the switchboard's own key, orders something.
+/// An administrator, who holds the switchboard's own key, orders something; a supervisor may end leases and ask who
+/// drives.
 struct Order FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef OrderBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_KIND = 4,
     VT_ROLE = 6,
-    VT_NAME = 8
+    VT_NAME = 8,
+    VT_SIGNED_ = 10
   };
   /// What.
   tautline::OrderKind kind() const {
@@ -1738,9 +1754,13 @@ struct Order FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   tautline::Role role() const {
     return static_cast<tautline::Role>(GetField<uint8_t>(VT_ROLE, 0));
   }
-  /// Likewise: its name.
+  /// Likewise: its name; of an end: the vehicle's.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
+  }
+  /// Of an end: what the vehicle is handed.
+  const ::flatbuffers::Vector<uint8_t> *signed_() const {
+    return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_SIGNED_);
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -1749,6 +1769,8 @@ struct Order FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_ROLE, 1) &&
            VerifyOffset(verifier, VT_NAME) &&
            verifier.VerifyString(name()) &&
+           VerifyOffset(verifier, VT_SIGNED_) &&
+           verifier.VerifyVector(signed_()) &&
            verifier.EndTable();
   }
 };
@@ -1766,6 +1788,9 @@ struct OrderBuilder {
   void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
     fbb_.AddOffset(Order::VT_NAME, name);
   }
+  void add_signed_(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_) {
+    fbb_.AddOffset(Order::VT_SIGNED_, signed_);
+  }
   explicit OrderBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1781,8 +1806,10 @@ inline ::flatbuffers::Offset<Order> CreateOrder(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     tautline::OrderKind kind = tautline::OrderKind::Backup,
     tautline::Role role = tautline::Role::Vehicle,
-    ::flatbuffers::Offset<::flatbuffers::String> name = 0) {
+    ::flatbuffers::Offset<::flatbuffers::String> name = 0,
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_ = 0) {
   OrderBuilder builder_(_fbb);
+  builder_.add_signed_(signed_);
   builder_.add_name(name);
   builder_.add_role(role);
   builder_.add_kind(kind);
@@ -1793,13 +1820,16 @@ inline ::flatbuffers::Offset<Order> CreateOrderDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     tautline::OrderKind kind = tautline::OrderKind::Backup,
     tautline::Role role = tautline::Role::Vehicle,
-    const char *name = nullptr) {
+    const char *name = nullptr,
+    const std::vector<uint8_t> *signed_ = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto signed___ = signed_ ? _fbb.CreateVector<uint8_t>(*signed_) : 0;
   return tautline::CreateOrder(
       _fbb,
       kind,
       role,
-      name__);
+      name__,
+      signed___);
 }
 
 /// A part of an order's answer.
@@ -2080,6 +2110,61 @@ inline ::flatbuffers::Offset<Enrolled> CreateEnrolledDirect(
       peers__);
 }
 
+/// What a supervisor orders of a vehicle, as it came: the switchboard cannot make one.
+struct Ordered FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef OrderedBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SIGNED_ = 4
+  };
+  /// Signed, for the vehicle to read: at most 256 bytes.
+  const ::flatbuffers::Vector<uint8_t> *signed_() const {
+    return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_SIGNED_);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_SIGNED_) &&
+           verifier.VerifyVector(signed_()) &&
+           verifier.EndTable();
+  }
+};
+
+struct OrderedBuilder {
+  typedef Ordered Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_signed_(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_) {
+    fbb_.AddOffset(Ordered::VT_SIGNED_, signed_);
+  }
+  explicit OrderedBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Ordered> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Ordered>(end);
+    fbb_.Required(o, Ordered::VT_SIGNED_);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Ordered> CreateOrdered(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_ = 0) {
+  OrderedBuilder builder_(_fbb);
+  builder_.add_signed_(signed_);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Ordered> CreateOrderedDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<uint8_t> *signed_ = nullptr) {
+  auto signed___ = signed_ ? _fbb.CreateVector<uint8_t>(*signed_) : 0;
+  return tautline::CreateOrdered(
+      _fbb,
+      signed___);
+}
+
 /// One message of the control plane.
 struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ControlBuilder Builder;
@@ -2142,6 +2227,9 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   }
   const tautline::Enrolled *message_as_Enrolled() const {
     return message_type() == tautline::ControlMessage::Enrolled ? static_cast<const tautline::Enrolled *>(message()) : nullptr;
+  }
+  const tautline::Ordered *message_as_Ordered() const {
+    return message_type() == tautline::ControlMessage::Ordered ? static_cast<const tautline::Ordered *>(message()) : nullptr;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -2215,6 +2303,10 @@ template<> inline const tautline::Enroll *Control::message_as<tautline::Enroll>(
 
 template<> inline const tautline::Enrolled *Control::message_as<tautline::Enrolled>() const {
   return message_as_Enrolled();
+}
+
+template<> inline const tautline::Ordered *Control::message_as<tautline::Ordered>() const {
+  return message_as_Ordered();
 }
 
 struct ControlBuilder {
@@ -2317,6 +2409,10 @@ inline bool VerifyControlMessage(::flatbuffers::VerifierTemplate<B> &verifier, c
     }
     case ControlMessage::Enrolled: {
       auto ptr = reinterpret_cast<const tautline::Enrolled *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Ordered: {
+      auto ptr = reinterpret_cast<const tautline::Ordered *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -21,3 +21,4 @@ class ControlMessage(object):
     OrderPart = 14
     Enroll = 15
     Enrolled = 16
+    Ordered = 17

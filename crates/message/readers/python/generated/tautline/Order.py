@@ -6,7 +6,8 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# An administrator, who holds the switchboard's own key, orders something.
+# An administrator, who holds the switchboard's own key, orders something; a supervisor may end leases and ask who
+# drives.
 class Order(object):
     __slots__ = ['_tab']
 
@@ -45,7 +46,7 @@ class Order(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
-    # Likewise: its name.
+    # Likewise: its name; of an end: the vehicle's.
     # Order
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -53,8 +54,36 @@ class Order(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Of an end: what the vehicle is handed.
+    # Order
+    def Signed(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 1))
+        return 0
+
+    # Order
+    def SignedAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint8Flags, o)
+        return 0
+
+    # Order
+    def SignedLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Order
+    def SignedIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        return o == 0
+
 def OrderStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(4)
 
 def Start(builder):
     OrderStart(builder)
@@ -76,6 +105,28 @@ def OrderAddName(builder, name):
 
 def AddName(builder, name):
     OrderAddName(builder, name)
+
+def OrderAddSigned(builder, signed):
+    builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(signed), 0)
+
+def AddSigned(builder, signed):
+    OrderAddSigned(builder, signed)
+
+def OrderStartSignedVector(builder, numElems):
+    return builder.StartVector(1, numElems, 1)
+
+def StartSignedVector(builder, numElems):
+    return OrderStartSignedVector(builder, numElems)
+
+def OrderCreateSignedVector(builder, data):
+    data = list(data)
+    builder.StartVector(1, len(data), 1)
+    for item in reversed(data):
+        builder.PrependUint8(item)
+    return builder.EndVector()
+
+def CreateSignedVector(builder, data):
+    OrderCreateSignedVector(builder, data)
 
 def OrderEnd(builder):
     return builder.EndObject()

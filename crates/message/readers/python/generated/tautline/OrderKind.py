@@ -12,3 +12,5 @@ class OrderKind(object):
     Invite = 2
     # Take a machine off that was let in so.
     Revoke = 3
+    # End the lease of a vehicle, and hand the vehicle an order of a supervisor's.
+    End = 4
