@@ -46,7 +46,8 @@ struct Beside {
     /// What it has told that counts for as long as it lasts: of announcements there are 64 at most.
     announced: Vec<Event>,
     is_established: bool,
-    budget: Bitrate,
+    /// As last told: what may be sent, and what the links have shown.
+    budget: (Bitrate, Bitrate),
 }
 
 impl Sessions {
@@ -238,7 +239,7 @@ impl Sessions {
         let Some(beside) = self.beside.take() else { return };
         tracing::info!("the session beside takes over");
         self.told.clear();
-        self.told.push(Event::Budget { media: beside.budget });
+        self.told.push(Event::Budget { media: beside.budget.0, shown: beside.budget.1 });
         self.told.extend(beside.announced.into_iter().rev());
         if beside.is_established {
             self.told.push(Event::Established);
@@ -255,7 +256,7 @@ impl Beside {
             since: now,
             announced: Vec::new(),
             is_established: false,
-            budget: Bitrate::ZERO,
+            budget: (Bitrate::ZERO, Bitrate::ZERO),
         }
     }
 
@@ -270,7 +271,7 @@ impl Beside {
                     self.announced.clear();
                 }
                 Event::Announced { .. } => self.announced.push(event),
-                Event::Budget { media } => self.budget = media,
+                Event::Budget { media, shown } => self.budget = (media, shown),
                 Event::Unit { .. } => units += 1,
                 Event::Refused { mismatch } => {
                     tracing::warn!("no session: {}", mismatch.told("the peer"));

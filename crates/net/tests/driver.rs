@@ -94,7 +94,7 @@ fn pair() -> (End, End) {
     );
     vehicle.driver.handle().start(initiate.expect("a valid configuration"));
     let budget = |told| match told {
-        Told::Event(Event::Budget { media }) if media.bps() > 0 => Some(()),
+        Told::Event(Event::Budget { media, .. }) if media.bps() > 0 => Some(()),
         Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     vehicle.await_event("budget", budget);
@@ -183,7 +183,7 @@ fn after_a_stop_datagrams_find_no_session() {
     let deadline = Duration::from_secs(2);
     vehicle.driver.handle().send(ChannelNumber::COMMAND, b"anyone?".to_vec(), deadline);
     let silent = |told| match told {
-        Told::Event(Event::Budget { media }) if media.bps() == 0 => Some(()),
+        Told::Event(Event::Budget { media, .. }) if media.bps() == 0 => Some(()),
         Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     vehicle.await_event("pause", silent);

@@ -167,7 +167,7 @@ impl Traffic {
                 ChannelNumber::COMMAND => self.commands.lost.push((number, reason)),
                 _ => self.media.lost.push((number, reason)),
             },
-            Event::Budget { media } => self.budgets.push((at.world(), media)),
+            Event::Budget { media, .. } => self.budgets.push((at.world(), media)),
             Event::Link { link, state } => self.states.push((at.world(), link.get(), state)),
             Event::Established => self.established += 1,
             Event::Refused { .. } | Event::Announced { .. } => {}

@@ -78,6 +78,9 @@ pub enum Event {
     Budget {
         /// Source bits per second of all media units together; zero asks for a pause.
         media: Bitrate,
+        /// What probes have shown that the links carry at least, bit/s; zero while nothing is known. In a session's
+        /// first moments `media` is a guess, and this what is known.
+        shown: Bitrate,
     },
     /// A link changed its state.
     Link {

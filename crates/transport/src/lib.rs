@@ -40,7 +40,7 @@
 //!     }
 //!     // Events: the vehicle sends a slice as soon as the links carry media.
 //!     while let Some(event) = sessions[0].poll_event() {
-//!         if let Event::Budget { media } = event && media > Bitrate::ZERO && !sent {
+//!         if let Event::Budget { media, .. } = event && media > Bitrate::ZERO && !sent {
 //!             let deadline = Duration::from_millis(200);
 //!             sessions[0].send(ChannelNumber::MEDIA, b"a slice of a picture", deadline, now)?;
 //!             sent = true;

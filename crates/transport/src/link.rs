@@ -2,6 +2,7 @@
 
 mod beside;
 mod choice;
+mod dispersion;
 mod hush;
 mod in_flight;
 mod liveness;
@@ -50,6 +51,7 @@ use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
 use beside::Beside;
 use choice::Choice;
+use dispersion::Dispersion;
 pub(crate) use hush::Hush;
 use in_flight::{Fates, InFlight};
 use liveness::Liveness;
@@ -99,6 +101,7 @@ pub(crate) struct Link {
     arrivals: Arrivals,
     /// How large our datagrams may be.
     mtu: Mtu,
+    dispersion: Dispersion,
     stream: Stream,
     sparing: Sparing,
     /// Whether it is suspect is looked at again then: the peer was not heard at all.
@@ -146,6 +149,7 @@ impl Link {
             replay: Window::new(),
             arrivals: Arrivals::new(now),
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
+            dispersion: Dispersion::default(),
             stream: Stream::default(),
             sparing: Sparing::default(),
             judged_from: Instant::ZERO,
@@ -189,6 +193,11 @@ impl Link {
     /// Returns whether the rate control is at an experiment, which padding must fill.
     pub(crate) fn is_rate_probing(&self) -> bool {
         self.grant.probing
+    }
+
+    /// Returns what the link has shown that it carries at least; zero while nothing shows it.
+    pub(crate) fn shown(&self) -> Bitrate {
+        self.dispersion.shown()
     }
 
     /// Returns the largest datagram that we may send.
@@ -294,6 +303,7 @@ impl Link {
             tracing::info!(link = self.number.get(), remote = %asked.remote, "route moved");
             counters.routes_moved += 1;
             self.mtu.restart(now);
+            self.dispersion = Dispersion::default();
             self.set_blocked(false);
         }
         if asked != self.routing.route() {
@@ -301,9 +311,14 @@ impl Link {
         }
         self.stream.answered_at = self.stream.answered_at.max(Some(sent_at));
         if padded {
+            let confirmed = self.mtu.on_pong(pong.id, now);
+            if let Some(bytes) = confirmed {
+                self.dispersion.on_padded(upper, bytes);
+            }
             // The budget counts what goes around each packet.
-            return Change { budget: self.mtu.on_pong(pong.id, now), state: None };
+            return Change { budget: confirmed.is_some(), state: None };
         }
+        self.dispersion.on_small(upper);
         self.rtt.on_pong([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
         self.sparing.on_ping_answered(upper, now);
         self.pace(now);

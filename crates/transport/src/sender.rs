@@ -19,7 +19,7 @@ use crate::channel::{Channel, ChannelNumber, Channels, Priority};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::error::SendError;
-use crate::event::{Event, Timer, UnitNumber};
+use crate::event::{Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::protect::{self, Plan};
@@ -499,8 +499,9 @@ impl Sender {
         (self.budget_stale, self.budget_at) = (false, now);
         self.view(links, &shared.config, now);
         let media = self.planner.budget(&self.views, now);
-        if let Some(media) = self.budget.update(media) {
-            shared.event(Event::Budget { media });
+        let shown = links.carriers().fold(Bitrate::ZERO, |sum, link| sum + link.shown());
+        if let Some(news) = self.budget.update(media, shown) {
+            shared.event(news);
         }
     }
 

@@ -487,7 +487,7 @@ impl Session {
             old.sender.abandon(&mut self.shared.counters);
             if old.sender.is_budget_told() {
                 // No link of the new session is up yet.
-                self.shared.event(Event::Budget { media: Bitrate::ZERO });
+                self.shared.event(Event::Budget { media: Bitrate::ZERO, shown: Bitrate::ZERO });
             }
         }
         self.active = Some(Box::new(active));

@@ -81,7 +81,10 @@ impl Uplink {
                 self.control.handle_new_session();
             }
             Event::Unit { channel, bytes, .. } => self.handle_unit(channel, &bytes, session),
-            Event::Budget { media } => self.control.set_budget(media, self.clock.now()),
+            Event::Budget { media, shown } => {
+                self.control.note_shown(shown);
+                self.control.set_budget(media, self.clock.now());
+            }
             // What was lost is followed by the next.
             Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),

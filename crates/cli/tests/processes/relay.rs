@@ -43,7 +43,7 @@ async fn the_first_relay_is_killed() {
     vehicle.until("both relays and a budget", |told| {
         match told {
             Told::Ways(ways) => proven = are_proven(ways),
-            Told::Event(Event::Budget { media }) => granted = media.bps() > 0,
+            Told::Event(Event::Budget { media, .. }) => granted = media.bps() > 0,
             Told::Event(_) => {}
         }
         proven && granted

@@ -25,7 +25,7 @@ pub(super) struct Plain {
 impl Plain {
     pub(super) fn new(datagram_bytes_max: ByteCount, route: Route) -> Self {
         // No rate control: as much as comes is sent.
-        let budget = Event::Budget { media: Bitrate::from_bps(u64::MAX) };
+        let budget = Event::Budget { media: Bitrate::from_bps(u64::MAX), shown: Bitrate::ZERO };
         Self {
             datagram_bytes_max: datagram_bytes_max.get() as usize,
             route,

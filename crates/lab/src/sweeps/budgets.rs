@@ -470,7 +470,8 @@ impl Application for Side<'_> {
         let now = at.local();
         match (self, event) {
             (Self::Vehicle(vehicle), Event::Established) => vehicle.control.handle_new_session(),
-            (Self::Vehicle(vehicle), Event::Budget { media }) => {
+            (Self::Vehicle(vehicle), Event::Budget { media, shown }) => {
+                vehicle.control.note_shown(shown);
                 vehicle.control.set_budget(media, now);
             }
             (

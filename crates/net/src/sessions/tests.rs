@@ -159,7 +159,7 @@ impl End {
             match event {
                 Event::Established => self.established += 1,
                 Event::Unit { bytes, .. } => self.units.push((now, bytes[0])),
-                Event::Budget { media } => self.budget = media,
+                Event::Budget { media, .. } => self.budget = media,
                 _ => {}
             }
         }

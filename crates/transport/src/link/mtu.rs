@@ -146,9 +146,9 @@ impl Mtu {
         self.trial = Some(Trial { id, bytes, sent_at: now });
     }
 
-    /// Takes a pong; true if it confirms a size.
-    pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> bool {
-        let Some(trial) = self.trial.filter(|trial| trial.id == id) else { return false };
+    /// Takes a pong; gives the bytes of the probe that it answers, whose size it confirms.
+    pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> Option<usize> {
+        let trial = self.trial.filter(|trial| trial.id == id)?;
         self.trial = None;
         self.failures = 0;
         self.confirmed_at = now;
@@ -158,7 +158,7 @@ impl Mtu {
             Phase::Base | Phase::Search => Phase::Search,
             Phase::Complete { until } | Phase::Confirm { until } => Phase::Complete { until },
         };
-        true
+        Some(trial.bytes)
     }
 
     /// Takes the kernel's word that a datagram of `bytes` bytes is too large for the interface.
@@ -247,7 +247,7 @@ mod tests {
                 mtu.on_sent(count, bytes, now);
                 assert_eq!(mtu.due(pings, now), None, "one probe at a time");
                 if bytes <= carries {
-                    assert!(mtu.on_pong(count, Instant::from_millis(at + 10)));
+                    assert_eq!(mtu.on_pong(count, Instant::from_millis(at + 10)), Some(bytes));
                 }
             }
         }
@@ -323,7 +323,7 @@ mod tests {
         mtu.on_sent(7, 1_200, now);
         mtu.set_most(600, now);
         assert_eq!(mtu.size(), 600);
-        assert!(mtu.on_pong(7, now));
+        assert_eq!(mtu.on_pong(7, now), Some(1_200));
         assert_eq!(mtu.size(), 600);
         mtu.set_most(1_500, now);
         assert_eq!(mtu.size(), 1_200, "the base is believed");

@@ -1,9 +1,13 @@
 use tautline_units::Bitrate;
 
+use crate::event::Event;
+
 /// The budget as the application was last told it.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     told: Option<Bitrate>,
+    /// What the links had shown that they carry.
+    shown: Bitrate,
 }
 
 impl Budget {
@@ -12,8 +16,10 @@ impl Budget {
         self.told.is_some_and(|told| told > Bitrate::ZERO)
     }
 
-    /// Returns the budget, when it is news: it began, ended, or moved by a fiftieth.
-    pub(super) fn update(&mut self, media: Bitrate) -> Option<Bitrate> {
+    /// Returns the budget, when it is news: it began, ended, or moved by a fiftieth, or the links have `shown` a
+    /// quarter more than they had.
+    pub(super) fn update(&mut self, media: Bitrate, shown: Bitrate) -> Option<Event> {
+        let more = media > Bitrate::ZERO && shown > self.shown.scale(1.0 + SHOWN_NEWS);
         let news = match self.told {
             None => media != Bitrate::ZERO,
             Some(told) => {
@@ -21,15 +27,17 @@ impl Budget {
                 (media == Bitrate::ZERO) != (told == Bitrate::ZERO) || media < low || media > high
             }
         };
-        if news {
-            self.told = Some(media);
+        if !news && !more {
+            return None;
         }
-        news.then_some(media)
+        (self.told, self.shown) = (Some(media), shown);
+        Some(Event::Budget { media, shown })
     }
 }
 
 /// Below a fiftieth an encoder's own swings are larger.
 const NEWS: f64 = 0.02;
+const SHOWN_NEWS: f64 = 0.25;
 
 #[cfg(test)]
 mod tests {
@@ -38,12 +46,19 @@ mod tests {
     #[test]
     fn the_budget_is_told_once_and_when_it_moves() {
         let mut budget = Budget::default();
-        assert_eq!(budget.update(Bitrate::ZERO), None);
+        let mut update = |media: Bitrate, shown: Bitrate| match budget.update(media, shown) {
+            Some(Event::Budget { media, .. }) => Some(media),
+            Some(_) | None => None,
+        };
         let [full, more, less] = [14_028, 14_072, 13_590].map(Bitrate::from_kbps);
-        assert_eq!(budget.update(full), Some(full));
-        assert_eq!(budget.update(more), None);
-        assert!(budget.update(less).is_some());
-        assert_eq!(budget.update(Bitrate::ZERO), Some(Bitrate::ZERO));
-        assert_eq!(budget.update(Bitrate::ZERO), None);
+        let [some, hardly_more, twice] = [1_000, 1_200, 2_000].map(Bitrate::from_kbps);
+        assert_eq!(update(Bitrate::ZERO, some), None, "nothing may be sent");
+        assert_eq!(update(full, some), Some(full));
+        assert_eq!(update(more, hardly_more), None);
+        assert_eq!(update(more, twice), Some(more));
+        assert_eq!(update(more, some), None, "nothing is taken back");
+        assert_eq!(update(less, some), Some(less));
+        assert_eq!(update(Bitrate::ZERO, some), Some(Bitrate::ZERO));
+        assert_eq!(update(Bitrate::ZERO, twice), None);
     }
 }

@@ -103,6 +103,11 @@ impl EncoderControl {
         self.governor().need()
     }
 
+    /// Takes note of what the links have shown that they carry at least.
+    pub fn note_shown(&self, shown: Bitrate) {
+        self.governor().note_shown(shown);
+    }
+
     /// Sets the rate that all slices together may take; zero pauses. After a pause of
     /// [`PAUSE_LONG`] every strip recovers: the links were gone, and what was on them ([UGV]). A
     /// shorter one needs nothing: no slice was encoded meanwhile that the other end could lack.

@@ -40,6 +40,8 @@ pub struct Governor {
     sized_by: f64,
     /// When the session's first picture was begun.
     begun_at: Option<Instant>,
+    /// bit/s that the links have shown in this session that they carry.
+    shown: f64,
     paused_at: Instant,
     seen_at: Instant,
 }
@@ -79,6 +81,7 @@ impl Governor {
             size: ByteCount::ZERO,
             sized_by: 0.0,
             begun_at: None,
+            shown: 0.0,
             paused_at: Instant::ZERO,
             seen_at: Instant::ZERO,
         }
@@ -117,6 +120,11 @@ impl Governor {
             }
             (true, false | true) | (false, false) => {}
         }
+    }
+
+    /// Takes note of what the links have shown that they carry at least: so much need not be tried out.
+    pub fn note_shown(&mut self, shown: Bitrate) {
+        self.shown = self.shown.max(shown.as_f64());
     }
 
     /// Takes what a picture would have taken at the acceptable quantizer.
@@ -221,9 +229,11 @@ impl Governor {
 
     /// Returns the most that a session's first pictures take: links of which nothing is known are tried out.
     fn ramp(&self, now: Instant) -> f64 {
-        let Some(begun_at) = self.begun_at else { return RAMP_FIRST };
-        let doublings = now.since(begun_at).as_secs_f64() / RAMP_DOUBLING.as_secs_f64();
-        RAMP_FIRST * doublings.min(30.0).exp2()
+        let since = self.begun_at.map_or(Duration::ZERO, |begun_at| now.since(begun_at));
+        let doublings = since.as_secs_f64() / RAMP_DOUBLING.as_secs_f64();
+        let tried = RAMP_FIRST * doublings.min(30.0).exp2();
+        let shown = self.shown * SHOWN_SHARE;
+        if shown < THICK { tried } else { tried.max(shown) }
     }
 
     fn rate(&self, now: Instant) -> f64 {
@@ -311,6 +321,8 @@ const THICK: f64 = 2e6;
 const BUSY_MAX: Duration = Duration::from_secs(1);
 /// Of a new session: what the thinnest link bears.
 const RAMP_FIRST: f64 = 200e3;
+/// Of what thick links have shown that they carry, so much is sent at once: it may be more than they do for long.
+const SHOWN_SHARE: f64 = 0.5;
 /// Three round trips of a mobile link: what is too much shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
 /// As long a session's links are new: a session over thick ones has its full rate by then.
@@ -459,6 +471,35 @@ mod tests {
             governor.size(later),
             Some(Bitrate::from_mbps(8) * Duration::from_secs_f64(1.0 / 60.0))
         );
+    }
+
+    #[test]
+    fn what_the_links_have_shown_is_not_tried_out() {
+        for known_at in [0, 40] {
+            let mut governor = Governor::new(25.0);
+            governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
+            let known = Instant::from_millis(known_at);
+            if known_at > 0 {
+                governor.take(0, 1, Instant::ZERO);
+            }
+            governor.note_shown(Bitrate::from_mbps(6));
+            governor.note_shown(Bitrate::from_kbps(300));
+            assert_eq!(governor.take(1, 1, known), Taking::Taken);
+            let picture = |mbps| Some(Bitrate::from_mbps(mbps) * Duration::from_millis(40));
+            assert_eq!(governor.size(known), picture(3));
+            assert_eq!(governor.size(known + RAMP_DOUBLING), picture(3));
+            assert_eq!(governor.size(known + RAMP_DOUBLING * 6), picture(8));
+        }
+    }
+
+    #[test]
+    fn thin_links_are_tried_out_whatever_they_have_shown() {
+        let mut governor = Governor::new(25.0);
+        governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
+        governor.note_shown(Bitrate::from_kbps(3_900));
+        assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
+        let first = Bitrate::from_kbps(200) * Duration::from_millis(40);
+        assert_eq!(governor.size(Instant::ZERO), Some(first));
     }
 
     #[test]

@@ -1,0 +1,74 @@
+use tautline_units::{Bitrate, Duration};
+
+/// What a link has shown that it carries at least: a large datagram that came so much later than the quickest small
+/// one was no longer in the slowest queue on the way.
+///
+/// Jitter delays large ones too, and makes it less than what the link carries; a small one that was never as quick as
+/// could be, or a policer with a full bucket, more.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Dispersion {
+    /// The least of small pings: the peer's clock at arrival less ours at sending.
+    least: Option<i64>,
+    /// Of the padded ping that shows the most: the same, and its bytes.
+    padded: Option<(i64, usize)>,
+}
+
+impl Dispersion {
+    /// Takes the transit of a small ping, in nanoseconds with the clocks' offset in it.
+    pub(crate) fn on_small(&mut self, nanos: i64) {
+        self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
+    }
+
+    /// Takes the transit of a padded ping of `bytes` bytes.
+    pub(crate) fn on_padded(&mut self, nanos: i64, bytes: usize) {
+        let new = Some((nanos, bytes));
+        if self.padded.is_none() || self.rate(new) > self.rate(self.padded) {
+            self.padded = new;
+        }
+    }
+
+    /// Returns what the link carries at least; zero while nothing shows it.
+    pub(crate) fn shown(&self) -> Bitrate {
+        self.rate(self.padded)
+    }
+
+    fn rate(&self, padded: Option<(i64, usize)>) -> Bitrate {
+        let Some(((nanos, bytes), least)) = padded.zip(self.least) else { return Bitrate::ZERO };
+        let later = nanos.saturating_sub(least).max(LATER_LEAST.as_nanos() as i64);
+        Bitrate::from_bps((bytes as f64 * 8e9 / later as f64) as u64)
+    }
+}
+
+/// Less cannot be told from how the ends' own processors are scheduled.
+const LATER_LEAST: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_link_carries_is_shown_from_below_whatever_the_clocks_say() {
+        for offset in [-9_000_000_000_i64, 0, 4_000_000_000] {
+            let mut dispersion = Dispersion::default();
+            dispersion.on_padded(offset + 70_000_000, 1_200);
+            assert_eq!(dispersion.shown(), Bitrate::ZERO, "nothing to hold it against");
+            dispersion.on_small(offset + 40_000_000);
+            dispersion.on_small(offset + 22_000_000);
+            assert_eq!(dispersion.shown(), Bitrate::from_kbps(200), "48 ms for 9,600 bits");
+            dispersion.on_padded(offset + 90_000_000, 1_200);
+            assert_eq!(dispersion.shown(), Bitrate::from_kbps(200), "jitter takes nothing back");
+            dispersion.on_padded(offset + 28_000_000, 1_500);
+            assert_eq!(dispersion.shown(), Bitrate::from_mbps(2));
+            dispersion.on_small(offset + 18_000_000);
+            assert_eq!(dispersion.shown(), Bitrate::from_kbps(1_200), "a quicker one does");
+        }
+    }
+
+    #[test]
+    fn one_that_overtakes_shows_no_more_than_can_be_told() {
+        let mut dispersion = Dispersion::default();
+        dispersion.on_small(5_000_000);
+        dispersion.on_padded(3_000_000, 1_250);
+        assert_eq!(dispersion.shown(), Bitrate::from_mbps(10));
+    }
+}
