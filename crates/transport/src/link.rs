@@ -466,6 +466,9 @@ impl Link {
         config: &Config,
     ) -> Probability {
         let (lost, late) = (self.on_time.loss().get(), self.on_time.late().get());
+        if lost == 0.0 {
+            return self.on_time.late();
+        }
         let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + self.feedback(config) * 2;
         let spare = span.saturating_sub(self.owd_out_or_guess(clock) + NEWS_PAUSE);
         let rounds = match config.retransmit {

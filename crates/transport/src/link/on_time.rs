@@ -9,6 +9,8 @@ use tautline_units::{Duration, Instant, Probability};
 #[derive(Debug, Clone)]
 pub(crate) struct OnTime {
     cells: [Cell; CELLS],
+    /// Of each cell the share in time; those that differ in the time to spare alone lie side by side.
+    shares: [Probability; CELLS],
     failed_at: Option<Instant>,
     /// The share of packets lost by chance, and that of those that others overtook until they were late,
     /// fading.
@@ -21,8 +23,6 @@ struct Cell {
     /// Packets in time, and packets in all, old ones fading.
     kept: f64,
     all: f64,
-    /// Of all the share in time.
-    share: Probability,
 }
 
 /// Circumstances in which a packet is given to a link.
@@ -59,8 +59,10 @@ impl OnTimeCurve {
 
 impl OnTime {
     pub(crate) fn new() -> Self {
-        let cells = std::array::from_fn(|at| Cell::new(PRIOR * expected(at), PRIOR));
-        Self { cells, failed_at: None, loss: 0.0, late: 0.0 }
+        let cells: [Cell; CELLS] =
+            std::array::from_fn(|at| Cell { kept: PRIOR * expected(at), all: PRIOR });
+        let shares = cells.map(Cell::share);
+        Self { cells, shares, failed_at: None, loss: 0.0, late: 0.0 }
     }
 
     /// Returns the cell for a packet given to the link now.
@@ -71,15 +73,14 @@ impl OnTime {
 
     fn cell(&self, unheard: usize, spare: usize, now: Instant) -> usize {
         let calm = self.failed_at.map_or(CALM.len(), |at| step(now.since(at), &CALM));
-        (unheard * (SPARE.len() + 1) + spare) * (CALM.len() + 1) + calm
+        (unheard * (CALM.len() + 1) + calm) * (SPARE.len() + 1) + spare
     }
 
     /// Returns the probabilities for packets given to the link now, which has told nothing new for
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
-        let share = |spare: usize| self.cells[first + spare * (CALM.len() + 1)].share;
-        OnTimeCurve { by_spare: std::array::from_fn(share) }
+        OnTimeCurve { by_spare: std::array::from_fn(|spare| self.shares[first + spare]) }
     }
 
     /// Returns the probability that a packet is lost by chance, whatever the others do.
@@ -101,9 +102,12 @@ impl OnTime {
 
     /// Notes what became of a packet.
     pub(crate) fn observe(&mut self, standing: u8, in_time: bool, now: Instant) {
-        let cell = &mut self.cells[usize::from(standing) % CELLS];
+        let at = usize::from(standing) % CELLS;
         let fade = 1.0 - 1.0 / MEMORY;
-        *cell = Cell::new(cell.kept * fade + f64::from(u8::from(in_time)), cell.all * fade + 1.0);
+        let Cell { kept, all } = self.cells[at];
+        let in_time_now = f64::from(u8::from(in_time));
+        self.cells[at] = Cell { kept: kept * fade + in_time_now, all: all * fade + 1.0 };
+        self.shares[at] = self.cells[at].share();
         if !in_time {
             self.failed_at = Some(now);
         }
@@ -111,30 +115,40 @@ impl OnTime {
 }
 
 impl Cell {
-    fn new(kept: f64, all: f64) -> Self {
-        Self { kept, all, share: Probability::new(kept / all).unwrap_or(Probability::ONE) }
+    /// Returns the share in time.
+    fn share(self) -> Probability {
+        Probability::new(self.kept / self.all).unwrap_or(Probability::ONE)
     }
 }
 
+const fn millis<const N: usize>(millis: [u64; N]) -> [Duration; N] {
+    let mut durations = [Duration::ZERO; N];
+    let mut at = 0;
+    while at < N {
+        durations[at] = Duration::from_millis(millis[at]);
+        at += 1;
+    }
+    durations
+}
+
 /// Returns how many of the bounds `value` has reached.
-fn step(value: Duration, bounds: &[u64]) -> usize {
-    let millis = value.as_millis();
-    bounds.iter().take_while(|bound| millis >= u128::from(**bound)).count()
+fn step(value: Duration, bounds: &[Duration]) -> usize {
+    bounds.iter().take_while(|bound| value >= **bound).count()
 }
 
 /// Returns what a cell is taken for before anything is known.
 fn expected(at: usize) -> f64 {
-    let (rest, calm) = (at / (CALM.len() + 1), at % (CALM.len() + 1));
-    let (unheard, spare) = (rest / (SPARE.len() + 1), rest % (SPARE.len() + 1));
+    let (rest, spare) = (at / (SPARE.len() + 1), at % (SPARE.len() + 1));
+    let (unheard, calm) = (rest / (CALM.len() + 1), rest % (CALM.len() + 1));
     let [unheard, spare] =
         [[0.99, 0.98, 0.9, 0.6, 0.2][unheard], [0.1, 0.8, 0.95, 0.99, 1.0][spare]];
     unheard * spare * [0.95, 0.98, 1.0][calm]
 }
 
-/// Milliseconds: reports come every ten.
-const UNHEARD: [u64; 4] = [14, 22, 35, 60];
-const SPARE: [u64; 4] = [1, 8, 18, 30];
-const CALM: [u64; 2] = [100, 600];
+/// Reports come every ten milliseconds.
+const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
+const SPARE: [Duration; 4] = millis([1, 8, 18, 30]);
+const CALM: [Duration; 2] = millis([100, 600]);
 const CELLS: usize = (UNHEARD.len() + 1) * (SPARE.len() + 1) * (CALM.len() + 1);
 /// Packets that the beginning is worth.
 const PRIOR: f64 = 30.0;

@@ -140,24 +140,33 @@ impl Quantile {
     /// `span`.
     ///
     /// Of units far apart the last packets of a large one have little time left: so a part of what the links
-    /// carry until the next one may be worth more.
-    fn size(&self, links: &[Link], span: Duration, symbol_bytes: usize, now: Instant) -> f64 {
-        let interval = self.rhythm.interval();
-        let loads = if interval >= FAR_APART { &LOADS[..] } else { &LOADS[..1] };
+    /// carry until the next one may be worth more. `whole`: the budgets of one that takes all of that.
+    fn size(
+        &self,
+        links: &[Link],
+        whole: &[LinkBudget],
+        span: Duration,
+        symbol_bytes: usize,
+        now: Instant,
+    ) -> f64 {
         let target = self.price.target(self.is_spread());
-        let sizes = loads.iter().map(|load| {
-            let taken = match interval >= FAR_APART {
-                true => interval.mul_f64(load * LONGER),
-                false => interval,
-            };
-            let mut budgets = self.budgets(links, span, taken, now);
-            let budgets = &mut budgets[..links.len()];
-            budgets.iter_mut().for_each(|budget| budget.pace *= load);
+        let is_thin = granted(links) < THIN;
+        let size_of = |budgets: &[LinkBudget]| {
             let bytes = shares::size(budgets, &target, symbol_bytes);
-            match granted(links) < THIN {
+            match is_thin {
                 true => shares::size_as_planned(bytes, budgets, &target, symbol_bytes),
                 false => bytes,
             }
+        };
+        let interval = self.rhythm.interval();
+        if interval < FAR_APART {
+            return size_of(whole);
+        }
+        let sizes = LOADS.iter().map(|load| {
+            let mut budgets = self.budgets(links, span, interval.mul_f64(load * LONGER), now);
+            let budgets = &mut budgets[..links.len()];
+            budgets.iter_mut().for_each(|budget| budget.pace *= load);
+            size_of(budgets)
         });
         sizes.fold(0.0, f64::max)
     }
@@ -263,7 +272,8 @@ impl Planner for Quantile {
             return Bitrate::ZERO;
         }
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
-        let bits = self.size(links, span, symbol_bytes, now) * 8.0 / interval.as_secs_f64();
+        let bits =
+            self.size(links, budgets, span, symbol_bytes, now) * 8.0 / interval.as_secs_f64();
         Bitrate::from_bps(bits as u64).max(self.floor.min(self.carried(links, now)))
     }
 

@@ -122,8 +122,10 @@ fn cheapest(
     assignment.clear();
     let mut free_at = [Instant::ZERO; LINKS_MAX];
     let mut taken = [0; LINKS_MAX];
-    for (free_at, link) in free_at.iter_mut().zip(links) {
-        *free_at = link.free_at.max(block.now);
+    let mut times = [Duration::ZERO; LINKS_MAX];
+    for (at, link) in links.iter().enumerate().take(LINKS_MAX) {
+        free_at[at] = link.free_at.max(block.now);
+        times[at] = link.rate.time_for(block.datagram_bytes);
     }
     let repair_count = block.packet_count - block.source_count;
     let waits_until = block.now + block.deadline.since(block.now) / WAIT_SHARE;
@@ -137,9 +139,7 @@ fn cheapest(
                 .take(LINKS_MAX)
                 .filter(|(at, _)| most == ANY || (taken[*at] < most && free_at[*at] <= waits_until))
                 .filter(|(at, _)| index < needed || free_at[*at] <= waits_until_most)
-                .map(|(at, link)| {
-                    (at, free_at[at] + link.rate.time_for(block.datagram_bytes), link)
-                })
+                .map(|(at, link)| (at, free_at[at] + times[at], link))
                 .filter(|(_, end, link)| *end + link.owd <= block.deadline)
                 .min_by_key(|(at, end, link)| (cost(*end, link.owd), *at))
                 .map(|(at, end, _)| (at, end))

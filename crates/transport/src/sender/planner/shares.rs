@@ -92,23 +92,36 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
     }
     shares[..count].sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let shares = &shares[..count.min(SUBSET_LINKS)];
-    let mut subsets = [(0.0, 1.0); 1 << SUBSET_LINKS];
-    for (index, share) in shares.iter().enumerate() {
-        add_share(&mut subsets[..2 << index], *share);
-    }
-    let subsets = &subsets[..1 << shares.len()];
     let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
     let alive = budgets.iter().filter(|budget| budget.probability > PROBABILITY_LEAST).count();
     let most = match (target.spread && alive > 1, shares.first()) {
         (true, Some((largest, _))) => total - largest,
         (true | false, _) => total,
     };
+    let bytes = match shares.len() <= SUBSET_LINKS_USUAL {
+        true => best::<{ 1 << SUBSET_LINKS_USUAL }>(shares, total, most, target.price),
+        false => best::<{ 1 << SUBSET_LINKS }>(shares, total, most, target.price),
+    };
+    // What is ours of each datagram: as many as plan() will make.
+    let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
+        .ceil()
+        .max(shares.len() as f64 / 2.0);
+    (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
+}
+
+/// Returns what is best carried, of the sums of all subsets of `shares`: at most `SUBSETS`.
+fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, price: f64) -> f64 {
+    let mut subsets = [(0.0, 1.0); SUBSETS];
+    for (index, share) in shares.iter().enumerate() {
+        add_share(&mut subsets[..2 << index], *share);
+    }
+    let subsets = &subsets[..1 << shares.len()];
     let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
     for (sum, p) in subsets.iter().filter(|(sum, _)| *sum > 0.0) {
         sure += p;
         let all = sum.min(most);
         // Taken to grow with the square of the load; the outer loop finds the scale.
-        let dear = target.price * (1.0 - sure);
+        let dear = price * (1.0 - sure);
         let load = if dear > 0.0 { (all / total / (2.0 * dear)).min(1.0) } else { 1.0 };
         let bytes = all * load;
         let worth = bytes / total * sure - dear * load * load;
@@ -116,12 +129,7 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
             (best, best_worth) = (bytes, worth);
         }
     }
-    let bytes = best;
-    // What is ours of each datagram: as many as plan() will make.
-    let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
-        .ceil()
-        .max(shares.len() as f64 / 2.0);
-    (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
+    best
 }
 
 /// Makes of the sums of all subsets, each with its probability, those with and without one more share.
@@ -130,19 +138,16 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
 /// number): two rows in order are merged, from the end, where there is room.
 fn add_share(subsets: &mut [(f64, f64)], (bytes, probability): (f64, f64)) {
     let count = subsets.len() / 2;
-    let mut before = [(0.0, 0.0); 1 << (SUBSET_LINKS - 1)];
-    let before = &mut before[..count];
-    before.copy_from_slice(&subsets[..count]);
     let (mut without, mut with) = (count, count);
     while with > 0 {
-        let (sum, p) = before[with - 1];
+        let (sum, p) = subsets[with - 1];
         let carried = sum + bytes;
         let last = with + without - 1;
         // Of equal sums, those without the share come first.
-        subsets[last] = match without > 0 && before[without - 1].0 < carried {
+        subsets[last] = match without > 0 && subsets[without - 1].0 < carried {
             true => {
                 without -= 1;
-                let (sum, p) = before[without];
+                let (sum, p) = subsets[without];
                 (sum, p * (1.0 - probability))
             }
             false => {
@@ -395,6 +400,8 @@ const DEVIATIONS: f64 = 2.0;
 const CREDIT_UNITS: f64 = 4.0;
 /// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
 const SUBSET_LINKS: usize = 8;
+/// More are seldom there; so few subsets fit a few cache lines.
+const SUBSET_LINKS_USUAL: usize = 4;
 const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
     Attempt { unit_times: 2.0, likely: PROBABILITY_LEAST, reserve: false },
