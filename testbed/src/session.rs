@@ -105,7 +105,7 @@ fn on_unit(log: Arc<Mutex<Log>>) -> impl FnMut(Output<'_>) + Send + 'static {
 
 fn on_budget(began: SyncSender<()>) -> impl FnMut(Output<'_>) + Send + 'static {
     move |output| {
-        if let Output::Event(Event::Budget { media }, _) = output
+        if let Output::Event(Event::Budget { media, .. }, _) = output
             && media > Bitrate::ZERO
         {
             // Once is enough.
