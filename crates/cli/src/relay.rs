@@ -23,6 +23,12 @@ pub(crate) struct Relay {
     /// Address to listen on, UDP; repeat for several [default: 0.0.0.0:7444 and 0.0.0.0:7445]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<SocketAddr>,
+    /// TCP address to listen on for ends whose network lets no UDP pass [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    tls: Option<SocketAddr>,
+    /// Path at which a switchboard on this machine hands over who connects to its port for a relay [default: none]
+    #[arg(long, value_name = "PATH")]
+    shared_port: Option<PathBuf>,
     /// Secret key file, made by `tautline keys new` [default: relay.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
@@ -47,8 +53,11 @@ impl Relay {
     /// Runs the relay until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
-        beside(self.config.as_deref(), [&mut config.key]);
+        let files = [&mut config.key].into_iter().chain(&mut config.shared_port);
+        beside(self.config.as_deref(), files);
         set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
+        set(&mut config.tls, self.tls.map(Some));
+        set(&mut config.shared_port, self.shared_port.map(Some));
         set(&mut config.key, self.key);
         set(&mut config.switchboard_key, self.switchboard_key);
         set(&mut config.metrics, self.metrics.map(Some));

@@ -31,6 +31,9 @@ pub(crate) struct Switchboard {
     /// Address to listen on, TCP, and UDP there and at the next port [default: 0.0.0.0:7443]
     #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS", global = true)]
     listen: Option<SocketAddr>,
+    /// Path of a relay on this machine that shares this port: who connects for a relay is handed over [default: none]
+    #[arg(long, value_name = "PATH")]
+    shared_port: Option<PathBuf>,
     /// Another address of this machine, for `tautline reach` [default: none]
     #[arg(long, value_name = "IP")]
     second_address: Option<IpAddr>,
@@ -116,8 +119,10 @@ impl Switchboard {
 
     fn settings(&self) -> anyhow::Result<Config> {
         let mut config: Config = load(self.config.as_deref())?;
-        beside(self.config.as_deref(), [&mut config.key, &mut config.state]);
+        let files = [&mut config.key, &mut config.state].into_iter().chain(&mut config.shared_port);
+        beside(self.config.as_deref(), files);
         set(&mut config.listen, self.listen);
+        set(&mut config.shared_port, self.shared_port.clone().map(Some));
         set(&mut config.second_address, self.second_address.map(Some));
         set(&mut config.key, self.key.clone());
         set(&mut config.state, self.state.clone());

@@ -268,7 +268,7 @@ impl fmt::Display for Address {
     }
 }
 
-fn open_path(path: &Path) -> io::Result<UnixDatagram> {
+pub(crate) fn open_path(path: &Path) -> io::Result<UnixDatagram> {
     use std::os::unix::fs::PermissionsExt;
     let socket = match UnixDatagram::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse && is_left_behind(path) => {

@@ -387,8 +387,7 @@ impl EventLoop {
                     self.opened.insert(channel.number, *channel);
                 }
                 Input::Admit(admission) => {
-                    let locals: Vec<SocketAddr> = self.slots.iter().map(Slot::address).collect();
-                    self.relays.admit(&admission, &locals, self.clock.now());
+                    self.admit(*admission);
                 }
                 Input::FindAddresses(servers) => self.reach.begin(&servers, self.clock.now()),
                 Input::Offer(lease, ways) => {
@@ -432,12 +431,25 @@ impl EventLoop {
         true
     }
 
+    fn admit(&mut self, mut admission: Admission) {
+        let locals: Vec<SocketAddr> = self.slots.iter().map(Slot::address).collect();
+        let now = self.clock.now();
+        if self.streams.is_none() {
+            admission.tickets.iter_mut().for_each(|ticket| ticket.streams.clear());
+        }
+        self.relays.admit(&admission, &locals, now);
+        if let Some(streams) = &mut self.streams {
+            streams.call_relays(&self.relays, now);
+        }
+    }
+
     /// Reads what has arrived, a bounded number a turn; true if more may wait.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; DATAGRAM_BYTES_MAX];
-        let Self { streams, sessions, drops, poll, clock, .. } = self;
-        let turn =
-            |streams: &mut Streams| streams.turn(poll.registry(), sessions, drops, clock.now());
+        let Self { streams, sessions, relays, drops, poll, clock, .. } = self;
+        let turn = |streams: &mut Streams| {
+            streams.turn(poll.registry(), (sessions, relays), drops, clock.now())
+        };
         let mut more = streams.as_mut().is_some_and(turn);
         for (index, slot) in self.slots.iter().enumerate() {
             let mut turn = 0..RECEIVE_TURN;
@@ -546,7 +558,7 @@ impl EventLoop {
             slot.renew(self.poll.registry(), now);
         }
         if let Some(streams) = &mut self.streams {
-            streams.prune(&self.sessions, now);
+            streams.prune(&self.sessions, &self.relays, now);
         }
         if let Some(session) = self.sessions.present() {
             let ways: Vec<relay::Way> = self.relays.ways().collect();

@@ -9,6 +9,7 @@ mod destination;
 pub mod driver;
 pub mod emulate;
 pub mod file;
+pub mod handover;
 mod log_limit;
 pub mod metrics;
 pub mod random;
@@ -21,7 +22,7 @@ mod sessions;
 mod slot;
 mod socket;
 pub mod stats;
-mod streams;
+pub mod streams;
 mod timer;
 
 pub use destination::Destination;

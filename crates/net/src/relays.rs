@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use tautline_message::RelayTicket;
 use tautline_transport::Route;
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::relay::{Admission, Ticket, Token};
+use tautline_transport::relay::{self, Admission, Ticket, Token};
 
+use crate::destination::Destination;
 use crate::random;
 
 /// The relays on the way to each peer, as the switchboard named them last; those of the last two peers.
@@ -61,25 +62,33 @@ impl Relays {
     /// Returns the routes through relays to `peer` from sockets with these addresses: of each socket one
     /// by each relay.
     pub fn routes(&self, peer: &PublicKey, locals: &[SocketAddr]) -> Vec<Route> {
+        relay::datagram_routes(self.tickets(peer), locals).map(|(_, route)| route).collect()
+    }
+
+    /// Returns the routes through relays to `peer` over TLS, at most four.
+    pub fn streams(&self, peer: &PublicKey, locals: &[SocketAddr]) -> Vec<Route> {
+        relay::stream_routes(self.tickets(peer), locals).map(|(_, route)| route).collect()
+    }
+
+    fn tickets(&self, peer: &PublicKey) -> &[Ticket] {
         let named = self.named.iter().find(|(known, _)| known == peer);
-        let tickets = named.map_or(&[][..], |(_, tickets)| tickets);
-        let routes = tickets.iter().flat_map(|ticket| {
-            let reachable = locals.iter().zip(0..).filter_map(|(local, socket)| {
-                Some(Route { socket, remote: ticket.address_for(local)? })
-            });
-            reachable.collect::<Vec<_>>()
-        });
-        routes.collect()
+        named.map_or(&[], |(_, tickets)| tickets)
     }
 }
 
 /// Reads a ticket; one that is none, or leads nowhere, is left out.
 fn ticket(told: &RelayTicket) -> Option<Ticket> {
-    let addresses: Vec<SocketAddr> =
-        told.addresses.iter().filter_map(|text| text.parse().ok()).collect();
+    let (mut addresses, mut streams) = (Vec::new(), Vec::new());
+    for destination in told.addresses.iter().filter_map(|text| text.parse().ok()) {
+        match destination {
+            Destination::Datagrams(address) => addresses.push(address),
+            Destination::Tls(address) => streams.push(address),
+        }
+    }
     let relay = PublicKey::from_bytes(told.key).ok()?;
     let token = Token::from_bytes(&told.token)?;
-    (!addresses.is_empty()).then_some(Ticket { addresses, relay, token })
+    let leads_anywhere = !addresses.is_empty() || !streams.is_empty();
+    leads_anywhere.then_some(Ticket { addresses, streams, relay, token })
 }
 
 /// One whose session is in place, and one whose waits beside.
@@ -105,7 +114,7 @@ mod tests {
         let whole = Token::BYTES;
         let named = [
             told(3, &["[2001:db8::9]:1", "192.0.2.9:1", "192.0.2.9:2"], whole),
-            told(4, &["192.0.2.8:1"], whole),
+            told(4, &["192.0.2.8:1", "tls:192.0.2.8:443"], whole),
             told(5, &["192.0.2.7:1"], whole - 1),
             told(6, &["relay.example:1"], whole),
         ];
@@ -115,9 +124,13 @@ mod tests {
         let found = relays.routes(&peer, &locals);
         let found: Vec<_> =
             found.iter().map(|route| (route.socket, route.remote.to_string())).collect();
-        let expected = [(0, "192.0.2.9:1"), (1, "[2001:db8::9]:1"), (0, "192.0.2.8:1")];
+        // The second socket speaks both families.
+        let expected =
+            [(0, "192.0.2.9:1"), (1, "[2001:db8::9]:1"), (0, "192.0.2.8:1"), (1, "192.0.2.8:1")];
         assert_eq!(found, expected.map(|(socket, to)| (socket, to.to_owned())));
         assert_eq!(relays.routes(&identity.public(), &locals), []);
+        let stream = |index| Route::stream(index, "192.0.2.8:443".parse().unwrap());
+        assert_eq!(relays.streams(&peer, &locals), [stream(0), stream(1)]);
         // Another peer is reached by another port, and both keep theirs.
         let other = Identity::from_seed(&[7; 32]).public();
         relays.take(&identity, *other.as_bytes(), &named[..1]).unwrap();

@@ -6,17 +6,20 @@
 
 mod connection;
 mod door;
+mod server;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+pub use server::{Counters, Server};
+
 use mio::net::TcpListener;
 use mio::{Interest, Registry, Token};
 use rustls::{ClientConfig, ServerConfig};
-use tautline_transport::Route;
 use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_transport::{Route, relay};
 use tautline_units::Instant;
 
 use crate::control::tls::{self, Admitted};
@@ -62,6 +65,7 @@ struct Call {
     route: Route,
     key: PublicKey,
     config: Arc<ClientConfig>,
+    protocol: &'static [u8],
     asked_at: Instant,
     failures: u32,
     state: State,
@@ -101,9 +105,20 @@ impl Streams {
         self.listening.as_ref().map(|listening| listening.address)
     }
 
-    /// Keeps a connection for each of `routes`, at whose other end the holder of `key` must be.
+    /// Keeps a connection for each of `routes`, at whose other end the holder of `key` must be: a session's peer.
     pub(crate) fn call(&mut self, routes: &[Route], key: PublicKey, now: Instant) {
-        let config = match tls::client(&self.identity, key, tls::LINK) {
+        self.keep(routes, key, tls::LINK, now);
+    }
+
+    /// Keeps one for each route by which a relay is reached.
+    pub(crate) fn call_relays(&mut self, relays: &relay::Client, now: Instant) {
+        for (route, key) in relays.streams() {
+            self.keep(&[route], key, tls::RELAY, now);
+        }
+    }
+
+    fn keep(&mut self, routes: &[Route], key: PublicKey, protocol: &'static [u8], now: Instant) {
+        let config = match tls::client(&self.identity, key, protocol) {
             Ok(config) => Arc::new(config),
             Err(error) => return tracing::warn!(%error, "no link over TLS"),
         };
@@ -118,28 +133,31 @@ impl Streams {
                 tracing::warn!(remote = %route.remote, "no link over TLS: there are many");
                 continue;
             }
-            self.calls.push(Call::new(*route, key, config.clone(), now));
+            self.calls.push(Call::new(*route, key, (config.clone(), protocol), now));
         }
     }
 
-    /// Gives up the connections whose route no session has any more.
-    pub(crate) fn prune(&mut self, sessions: &Sessions, now: Instant) {
-        self.calls
-            .retain(|call| sessions.has_route(call.route) || now.since(call.asked_at) < UNUSED_MAX);
+    /// Gives up the connections whose route neither a session nor a relay has any more.
+    pub(crate) fn prune(&mut self, sessions: &Sessions, relays: &relay::Client, now: Instant) {
+        self.calls.retain(|call| {
+            sessions.has_route(call.route)
+                || relays.has_route(call.route)
+                || now.since(call.asked_at) < UNUSED_MAX
+        });
     }
 
     /// Does what can be done now; true if more may wait.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
-        sessions: &mut Sessions,
+        (sessions, relays): (&mut Sessions, &mut relay::Client),
         drops: &mut Drops,
         now: Instant,
     ) -> bool {
         let mut more = self.accept(registry, sessions, drops, now);
         self.incoming.retain_mut(|connection| {
             let route = Route::stream(0, connection.remote());
-            match serve(connection, route, sessions, drops, now) {
+            match serve(connection, route, (&mut *sessions, &mut *relays), drops, now) {
                 Ok(waits) => more |= waits,
                 Err(end) => {
                     tracing::debug!(remote = %route.remote, %end, "a link over TLS ends");
@@ -152,7 +170,8 @@ impl Streams {
         });
         let Self { calls, locals, next_token, .. } = self;
         for call in calls {
-            more |= call.turn(locals, registry, next_token, sessions, drops, now);
+            let places = (locals.as_slice(), registry, &mut *next_token);
+            more |= call.turn(places, (&mut *sessions, &mut *relays), drops, now);
         }
         more
     }
@@ -228,6 +247,7 @@ impl Streams {
             }
             let config = &listening.config;
             let token = fresh(next_token);
+            let config = (config, tls::LINK);
             match Connection::accepted(socket, remote, config, registry, token, now) {
                 Ok(connection) => incoming.push(connection),
                 Err(end) => tracing::debug!(%remote, %end, "a connection is not taken"),
@@ -246,30 +266,27 @@ impl Listening {
     ) -> anyhow::Result<Self> {
         let admitted = Admitted::default();
         let config = Arc::new(tls::server(identity, Some(admitted.clone()), tls::LINK)?);
-        let mut socket = TcpListener::bind(address).with_context(|| {
-            format!(
-                "cannot listen for TLS on {address}: is it taken, or not of this machine? A port below \
-                 1024 needs root or CAP_NET_BIND_SERVICE"
-            )
-        })?;
-        registry.register(&mut socket, token, Interest::READABLE)?;
+        let socket = listen(address, registry, token)?;
         let address = socket.local_addr()?;
         Ok(Self { socket, address, config, admitted, door: Door::default() })
     }
 }
 
 impl Call {
-    fn new(route: Route, key: PublicKey, config: Arc<ClientConfig>, now: Instant) -> Self {
+    fn new(
+        route: Route,
+        key: PublicKey,
+        (config, protocol): (Arc<ClientConfig>, &'static [u8]),
+        now: Instant,
+    ) -> Self {
         let state = State::Waiting { until: now };
-        Self { route, key, config, asked_at: now, failures: 0, state }
+        Self { route, key, config, protocol, asked_at: now, failures: 0, state }
     }
 
     fn turn(
         &mut self,
-        locals: &[Local],
-        registry: &Registry,
-        next_token: &mut usize,
-        sessions: &mut Sessions,
+        (locals, registry, next_token): (&[Local], &Registry, &mut usize),
+        (sessions, relays): (&mut Sessions, &mut relay::Client),
         drops: &mut Drops,
         now: Instant,
     ) -> bool {
@@ -280,7 +297,8 @@ impl Call {
                 let any = Local::default();
                 let local = route.stream_index().and_then(|index| locals.get(usize::from(index)));
                 let (local, token) = (local.unwrap_or(&any), fresh(next_token));
-                match Connection::dial(route.remote, local, &self.config, registry, token, now) {
+                let config = (&self.config, self.protocol);
+                match Connection::dial(route.remote, local, config, registry, token, now) {
                     Ok(connection) => {
                         self.state = State::Made(Box::new(connection));
                         return true;
@@ -290,9 +308,10 @@ impl Call {
             }
             State::Made(connection) => {
                 let was_open = connection.is_open();
-                match serve(connection, route, sessions, drops, now) {
+                match serve(connection, route, (&mut *sessions, &mut *relays), drops, now) {
                     Ok(more) => {
                         if connection.is_open() && !was_open {
+                            relays.handle_open(route, now);
                             tracing::info!(remote = %route.remote, "a link over TLS is there");
                         }
                         if connection.is_open() && now.since(connection.began_at()) >= SETTLED {
@@ -336,14 +355,16 @@ impl Drops {
 fn serve(
     connection: &mut Connection,
     route: Route,
-    sessions: &mut Sessions,
+    (sessions, relays): (&mut Sessions, &mut relay::Client),
     drops: &mut Drops,
     now: Instant,
 ) -> Result<bool, End> {
     let was_full = connection.is_full();
     let more = connection.turn(
         |datagram| {
-            if !sessions.handle_datagram(route, datagram, now) {
+            if !relays.handle_datagram(route, datagram, now)
+                && !sessions.handle_datagram(route, datagram, now)
+            {
                 drops.no_session += 1;
             }
         },
@@ -368,6 +389,17 @@ fn give_up(
         incoming.swap_remove(place);
         drops.stream_refused += 1;
     }
+}
+
+fn listen(address: SocketAddr, registry: &Registry, token: Token) -> anyhow::Result<TcpListener> {
+    let mut socket = TcpListener::bind(address).with_context(|| {
+        format!(
+            "cannot listen for TLS on {address}: is it taken, or not of this machine? A port below \
+             1024 needs root or CAP_NET_BIND_SERVICE"
+        )
+    })?;
+    registry.register(&mut socket, token, Interest::READABLE)?;
+    Ok(socket)
 }
 
 fn fresh(next_token: &mut usize) -> Token {

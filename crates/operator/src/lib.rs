@@ -62,7 +62,8 @@ pub async fn run(
     let shared = Arc::new(Shared::new(&config.vehicle));
     let mut reception =
         Reception::new(&config, recorder, hub.clone(), shared.clone(), latest.clone(), clock);
-    let tls = config.tls.map(|listen| Tls { identity: identity.clone(), listen: Some(listen) });
+    // A relay is called over TLS too, whether anybody is listened for or not.
+    let tls = Some(Tls { identity: identity.clone(), listen: config.tls });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;

@@ -23,6 +23,10 @@ use tautline_units::{Bitrate, ByteCount};
 pub struct Config {
     /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once takes two.
     pub listen: Vec<SocketAddr>,
+    /// TCP address to listen on for ends whose network lets no UDP pass; nowhere if not given.
+    pub tls: Option<SocketAddr>,
+    /// Path at which connections over TLS are taken over from the owner of a shared port, a switchboard.
+    pub shared_port: Option<PathBuf>,
     /// Secret key file.
     pub key: PathBuf,
     /// The switchboard's public key, 64 hexadecimal digits: whose tokens count.
@@ -44,6 +48,8 @@ impl Default for Config {
                 (Ipv4Addr::UNSPECIFIED, 7444).into(),
                 (Ipv4Addr::UNSPECIFIED, 7445).into(),
             ],
+            tls: None,
+            shared_port: None,
             key: "relay.key".into(),
             switchboard_key: String::new(),
             metrics: None,

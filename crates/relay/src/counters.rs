@@ -1,6 +1,7 @@
 //! What a relay counts.
 
 use strum::{EnumCount, IntoEnumIterator, IntoStaticStr};
+use tautline_net::streams;
 use tautline_units::ByteCount;
 
 /// What a relay has done and has not done, since it began.
@@ -53,12 +54,22 @@ pub enum Dropped {
     OverAddresses,
     /// The kernel did not take it.
     NotSent,
+    /// It waited too long for a connection over TLS, or too much waited there.
+    Stale,
+    /// A connection over TLS that was turned away: too many, a failed handshake, nobody who proved to be there.
+    StreamRefused,
 }
 
 impl Counters {
     /// Counts one that was dropped.
     pub(crate) fn drop(&mut self, why: Dropped) {
         self.drops[why as usize] += 1;
+    }
+
+    /// Takes over what was counted of connections over TLS.
+    pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
+        self.drops[Dropped::Stale as usize] = streams.stale;
+        self.drops[Dropped::StreamRefused as usize] = streams.refused;
     }
 
     /// Returns how many were dropped so.

@@ -8,8 +8,8 @@ use anyhow::Context;
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use tautline_net::Local;
 use tautline_net::clock::Clock;
+use tautline_net::{Local, streams};
 use tautline_transport::Route;
 use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
@@ -25,6 +25,7 @@ use crate::train::{Train, Trains};
 pub struct Server {
     poll: Poll,
     sockets: Vec<Socket>,
+    streams: streams::Server,
     table: Table,
     clock: Clock,
     trains: Trains,
@@ -57,15 +58,25 @@ impl Server {
         let sockets = config.listen.iter().enumerate();
         let sockets = sockets.map(|(index, address)| Socket::open(*address, Token(index), &poll));
         let sockets = sockets.collect::<anyhow::Result<Vec<_>>>()?;
+        let inlet = config.shared_port.as_deref();
+        let streams =
+            streams::Server::open(identity, config.tls, inlet, poll.registry(), sockets.len())?;
         let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let switchboard = config.switchboard_public_key()?;
         let table = Table::new(identity.clone(), switchboard, config.limits(), unix_start, seed);
         for socket in &sockets {
             tracing::info!(listen = %socket.local, key = %identity.public(), "the relay listens");
         }
+        if let Some(tls) = streams.address() {
+            tracing::info!(%tls, "the relay listens for TLS");
+        }
+        if let Some(path) = inlet {
+            tracing::info!(path = %path.display(), "the relay takes over connections for TLS");
+        }
         Ok(Self {
             poll,
             sockets,
+            streams,
             table,
             clock,
             trains: Trains::default(),
@@ -90,7 +101,7 @@ impl Server {
     /// # Errors
     /// When the poller fails.
     pub fn run(mut self, ending: &AtomicBool) -> anyhow::Result<()> {
-        let mut events = Events::with_capacity(self.sockets.len());
+        let mut events = Events::with_capacity(self.sockets.len() + STREAM_EVENTS);
         let mut buffer = vec![0; PARTS * DATAGRAMS_BYTES_MAX];
         let mut more = false;
         while !ending.load(Ordering::Relaxed) {
@@ -99,7 +110,8 @@ impl Server {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 polled => polled.context("the poller failed")?,
             }
-            more = false;
+            events.iter().for_each(|event| self.streams.wake(event.token()));
+            more = self.receive_streams();
             for index in 0..self.sockets.len() {
                 more |= self.receive(index, &mut buffer);
             }
@@ -141,9 +153,41 @@ impl Server {
         true
     }
 
+    /// Takes what has come over TLS; true if more may wait.
+    fn receive_streams(&mut self) -> bool {
+        let now = self.clock.now();
+        let Self { poll, streams, table, answer, sockets, .. } = self;
+        let more = streams.turn(poll.registry(), now);
+        streams.take_arrived(|streams, from, datagram| {
+            let sent = match table.handle_datagram(from, datagram, answer, now) {
+                Fate::Forwarded(to) if to.stream_index().is_some() => {
+                    streams.send(to, datagram, now)
+                }
+                Fate::Forwarded(to) => {
+                    let socket = &sockets[usize::from(to.socket)];
+                    socket.send(datagram, datagram.len(), to.remote).is_ok()
+                }
+                Fate::Answered => streams.send(from, answer, now),
+                Fate::Dropped => true,
+            };
+            if !sent {
+                table.count_unsent(1);
+            }
+        });
+        while let Some(route) = streams.poll_closed() {
+            table.handle_closed(route);
+        }
+        more
+    }
+
     fn handle(&mut self, from: Route, datagram: &[u8], now: Instant) {
-        let Self { table, answer, trains, sockets, .. } = self;
+        let Self { table, answer, trains, sockets, streams, .. } = self;
         match table.handle_datagram(from, datagram, answer, now) {
+            Fate::Forwarded(to) if to.stream_index().is_some() => {
+                if !streams.send(to, datagram, now) {
+                    table.count_unsent(1);
+                }
+            }
             Fate::Forwarded(to) => {
                 let most = sockets[usize::from(to.socket)].state.max_gso_segments();
                 trains.push(to, datagram, most, &mut |train: &Train| send(sockets, table, train));
@@ -166,7 +210,10 @@ impl Server {
         }
         self.told_at = now;
         self.table.handle_timeout(now);
-        *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = self.table.counters();
+        self.streams.sweep(|route| self.table.is_proven(route), now);
+        let mut counters = self.table.counters();
+        counters.count_streams(self.streams.counters());
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = counters;
     }
 }
 
@@ -211,6 +258,8 @@ fn send(sockets: &[Socket], table: &mut Table, train: &Train) {
 
 /// How often counters are told and the end is looked for.
 const TURN: Duration = Duration::from_millis(100);
+/// What of the connections is told of in one turn; the others are in the next.
+const STREAM_EVENTS: usize = 64;
 /// Readings of one socket before the next has its turn.
 const READINGS: usize = 16;
 /// Buffers that one reading fills at most: as many as quinn-udp reads.

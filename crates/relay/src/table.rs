@@ -190,6 +190,21 @@ impl Table {
         self.by_keys.retain(|_, number| leases.contains_key(number));
     }
 
+    /// Takes the word that the connection at `route` is gone: who was there is there no more.
+    pub fn handle_closed(&mut self, route: Route) {
+        let Some(place) = self.by_route.get(&route) else { return };
+        let lease = self.leases.get(&place.lease);
+        let bound = lease.and_then(|lease| lease.bound(place.seat));
+        if let Some(bound) = bound.filter(|bound| bound.route == route) {
+            self.forget(bound.leg);
+        }
+    }
+
+    /// Returns whether an end has proven to be at `route`.
+    pub fn is_proven(&self, route: Route) -> bool {
+        self.by_route.contains_key(&route)
+    }
+
     /// Returns what was done and what was not.
     pub fn counters(&self) -> Counters {
         let (leases, legs) = (self.leases.len() as u64, self.by_route.len() as u64);

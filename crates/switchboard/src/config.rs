@@ -37,6 +37,8 @@ use crate::relays::Relay;
 pub struct Config {
     /// TCP address to listen on; over UDP, at the same port and the next, whoever asks is told its address.
     pub listen: SocketAddr,
+    /// Path of a relay on this machine that shares the port: who connects for a relay is handed over to it.
+    pub shared_port: Option<PathBuf>,
     /// Another address of this machine: with two, ends find out what the NATs before them do.
     pub second_address: Option<IpAddr>,
     /// Secret key file.
@@ -70,6 +72,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
+            shared_port: None,
             second_address: None,
             key: "switchboard.key".into(),
             state: "state".into(),

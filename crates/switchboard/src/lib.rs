@@ -102,6 +102,9 @@ fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let turned_away = counters.turned_away.load(Ordering::Relaxed);
     let help = "Connections that found no place, or had to give theirs to another";
     page.counter("turned_away", None, help, turned_away);
+    let handed_over = counters.handed_over.load(Ordering::Relaxed);
+    let help = "Connections that were handed over to the relay that shares the port";
+    page.counter("handed_over", None, help, handed_over);
     let what = [
         ("answered", &reflected.answered),
         ("limited", &reflected.limited),

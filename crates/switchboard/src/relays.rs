@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use serde::{Deserialize, Deserializer};
 use tautline_message::RelayTicket;
+use tautline_net::Destination;
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::{Grant, Side, Token};
 use tautline_units::Instant;
@@ -19,6 +20,9 @@ pub struct Relay {
     pub key: PublicKey,
     /// Where ends reach it, UDP.
     pub addresses: Vec<SocketAddr>,
+    /// Where ends whose network lets no UDP pass reach it, TCP.
+    #[serde(default)]
+    pub tls: Vec<SocketAddr>,
 }
 
 /// What signs the ends' tokens.
@@ -43,17 +47,22 @@ impl Relay {
             relays.len()
         );
         for (index, relay) in relays.iter().enumerate() {
-            let Self { key, addresses } = relay;
+            let Self { key, addresses, tls } = relay;
             ensure!(
                 (1..=ADDRESSES_MAX).contains(&addresses.len()),
                 "[[relays]] {key}: {} addresses, must be 1 to {ADDRESSES_MAX}",
                 addresses.len()
             );
+            ensure!(
+                addresses.len() + tls.len() <= ADDRESSES_MAX,
+                "[[relays]] {key}: {} addresses with those for TLS, must be at most {ADDRESSES_MAX}",
+                addresses.len() + tls.len()
+            );
             let is_known = relays[..index].iter().any(|other| other.key == *key);
             ensure!(!is_known, "[[relays]] {key} is there twice: give all its addresses in one");
             let unreachable =
                 |address: &&SocketAddr| address.ip().is_unspecified() || address.port() == 0;
-            if let Some(address) = addresses.iter().find(unreachable) {
+            if let Some(address) = addresses.iter().chain(tls).find(unreachable) {
                 anyhow::bail!("[[relays]] {address} is an address that nobody reaches");
             }
         }
@@ -82,8 +91,10 @@ impl Issuer {
         let until = self.unix_start + now.since(Instant::ZERO) + self.token_life;
         let ticket = |relay: &Relay| {
             let grant = Grant { side, holder, peer, relay: relay.key, until };
+            let datagrams = relay.addresses.iter().copied().map(Destination::Datagrams);
+            let streams = relay.tls.iter().copied().map(Destination::Tls);
             RelayTicket {
-                addresses: relay.addresses.iter().map(SocketAddr::to_string).collect(),
+                addresses: datagrams.chain(streams).map(|at| at.to_string()).collect(),
                 key: *relay.key.as_bytes(),
                 token: Token::issue(&grant, &self.identity).as_bytes().to_vec(),
             }
@@ -112,20 +123,21 @@ mod tests {
 
     fn relay(seed: u8, address: &str) -> Relay {
         let key = Identity::from_seed(&[seed; 32]).public();
-        Relay { key, addresses: vec![address.parse().unwrap()] }
+        Relay { key, addresses: vec![address.parse().unwrap()], tls: Vec::new() }
     }
 
     #[test]
     fn a_ticket_grants_its_holder_one_relay_for_the_life_of_a_token() {
         let own = Identity::from_seed(&[9; 32]);
-        let relays = [relay(3, "192.0.2.1:7444"), relay(4, "192.0.2.2:7444")];
+        let mut relays = [relay(3, "192.0.2.1:7444"), relay(4, "192.0.2.2:7444")];
+        relays[1].tls = vec!["192.0.2.2:443".parse().unwrap()];
         let (life, start) = (Duration::from_secs(100), Duration::from_secs(1_000));
         let issuer = Issuer::new(&own, &relays, life, start);
         let key = |seed| Identity::from_seed(&[seed; 32]).public();
         let now = Instant::from_millis(7_000);
         let tickets = issuer.tickets(Side::Responder, key(1), key(2), now);
         assert_eq!(tickets.len(), 2);
-        assert_eq!(tickets[1].addresses, ["192.0.2.2:7444"]);
+        assert_eq!(tickets[1].addresses, ["192.0.2.2:7444", "tls:192.0.2.2:443"]);
         let token = Token::from_bytes(&tickets[1].token).unwrap();
         let grant = token.read(&own.public(), Duration::from_secs(1_106)).unwrap();
         assert_eq!((grant.side, grant.holder, grant.peer), (Side::Responder, key(1), key(2)));
@@ -141,6 +153,10 @@ mod tests {
         assert!(wrong(&[good.clone(), good.clone()]).ends_with("give all its addresses in one"));
         assert!(wrong(&[relay(1, "0.0.0.0:7444")]).contains("0.0.0.0:7444 is an address"));
         assert!(wrong(&[relay(1, "192.0.2.1:0")]).contains("that nobody reaches"));
+        let tls = vec!["0.0.0.0:443".parse().unwrap()];
+        assert!(wrong(&[Relay { tls, ..good.clone() }]).contains("that nobody reaches"));
+        let tls = vec!["192.0.2.1:443".parse().unwrap(); 8];
+        assert!(wrong(&[Relay { tls, ..good.clone() }]).contains("9 addresses with those for TLS"));
         let five = [(); 5].map(|()| good.clone());
         assert!(wrong(&five).contains("has 5 entries"));
         assert!(wrong(&[Relay { addresses: vec![], ..good }]).contains("0 addresses"));

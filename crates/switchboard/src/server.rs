@@ -11,6 +11,7 @@ use tautline_message::Control;
 use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
+use tautline_net::handover::Outlet;
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
@@ -47,6 +48,8 @@ pub struct Server {
     freed_sender: mpsc::UnboundedSender<Place>,
     /// Those for whom there is no place.
     turned_away: LogLimit,
+    /// To whom those are handed over who connect for a relay.
+    relay: Option<Outlet>,
     counters: Arc<Counters>,
     /// Connections that break, before and after their handshake.
     broken: Arc<Mutex<LogLimit>>,
@@ -59,6 +62,8 @@ pub struct Counters {
     pub turned_away: AtomicU64,
     /// Connections that have proven a key, at present.
     pub connections: AtomicU64,
+    /// Connections that were handed over to the relay that shares the port.
+    pub handed_over: AtomicU64,
 }
 
 /// A place that is given back when whoever holds it has gone, for whatever reason.
@@ -125,6 +130,7 @@ impl Server {
             freed,
             freed_sender,
             turned_away: LogLimit::default(),
+            relay: config.shared_port.as_deref().map(Outlet::new),
             counters: Arc::default(),
             broken: Arc::default(),
         })
@@ -203,7 +209,16 @@ impl Server {
         let arrivals = self.arrivals_sender.clone();
         let held = Held { place, freed: self.freed_sender.clone() };
         let (broken, clock) = (self.broken.clone(), self.clock);
+        let (relay, counters) = (self.relay.clone(), self.counters.clone());
         let task = self.tasks.spawn(async move {
+            if let Some(relay) = relay
+                && incoming.asks_for_relay().await
+            {
+                return match incoming.hand_over(&relay) {
+                    Ok(()) => drop(counters.handed_over.fetch_add(1, Ordering::Relaxed)),
+                    Err(error) => log_broken(&broken, remote, &error, clock),
+                };
+            }
             match incoming.handshake().await {
                 // If nobody takes it any more, the switchboard is ending.
                 Ok(connection) => {

@@ -133,8 +133,11 @@ impl Rendezvous {
                 epoch,
             }) => {
                 let locals = driver.local_addresses();
-                let relayed = PublicKey::from_bytes(peer_key)
-                    .map_or(Vec::new(), |peer| self.relays.routes(&peer, locals));
+                let (relayed, relayed_streams) = PublicKey::from_bytes(peer_key)
+                    .map(|peer| {
+                        (self.relays.routes(&peer, locals), self.relays.streams(&peer, locals))
+                    })
+                    .unwrap_or_default();
                 let direct = WAYS_MAX.saturating_sub(relayed.len());
                 let mut ways = ways(locals, &reach::from_message(&peer_candidates), direct);
                 if !ways.is_empty() {
@@ -147,7 +150,11 @@ impl Rendezvous {
                 if let Some(mismatch) = channels::mismatch(peer_versions) {
                     tracing::warn!("no session: {}", mismatch.told("the operator"));
                 }
-                let (routes, offered) = routes_to(config, locals, &peer_addresses, &ways, relayed);
+                let direct = streams(locals, &peer_addresses);
+                let called = direct.clone();
+                let offered = direct.len();
+                let streams = some_of_each(direct, relayed_streams);
+                let routes = routes_to(config, locals, &peer_addresses, &ways, relayed, streams);
                 let judged = self.epochs.judge(epoch, &peer_key);
                 let begun = judged.and_then(|()| self.known_operator(peer_key)).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
@@ -171,7 +178,9 @@ impl Rendezvous {
                                 "tls = false: the operator's links over TLS are refused"
                             );
                         }
-                        driver.handle().call(&routes, *session.peer());
+                        let called: Vec<_> =
+                            routes.iter().filter(|route| called.contains(route)).copied().collect();
+                        driver.handle().call(&called, *session.peer());
                         // Another operator waits until the machine stands.
                         let guarded = reporter.guarded.clone();
                         driver.handle().introduce(session, move || guarded.stands(clock.now()));
@@ -280,32 +289,42 @@ fn register(
 }
 
 /// Returns the routes to an operator: the ways if it told candidates, else direct ones and behind them those
-/// through relays; last, only if they are wanted, those over TLS; and how many of these there are.
+/// through relays; last, only if they are wanted, those over TLS.
 fn routes_to(
     config: &Config,
     locals: &[SocketAddr],
     peer_addresses: &[String],
     ways: &[Way],
     relayed: Vec<Route>,
-) -> (Vec<Route>, usize) {
+    streams: Vec<Route>,
+) -> Vec<Route> {
     let mut routes = match ways.is_empty() {
         true => routes(locals, peer_addresses),
         false => ways.iter().map(|way| way.route).collect(),
     };
-    let streams = streams(locals, peer_addresses);
-    let offered = streams.len();
     // Of many direct routes some make room: each relay is a way that needs no luck.
     let relayed: Vec<_> = relayed.into_iter().filter(|route| !routes.contains(route)).collect();
     routes.truncate(LinkNumber::COUNT.saturating_sub(relayed.len()));
     routes.extend(relayed);
     routes.truncate(LinkNumber::COUNT);
     if config.tls {
-        routes.truncate(LinkNumber::COUNT - offered);
+        routes.truncate(LinkNumber::COUNT - streams.len());
         routes.extend(streams);
     }
-    (routes, offered)
+    routes
 }
 
+/// Returns the routes over TLS that are kept: direct ones and those through relays, two of each at least where there
+/// are so many, four in all.
+fn some_of_each(mut direct: Vec<Route>, mut relayed: Vec<Route>) -> Vec<Route> {
+    direct.truncate(STREAMS_MAX - relayed.len().min(STREAMS_MAX / 2));
+    relayed.truncate(STREAMS_MAX - direct.len());
+    direct.extend(relayed);
+    direct
+}
+
+/// As many as a session has links over TLS.
+const STREAMS_MAX: usize = 4;
 /// A machine that is stopped stands by then, from any speed of a road vehicle at 2 m/s^2.
 const STANDSTILL_MAX: Duration = Duration::from_secs(30);
 
@@ -315,16 +334,33 @@ mod tests {
 
     #[test]
     fn links_over_tls_come_last_and_only_if_they_are_wanted() {
-        let locals = vec!["0.0.0.0:0".parse().unwrap(); 4];
+        let locals: Vec<SocketAddr> = vec!["0.0.0.0:0".parse().unwrap(); 4];
         let mut peer: Vec<String> = (1..6).map(|port| format!("192.0.2.7:{port}")).collect();
         peer.push("tls:192.0.2.7:443".into());
-        let (routes, offered) = routes_to(&Config::default(), &locals, &peer, &[], Vec::new());
-        assert_eq!((routes.len(), offered), (16, 4));
+        let over_tls = streams(&locals, &peer);
+        assert_eq!(over_tls.len(), 4);
+        let routes_to =
+            |config: &Config| routes_to(config, &locals, &peer, &[], Vec::new(), over_tls.clone());
+        let routes = routes_to(&Config::default());
+        assert_eq!(routes.len(), 16);
         assert!(routes.iter().take(12).all(|route| route.stream_index().is_none()));
         assert!(routes.iter().skip(12).all(|route| route.stream_index().is_some()));
-        let unwanted = Config { tls: false, ..Config::default() };
-        let (routes, offered) = routes_to(&unwanted, &locals, &peer, &[], Vec::new());
-        assert_eq!((routes.len(), offered), (16, 4));
+        let routes = routes_to(&Config { tls: false, ..Config::default() });
+        assert_eq!(routes.len(), 16);
         assert!(routes.iter().all(|route| route.stream_index().is_none()));
+    }
+
+    #[test]
+    fn relays_have_their_part_of_the_links_over_tls() {
+        let routes = |port, count: u8| -> Vec<Route> {
+            (0..count).map(|index| Route::stream(index, ([192, 0, 2, 7], port).into())).collect()
+        };
+        for (direct, relayed, taken) in
+            [(4, 4, [2, 2]), (4, 0, [4, 0]), (0, 4, [0, 4]), (1, 4, [1, 3]), (4, 1, [3, 1])]
+        {
+            let found = some_of_each(routes(1, direct), routes(2, relayed));
+            let count = |port| found.iter().filter(|route| route.remote.port() == port).count();
+            assert_eq!([count(1), count(2)], taken, "{direct} {relayed}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod network;
 mod rig;
+mod tls;
 mod translator;
 
 use std::time::Duration;
@@ -112,7 +113,7 @@ fn a_translator_that_moves_every_half_minute_is_followed() {
     let kinds = [Kind::Ours("nothing", "port", Some(30)), Kind::Ours("nothing", "port", None)];
     let mut network = Network::new([&kinds[..1], &kinds[1..]]);
     network.ready();
-    let rig = Rig::start(network, SERVERS[0]);
+    let mut rig = Rig::start(network, SERVERS[0]);
     assert!(rig.meets_within(DRIVES_WITHIN * 2).is_some(), "{}", rig.words());
     // Three moves, and the time between them.
     let longest = rig.longest_gap(Duration::from_secs(95));

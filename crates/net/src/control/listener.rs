@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Connection, Error, error, tls};
+use crate::handover::Outlet;
 
 /// A server's socket, showing one identity to everyone who connects.
 pub struct Listener {
@@ -60,6 +61,33 @@ impl Incoming {
         self.remote
     }
 
+    /// Waits until the client has said for what it comes, and returns whether that is a relay. Nothing of what it says
+    /// is taken: whoever serves it hears all of it.
+    pub async fn asks_for_relay(&self) -> bool {
+        let looked = async {
+            let mut hello = vec![0; HELLO_BYTES_MAX];
+            loop {
+                let length = self.tcp.peek(&mut hello).await.unwrap_or(0);
+                match tls::asks_for(tls::RELAY, &hello[..length]) {
+                    None if (1..HELLO_BYTES_MAX).contains(&length) => {
+                        // More is on its way, and nobody says when.
+                        tokio::time::sleep(HELLO_PAUSE).await;
+                    }
+                    found => return found.unwrap_or(false),
+                }
+            }
+        };
+        tokio::time::timeout(HANDSHAKE_MAX, looked).await.unwrap_or(false)
+    }
+
+    /// Hands the connection over, to whom it is for.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] when nobody is there, or too many wait.
+    pub fn hand_over(self, outlet: &Outlet) -> Result<(), Error> {
+        outlet.hand_over(&self.tcp).map_err(Error::Broken)
+    }
+
     /// Does the TLS handshake, within 3 s: afterwards the client's key is known and proven.
     ///
     /// Whether that key may do anything is for the caller to decide, so that a refusal can say
@@ -92,5 +120,8 @@ impl fmt::Debug for Incoming {
     }
 }
 
+/// A client of ours says some 300 bytes.
+const HELLO_BYTES_MAX: usize = 2_048;
+const HELLO_PAUSE: Duration = Duration::from_millis(10);
 /// Two round trips of a bad mobile link, with room for one repeated SYN.
 pub(super) const HANDSHAKE_MAX: Duration = Duration::from_secs(3);

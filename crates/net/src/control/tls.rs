@@ -7,7 +7,7 @@ use rustls::pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime, alg_id,
 };
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use rustls::server::{Acceptor, NoServerSessionStorage, ParsedCertificate};
 use rustls::sign::public_key_to_spki;
 use rustls::version::TLS13;
 use rustls::{
@@ -114,6 +114,27 @@ pub(super) const CONTROL: &[u8] = b"tautline-control/1";
 /// Likewise, of a link's datagrams: both may share a port.
 // protocol 9
 pub(crate) const LINK: &[u8] = b"tautline-link/1";
+/// Likewise, of the datagrams of a relay's leg.
+// protocol 11
+pub(crate) const RELAY: &[u8] = b"tautline-relay/1";
+
+/// Returns whether a client that begins with these bytes asks for `protocol`; `None` while that cannot be told.
+pub(crate) fn asks_for(protocol: &[u8], mut hello: &[u8]) -> Option<bool> {
+    let mut acceptor = Acceptor::default();
+    while !hello.is_empty() {
+        acceptor.read_tls(&mut hello).ok()?;
+        match acceptor.accept() {
+            Ok(None) => {}
+            Ok(Some(accepted)) => {
+                let mut asked = accepted.client_hello().alpn().into_iter().flatten();
+                return Some(asked.any(|name| name == protocol));
+            }
+            // It is no hello of TLS: the handshake says so.
+            Err(_) => return Some(false),
+        }
+    }
+    None
+}
 
 /// Returns the name that TLS wants and nobody looks at.
 pub(crate) fn server_name() -> ServerName<'static> {
@@ -276,6 +297,26 @@ mod tests {
         };
         assert_eq!(ask(&TLS13), Ok(()));
         assert!(ask(&rustls::version::TLS12).is_err());
+    }
+
+    #[test]
+    fn what_a_client_comes_for_is_told_from_its_first_words() {
+        let identity = Identity::from_seed(&[7; 32]);
+        let hello = |protocol| {
+            let config = client(&identity, identity.public(), protocol).unwrap();
+            let mut client =
+                rustls::ClientConnection::new(Arc::new(config), server_name()).unwrap();
+            let mut hello = Vec::new();
+            client.write_tls(&mut hello).unwrap();
+            hello
+        };
+        let (relay, control) = (hello(RELAY), hello(CONTROL));
+        assert_eq!(asks_for(RELAY, &relay), Some(true));
+        assert_eq!(asks_for(RELAY, &control), Some(false));
+        assert_eq!(asks_for(RELAY, b"GET / HTTP/1.1\r\n\r\n"), Some(false));
+        for end in 0..relay.len() {
+            assert_eq!(asks_for(RELAY, &relay[..end]), None, "{end}");
+        }
     }
 
     #[test]

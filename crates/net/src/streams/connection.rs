@@ -24,6 +24,8 @@ pub(super) struct Connection {
     remote: SocketAddr,
     tls: rustls::Connection,
     frames: Frames,
+    /// What is spoken within TLS.
+    protocol: &'static [u8],
     phase: Phase,
     began_at: Instant,
     heard_at: Instant,
@@ -63,12 +65,22 @@ pub(super) enum End {
     Broken(#[from] io::Error),
 }
 
+impl End {
+    /// Returns whether the other end has done what nobody may.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Malformed | Self::Protocol | Self::Refused | Self::Tls(_) => true,
+            Self::Closed | Self::Unanswered | Self::Silent | Self::Broken(_) => false,
+        }
+    }
+}
+
 impl Connection {
     /// Begins to connect to `remote` from `local`.
     pub(super) fn dial(
         remote: SocketAddr,
         local: &Local,
-        config: &Arc<ClientConfig>,
+        (config, protocol): (&Arc<ClientConfig>, &'static [u8]),
         registry: &Registry,
         token: Token,
         now: Instant,
@@ -76,14 +88,14 @@ impl Connection {
         let socket = connect(remote, local)?;
         let tls = ClientConnection::new(Arc::clone(config), tls::server_name());
         let tls = tls.map_err(|error| tls_end(remote, error))?;
-        Self::new(socket, remote, tls.into(), Phase::Connecting, registry, token, now)
+        Self::new((socket, remote), tls.into(), (Phase::Connecting, protocol), registry, token, now)
     }
 
     /// Takes over the socket of somebody who has connected.
     pub(super) fn accepted(
         socket: TcpStream,
         remote: SocketAddr,
-        config: &Arc<ServerConfig>,
+        (config, protocol): (&Arc<ServerConfig>, &'static [u8]),
         registry: &Registry,
         token: Token,
         now: Instant,
@@ -91,14 +103,13 @@ impl Connection {
         tune(&SockRef::from(&socket))?;
         let tls = ServerConnection::new(Arc::clone(config));
         let tls = tls.map_err(|error| tls_end(remote, error))?;
-        Self::new(socket, remote, tls.into(), Phase::Proving, registry, token, now)
+        Self::new((socket, remote), tls.into(), (Phase::Proving, protocol), registry, token, now)
     }
 
     fn new(
-        mut socket: TcpStream,
-        remote: SocketAddr,
+        (mut socket, remote): (TcpStream, SocketAddr),
         mut tls: rustls::Connection,
-        phase: Phase,
+        (phase, protocol): (Phase, &'static [u8]),
         registry: &Registry,
         token: Token,
         now: Instant,
@@ -110,6 +121,7 @@ impl Connection {
             remote,
             tls,
             frames: Frames::default(),
+            protocol,
             phase,
             began_at: now,
             heard_at: now,
@@ -137,6 +149,11 @@ impl Connection {
         }
     }
 
+    /// Returns whether a datagram can be sent now.
+    pub(super) fn takes(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
     /// Returns whether the socket takes nothing at present.
     pub(super) fn is_full(&self) -> bool {
         self.phase == Phase::Full
@@ -158,7 +175,7 @@ impl Connection {
         self.flush()?;
         match self.phase {
             Phase::Connecting | Phase::Proving if !self.tls.is_handshaking() => {
-                if self.tls.alpn_protocol() != Some(tls::LINK) {
+                if self.tls.alpn_protocol() != Some(self.protocol) {
                     return Err(End::Protocol);
                 }
                 self.phase = Phase::Open;

@@ -1,5 +1,5 @@
-use tautline_transport::relay::Side;
 use tautline_transport::relay::wire::LegId;
+use tautline_transport::relay::{SEATS_OF_STREAMS_FROM, Side};
 use tautline_transport::{LinkNumber, PublicKey, Route};
 use tautline_units::{ByteCount, Duration, Instant};
 
@@ -71,7 +71,7 @@ impl Lease {
         }
         let other = self.end(seat.side.other());
         let to = other.by_link[link].filter(|socket| other.is_there(*socket, now));
-        let to = to.or_else(|| other.first(now)).ok_or(Dropped::NoPeer)?;
+        let to = to.or_else(|| other.first_beside(seat.socket, now)).ok_or(Dropped::NoPeer)?;
         let to = Seat { side: seat.side.other(), socket: to };
         self.end_mut(seat.side).by_link[link] = Some(seat.socket);
         let fits = |socket: &Socket| socket.metered + bytes <= limits.link_bytes_max;
@@ -149,6 +149,14 @@ impl Lease {
 impl End {
     fn is_there(&self, socket: u8, now: Instant) -> bool {
         self.sockets[usize::from(socket)].bound.is_some_and(|bound| now < bound.ends_at)
+    }
+
+    /// Returns the first socket that is there of the kind that the peer's `socket` is, else of the other: what came
+    /// over a stream goes on over one, so that it depends on no datagram at all.
+    fn first_beside(&self, socket: u8, now: Instant) -> Option<u8> {
+        let is_stream = |socket: u8| socket >= SEATS_OF_STREAMS_FROM;
+        let mut there = (0..LinkNumber::COUNT as u8).filter(|socket| self.is_there(*socket, now));
+        there.find(|other| is_stream(*other) == is_stream(socket)).or_else(|| self.first(now))
     }
 
     /// Returns the first socket that is there.

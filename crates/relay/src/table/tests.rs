@@ -51,6 +51,35 @@ fn each_link_comes_back_by_the_socket_that_it_went_by() {
 }
 
 #[test]
+fn what_comes_over_a_stream_goes_on_over_one_where_there_is_one() {
+    let (mut relay, [mut vehicle, mut operator]) = pair();
+    let tokens = [relay.token(VEHICLE, OPERATOR, LONG), relay.token(OPERATOR, VEHICLE, LONG)];
+    for (end, token) in [&mut vehicle, &mut operator].into_iter().zip(&tokens) {
+        end.has_tls = true;
+        end.renew(token, relay.now);
+        relay.settle(&mut [end]);
+        assert!(end.is_proven());
+    }
+    let [by_tls, back_by_tls] = [vehicle.from(128), operator.from(128)];
+    assert_eq!(relay.forward(by_tls, &datagram(9, 100)), Some(back_by_tls));
+    assert_eq!(relay.forward(back_by_tls, &datagram(9, 100)), Some(by_tls));
+    assert_eq!(relay.forward(vehicle.from(0), &datagram(1, 100)), Some(operator.address()));
+    // Its connection is gone, and only its socket is left, until it connects anew.
+    relay.table.handle_closed(back_by_tls);
+    assert!(!relay.table.is_proven(back_by_tls));
+    assert_eq!(relay.forward(by_tls, &datagram(9, 100)), Some(operator.address()));
+    relay.table.handle_closed(operator.address());
+    assert_eq!(relay.forward(by_tls, &datagram(9, 100)), None);
+    relay.table.handle_closed(operator.address());
+    let route = operator.client.streams().next().unwrap().0;
+    operator.client.handle_open(route, relay.now);
+    operator.port += 1_000;
+    relay.settle(&mut [&mut operator]);
+    assert_eq!(relay.forward(by_tls, &datagram(9, 100)), Some(operator.from(128)));
+    assert_eq!(relay.forward(vehicle.from(0), &datagram(2, 100)), Some(operator.from(128)));
+}
+
+#[test]
 fn two_leases_hear_nothing_of_each_other() {
     let (mut relay, ends) = pair();
     let mut others = [
@@ -370,6 +399,8 @@ struct End {
     peer: u8,
     port: u16,
     sockets: usize,
+    /// Whether it has a connection over TLS beside each socket.
+    has_tls: bool,
 }
 
 impl End {
@@ -378,7 +409,8 @@ impl End {
     }
 
     fn with_sockets(who: u8, peer: u8, port: u16, sockets: usize, token: &Token) -> Self {
-        let mut end = Self { client: Client::default(), who, peer, port, sockets };
+        let client = Client::default();
+        let mut end = Self { client, who, peer, port, sockets, has_tls: false };
         end.renew(token, Instant::from_millis(1));
         end
     }
@@ -386,6 +418,7 @@ impl End {
     fn renew(&mut self, token: &Token, now: Instant) {
         let ticket = Ticket {
             addresses: vec![([198, 51, 100, 1], 7_444).into()],
+            streams: self.has_tls.then_some(([198, 51, 100, 1], 443).into()).into_iter().collect(),
             relay: identity(RELAY).public(),
             token: *token,
         };
@@ -399,9 +432,13 @@ impl End {
         self.client.admit(&admission, &locals, now);
     }
 
-    /// Returns where the relay hears this end's socket.
+    /// Returns where the relay hears this end's socket, or its connection.
     fn from(&self, socket: u8) -> Route {
-        route(0, self.port + u16::from(socket))
+        let route = route(0, self.port + u16::from(socket));
+        match socket < 128 {
+            true => route,
+            false => Route::stream(0, route.remote),
+        }
     }
 
     fn address(&self) -> Route {

@@ -713,6 +713,7 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
     let relay = crate::relays::Relay {
         key: key(RELAY),
         addresses: vec!["192.0.2.99:7444".parse().unwrap()],
+        tls: Vec::new(),
     };
     let life = Duration::from_secs(600);
     for (vehicle_knows, operator_knows) in [(true, true), (true, false), (false, true)] {

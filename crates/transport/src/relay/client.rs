@@ -5,11 +5,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_units::{ByteCount, Duration, Instant};
 
-use super::handshake::{Caller, SOCKETS_MAX};
+use super::handshake::{Caller, SEATS_OF_STREAMS_FROM, SOCKETS_MAX};
 use super::token::Token;
 use super::wire::{self, Cookie, LegId, Message, Proven, Reference, Refusal};
 use crate::crypto::{Identity, MacKey, PublicKey, Seed};
 use crate::link::Route;
+use crate::reach::reaches;
 
 /// An end's side of its relays: proves its key and its address on each socket to each relay, again when
 /// the address changes, and keeps the relays at it.
@@ -46,6 +47,8 @@ pub struct Ticket {
     /// Where it is: of each socket the first that it reaches counts. An end that reaches two peers at once
     /// puts another one first for each.
     pub addresses: Vec<SocketAddr>,
+    /// Where it takes connections over TLS, for an end whose network lets no datagrams pass.
+    pub streams: Vec<SocketAddr>,
     /// Who it is.
     pub relay: PublicKey,
     /// The right.
@@ -119,23 +122,40 @@ impl Client {
             peers.contains(&leg.way.peer) && (leg.way.peer != *peer || is_listed(leg))
         });
         let mut rng = seed.clone().into_rng();
-        for ticket in tickets {
-            for (socket, local) in locals.iter().enumerate().take(usize::from(SOCKETS_MAX)) {
-                let of_ticket = |leg: &&mut Leg| {
-                    leg.way.peer == *peer
-                        && leg.relay == ticket.relay
-                        && usize::from(leg.way.route.socket) == socket
-                };
-                if let Some(leg) = self.legs.iter_mut().find(of_ticket) {
-                    leg.renew(ticket.token, now);
-                } else if let Some(remote) = ticket.address_for(local) {
-                    // Who comes by an address that another peer is reached by takes its place.
-                    let route = Route { socket: socket as u8, remote };
-                    self.legs.retain(|leg| leg.way.route != route);
-                    self.legs.push(Leg::new(identity, *peer, ticket, route, &mut rng, now));
-                }
+        for (ticket, route) in
+            datagram_routes(tickets, locals).chain(stream_routes(tickets, locals))
+        {
+            let of_ticket = |leg: &&mut Leg| {
+                leg.way.peer == *peer
+                    && leg.relay == ticket.relay
+                    && leg.way.route.socket == route.socket
+            };
+            if let Some(leg) = self.legs.iter_mut().find(of_ticket) {
+                leg.renew(ticket.token, now);
+            } else {
+                // Who comes by an address that another peer is reached by takes its place.
+                self.legs.retain(|leg| leg.way.route != route);
+                self.legs.push(Leg::new(identity, *peer, ticket, route, &mut rng, now));
             }
         }
+    }
+
+    /// Takes note that the connection of a stream's route is there, anew: the relay has to be told who comes by it.
+    pub fn handle_open(&mut self, route: Route, now: Instant) {
+        for leg in self.legs.iter_mut().filter(|leg| leg.way.route == route) {
+            (leg.due_at, leg.tries) = (now, 0);
+        }
+    }
+
+    /// Returns the routes by streams, each with the relay's key: connections that are to be kept.
+    pub fn streams(&self) -> impl Iterator<Item = (Route, PublicKey)> + '_ {
+        let streams = self.legs.iter().filter(|leg| leg.is_stream());
+        streams.map(|leg| (leg.way.route, leg.relay))
+    }
+
+    /// Returns whether a relay is reached by `route`.
+    pub fn has_route(&self, route: Route) -> bool {
+        self.legs.iter().any(|leg| leg.way.route == route)
     }
 
     /// Takes a datagram that came by `route`; false if it is of no relay, but of a session.
@@ -202,7 +222,7 @@ impl Leg {
             metered_max: ByteCount::ZERO,
             refused: None,
         };
-        let state = State::call(identity, ticket.relay, &ticket.token, route.socket, &mut rng);
+        let state = State::call(identity, ticket.relay, &ticket.token, seat(route), &mut rng);
         Self {
             way,
             relay: ticket.relay,
@@ -215,6 +235,10 @@ impl Leg {
             said_at: None,
             tries: 0,
         }
+    }
+
+    fn is_stream(&self) -> bool {
+        self.way.route.stream_index().is_some()
     }
 
     fn renew(&mut self, token: Token, now: Instant) {
@@ -233,8 +257,8 @@ impl Leg {
 
     /// Begins anew.
     fn call(&mut self, now: Instant) {
-        let socket = self.way.route.socket;
-        self.state = State::call(&self.identity, self.relay, &self.token, socket, &mut self.rng);
+        let seat = seat(self.way.route);
+        self.state = State::call(&self.identity, self.relay, &self.token, seat, &mut self.rng);
         self.way.is_proven = false;
         (self.due_at, self.tries) = (now, 0);
     }
@@ -349,12 +373,12 @@ impl State {
         identity: &Identity,
         relay: PublicKey,
         token: &Token,
-        socket: u8,
+        seat: u8,
         rng: &mut ChaCha20Rng,
     ) -> Self {
         let mut reference = [0; 8];
         rng.fill_bytes(&mut reference);
-        let caller = Caller::new(identity, &relay, token, socket, rng);
+        let caller = Caller::new(identity, &relay, token, seat, rng);
         Self::Calling { reference: Reference(reference), caller }
     }
 }
@@ -366,15 +390,49 @@ impl Holding {
     }
 }
 
-/// Returns whether a socket at `local` reaches `remote`: same family, and loopback only with loopback.
-fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
-    let any = local.ip().is_unspecified();
-    local.is_ipv4() == remote.is_ipv4()
-        && (any || local.ip().is_loopback() == remote.ip().is_loopback())
+/// Returns the routes by datagrams to these relays: of each one by each socket that reaches it.
+pub fn datagram_routes<'a>(
+    tickets: &'a [Ticket],
+    locals: &'a [SocketAddr],
+) -> impl Iterator<Item = (&'a Ticket, Route)> {
+    let of = move |ticket: &'a Ticket| {
+        let sockets = (0..SEATS_OF_STREAMS_FROM).zip(locals);
+        sockets.filter_map(move |(socket, local)| {
+            Some((ticket, Route { socket, remote: ticket.address_for(local)? }))
+        })
+    };
+    tickets.iter().flat_map(of)
+}
+
+/// Returns the routes over streams to these relays, four at most: of the first socket's interface to each, and then of
+/// the next.
+pub fn stream_routes<'a>(
+    tickets: &'a [Ticket],
+    locals: &'a [SocketAddr],
+) -> impl Iterator<Item = (&'a Ticket, Route)> {
+    let from = |(index, local): (u8, &'a SocketAddr)| {
+        let reachable = tickets.iter().filter_map(move |ticket| {
+            let remote = ticket.streams.iter().find(|remote| reaches(local, remote))?;
+            Some((ticket, Route::stream(index, *remote)))
+        });
+        reachable.collect::<Vec<_>>()
+    };
+    (0..STREAM_LOCALS_MAX).zip(locals).flat_map(from).take(STREAMS_MAX)
+}
+
+/// Returns as which of its sockets an end tells a relay a route's.
+fn seat(route: Route) -> u8 {
+    match route.stream_index() {
+        Some(index) => SEATS_OF_STREAMS_FROM + index.min(STREAM_LOCALS_MAX - 1),
+        None => route.socket,
+    }
 }
 
 /// A relay in place of one that has gone, and one more each.
 const RELAYS_MAX: usize = 4;
+/// As many as a session has of them beside its other links.
+const STREAMS_MAX: usize = 4;
+const STREAM_LOCALS_MAX: u8 = SOCKETS_MAX - SEATS_OF_STREAMS_FROM;
 /// One whose session is in place, and one whose waits beside.
 const PEERS_MAX: usize = 2;
 /// Between what is said in vain: as an init's first repetitions.

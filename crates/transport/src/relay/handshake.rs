@@ -140,6 +140,8 @@ impl fmt::Debug for Call {
 const PROTOCOL: &[u8] = b"tautline-relay/1";
 /// Sockets that an end tells apart: as many as a session has links.
 pub(super) const SOCKETS_MAX: u8 = 16;
+/// The last of these numbers are for what is no socket of datagrams, but a stream.
+pub const SEATS_OF_STREAMS_FROM: u8 = 12;
 
 #[cfg(test)]
 mod tests {

@@ -23,6 +23,8 @@ pub(crate) struct Network {
 }
 
 pub(crate) const SERVERS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+/// Where the relays are, each a machine of its own in the world.
+pub(crate) const RELAYS: [&str; 2] = ["192.0.2.21", "192.0.2.22"];
 
 impl Network {
     /// Makes the world and a machine on either side, behind these boxes, the innermost first.
@@ -52,6 +54,47 @@ impl Network {
             nft(&machine, "add rule ip6 f i ct state established,related accept");
         }
         network
+    }
+
+    /// Adds a machine of the world's own at `address`.
+    pub(crate) fn machine(&mut self, place: &str, address: &str) {
+        let machine = self.add(place);
+        self.wire(&machine, "out", &format!("v{place}"));
+        ip(&format!("-n {machine} addr add {address}/24 dev out"));
+        let world = self.namespace("w");
+        // What is behind boxes is reached by way of the world.
+        ip(&format!("-n {machine} route add default via {}", SERVERS[0]));
+        within(&world, "sysctl -qw net.ipv4.ip_forward=1");
+    }
+
+    /// Lets nothing pass between the machine at `place` and all others, or everything again.
+    pub(crate) fn cut(&self, place: &str, is_cut: bool) {
+        let namespace = self.namespace(place);
+        match is_cut {
+            true => {
+                nft(&namespace, "add table inet cut");
+                for hook in ["input", "output"] {
+                    let policy = "priority -200; policy drop; }";
+                    let chain =
+                        format!("add chain inet cut {hook} {{ type filter hook {hook} {policy}");
+                    nft(&namespace, &chain);
+                    let interface = if hook == "input" { "iifname" } else { "oifname" };
+                    nft(&namespace, &format!("add rule inet cut {hook} {interface} lo accept"));
+                }
+            }
+            false => nft(&namespace, "delete table inet cut"),
+        }
+    }
+
+    /// Lets no UDP pass to or from the machine at `place`.
+    pub(crate) fn block_udp(&self, place: &str) {
+        let namespace = self.namespace(place);
+        nft(&namespace, "add table inet udp");
+        for hook in ["input", "output"] {
+            let chain = format!("{{ type filter hook {hook} priority -200; }}");
+            nft(&namespace, &format!("add chain inet udp {hook} {chain}"));
+            nft(&namespace, &format!("add rule inet udp {hook} meta l4proto udp drop"));
+        }
     }
 
     fn world() -> Self {

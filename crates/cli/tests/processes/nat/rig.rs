@@ -1,20 +1,24 @@
 //! Switchboard, vehicle and operator, each in its namespace.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::sched::CloneFlags;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tempfile::TempDir;
 
-use crate::nat::network::{Network, inside};
+use crate::nat::network::{Network, RELAYS, SERVERS, inside};
 
 /// The three, and the network between them.
 pub(crate) struct Rig {
-    processes: Vec<Process>,
+    processes: BTreeMap<String, Process>,
     folder: TempDir,
     network: Network,
     clock: Clock,
@@ -24,45 +28,156 @@ pub(crate) struct Rig {
 /// A process that ends when this is dropped.
 pub(crate) struct Process(Child);
 
+/// The relays that the lease tells of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Relays {
+    /// How many there are, two at most: machines called `relay0` and `relay1`.
+    pub(crate) count: usize,
+    /// How they are reached where no UDP passes.
+    pub(crate) tls: Tls,
+}
+
+/// How relays are reached where no UDP passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Tls {
+    /// They are not.
+    #[default]
+    None,
+    /// At port 443 of their own machines.
+    OwnPort,
+    /// At the switchboard's machine, where they run, and its port 443.
+    SharedPort,
+}
+
 impl Rig {
     /// Starts all three, the operator when the vehicle knows its addresses, and waits for the introduction.
     pub(crate) fn start(network: Network, server: &str) -> Self {
+        Self::start_with(network, server, &Relays::default())
+    }
+
+    /// Starts them, and the relays in the world as well.
+    pub(crate) fn start_with(mut network: Network, server: &str, relays: &Relays) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let at = folder.path();
-        let [switchboard, vehicle, operator] =
-            ["switchboard", "vehicle", "operator"].map(|name| key(at, name));
+        let names = ["switchboard", "vehicle", "operator", "other"];
+        let [switchboard, vehicle, operator, other] = names.map(|name| key(folder.path(), name));
+        let own = |name: &str| folder.path().join(format!("{name}.key"));
+        let (mut named, mut settings) = (String::new(), Vec::new());
+        let shares = relays.tls == Tls::SharedPort;
+        let port = if shares { 443 } else { 7443 };
+        for (index, address) in RELAYS.iter().enumerate().take(relays.count) {
+            let name = format!("relay{index}");
+            let key = key(folder.path(), &name);
+            let (place, address) = match shares {
+                true => ("w", SERVERS[0]),
+                false => (name.as_str(), *address),
+            };
+            if !shares {
+                network.machine(place, address);
+            }
+            let (told, own_tls) = match relays.tls {
+                Tls::None => (String::new(), String::new()),
+                Tls::OwnPort => {
+                    (format!("tls = [\"{address}:443\"]\n"), format!("tls = \"{address}:443\"\n"))
+                }
+                Tls::SharedPort => {
+                    (format!("tls = [\"{address}:443\"]\n"), "shared_port = \"port\"\n".to_owned())
+                }
+            };
+            let addresses = format!("[\"{address}:7444\", \"{address}:7445\"]");
+            let _ = write!(named, "[[relays]]\nkey = \"{key}\"\naddresses = {addresses}\n{told}");
+            let text = format!(
+                "listen = {addresses}\n{own_tls}key = {:?}\nswitchboard_key = \"{switchboard}\"\n\
+                 metrics = \"127.0.0.1:9103\"\n",
+                own(&name)
+            );
+            settings.push((place.to_owned(), name, text));
+        }
         let second = if server.starts_with('[') { "" } else { "second_address = \"192.0.2.2\"\n" };
+        let shared = if shares { "shared_port = \"port\"\n" } else { "" };
         let text = format!(
-            "listen = \"{server}:7443\"\n{second}key = {:?}\n\
-             [vehicles]\ncar = \"{vehicle}\"\n[operators]\nanna = \"{operator}\"\n",
-            at.join("switchboard.key")
+            "listen = \"{server}:{port}\"\n{second}{shared}key = {:?}\nstate = \"state\"\n{named}\
+             [vehicles]\ncar = \"{vehicle}\"\n\
+             [operators]\nanna = \"{operator}\"\nbert = \"{other}\"\n",
+            own("switchboard")
         );
+        let common =
+            format!("switchboard = \"{server}:{port}\"\nswitchboard_key = \"{switchboard}\"\n");
+        let vehicle_text = format!(
+            "name = \"car\"\nkey = {:?}\n{common}operators = [\"{operator}\", \"{other}\"]\n\
+             guard = {:?}\nlinks = [\"out\"]\npictures_per_second = 30\n\
+             metrics = \"127.0.0.1:9100\"\n",
+            own("vehicle"),
+            folder.path().join("vehicle.sock")
+        );
+        let operator_text = |name: &str, key: &str, port: u16| {
+            format!(
+                "name = \"{name}\"\nkey = {:?}\n{common}vehicle = \"car\"\n\
+                 vehicle_key = \"{vehicle}\"\nlinks = [\"out\"]\nconsole = \"127.0.0.1:{port}\"\n\
+                 record = {:?}\n",
+                own(key),
+                // Where nobody looks at the pictures and none are recorded, one in eight is sent.
+                folder.path().join(format!("recorded-{name}"))
+            )
+        };
+        let texts = [operator_text("anna", "operator", 8080), operator_text("bert", "other", 8081)];
         let clock = Clock::start();
         let introduced_at = clock.now();
-        let mut rig = Self { processes: Vec::new(), folder, network, clock, introduced_at };
+        let processes = BTreeMap::new();
+        let mut rig = Self { processes, folder, network, clock, introduced_at };
+        for (place, name, text) in settings {
+            rig.run(&place, &name, &text);
+        }
         rig.run("w", "switchboard", &text);
         std::thread::sleep(Duration::from_millis(300));
-        let common =
-            format!("switchboard = \"{server}:7443\"\nswitchboard_key = \"{switchboard}\"\n");
-        let guard = rig.folder.path().join("vehicle.sock");
-        let text = format!(
-            "name = \"car\"\nkey = {:?}\n{common}operators = [\"{operator}\"]\nguard = {guard:?}\n\
-             links = [\"out\"]\npictures_per_second = 30\nmetrics = \"127.0.0.1:9100\"\n",
-            rig.folder.path().join("vehicle.key")
-        );
-        rig.run("m0", "vehicle", &text);
+        rig.run("m0", "vehicle", &vehicle_text);
         rig.await_words("vehicle", "may be reached at");
-        let text = format!(
-            "name = \"anna\"\nkey = {:?}\n{common}vehicle = \"car\"\nvehicle_key = \"{vehicle}\"\n\
-             links = [\"out\"]\nconsole = \"127.0.0.1:8080\"\nrecord = {:?}\n",
-            rig.folder.path().join("operator.key"),
-            // Where nobody looks at the pictures and none are recorded, one in eight is sent.
-            rig.folder.path().join("recorded")
-        );
-        rig.run("m1", "operator", &text);
+        let [operator_text, other_text] = texts;
+        rig.run("m1", "operator", &operator_text);
         rig.await_words("operator", "introduced");
         rig.introduced_at = rig.clock.now();
+        rig.write("other", &other_text);
         rig
+    }
+
+    /// Starts another operator, beside the first, who would have the same vehicle.
+    pub(crate) fn start_other(&mut self) {
+        self.spawn("m1", "other");
+    }
+
+    /// Sends a signal to one of them by its name.
+    pub(crate) fn signal(&self, name: &str, signal: &str) {
+        let id = self.processes[name].0.id().to_string();
+        assert!(
+            Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success()
+        );
+    }
+
+    /// Ends one of them by its name, as a crash would.
+    pub(crate) fn kill(&mut self, name: &str) {
+        drop(self.processes.remove(name));
+    }
+
+    /// Starts one of them again by its name, at its place, by the same settings.
+    pub(crate) fn restart(&mut self, place: &str, name: &str) {
+        self.spawn(place, name);
+    }
+
+    /// Returns the network.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Returns what the switchboard that runs tells of who drives.
+    pub(crate) fn who(&self) -> String {
+        let mut command = inside(&self.network.namespace("w"));
+        command.arg(env!("CARGO_BIN_EXE_tautline")).args(["switchboard", "who", "--config"]);
+        command.arg(self.folder.path().join("switchboard.toml")).env_remove("TAUTLINE_CONFIG");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    }
+
+    /// Returns how often one of them has said these words.
+    pub(crate) fn count(&self, name: &str, words: &str) -> usize {
+        self.log(name).matches(words).count()
     }
 
     /// Returns when pictures have come at the operator, and feedback at the vehicle, if they do.
@@ -82,50 +197,80 @@ impl Rig {
         None
     }
 
-    /// Returns the longest time in which no new picture came at the operator.
-    pub(crate) fn longest_gap(&self, during: Duration) -> Duration {
-        let begun = self.clock.now();
-        let (mut count, mut changed_at, mut longest) = (0, begun, Duration::ZERO);
-        while self.since(begun) < during {
-            let now = self.delivered("m1", 8080, "video");
-            if now != count {
-                longest = longest.max(self.since(changed_at));
-                (count, changed_at) = (now, self.clock.now());
+    /// Returns the longest time in which nothing new of a picture came at the operator.
+    pub(crate) fn longest_gap(&mut self, during: Duration) -> Duration {
+        self.longest_gap_while(during, |_| {})
+    }
+
+    /// Returns the same while `deed` is done, a tenth of a second after the beginning.
+    pub(crate) fn longest_gap_while(
+        &mut self,
+        during: Duration,
+        deed: impl FnOnce(&mut Self),
+    ) -> Duration {
+        let (namespace, clock) = (self.network.namespace("m1"), self.clock);
+        let looks = std::thread::spawn(move || {
+            enter(&namespace);
+            let begun = clock.now();
+            let (mut count, mut changed_at, mut longest) = (0.0, begun, Duration::ZERO);
+            while clock.now().since(begun) < during {
+                let now = figure(8080, VIDEO);
+                if now != count {
+                    longest = longest.max(clock.now().since(changed_at));
+                    (count, changed_at) = (now, clock.now());
+                }
+                std::thread::sleep(LOOK);
             }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        longest.max(self.since(changed_at))
+            longest.max(clock.now().since(changed_at))
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        deed(self);
+        looks.join().unwrap()
     }
 
     fn since(&self, instant: Instant) -> Duration {
         self.clock.now().since(instant)
     }
 
-    /// Returns what the three have said.
+    /// Returns what all have said.
     pub(crate) fn words(&self) -> String {
-        let mut all = String::new();
-        for name in ["switchboard", "vehicle", "operator"] {
-            let log = std::fs::read_to_string(self.folder.path().join(format!("{name}.log")));
-            let _ = writeln!(all, "{name}:\n{}", log.unwrap_or_default());
-        }
-        all
+        let names = self.processes.keys();
+        names.map(|name| format!("{name}:\n{}\n", self.log(name))).collect()
+    }
+
+    fn log(&self, name: &str) -> String {
+        let file = self.folder.path().join(format!("{name}.log"));
+        std::fs::read_to_string(file).unwrap_or_default()
+    }
+
+    fn write(&self, name: &str, settings: &str) {
+        std::fs::write(self.folder.path().join(format!("{name}.toml")), settings).unwrap();
     }
 
     fn run(&mut self, place: &str, name: &str, settings: &str) {
-        let file = self.folder.path().join(format!("{name}.toml"));
-        std::fs::write(&file, settings).unwrap();
-        let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
+        self.write(name, settings);
+        self.spawn(place, name);
+    }
+
+    fn spawn(&mut self, place: &str, name: &str) {
+        let log = self.folder.path().join(format!("{name}.log"));
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        let what = match name {
+            "other" => "operator",
+            relay if relay.starts_with("relay") => "relay",
+            other => other,
+        };
         let mut command = inside(&self.network.namespace(place));
-        command.arg(env!("CARGO_BIN_EXE_tautline")).arg(name).arg("--config").arg(file);
+        command.arg(env!("CARGO_BIN_EXE_tautline")).arg(what).arg("--config");
+        command.arg(self.folder.path().join(format!("{name}.toml")));
         command.env_remove("TAUTLINE_CONFIG").env("TAUTLINE_LOG", "info");
         command.stdout(Stdio::null()).stderr(log);
-        self.processes.push(Process(command.spawn().unwrap()));
+        self.processes.insert(name.to_owned(), Process(command.spawn().unwrap()));
     }
 
     fn await_words(&self, name: &str, words: &str) {
-        let log = self.folder.path().join(format!("{name}.log"));
         for _ in 0..2_000 {
-            if std::fs::read_to_string(&log).unwrap_or_default().contains(words) {
+            if self.log(name).contains(words) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -135,17 +280,44 @@ impl Rig {
 
     /// Returns how many units of a channel were delivered there.
     fn delivered(&self, place: &str, port: u16, channel: &str) -> u64 {
-        let ask = format!(
-            "exec 3<>/dev/tcp/127.0.0.1/{port} && \
-             printf 'GET /metrics HTTP/1.0\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n' >&3 && cat <&3"
-        );
-        let mut command = inside(&self.network.namespace(place));
-        let output = command.args(["bash", "-c", &ask]).stderr(Stdio::null()).output().unwrap();
-        let page = String::from_utf8_lossy(&output.stdout);
         let wanted = format!("channel_units_total{{channel=\"{channel}\",what=\"delivered\"}} ");
-        let count = page.lines().find_map(|line| line.split_once(&wanted));
-        count.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or(0)
+        self.figure(place, port, &wanted) as u64
     }
+
+    /// Returns a figure of a page of metrics there; 0 while it tells none.
+    pub(crate) fn figure(&self, place: &str, port: u16, name: &str) -> f64 {
+        let namespace = self.network.namespace(place);
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                enter(&namespace);
+                figure(port, name)
+            });
+            asked.join().unwrap()
+        })
+    }
+}
+
+/// Moves this thread into the namespace, for good.
+fn enter(namespace: &str) {
+    let file = File::open(format!("/run/netns/{namespace}")).unwrap();
+    nix::sched::setns(file, CloneFlags::CLONE_NEWNET).unwrap();
+}
+
+/// Returns a figure of the page of metrics at this port of the thread's own network.
+fn figure(port: u16, name: &str) -> f64 {
+    let page = page(port).unwrap_or_default();
+    let figure = page.lines().find_map(|line| line.split_once(name));
+    figure.and_then(|(_, figure)| figure.trim().parse().ok()).unwrap_or(0.0)
+}
+
+fn page(port: u16) -> std::io::Result<String> {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect_timeout(&at, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    write!(stream, "GET /metrics HTTP/1.0\r\nHost: {at}\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    Ok(page)
 }
 
 /// Starts a switchboard that knows nobody, and answers who asks for its address.
@@ -176,3 +348,7 @@ impl Drop for Process {
         let _ = self.0.wait();
     }
 }
+
+const VIDEO: &str = "channel_units_total{channel=\"video\",what=\"delivered\"} ";
+/// A look takes about a millisecond; what is found has this resolution.
+const LOOK: Duration = Duration::from_millis(3);

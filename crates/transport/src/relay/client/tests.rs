@@ -27,7 +27,12 @@ fn admission(peer: u8, until: u64) -> Admission {
     Admission {
         identity: identity(VEHICLE),
         peer: identity(peer).public(),
-        tickets: vec![Ticket { addresses, relay: identity(RELAY).public(), token }],
+        tickets: vec![Ticket {
+            addresses,
+            streams: Vec::new(),
+            relay: identity(RELAY).public(),
+            token,
+        }],
         seed: 1.into(),
     }
 }
@@ -151,6 +156,29 @@ fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_call
     client.handle_datagram(route, &out, now);
     let call = said(&mut client, now).unwrap();
     assert!(matches!(Message::parse(&call), Some(Message::Call { .. })));
+}
+
+#[test]
+fn a_relay_has_a_leg_over_a_stream_too_which_is_proven_anew_with_each_connection() {
+    let mut client = Client::default();
+    let mut admission = admission(OPERATOR, 9);
+    admission.tickets[0].streams = vec![address(443)];
+    let locals = vec![SocketAddr::from(([0, 0, 0, 0], 1)); 6];
+    client.admit(&admission, &locals, Instant::ZERO);
+    let streams: Vec<_> = client.streams().collect();
+    let expected =
+        (0..4).map(|index| (Route::stream(index, address(443)), identity(RELAY).public()));
+    assert_eq!(streams, expected.collect::<Vec<_>>());
+    let route = streams[1].0;
+    assert!(client.has_route(route) && !client.has_route(Route::stream(7, address(443))));
+    let mut single =
+        Client { legs: client.legs.drain(7..8).collect(), peers: client.peers.clone() };
+    assert_eq!(single.ways().next().map(|way| way.route), Some(route));
+    bring_up(&mut single, route, Instant::ZERO);
+    assert_eq!(said(&mut single, Instant::from_millis(500)), None);
+    single.handle_open(route, Instant::from_millis(500));
+    let bytes = said(&mut single, Instant::from_millis(500)).unwrap();
+    assert!(matches!(Message::parse(&bytes), Some(Message::Prove(_))));
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! Where a network lets no UDP pass, on either side or both, the two drive through a relay over TLS, at a port of its own
+//! or at the switchboard's.
+
+use std::time::Duration;
+
+use crate::nat::network::{Network, SERVERS};
+use crate::nat::rig::{Relays, Rig, Tls};
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn without_udp_on_either_side_or_both_they_drive_over_tls_within_three_seconds() {
+    for tls in [Tls::OwnPort, Tls::SharedPort] {
+        for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
+            let network = Network::new([&[], &[]]);
+            blocked.iter().for_each(|place| network.block_udp(place));
+            let mut rig = Rig::start_with(network, SERVERS[0], &Relays { count: 1, tls });
+            let met = rig.meets_within(DRIVES_WITHIN);
+            let gap = rig.longest_gap(Duration::from_secs(5));
+            println!("{tls:?}, no UDP at {blocked:?}: {met:?}, then {gap:?} without a picture");
+            assert!(met.is_some_and(|met| met < DRIVES_WITHIN), "{met:?}: {}", rig.words());
+            assert!(gap < Duration::from_secs(1), "{gap:?}: {}", rig.words());
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn without_udp_and_without_tls_to_a_relay_they_do_not_meet() {
+    let network = Network::new([&[], &[]]);
+    network.block_udp("m1");
+    let rig = Rig::start_with(network, SERVERS[0], &Relays { count: 1, tls: Tls::None });
+    assert_eq!(rig.meets_within(DRIVES_WITHIN), None);
+}
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn udp_that_is_blocked_while_they_drive_gives_way_to_tls() {
+    for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
+        let network = Network::new([&[], &[]]);
+        let relays = Relays { count: 1, tls: Tls::OwnPort };
+        let mut rig = Rig::start_with(network, SERVERS[0], &relays);
+        assert!(rig.meets_within(DRIVES_WITHIN).is_some(), "{}", rig.words());
+        // Until the connections are there and what stands by is warm.
+        std::thread::sleep(Duration::from_secs(2));
+        let gap = rig.longest_gap_while(Duration::from_secs(4), |rig| {
+            blocked.iter().for_each(|place| rig.network().block_udp(place));
+        });
+        println!("UDP blocked at {blocked:?} while driving: {gap:?} without a picture");
+        assert!(gap < Duration::from_secs(1), "{gap:?}: {}", rig.words());
+    }
+}
+
+const DRIVES_WITHIN: Duration = Duration::from_secs(3);
