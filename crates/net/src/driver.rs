@@ -365,7 +365,9 @@ impl EventLoop {
             None => now + IDLE,
         };
         let reach = self.reach.poll_timeout();
-        [relays, reach].into_iter().flatten().fold(due, Instant::min)
+        // What is in the past has been seen to.
+        let unheard = self.unheard_at().filter(|at| *at > now);
+        [relays, reach, unheard].into_iter().flatten().fold(due, Instant::min)
     }
 
     /// Applies what the application asked for; false when it asked to end.
@@ -487,6 +489,7 @@ impl EventLoop {
     fn advance(&mut self) {
         let now = self.clock.now();
         self.sessions.handle_timeout(now);
+        self.follow(now);
         self.find_addresses(now);
         self.drops.unit_beside = self.sessions.units_beside();
         while let Some(route) = self
@@ -533,12 +536,27 @@ impl EventLoop {
         }
     }
 
-    /// Asks servers for the sockets' addresses, sooner where nothing comes of the peer.
-    fn find_addresses(&mut self, now: Instant) {
-        let heard_at = self.sessions.present().and_then(Session::heard_at);
-        if heard_at.is_some_and(|at| now.since(at) >= UNHEARD) {
+    /// Looks, where nothing comes of the peer, whether a NAT has moved or a way is gone, and follows.
+    fn follow(&mut self, now: Instant) {
+        if self.unheard_at().is_some_and(|at| at <= now) {
             self.reach.hurry(now);
+            self.relays.hurry(now);
+            self.sessions.hurry(now);
         }
+        while let Some(socket) = self.relays.poll_moved().or_else(|| self.reach.poll_moved()) {
+            let relayed: Vec<Route> = self.relays.ways().map(|way| way.route).collect();
+            self.reach.hurry(now);
+            self.sessions.handle_moved(socket, &relayed, now);
+        }
+    }
+
+    /// Returns from when on nothing has come of the peer for so long that something must be done.
+    fn unheard_at(&self) -> Option<Instant> {
+        Some(self.sessions.present()?.heard_at()? + UNHEARD)
+    }
+
+    /// Asks servers for the sockets' addresses.
+    fn find_addresses(&mut self, now: Instant) {
         self.reach.turn(&self.slots, now);
         while let Some((socket, server, datagram)) = self.reach.poll_transmit(now) {
             let slot = self.slots.get(usize::from(socket));
@@ -572,8 +590,8 @@ const TIMER: Token = Token(usize::MAX - 1);
 const LISTENER: Token = Token(usize::MAX - 2);
 /// How often the application sees the session.
 const TICK: Duration = Duration::from_millis(100);
-/// Several pings without any answer, on every link: a NAT may have moved.
-const UNHEARD: Duration = Duration::from_millis(50);
+/// A ping's time and half of one more, on every link: a NAT may have moved. To ask in vain costs some hundred bytes.
+const UNHEARD: Duration = Duration::from_millis(30);
 /// How long the loop sleeps with no session and no datagram.
 const IDLE: Duration = Duration::from_secs(1);
 /// Units of a tenth of a second at 60 pictures of six slices a second, with room to spare.

@@ -71,6 +71,11 @@ impl Reach {
         }
     }
 
+    /// Gives a socket whose address has been found to have changed.
+    pub(crate) fn poll_moved(&mut self) -> Option<u8> {
+        self.gatherer.poll_moved()
+    }
+
     /// Gives the next request: from which socket, to whom, and its bytes.
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
         self.gatherer.poll_transmit(now)

@@ -139,6 +139,20 @@ impl Sessions {
         }
     }
 
+    /// Takes the word that a socket's address has changed; relays that know the new one are at `relayed`.
+    pub(crate) fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
+        for session in self.all_mut() {
+            session.handle_moved(socket, relayed, now);
+        }
+    }
+
+    /// Looks whether the ways that stand by are there: nothing has come of the peer for a while.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        for session in self.all_mut() {
+            session.hurry(now);
+        }
+    }
+
     /// Takes the kernel's word that a datagram is too large for the way to `route`.
     pub(crate) fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
         for session in self.all_mut() {

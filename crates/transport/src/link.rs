@@ -243,6 +243,7 @@ impl Link {
     ) {
         let newest = self.replay.highest().is_none_or(|highest| number > highest);
         self.replay.note(number);
+        self.choice.heard_at = now;
         if self.arrivals.note(number, bytes, now) {
             // A hole is news as well.
             self.arrivals.hurry(self.report_interval(config));

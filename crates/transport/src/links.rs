@@ -242,6 +242,27 @@ impl Links {
         changed
     }
 
+    /// Doubts the link that carries media for the group of the one at `place`, over which something has just come,
+    /// if nothing comes over the former: they share both sockets, and so what stands still is the way. True if it is
+    /// doubted for that.
+    // protocol 10
+    pub(crate) fn doubt_beside(&mut self, place: usize, now: Instant) -> bool {
+        let link = &self.links[place];
+        let (group, stands_by) = (link.group(), link.stands_by());
+        if group.is_none() || !stands_by {
+            return false;
+        }
+        let carries = |link: &Link| link.group() == group && !link.stands_by();
+        let carrier = self.links.iter().position(carries);
+        carrier.is_some_and(|carrier| self[carrier].doubt(now))
+    }
+
+    /// Doubts each link that is `lost`, if nothing comes over it; true if any is doubted for that.
+    pub(crate) fn doubt(&mut self, lost: impl Fn(&Link) -> bool, now: Instant) -> bool {
+        let lost = self.iter_mut().filter(|link| lost(link));
+        lost.fold(false, |any, link| link.doubt(now) || any)
+    }
+
     /// Returns the links that stand by, a bit for each number.
     pub(crate) fn standing_by(&self) -> u16 {
         let standing = self.links.iter().filter(|link| link.stands_by());

@@ -7,4 +7,8 @@ pub(super) struct Choice {
     pub(super) rank: u8,
     pub(super) stands_by: bool,
     pub(super) trusted_since: Option<Instant>,
+    /// When anything last came over it.
+    pub(super) heard_at: Instant,
+    /// When a ping last went out of turn.
+    pub(super) hurried_at: Instant,
 }

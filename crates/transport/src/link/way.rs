@@ -35,6 +35,9 @@ impl Link {
             // Its pongs were few: those of the faster rhythm are waited for from now on.
             self.liveness.renew(now);
             self.probe.hurry(now);
+            // Of pings that were lost no rate is made.
+            self.grant = self.controller.on_silent(now);
+            self.pace(now);
         }
     }
 
@@ -44,6 +47,19 @@ impl Link {
         let since = self.choice.trusted_since.filter(|_| trusted).or(trusted.then_some(now));
         self.choice.trusted_since = since;
         since.is_some_and(|since| now.since(since) >= STEADY)
+    }
+
+    /// Doubts the link, if nothing at all has come over it of late; true if media is to go elsewhere for that.
+    pub(crate) fn doubt(&mut self, now: Instant) -> bool {
+        now.since(self.choice.heard_at) >= DOUBTED_AFTER && self.liveness.suspect(now)
+    }
+
+    /// Pings at once over a link that is up, no more often than over one that carries media.
+    pub(crate) fn hurry(&mut self, config: &Config, now: Instant) {
+        if self.is_up() && now.since(self.choice.hurried_at) >= config.ping_interval {
+            self.choice.hurried_at = now;
+            self.probe.hurry(now);
+        }
     }
 
     /// Leads the link another way; what is known of the old one is forgotten as far as it misleads.
@@ -84,6 +100,8 @@ impl Link {
     }
 }
 
+/// Two pings of the peer's are missing, and some of its reports where there is media.
+const DOUBTED_AFTER: Duration = Duration::from_millis(40);
 /// So long a better way must do well before media moves there: some pongs in a row.
 const STEADY: Duration = Duration::from_millis(300);
 /// A way that is not up is tried half as often as a link that carries is pinged.

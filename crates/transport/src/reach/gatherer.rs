@@ -21,6 +21,8 @@ pub struct Gatherer {
     servers: Vec<SocketAddr>,
     rng: ChaCha20Rng,
     told: Vec<Candidate>,
+    /// The sockets whose address was found to have changed, until somebody is told.
+    moved: BTreeSet<u8>,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl Gatherer {
             servers: Vec::new(),
             rng: seed.into().into_rng(),
             told: Vec::new(),
+            moved: BTreeSet::new(),
         }
     }
 
@@ -113,6 +116,7 @@ impl Gatherer {
         if ask.mapped.is_some_and(|known| known != mapped) {
             ask.keep_alive = (ask.keep_alive / 2).max(KEEP_ALIVE_LEAST);
             tracing::info!(address = %mapped, keep_alive = ?ask.keep_alive, "the NAT has moved");
+            self.moved.insert(index);
         }
         (ask.mapped, ask.out, ask.unanswered) = (Some(mapped), None, 0);
         ask.due_at = now + ask.keep_alive;
@@ -145,6 +149,11 @@ impl Gatherer {
         }
         self.told = found;
         Some(&self.told)
+    }
+
+    /// Gives a socket whose address a server sees changed, once for each change.
+    pub fn poll_moved(&mut self) -> Option<u8> {
+        self.moved.pop_first()
     }
 
     /// Returns whether each socket that asks has been answered by a server, or has asked in vain for a

@@ -88,6 +88,8 @@ struct Leg {
     said_at: Option<Instant>,
     /// How often it was said in vain.
     tries: u32,
+    /// Whether the relay has said that what is proven came from another address, and nobody has been told.
+    has_moved: bool,
 }
 
 enum State {
@@ -182,6 +184,24 @@ impl Client {
         self.legs.iter().map(|leg| leg.due_at).min()
     }
 
+    /// Proves each leg again that its relay knows: nothing has come of the peer for a while, and if the end's address
+    /// has changed, the relay says so. At most five times a second.
+    pub fn hurry(&mut self, now: Instant) {
+        let is_settled = |leg: &&mut Leg| leg.way.is_proven && leg.tries == 0 && !leg.is_stream();
+        for leg in self.legs.iter_mut().filter(is_settled) {
+            if leg.said_at.is_none_or(|at| now.since(at) >= HURRY_PAUSE) {
+                leg.due_at = now;
+            }
+        }
+    }
+
+    /// Gives a socket that a relay no longer hears from where it was, once for each time that it says so.
+    pub fn poll_moved(&mut self) -> Option<u8> {
+        let leg = self.legs.iter_mut().find(|leg| leg.has_moved)?;
+        leg.has_moved = false;
+        Some(leg.way.route.socket)
+    }
+
     /// Returns the ways, proven or not yet.
     pub fn ways(&self) -> impl Iterator<Item = Way> + '_ {
         self.legs.iter().map(|leg| leg.way)
@@ -234,6 +254,7 @@ impl Leg {
             due_at: now,
             said_at: None,
             tries: 0,
+            has_moved: false,
         }
     }
 
@@ -302,6 +323,8 @@ impl Leg {
             // One that was shown in vain is not shown again at once.
             if self.cookie != cookie {
                 (self.cookie, self.due_at) = (cookie, now);
+                // A stream's address is its connection's, and another with each.
+                self.has_moved |= self.way.is_proven && !self.is_stream();
             }
         } else if self.way.is_proven
             && self.said_at.is_none_or(|at| now.since(at) >= STRANGER_PAUSE)
@@ -446,6 +469,7 @@ const VAIN_TRIES: u32 = 5;
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 /// Between two answers to a relay that does not know where datagrams come from.
 const STRANGER_PAUSE: Duration = Duration::from_millis(50);
+const HURRY_PAUSE: Duration = Duration::from_millis(200);
 /// Between two proofs of what is proven: within the shortest life of a NAT's mapping that is met in
 /// practice, 20 s and more (RFC 4787 asks for two minutes), and of the 30 s after which a relay forgets.
 const KEEP_INTERVAL: Duration = Duration::from_secs(5);

@@ -162,6 +162,9 @@ impl Active {
                 }
             }
         }
+        if self.links.doubt_beside(place, now) {
+            self.sender.doubt_budget();
+        }
         self.links.call_streams(&shared.config, now);
         self.elect(now);
         self.sender.settle(&mut self.links, shared, now);

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Link, Route, Routing};
 use crate::reach::Way;
+use crate::shared::Shared;
 use crate::wire::{KNOCK_BYTES, KNOCK_TAG_BYTES, LinkNumber};
 
 impl Session {
@@ -23,7 +24,36 @@ impl Session {
             for at in places {
                 active.enlist(at, &handshake.called()[at], &shared.config, self.now);
             }
-            active.elect(self.now);
+            // What is told no more is where the peer was.
+            let is_told = |route| ways.iter().any(|way| way.route == route);
+            active.doubt(|link| link.group().is_some() && !is_told(link.route()), shared, self.now);
+        }
+        self.timers_stale = true;
+    }
+
+    /// Takes the word that the address of a socket of ours has changed: the peer may hear it no more but by a
+    /// relay, whose `relayed` routes know the new one. What is not heard by any other of the socket's routes is
+    /// doubted at once.
+    // protocol 10
+    pub fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
+        self.now = self.now.max(now);
+        let Self { active: Some(active), shared, .. } = self else { return };
+        let is_relayed = |route| relayed.contains(&route);
+        let moved = |link: &Link| link.route().socket == socket;
+        active.doubt(|link| moved(link) && !is_relayed(link.route()), shared, self.now);
+        for link in active.links.iter_mut().filter(|link| is_relayed(link.route())) {
+            link.hurry(&shared.config, self.now);
+        }
+        self.timers_stale = true;
+    }
+
+    /// Pings at once over all that stand by: nothing has come of the peer for some pings' time, and they may know
+    /// whether it is there.
+    pub fn hurry(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        let Self { active: Some(active), shared, .. } = self else { return };
+        for link in active.links.iter_mut().filter(|link| link.stands_by()) {
+            link.hurry(&shared.config, self.now);
         }
         self.timers_stale = true;
     }
@@ -58,6 +88,15 @@ impl Session {
 }
 
 impl Active {
+    /// Doubts each link that is `lost` if nothing comes over it, and chooses anew.
+    fn doubt(&mut self, lost: impl Fn(&Link) -> bool, shared: &mut Shared, now: Instant) {
+        if self.links.doubt(lost, now) {
+            self.sender.doubt_budget();
+        }
+        self.elect(now);
+        self.sender.settle(&mut self.links, shared, now);
+    }
+
     /// Returns whether the link of that number is up.
     fn is_up(&self, at: usize) -> bool {
         self.place_of(at).is_some_and(|place| self.links[place].is_up())

@@ -159,6 +159,26 @@ fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_call
 }
 
 #[test]
+fn whose_address_a_relay_no_longer_knows_has_moved_and_is_told_once() {
+    let (mut client, route) = client();
+    let key = bring_up(&mut client, route, Instant::ZERO);
+    client.hurry(Instant::from_millis(100));
+    assert_eq!(said(&mut client, Instant::from_millis(100)), None, "five times a second");
+    let now = Instant::from_millis(300);
+    client.hurry(now);
+    assert!(!prove(&mut client, route, &key, now));
+    assert_eq!(client.poll_moved(), None, "it is where it was");
+    let now = Instant::from_millis(600);
+    client.hurry(now);
+    assert!(said(&mut client, now).is_some());
+    let mut out = Vec::new();
+    wire::write_cookie(&mut out, Reference(LEG.0), Cookie([6; 16]));
+    client.handle_datagram(route, &out, now);
+    assert_eq!((client.poll_moved(), client.poll_moved()), (Some(0), None));
+    prove(&mut client, route, &key, now);
+}
+
+#[test]
 fn a_relay_has_a_leg_over_a_stream_too_which_is_proven_anew_with_each_connection() {
     let mut client = Client::default();
     let mut admission = admission(OPERATOR, 9);
@@ -175,7 +195,8 @@ fn a_relay_has_a_leg_over_a_stream_too_which_is_proven_anew_with_each_connection
         Client { legs: client.legs.drain(7..8).collect(), peers: client.peers.clone() };
     assert_eq!(single.ways().next().map(|way| way.route), Some(route));
     bring_up(&mut single, route, Instant::ZERO);
-    assert_eq!(said(&mut single, Instant::from_millis(500)), None);
+    single.hurry(Instant::from_millis(500));
+    assert_eq!(said(&mut single, Instant::from_millis(500)), None, "no NAT moves a connection");
     single.handle_open(route, Instant::from_millis(500));
     let bytes = said(&mut single, Instant::from_millis(500)).unwrap();
     assert!(matches!(Message::parse(&bytes), Some(Message::Prove(_))));
