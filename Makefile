@@ -9,6 +9,7 @@
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make blocked a drive where the network lets no UDP pass, with its latency
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
+# make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make properties   property tests on new random input    CASES=4096 for each test that names no number
@@ -49,7 +50,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -136,7 +137,14 @@ EVERY ?= 1
 nat: console
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
 	@./setup nftables
-	NAT_EVERY=$(EVERY) $(TEST) --test processes -- --ignored nat:: --skip inside --test-threads 1 --nocapture
+	NAT_EVERY=$(EVERY) $(TEST) --test processes -- --ignored nat:: --skip inside --skip kills --test-threads 1 --nocapture
+
+# A second relay takes over; the switchboard has no part in what goes on.
+KILLS ?= 20
+kills: console
+	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
+	@./setup nftables
+	KILLS=$(KILLS) $(TEST) --test processes -- --ignored nat::kills --test-threads 1 --nocapture
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

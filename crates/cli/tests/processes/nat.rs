@@ -5,6 +5,7 @@
 //! `make nat` runs them, and says so where it cannot.
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
+mod kills;
 mod network;
 mod rig;
 mod tls;
