@@ -1,4 +1,4 @@
-//! Relays and the switchboard killed, stopped and cut off while pictures come: a second relay takes over within a
+//! Setup and the switchboard killed, stopped and cut off while pictures come: a second relay takes over within a
 //! second, and no session or lease is another than before.
 //!
 //! Needs root and `nft`; `make kills` runs these tests, each fault twenty times, or `KILLS` times.
@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::nat::network::{Kind, Network, SERVERS};
-use crate::nat::rig::{Relays, Rig, Tls};
+use crate::nat::rig::{Rig, Setup};
 
 /// What befalls a process.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ fn start() -> Rig {
     let boxes = [Kind::Ours("port", "port", None)];
     let mut network = Network::new([&boxes, &boxes]);
     network.ready();
-    let rig = Rig::start_with(network, SERVERS[0], &Relays { count: 2, tls: Tls::None });
+    let rig = Rig::start_with(network, SERVERS[0], &Setup { relays: 2, ..Setup::default() });
     assert!(rig.meets_within(Duration::from_secs(4)).is_some(), "{}", rig.words());
     rig
 }

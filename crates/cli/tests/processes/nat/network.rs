@@ -67,6 +67,13 @@ impl Network {
         within(&world, "sysctl -qw net.ipv4.ip_forward=1");
     }
 
+    /// Gives a side's machine another interface, `out2`, straight into the world.
+    pub(crate) fn second_link(&self, side: usize) {
+        let machine = self.namespace(&format!("m{side}"));
+        self.wire(&machine, "out2", &format!("x{side}"));
+        ip(&format!("-n {machine} addr add 192.0.2.{}/24 dev out2", 111 + side));
+    }
+
     /// Lets nothing pass between the machine at `place` and all others, or everything again.
     pub(crate) fn cut(&self, place: &str, is_cut: bool) {
         let namespace = self.namespace(place);

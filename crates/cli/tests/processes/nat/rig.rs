@@ -28,13 +28,15 @@ pub(crate) struct Rig {
 /// A process that ends when this is dropped.
 pub(crate) struct Process(Child);
 
-/// The relays that the lease tells of.
+/// What there is beside the three.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Relays {
-    /// How many there are, two at most: machines called `relay0` and `relay1`.
-    pub(crate) count: usize,
+pub(crate) struct Setup {
+    /// Relays that the lease tells of, two at most: machines called `relay0` and `relay1`.
+    pub(crate) relays: usize,
     /// How they are reached where no UDP passes.
     pub(crate) tls: Tls,
+    /// Whether the vehicle has a second link, straight into the world.
+    pub(crate) has_second_link: bool,
 }
 
 /// How relays are reached where no UDP passes.
@@ -52,19 +54,19 @@ pub(crate) enum Tls {
 impl Rig {
     /// Starts all three, the operator when the vehicle knows its addresses, and waits for the introduction.
     pub(crate) fn start(network: Network, server: &str) -> Self {
-        Self::start_with(network, server, &Relays::default())
+        Self::start_with(network, server, &Setup::default())
     }
 
-    /// Starts them, and the relays in the world as well.
-    pub(crate) fn start_with(mut network: Network, server: &str, relays: &Relays) -> Self {
+    /// Starts them, and what there is beside them.
+    pub(crate) fn start_with(mut network: Network, server: &str, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = ["switchboard", "vehicle", "operator", "other"];
         let [switchboard, vehicle, operator, other] = names.map(|name| key(folder.path(), name));
         let own = |name: &str| folder.path().join(format!("{name}.key"));
         let (mut named, mut settings) = (String::new(), Vec::new());
-        let shares = relays.tls == Tls::SharedPort;
+        let shares = setup.tls == Tls::SharedPort;
         let port = if shares { 443 } else { 7443 };
-        for (index, address) in RELAYS.iter().enumerate().take(relays.count) {
+        for (index, address) in RELAYS.iter().enumerate().take(setup.relays) {
             let name = format!("relay{index}");
             let key = key(folder.path(), &name);
             let (place, address) = match shares {
@@ -74,7 +76,7 @@ impl Rig {
             if !shares {
                 network.machine(place, address);
             }
-            let (told, own_tls) = match relays.tls {
+            let (told, own_tls) = match setup.tls {
                 Tls::None => (String::new(), String::new()),
                 Tls::OwnPort => {
                     (format!("tls = [\"{address}:443\"]\n"), format!("tls = \"{address}:443\"\n"))
@@ -102,9 +104,16 @@ impl Rig {
         );
         let common =
             format!("switchboard = \"{server}:{port}\"\nswitchboard_key = \"{switchboard}\"\n");
+        let links = match setup.has_second_link {
+            true => {
+                network.second_link(0);
+                "[\"out\", \"out2\"]"
+            }
+            false => "[\"out\"]",
+        };
         let vehicle_text = format!(
             "name = \"car\"\nkey = {:?}\n{common}operators = [\"{operator}\", \"{other}\"]\n\
-             guard = {:?}\nlinks = [\"out\"]\npictures_per_second = 30\n\
+             guard = {:?}\nlinks = {links}\npictures_per_second = 30\n\
              metrics = \"127.0.0.1:9100\"\n",
             own("vehicle"),
             folder.path().join("vehicle.sock")

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::nat::network::{Network, SERVERS};
-use crate::nat::rig::{Relays, Rig, Tls};
+use crate::nat::rig::{Rig, Setup, Tls};
 
 #[test]
 #[ignore = "needs root and nft; make nat runs it"]
@@ -13,7 +13,8 @@ fn without_udp_on_either_side_or_both_they_drive_over_tls_within_three_seconds()
         for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
             let network = Network::new([&[], &[]]);
             blocked.iter().for_each(|place| network.block_udp(place));
-            let mut rig = Rig::start_with(network, SERVERS[0], &Relays { count: 1, tls });
+            let mut rig =
+                Rig::start_with(network, SERVERS[0], &Setup { relays: 1, tls, ..Setup::default() });
             let met = rig.meets_within(DRIVES_WITHIN);
             let gap = rig.longest_gap(Duration::from_secs(5));
             println!("{tls:?}, no UDP at {blocked:?}: {met:?}, then {gap:?} without a picture");
@@ -28,7 +29,7 @@ fn without_udp_on_either_side_or_both_they_drive_over_tls_within_three_seconds()
 fn without_udp_and_without_tls_to_a_relay_they_do_not_meet() {
     let network = Network::new([&[], &[]]);
     network.block_udp("m1");
-    let rig = Rig::start_with(network, SERVERS[0], &Relays { count: 1, tls: Tls::None });
+    let rig = Rig::start_with(network, SERVERS[0], &Setup { relays: 1, ..Setup::default() });
     assert_eq!(rig.meets_within(DRIVES_WITHIN), None);
 }
 
@@ -37,7 +38,7 @@ fn without_udp_and_without_tls_to_a_relay_they_do_not_meet() {
 fn udp_that_is_blocked_while_they_drive_gives_way_to_tls() {
     for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
         let network = Network::new([&[], &[]]);
-        let relays = Relays { count: 1, tls: Tls::OwnPort };
+        let relays = Setup { relays: 1, tls: Tls::OwnPort, ..Setup::default() };
         let mut rig = Rig::start_with(network, SERVERS[0], &relays);
         assert!(rig.meets_within(DRIVES_WITHIN).is_some(), "{}", rig.words());
         // Until the connections are there and what stands by is warm.
