@@ -37,7 +37,7 @@ fn in_a_runtime(work: impl Future<Output = ()>) {
 
 /// Leaves a session that the first relay carries to the second, which was warm.
 async fn the_first_relay_fails(signal: &str) {
-    let mut stand = Stand::start();
+    let stand = Stand::start();
     let (mut vehicle, mut operator) = (stand.end(VEHICLE), stand.end(OPERATOR));
     tokio::join!(vehicle.meet(), operator.meet());
     let are_proven = |ways: &[Way]| ways.len() == 2 && ways.iter().all(|way| way.is_proven);
