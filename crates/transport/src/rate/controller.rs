@@ -72,3 +72,30 @@ pub struct Evidence {
     /// Now.
     pub now: Instant,
 }
+
+#[cfg(test)]
+impl Evidence {
+    /// Returns what a report shows that came at `now` and tells of nothing.
+    pub(super) fn nothing(now: Instant) -> Self {
+        Self {
+            sample: None,
+            taken_at: now,
+            received: ByteCount::ZERO,
+            sent: ByteCount::ZERO,
+            newest: None,
+            hole: Duration::ZERO,
+            lost: ByteCount::ZERO,
+            queue: Duration::ZERO,
+            jitter: Duration::ZERO,
+            reordering: Duration::ZERO,
+            waiting: ByteCount::ZERO,
+            in_flight: ByteCount::ZERO,
+            loss: Probability::ZERO,
+            queueing: None,
+            rtt_min: None,
+            may_probe: true,
+            feedback: None,
+            now,
+        }
+    }
+}

@@ -379,7 +379,6 @@ const WINDOW_LEAST: u64 = 3_000;
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use tautline_units::Probability;
 
     use super::*;
 
@@ -389,24 +388,11 @@ mod tests {
         let now = Instant::from_millis(count * 10);
         let bytes = total(Duration::from_millis(count * 10));
         Evidence {
-            sample: None,
-            taken_at: now,
             received: bytes,
             sent: bytes + total(Duration::from_millis(30)),
             newest: Some((now, bytes)),
-            hole: Duration::ZERO,
-            lost: ByteCount::ZERO,
-            queue: Duration::ZERO,
-            jitter: Duration::ZERO,
-            reordering: Duration::ZERO,
-            waiting: ByteCount::ZERO,
-            in_flight: ByteCount::ZERO,
-            loss: Probability::ZERO,
-            queueing: None,
             rtt_min: Some(Duration::from_millis(30)),
-            may_probe: true,
-            feedback: None,
-            now,
+            ..Evidence::nothing(now)
         }
     }
 

@@ -42,7 +42,7 @@ impl Controller for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use tautline_units::{ByteCount, Duration, Probability};
+    use tautline_units::Probability;
 
     use super::*;
 
@@ -50,26 +50,7 @@ mod tests {
     fn nothing_moves_a_fixed_rate() {
         let rate = Bitrate::from_mbps(3);
         let mut fixed = Fixed::new(rate);
-        let evidence = Evidence {
-            sample: None,
-            taken_at: Instant::ZERO,
-            received: ByteCount::ZERO,
-            sent: ByteCount::ZERO,
-            newest: None,
-            hole: Duration::ZERO,
-            lost: ByteCount::ZERO,
-            queue: Duration::ZERO,
-            jitter: Duration::ZERO,
-            reordering: Duration::ZERO,
-            waiting: ByteCount::ZERO,
-            in_flight: ByteCount::ZERO,
-            rtt_min: None,
-            loss: Probability::ONE,
-            queueing: None,
-            may_probe: true,
-            feedback: None,
-            now: Instant::ZERO,
-        };
+        let evidence = Evidence { loss: Probability::ONE, ..Evidence::nothing(Instant::ZERO) };
         assert_eq!(fixed.on_report(&evidence).rate, rate);
         assert_eq!(fixed.on_silent(Instant::ZERO).sustained, rate);
     }

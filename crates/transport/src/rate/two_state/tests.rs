@@ -1,5 +1,3 @@
-use tautline_units::{ByteCount, Probability};
-
 use super::*;
 
 fn new() -> TwoState {
@@ -36,23 +34,7 @@ impl Line {
                     sent: Bitrate::from_bps(sent as u64),
                     received: Bitrate::from_bps((received * 10.0) as u64),
                 }),
-                taken_at: self.now,
-                received: ByteCount::ZERO,
-                sent: ByteCount::ZERO,
-                newest: None,
-                hole: Duration::ZERO,
-                lost: ByteCount::ZERO,
-                queue: Duration::ZERO,
-                jitter: Duration::ZERO,
-                reordering: Duration::ZERO,
-                waiting: ByteCount::ZERO,
-                in_flight: ByteCount::ZERO,
-                rtt_min: None,
-                loss: Probability::ZERO,
-                queueing: None,
-                may_probe: true,
-                feedback: None,
-                now: self.now,
+                ..Evidence::nothing(self.now)
             });
         }
         self.grant.sustained.as_f64()
@@ -108,23 +90,8 @@ fn after_a_dip(queueing: Duration) -> f64 {
                 sent: Bitrate::from_kbps(2_000),
                 received: Bitrate::from_kbps(received),
             }),
-            taken_at: Instant::from_millis(report * 100),
-            received: ByteCount::ZERO,
-            sent: ByteCount::ZERO,
-            newest: None,
-            hole: Duration::ZERO,
-            lost: ByteCount::ZERO,
-            queue: Duration::ZERO,
-            jitter: Duration::ZERO,
-            reordering: Duration::ZERO,
-            waiting: ByteCount::ZERO,
-            in_flight: ByteCount::ZERO,
-            rtt_min: None,
-            loss: Probability::ZERO,
             queueing: Some(if report > 10 { queueing } else { Duration::ZERO }),
-            may_probe: true,
-            feedback: None,
-            now: Instant::from_millis(report * 100),
+            ..Evidence::nothing(Instant::from_millis(report * 100))
         });
     }
     grant.sustained.as_f64()
