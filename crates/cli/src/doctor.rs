@@ -260,16 +260,9 @@ fn picture_source(config: &tautline_vehicle::Config) -> Finding {
     let Some(source) = config.source() else {
         return look("pictures", "of the simulated camera: none is set".to_owned());
     };
-    let file = source.file();
-    match std::fs::File::open(file) {
-        Ok(_) => good("pictures", format!("{} can be read", file.display())),
-        Err(error) => mend(
-            "pictures",
-            format!(
-                "{}: {error}: is it there, and may this user read it (a camera: group video)?",
-                file.display()
-            ),
-        ),
+    match source.check() {
+        Ok(found) => good("pictures", found),
+        Err(error) => mend("pictures", format!("{error:#}")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -87,10 +88,19 @@ pub enum PictureSource<'a> {
 }
 
 impl PictureSource<'_> {
-    /// Returns the file by which it is read.
-    pub fn file(&self) -> &Path {
+    /// Checks that pictures can be had of it; returns what was found, in words.
+    ///
+    /// # Errors
+    /// One line that says what was not.
+    pub fn check(&self) -> anyhow::Result<String> {
         match self {
-            Self::Camera(file) | Self::Clip(file) => file,
+            Self::Camera(file) | Self::Clip(file) => match File::open(file) {
+                Ok(_) => Ok(format!("{} can be read", file.display())),
+                Err(error) => bail!(
+                    "{}: {error}: is it there, and may this user read it (a camera: group video)?",
+                    file.display()
+                ),
+            },
         }
     }
 }
@@ -377,6 +387,14 @@ mod tests {
         assert!(with(&[("eva", key(3)), ("udo", key(3))], Some("o")).contains("the same key"));
         assert!(with(&[("eva", key(1))], Some("o")).contains("an operator has the same key"));
         assert!(with(&[("eva", "12".into())], Some("o")).starts_with("supervisors: eva: \"12\""));
+    }
+
+    #[test]
+    fn a_source_that_cannot_be_read_is_told_by_its_file() {
+        let found = PictureSource::Camera(Path::new("/dev/null")).check().unwrap();
+        assert_eq!(found, "/dev/null can be read");
+        let missing = PictureSource::Clip(Path::new("/no/such.mp4")).check().unwrap_err();
+        assert!(missing.to_string().starts_with("/no/such.mp4: "), "{missing}");
     }
 
     #[test]
