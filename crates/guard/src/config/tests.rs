@@ -13,6 +13,16 @@ fn the_defaults_fit_each_other() {
     assert_eq!(Config::default().validate(), Ok(()));
 }
 
+/// What has none would be taken as it comes.
+#[test]
+fn every_setting_has_bounds() {
+    let config = Config::default();
+    // "Config { latency: Latency { loop_age_full: 200ms, .. }, .. }"
+    let shown = std::format!("{config:?}");
+    let sections = shown.matches(" { ").count() - 1;
+    assert_eq!(shown.matches(": ").count() - sections, config.bounds().len(), "{shown}");
+}
+
 #[test]
 fn a_setting_out_of_its_bounds_is_named_with_them() {
     assert_eq!(
