@@ -96,11 +96,11 @@ impl Network {
     /// Lets no UDP pass to or from the machine at `place`.
     pub(crate) fn block_udp(&self, place: &str) {
         let namespace = self.namespace(place);
-        nft(&namespace, "add table inet udp");
+        nft(&namespace, "add table inet blocked");
         for hook in ["input", "output"] {
             let chain = format!("{{ type filter hook {hook} priority -200; }}");
-            nft(&namespace, &format!("add chain inet udp {hook} {chain}"));
-            nft(&namespace, &format!("add rule inet udp {hook} meta l4proto udp drop"));
+            nft(&namespace, &format!("add chain inet blocked {hook} {chain}"));
+            nft(&namespace, &format!("add rule inet blocked {hook} meta l4proto udp drop"));
         }
     }
 
