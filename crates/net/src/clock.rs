@@ -37,6 +37,14 @@ impl Clock {
         self.started_unix_nanos.saturating_add(instant.as_nanos())
     }
 
+    /// Returns the Unix time of [`Instant::ZERO`] by what the machine's clock is set to now: one that was started before
+    /// its machine knew the time knows it here.
+    pub fn unix_zero(&self) -> Duration {
+        let anew = Self::start();
+        let elapsed = anew.started.saturating_duration_since(self.started);
+        Duration::from_nanos(anew.started_unix_nanos).saturating_sub(elapsed)
+    }
+
     /// Returns the machine's monotonic clock, by which its drivers tell times.
     pub fn monotonic() -> Duration {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

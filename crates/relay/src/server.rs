@@ -209,6 +209,7 @@ impl Server {
             return;
         }
         self.told_at = now;
+        self.table.handle_unix_start(self.clock.unix_zero());
         self.table.handle_timeout(now);
         self.streams.sweep(|route| self.table.is_proven(route), now);
         let mut counters = self.table.counters();

@@ -315,7 +315,7 @@ impl Table {
         let (mut key, id) = ([0; MacKey::BYTES], self.draw_id());
         self.rng.fill_bytes(&mut key);
         let (key, place) = (MacKey::new(key), Place { lease, seat });
-        let ends_at = self.instant(grant.until);
+        let ends_at = self.instant(grant.until, now);
         wire::write_welcome(answer, call.reference, &read.welcome(id, &key));
         self.legs.insert(id, Leg { place, key, number: 0, heard_at: now, ends_at });
         self.unproven.push_back(id);
@@ -396,13 +396,13 @@ impl Table {
         let is_its = grant.relay == self.identity.public()
             && grant.side == place.seat.side
             && keys(&grant) == lease.keys;
-        is_its.then(|| self.instant(grant.until))
+        is_its.then(|| self.instant(grant.until, now))
     }
 
     /// Returns the lease of a grant, a new one if need be.
     fn lease(&mut self, grant: &Grant, now: Instant) -> Result<LeaseNumber, Refusal> {
         let keys = keys(grant);
-        let ends_at = self.instant(grant.until);
+        let ends_at = self.instant(grant.until, now);
         if let Some(number) = self.by_keys.get(&keys) {
             return Ok(*number);
         }
@@ -464,9 +464,14 @@ impl Table {
         self.unix_start + now.since(Instant::ZERO)
     }
 
-    /// Returns when Unix time is `unix`.
-    fn instant(&self, unix: Duration) -> Instant {
-        Instant::ZERO + unix.saturating_sub(self.unix_start)
+    /// Takes note of the Unix time at [`Instant::ZERO`], which is another once the machine's clock has been set.
+    pub(crate) fn handle_unix_start(&mut self, unix_start: Duration) {
+        self.unix_start = unix_start;
+    }
+
+    /// Returns when Unix time is `unix`, as far as this machine knows it: a day from `now` at the latest.
+    fn instant(&self, unix: Duration, now: Instant) -> Instant {
+        (Instant::ZERO + unix.saturating_sub(self.unix_start)).min(now + TOKEN_LIFE_MAX)
     }
 }
 
@@ -569,6 +574,8 @@ const HINTS_MAX: u32 = 256;
 const NETWORK_ADDRESSES_MAX: u32 = 64;
 /// Networks that are told apart in a second; more are told nothing in it.
 const ADDRESS_NETWORKS_MAX: usize = 4_096;
+/// As long as a token lasts that a switchboard gives, at the most.
+const TOKEN_LIFE_MAX: Duration = Duration::from_secs(86_400);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

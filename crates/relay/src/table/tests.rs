@@ -133,6 +133,25 @@ fn a_token_that_grants_nothing_moves_no_byte() {
     assert_eq!(relay.dropped(Dropped::Refused), 5);
 }
 
+#[test]
+fn a_clock_that_is_set_after_the_start_is_gone_by_from_then_on() {
+    let mut relay = Relay::new(LIMITS);
+    let token = relay.token(VEHICLE, OPERATOR, LONG);
+    // Started where no time server was heard, years ahead.
+    relay.table.handle_unix_start(UNIX * 2);
+    let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
+    relay.settle(&mut [&mut vehicle]);
+    assert_eq!(vehicle.way().refused, Some(Refusal::Expired));
+    relay.table.handle_unix_start(UNIX);
+    let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
+    relay.settle(&mut [&mut vehicle]);
+    assert_eq!(vehicle.way().refused, None);
+    // Years behind, a token seems to last for as long: it counts for a day.
+    relay.table.handle_unix_start(Duration::ZERO);
+    let now = Instant::from_millis(5_000);
+    assert_eq!(relay.table.instant(UNIX, now), now + TOKEN_LIFE_MAX);
+}
+
 /// Somebody has heard all that an end said, and says it again: from its own address, with a cookie of its
 /// own in the place of the end's, and from the end's own address.
 #[test]
