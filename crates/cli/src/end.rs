@@ -1,16 +1,21 @@
 //! `tautline end`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use serde::Deserialize;
-use tautline_message::Order;
+use tautline_message::{Control, Order};
 use tautline_net::clock::Clock;
+use tautline_net::control::Event;
 use tautline_transport::crypto::PublicKey;
 use tautline_transport::order;
+use tautline_transport::order::answer::{Outcome, SignedAnswer};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::settings::{beside, load, set};
 use crate::{keys, switchboard};
@@ -18,7 +23,10 @@ use crate::{keys, switchboard};
 /// End a running drive: the lease ends at once, and the vehicle's guard stops the machine with its manoeuvre.
 ///
 /// The order is signed with a key that the vehicle lists among its supervisors, and the switchboard too, which carries it
-/// there. Every flag may stand in the TOML file under the same name, with _ for -; there the section [vehicles] holds
+/// there. The vehicle's answers are signed too, and printed: the command ends with 0 once the machine is held, with 3 if the
+/// vehicle refuses, with 4 if it has obeyed and is not held within a minute, with 5 if nothing that it has signed comes.
+///
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the section [vehicles] holds
 /// lines of name = "key".
 #[derive(Debug, Args)]
 pub(crate) struct End {
@@ -64,6 +72,9 @@ impl Default for Config {
 
 impl End {
     /// Signs the order, has the switchboard carry it, and prints what became of it.
+    ///
+    /// # Errors
+    /// [`Unheld`] when the order was given, and the vehicle does not say that the machine is held.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), [&mut config.key]);
@@ -86,12 +97,139 @@ impl End {
         let until = made_at + LIFE;
         let order = order::Order { supervisor: supervisor.public(), vehicle, made_at, until };
         let signed = order.sign(&supervisor).as_bytes().to_vec();
-        let end = Order::End { name, signed };
-        let told = switchboard::order(config.switchboard, switchboard, &supervisor, end).await?;
+        let end = Order::End { name: name.clone(), signed };
+        let (client, mut events) =
+            switchboard::ask(config.switchboard, switchboard, &supervisor, end)?;
+        let told = switchboard::told(&mut events).await?;
         print!("{}", String::from_utf8_lossy(&told));
-        Ok(())
+        let mut answers = Answers { name, order, events, outcome: None, refused_count: 0 };
+        let held = answers.await_held(&clock).await;
+        client.close().await;
+        held
     }
 }
 
+/// What the vehicle says of the order, as it comes.
+struct Answers {
+    name: String,
+    order: order::Order,
+    events: mpsc::Receiver<Event>,
+    /// The newest.
+    outcome: Option<Outcome>,
+    /// Answers that the vehicle has not signed, or not to this order.
+    refused_count: u32,
+}
+
+impl Answers {
+    /// Prints each answer until the machine is held.
+    async fn await_held(&mut self, clock: &Clock) -> anyhow::Result<()> {
+        let begun = clock.now();
+        loop {
+            let most = if self.outcome.is_some() { HELD_MAX } else { ANSWER_MAX };
+            let left = most.saturating_sub(clock.now().since(begun));
+            let event = match timeout(left, self.events.recv()).await {
+                Ok(Some(event)) => event,
+                Ok(None) | Err(_) => bail!(self.unheld()),
+            };
+            match event {
+                Event::Frame(frame) => match Control::decode(&frame) {
+                    Ok(Control::Answered { signed }) => self.handle(&signed),
+                    Ok(_) | Err(_) => {}
+                },
+                // It would be ordered again with the next connection, which nobody has asked for.
+                Event::Disconnected { .. } => bail!(self.unheld()),
+                Event::Connected { .. } => {}
+            }
+            match self.outcome {
+                Some(Outcome::Held) => return Ok(()),
+                Some(outcome) if !outcome.is_obeyed() => bail!(self.unheld()),
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    fn handle(&mut self, signed: &[u8]) {
+        let Answers { name, order, .. } = self;
+        let awaited = (&order.supervisor, order.number());
+        match SignedAnswer::read(signed, &order.vehicle, awaited) {
+            Ok(answer) => {
+                println!(
+                    "{name}, by its own signature: {}; epoch {}",
+                    answer.outcome, answer.epoch
+                );
+                self.outcome = Some(answer.outcome);
+            }
+            Err(error) => {
+                self.refused_count += 1;
+                if self.refused_count == 1 {
+                    eprintln!("what the switchboard brings of {name} is left out: {error}");
+                }
+            }
+        }
+    }
+
+    fn unheld(&self) -> Unheld {
+        let name = self.name.clone();
+        match self.outcome {
+            None => Unheld::Unanswered { name },
+            Some(outcome) if outcome.is_obeyed() => Unheld::Unfinished { name },
+            Some(_) => Unheld::Refused { name },
+        }
+    }
+}
+
+/// A reason why an order that was given has not led to a machine that is held, as far as is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Unheld {
+    /// The vehicle does not obey.
+    Refused {
+        /// The vehicle.
+        name: String,
+    },
+    /// It has obeyed, and does not say that the machine is held.
+    Unfinished {
+        /// The vehicle.
+        name: String,
+    },
+    /// It says nothing.
+    Unanswered {
+        /// The vehicle.
+        name: String,
+    },
+}
+
+impl Unheld {
+    /// Returns what the process ends with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Refused { .. } => 3,
+            Self::Unfinished { .. } => 4,
+            Self::Unanswered { .. } => 5,
+        }
+    }
+}
+
+impl fmt::Display for Unheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { name } => write!(f, "{name} has not obeyed, and may be driven"),
+            Self::Unfinished { name } => {
+                write!(f, "{name} has obeyed, and does not say that the machine is held")
+            }
+            Self::Unanswered { name } => write!(
+                f,
+                "nothing that {name} has signed came back: whether it has obeyed is not known. It is away, of an older \
+                 build, or the order was kept back"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unheld {}
+
 /// As long as the order may be under way; until then the operator whose drive is ended gets no other lease.
 const LIFE: Duration = Duration::from_secs(60);
+/// A mobile link's worst delays both ways, and the second after which a guard counts as not heard.
+const ANSWER_MAX: Duration = Duration::from_secs(13);
+/// As long as a vehicle looks whether its machine is held.
+const HELD_MAX: Duration = Duration::from_secs(60);

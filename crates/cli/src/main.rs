@@ -145,7 +145,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tautline: {error:#}");
-            ExitCode::FAILURE
+            let unheld = error.downcast_ref::<end::Unheld>();
+            unheld.map_or(ExitCode::FAILURE, |unheld| ExitCode::from(unheld.exit_code()))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tautline_message::{self as message, Control, Role};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
@@ -13,6 +14,7 @@ use tautline_switchboard::store::Kept;
 use tautline_switchboard::{Config, Store};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::settings::{beside, load, set};
 use crate::{keys, stop};
@@ -104,6 +106,7 @@ impl Switchboard {
             None => {}
             Some(ref asked) => return obey(&config, &identity, asked).await,
         }
+        raise_open_files();
         let seed = random::seed()?;
         let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
         let again = async || loop {
@@ -118,9 +121,7 @@ impl Switchboard {
     }
 
     fn settings(&self) -> anyhow::Result<Config> {
-        let mut config: Config = load(self.config.as_deref())?;
-        let files = [&mut config.key, &mut config.state].into_iter().chain(&mut config.shared_port);
-        beside(self.config.as_deref(), files);
+        let mut config = settings(self.config.as_deref())?;
         set(&mut config.listen, self.listen);
         set(&mut config.shared_port, self.shared_port.clone().map(Some));
         set(&mut config.second_address, self.second_address.map(Some));
@@ -133,6 +134,51 @@ impl Switchboard {
         config.validate()?;
         Ok(config)
     }
+}
+
+/// Lets this process have as many connections as it has places for, where the system's usual limit is lower.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}
+
+/// The switchboard that runs with some settings, as whoever holds its key asks it.
+pub(crate) struct Running {
+    config: Config,
+    identity: Identity,
+}
+
+impl Running {
+    /// Reads the settings and the key.
+    pub(crate) fn of(file: &Path) -> anyhow::Result<Self> {
+        let config = settings(Some(file))?;
+        let identity = keys::read(&config.key)?;
+        Ok(Self { config, identity })
+    }
+
+    /// Returns whether it serves a vehicle of this name.
+    pub(crate) async fn knows_vehicle(&self, name: &str) -> anyhow::Result<bool> {
+        let who = own(&self.config, &self.identity, message::Order::Who).await?;
+        let line = format!("vehicle   {name}  ");
+        Ok(String::from_utf8_lossy(&who).lines().any(|it| it.starts_with(&line)))
+    }
+
+    /// Returns a code that lets a vehicle of this name in.
+    pub(crate) async fn invite_vehicle(&self, name: &str) -> anyhow::Result<String> {
+        let invite = message::Order::Invite { role: Role::Vehicle, name: name.to_owned() };
+        let code = own(&self.config, &self.identity, invite).await?;
+        Ok(String::from_utf8_lossy(&code).into_owned())
+    }
+}
+
+/// Reads the settings of a file, or gives the defaults where there is none.
+fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
+    let mut config: Config = load(file)?;
+    let files = [&mut config.key, &mut config.state].into_iter().chain(&mut config.shared_port);
+    beside(file, files);
+    Ok(config)
 }
 
 async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Result<()> {
@@ -192,12 +238,32 @@ pub(crate) async fn order(
     identity: &Identity,
     order: message::Order,
 ) -> anyhow::Result<Vec<u8>> {
+    let (client, mut events) = ask(address, key, identity, order)?;
+    let told = told(&mut events).await?;
+    client.close().await;
+    Ok(told)
+}
+
+/// Orders something of the switchboard there that holds `key`, with each connection anew.
+pub(crate) fn ask(
+    address: String,
+    key: PublicKey,
+    identity: &Identity,
+    order: message::Order,
+) -> anyhow::Result<(Client, mpsc::Receiver<Event>)> {
     let greeting = vec![Control::Order(order).encode()];
     let answer = |frame: &[u8]| match Control::decode(frame) {
         Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
         Ok(_) | Err(_) => None,
     };
-    let (client, mut events) = Client::start(address, key, identity, greeting, answer)?;
+    Ok(Client::start(address, key, identity, greeting, answer)?)
+}
+
+/// Returns the switchboard's answer to what was ordered.
+///
+/// # Errors
+/// One line: it is not there, is another one, or refuses.
+pub(crate) async fn told(events: &mut mpsc::Receiver<Event>) -> anyhow::Result<Vec<u8>> {
     let mut told = Vec::new();
     while let Some(event) = events.recv().await {
         match event {
@@ -209,7 +275,6 @@ pub(crate) async fn order(
                 Control::OrderPart { bytes, is_last } => {
                     told.extend(bytes);
                     if is_last {
-                        client.close().await;
                         return Ok(told);
                     }
                 }

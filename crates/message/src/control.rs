@@ -170,6 +170,13 @@ pub enum Control {
     Ordered {
         /// As the supervisor signed it, at most 256 bytes.
         signed: Vec<u8>,
+        /// Whether the switchboard carries answers back; an older one does not.
+        is_answered: bool,
+    },
+    /// Vehicle to switchboard, and switchboard to supervisor: what has become of an order.
+    Answered {
+        /// As the vehicle signed it, at most 256 bytes.
+        signed: Vec<u8>,
     },
 }
 

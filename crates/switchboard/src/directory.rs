@@ -28,6 +28,7 @@ mod roster;
 
 use connection::{Connection, Role};
 use enrolment::Enrolment;
+use orders::Awaiting;
 use registration::Told;
 
 /// Everything the switchboard knows and decides.
@@ -66,8 +67,10 @@ pub struct Directory {
     administrator: Option<PublicKey>,
     /// Those who may end drives, by name.
     supervisors: BTreeMap<String, PublicKey>,
-    /// The Unix time at [`Instant::ZERO`].
+    /// The Unix time at [`Instant::ZERO`], by the machine's present setting.
     unix_start: Duration,
+    /// Answers of vehicles for which nobody waited.
+    unclaimed: u64,
 }
 
 /// The number of a connection, never used twice.
@@ -137,7 +140,9 @@ struct Vehicle {
     /// The end of a lease that the vehicle does not know of yet, because it was away.
     pending_release: Option<Control>,
     /// Whose drive a supervisor has ended, and until when the order holds: until then it gets no lease.
-    ended: Option<(String, Duration)>,
+    ended: Option<(String, Instant)>,
+    /// Who waits for the vehicle's answers to an order.
+    awaiting: Vec<Awaiting>,
 }
 
 /// An operator of the settings.
@@ -201,12 +206,18 @@ impl Directory {
             administrator: None,
             supervisors: config.supervisors.clone(),
             unix_start: Duration::ZERO,
+            unclaimed: 0,
         }
     }
 
     /// Names relays to both ends of each lease, with tokens of this issuer.
     pub(crate) fn name_relays(&mut self, issuer: Issuer) {
         self.issuer = Some(issuer);
+    }
+
+    /// Takes note of the Unix time at [`Instant::ZERO`], which is another once the machine's clock has been set.
+    pub fn handle_unix_start(&mut self, unix_start: Duration) {
+        self.unix_start = unix_start;
     }
 
     /// Takes a new connection from `remote`, which has proven to hold `key`.
@@ -297,6 +308,16 @@ impl Directory {
                     self.turn_away(id, Refusal::NotAllowed, text, now);
                 }
             },
+            Control::Answered { signed } => match &connection.role {
+                Role::Vehicle(name) => {
+                    let name = name.clone();
+                    self.carry_answer(&name, &signed);
+                }
+                Role::Unregistered | Role::Operator(_) | Role::Administrator | Role::Supervisor => {
+                    let text = "only a vehicle answers orders".to_owned();
+                    self.turn_away(id, Refusal::NotAllowed, text, now);
+                }
+            },
             Control::VehicleList { .. }
             | Control::OrderPart { .. }
             | Control::Enrolled { .. }
@@ -324,7 +345,8 @@ impl Directory {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
         match connection.role {
-            Role::Unregistered | Role::Administrator | Role::Supervisor => {}
+            Role::Supervisor => self.await_no_more(id),
+            Role::Unregistered | Role::Administrator => {}
             Role::Vehicle(name) => {
                 if let Some(vehicle) = self.vehicles.get_mut(&name)
                     && vehicle.presence.as_ref().is_some_and(|p| p.id == id)
@@ -461,7 +483,15 @@ impl Directory {
 
 impl Vehicle {
     fn new(key: PublicKey) -> Self {
-        Self { key, presence: None, epoch: 0, lease: None, pending_release: None, ended: None }
+        Self {
+            key,
+            presence: None,
+            epoch: 0,
+            lease: None,
+            pending_release: None,
+            ended: None,
+            awaiting: Vec::new(),
+        }
     }
 }
 

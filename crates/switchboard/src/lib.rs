@@ -105,6 +105,9 @@ fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let handed_over = counters.handed_over.load(Ordering::Relaxed);
     let help = "Connections that were handed over to the relay that shares the port";
     page.counter("handed_over", None, help, handed_over);
+    let unclaimed = counters.unclaimed_answers.load(Ordering::Relaxed);
+    let help = "Answers of vehicles to orders for which nobody waited any more";
+    page.counter("unclaimed_answers", None, help, unclaimed);
     let what = [
         ("answered", &reflected.answered),
         ("limited", &reflected.limited),

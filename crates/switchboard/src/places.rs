@@ -8,8 +8,9 @@ use tautline_transport::crypto::PublicKey;
 /// The connections that are held, by what is known of whoever holds them.
 ///
 /// Who has proven no listed key is *unproven*: of these each network has few places, so that a flood from
-/// one does not keep out the others, and where all places are taken the oldest gives way. Who has proven
-/// a listed key no longer counts among them: its places are its own.
+/// one does not keep out the others. Nobody who comes is refused for others who idle: where a network's places, or
+/// all, are taken, the oldest of them gives way. Who has proven a listed key no longer counts among them: its places
+/// are its own.
 #[derive(Debug)]
 pub(crate) struct Places {
     listed: BTreeSet<PublicKey>,
@@ -41,42 +42,37 @@ impl Places {
         self.listed = listed.into_iter().collect();
     }
 
-    /// Takes a place for somebody at `remote`, and gives with it the one that had to give way; `None` if
-    /// that network has enough.
-    pub(crate) fn take(&mut self, remote: IpAddr) -> Option<(Place, Option<Place>)> {
+    /// Takes a place for somebody at `remote`, and gives with it the one that had to give way.
+    pub(crate) fn take(&mut self, remote: IpAddr) -> (Place, Option<Place>) {
         let network = network(remote);
-        if self.count(Holder::Unproven(network)) >= NETWORK_MAX {
-            self.turned_away += 1;
-            return None;
-        }
-        let is_unproven = |holder: &Holder| matches!(holder, Holder::Unproven(_));
-        let mut unproven = self.holders.iter().filter(|(_, holder)| is_unproven(holder));
-        let oldest = unproven.next().map(|(place, _)| *place);
-        let evicted = oldest.filter(|_| unproven.count() + 1 >= UNPROVEN_MAX);
+        let (own, all) = (Holder::Unproven(network), |holder: &Holder| holder.is_unproven());
+        let evicted = self
+            .oldest_of(NETWORK_MAX, |holder| *holder == own)
+            .or_else(|| self.oldest_of(UNPROVEN_MAX, all));
         if let Some(evicted) = evicted {
             self.turned_away += 1;
             self.holders.remove(&evicted);
         }
         let place = Place(self.next);
         self.next += 1;
-        self.holders.insert(place, Holder::Unproven(network));
-        Some((place, evicted))
+        self.holders.insert(place, own);
+        (place, evicted)
     }
 
-    /// Takes note that whoever holds `place` has proven `key`; false if that key has enough, or the place
-    /// was lost.
-    pub(crate) fn prove(&mut self, place: Place, key: PublicKey) -> bool {
+    /// Takes note that whoever holds `place` has proven `key`; `None` if that key has enough, or the place was lost,
+    /// else whether the place is that key's own from now on.
+    pub(crate) fn prove(&mut self, place: Place, key: PublicKey) -> Option<bool> {
         let is_full = self.count(Holder::Proven(key)) >= KEY_MAX;
-        let Some(holder) = self.holders.get_mut(&place) else { return false };
+        let Some(holder) = self.holders.get_mut(&place) else { return None };
         if !self.listed.contains(&key) {
-            return true;
+            return Some(false);
         }
         if is_full {
             self.turned_away += 1;
-            return false;
+            return None;
         }
         *holder = Holder::Proven(key);
-        true
+        Some(true)
     }
 
     /// Frees a place.
@@ -92,6 +88,19 @@ impl Places {
     fn count(&self, of: Holder) -> usize {
         self.holders.values().filter(|holder| **holder == of).count()
     }
+
+    /// Returns the oldest place of these holders, if they have as many as they may.
+    fn oldest_of(&self, most: usize, are: impl Fn(&Holder) -> bool) -> Option<Place> {
+        let mut places = self.holders.iter().filter(|(_, holder)| are(holder));
+        let oldest = places.next().map(|(place, _)| *place)?;
+        (places.count() + 1 >= most).then_some(oldest)
+    }
+}
+
+impl Holder {
+    fn is_unproven(&self) -> bool {
+        matches!(self, Self::Unproven(_))
+    }
 }
 
 /// Returns what one holder of addresses has: an IPv4 address, or 64 bits of an IPv6 address.
@@ -104,8 +113,8 @@ pub(crate) fn network(remote: IpAddr) -> IpAddr {
     }
 }
 
-/// As many machines as start at once behind one address translation.
-const NETWORK_MAX: usize = 16;
+/// As many machines as start at once behind one address translation, with room for others there.
+const NETWORK_MAX: usize = 64;
 /// Handshakes at a time: each takes a few hundred milliseconds over a mobile link.
 const UNPROVEN_MAX: usize = 256;
 /// One, its successor after a restart, and two that are being closed.
@@ -129,29 +138,46 @@ mod tests {
     #[test]
     fn a_flood_from_one_address_leaves_the_places_of_others() {
         let mut places = Places::new([key(1)]);
-        let taken = (0..1_000).filter(|_| places.take(address(1)).is_some()).count();
-        assert_eq!((taken, places.turned_away()), (NETWORK_MAX, 1_000 - NETWORK_MAX as u64));
-        let (place, evicted) = places.take(address(2)).unwrap();
-        assert_eq!(evicted, None);
-        assert!(places.prove(place, key(1)));
+        let (first, _) = places.take(address(2));
+        let evicted = (0..1_000).filter(|_| places.take(address(1)).1.is_some()).count();
+        assert_eq!(
+            (evicted, places.turned_away()),
+            (1_000 - NETWORK_MAX, 1_000 - NETWORK_MAX as u64)
+        );
+        assert_eq!(places.prove(first, key(1)), Some(true), "it was there all the while");
         // Mapped addresses are those that they map, and an IPv6 network is one.
-        assert_eq!(places.take("::ffff:10.0.0.1".parse().unwrap()), None);
-        let taken = (0..100_u128).filter(|host| {
+        assert!(places.take("::ffff:10.0.0.1".parse().unwrap()).1.is_some());
+        let evicted = (0..100_u128).filter(|host| {
             let host = Ipv6Addr::from_bits((0x2001_0db8 << 96) + host);
-            places.take(host.into()).is_some()
+            places.take(host.into()).1.is_some()
         });
-        assert_eq!(taken.count(), NETWORK_MAX);
-        assert!(places.take("2001:db8:0:1::1".parse().unwrap()).is_some());
+        assert_eq!(evicted.count(), 100 - NETWORK_MAX);
+        assert_eq!(places.take("2001:db8:0:1::1".parse().unwrap()).1, None);
+    }
+
+    #[test]
+    fn the_next_one_behind_an_address_that_floods_has_a_place_and_loses_it_to_as_many_again() {
+        let mut places = Places::new([key(1)]);
+        for _ in 0..1_100 {
+            places.take(address(1));
+        }
+        let (place, evicted) = places.take(address(1));
+        assert!(evicted.is_some_and(|evicted| evicted < place));
+        for _ in 1..NETWORK_MAX {
+            assert_ne!(places.take(address(1)).1, Some(place));
+        }
+        assert_eq!(places.take(address(1)).1, Some(place));
+        assert_eq!(places.prove(place, key(1)), None);
     }
 
     #[test]
     fn of_many_addresses_the_oldest_unproven_gives_way_and_never_the_proven() {
         let mut places = Places::new([key(1)]);
-        let (own, _) = places.take(address(0)).unwrap();
-        assert!(places.prove(own, key(1)));
+        let (own, _) = places.take(address(0));
+        assert_eq!(places.prove(own, key(1)), Some(true));
         let mut taken = Vec::new();
         for number in 1..2_000 {
-            let (place, evicted) = places.take(address(number)).unwrap();
+            let (place, evicted) = places.take(address(number));
             taken.push(place);
             let expected = taken.len().checked_sub(UNPROVEN_MAX + 1).map(|at| taken[at]);
             assert_eq!(evicted, expected);
@@ -159,33 +185,33 @@ mod tests {
         assert_eq!(places.holders.len(), UNPROVEN_MAX + 1);
         assert!(places.holders.contains_key(&own));
         // Who had to give way is nobody any more.
-        assert!(!places.prove(taken[0], key(1)));
+        assert_eq!(places.prove(taken[0], key(1)), None);
     }
 
     #[test]
     fn a_listed_key_has_few_places_and_an_unlisted_one_none_of_its_own() {
         let mut places = Places::new([key(1)]);
         let mut take = |seed: u8| {
-            let (place, _) = places.take(address(seed.into())).unwrap();
-            let is_proven = places.prove(place, key(seed));
-            if !is_proven {
+            let (place, _) = places.take(address(seed.into()));
+            let is_its_own = places.prove(place, key(seed));
+            if is_its_own.is_none() {
                 places.give_back(place);
             }
-            is_proven
+            is_its_own
         };
-        let proven = (0..20).filter(|_| take(1)).count();
-        assert_eq!(proven, KEY_MAX);
+        let own = (0..20).filter(|_| take(1) == Some(true)).count();
+        assert_eq!(own, KEY_MAX);
         // It is told why, from a place of the unproven.
-        assert!((0..NETWORK_MAX).all(|_| take(2)));
-        assert_eq!(places.take(address(2)), None);
-        assert!(places.take(address(1)).is_some());
+        assert!((0..NETWORK_MAX).all(|_| take(2) == Some(false)));
+        assert!(places.take(address(2)).1.is_some());
+        assert_eq!(places.take(address(1)).1, None);
     }
 
     #[test]
     fn a_place_that_was_given_back_is_free() {
         let mut places = Places::new([]);
         for _ in 0..1_000 {
-            let (place, _) = places.take(address(1)).unwrap();
+            let (place, _) = places.take(address(1));
             places.give_back(place);
             places.give_back(place);
         }

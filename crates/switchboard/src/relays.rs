@@ -31,8 +31,6 @@ pub(crate) struct Issuer {
     identity: Identity,
     relays: Vec<Relay>,
     token_life: Duration,
-    /// The Unix time at [`Instant::ZERO`].
-    unix_start: Duration,
 }
 
 impl Relay {
@@ -71,24 +69,19 @@ impl Relay {
 }
 
 impl Issuer {
-    pub(crate) fn new(
-        identity: &Identity,
-        relays: &[Relay],
-        token_life: Duration,
-        unix_start: Duration,
-    ) -> Self {
-        Self { identity: identity.clone(), relays: relays.to_vec(), token_life, unix_start }
+    pub(crate) fn new(identity: &Identity, relays: &[Relay], token_life: Duration) -> Self {
+        Self { identity: identity.clone(), relays: relays.to_vec(), token_life }
     }
 
-    /// Returns the tickets by which `holder`, on `side` of a lease, reaches `peer`.
+    /// Returns the tickets by which `holder`, on `side` of a lease, reaches `peer` from the Unix time `unix` on.
     pub(crate) fn tickets(
         &self,
         side: Side,
         holder: PublicKey,
         peer: PublicKey,
-        now: Instant,
+        unix: Duration,
     ) -> Vec<RelayTicket> {
-        let until = self.unix_start + now.since(Instant::ZERO) + self.token_life;
+        let until = unix + self.token_life;
         let ticket = |relay: &Relay| {
             let grant = Grant { side, holder, peer, relay: relay.key, until };
             let datagrams = relay.addresses.iter().copied().map(Destination::Datagrams);
@@ -131,17 +124,17 @@ mod tests {
         let own = Identity::from_seed(&[9; 32]);
         let mut relays = [relay(3, "192.0.2.1:7444"), relay(4, "192.0.2.2:7444")];
         relays[1].tls = vec!["192.0.2.2:443".parse().unwrap()];
-        let (life, start) = (Duration::from_secs(100), Duration::from_secs(1_000));
-        let issuer = Issuer::new(&own, &relays, life, start);
+        let (life, unix) = (Duration::from_secs(100), Duration::from_secs(1_007));
+        let issuer = Issuer::new(&own, &relays, life);
         let key = |seed| Identity::from_seed(&[seed; 32]).public();
-        let now = Instant::from_millis(7_000);
-        let tickets = issuer.tickets(Side::Responder, key(1), key(2), now);
+        let tickets = issuer.tickets(Side::Responder, key(1), key(2), unix);
         assert_eq!(tickets.len(), 2);
         assert_eq!(tickets[1].addresses, ["192.0.2.2:7444", "tls:192.0.2.2:443"]);
         let token = Token::from_bytes(&tickets[1].token).unwrap();
         let grant = token.read(&own.public(), Duration::from_secs(1_106)).unwrap();
         assert_eq!((grant.side, grant.holder, grant.peer), (Side::Responder, key(1), key(2)));
         assert_eq!((grant.relay, grant.until), (key(4), Duration::from_secs(1_107)));
+        let now = Instant::from_millis(7_000);
         assert_eq!(issuer.renew_at(now), Some(Instant::from_millis(57_000)));
     }
 

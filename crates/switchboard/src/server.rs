@@ -13,7 +13,6 @@ use tautline_net::clock::Clock;
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_net::handover::Outlet;
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_units::Instant;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -39,8 +38,8 @@ pub struct Server {
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
     places: Places,
-    /// What ends the work for somebody who has proven no listed key.
-    unproven: BTreeMap<Place, AbortHandle>,
+    /// Those who have proven no listed key.
+    unproven: BTreeMap<Place, Unproven>,
     own: PublicKey,
     settings: mpsc::Receiver<Config>,
     settings_sender: mpsc::Sender<Config>,
@@ -64,6 +63,17 @@ pub struct Counters {
     pub connections: AtomicU64,
     /// Connections that were handed over to the relay that shares the port.
     pub handed_over: AtomicU64,
+    /// Answers of vehicles to orders for which nobody waited.
+    pub unclaimed_answers: AtomicU64,
+}
+
+/// Somebody who has proven no listed key, and may have to give way.
+#[derive(Debug)]
+struct Unproven {
+    /// What ends the work for it.
+    task: AbortHandle,
+    /// Its connection, once it has proven a key that is not listed.
+    id: Option<ConnectionId>,
 }
 
 /// A place that is given back when whoever holds it has gone, for whatever reason.
@@ -97,10 +107,9 @@ impl Server {
         let (freed_sender, freed) = mpsc::unbounded_channel();
         let (settings_sender, settings) = mpsc::channel(1);
         let mut directory = Directory::new(config, seed);
-        let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let life = config.relay_token_life();
-        directory.name_relays(Issuer::new(identity, &config.relays, life, unix_start));
-        directory.restore(&kept, unix_start, clock.now());
+        directory.name_relays(Issuer::new(identity, &config.relays, life));
+        directory.restore(&kept, clock.unix_zero(), clock.now());
         directory.obey(identity.public());
         let listed: Vec<_> = directory.known().chain([identity.public()]).collect();
         tracing::info!(
@@ -158,6 +167,7 @@ impl Server {
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
         let mut stop = pin!(stop);
         loop {
+            self.directory.handle_unix_start(self.clock.unix_zero());
             let timer = self.directory.poll_timeout().map(|(at, _)| at.since(self.clock.now()));
             tokio::select! {
                 () = &mut stop => break,
@@ -175,6 +185,8 @@ impl Server {
             }
             self.act().context("state: what has changed cannot be kept")?;
             self.counters.turned_away.store(self.places.turned_away(), Ordering::Relaxed);
+            let unclaimed = self.directory.unclaimed_answers();
+            self.counters.unclaimed_answers.store(unclaimed, Ordering::Relaxed);
             self.counters.connections.store(self.queues.len() as u64, Ordering::Relaxed);
         }
         // Without its queue a connection's task closes it in order and ends.
@@ -199,11 +211,13 @@ impl Server {
     /// Starts the handshake of a new connection, in a task of its own.
     fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
-        let Some((place, evicted)) = self.places.take(remote.ip()) else {
-            return self.log_turned_away(remote);
-        };
-        if let Some(evicted) = evicted.and_then(|evicted| self.unproven.remove(&evicted)) {
-            evicted.abort();
+        let (place, evicted) = self.places.take(remote.ip());
+        if let Some(Unproven { task, id }) = evicted.and_then(|it| self.unproven.remove(&it)) {
+            task.abort();
+            if let Some(id) = id {
+                self.queues.remove(&id);
+                self.directory.handle_closed(id, self.clock.now());
+            }
             self.log_turned_away(remote);
         }
         let arrivals = self.arrivals_sender.clone();
@@ -227,13 +241,13 @@ impl Server {
                 Err(error) => log_broken(&broken, remote, &error, clock),
             }
         });
-        self.unproven.insert(place, task);
+        self.unproven.insert(place, Unproven { task, id: None });
     }
 
     fn log_turned_away(&mut self, remote: SocketAddr) {
         if let Some(left_out) = self.turned_away.take(self.clock.now()) {
             let count = self.places.turned_away();
-            tracing::warn!(%remote, count, left_out, "too many connections: one was turned away");
+            tracing::warn!(%remote, count, left_out, "too many connections: the oldest that has proven nothing gives way");
         }
     }
 
@@ -243,19 +257,22 @@ impl Server {
             Arrival::Connected { connection, held } => {
                 let (key, remote, place) = (connection.peer_key(), connection.remote(), held.place);
                 self.unproven.remove(&place);
-                if !self.places.prove(place, key) {
+                let Some(is_its_own) = self.places.prove(place, key) else {
                     return self.log_turned_away(remote);
-                }
+                };
                 let id = ConnectionId(self.next_id);
                 self.next_id += 1;
                 let (frames, frame_receiver) = mpsc::channel(FRAMES_MAX);
                 self.queues.insert(id, frames);
                 let (arrivals, broken) = (self.arrivals_sender.clone(), self.broken.clone());
                 let carried = attend(connection, id, frame_receiver, arrivals, broken, self.clock);
-                self.tasks.spawn(async move {
+                let task = self.tasks.spawn(async move {
                     carried.await;
                     drop(held);
                 });
+                if !is_its_own {
+                    self.unproven.insert(place, Unproven { task, id: Some(id) });
+                }
                 self.directory.handle_connected(id, key, remote, now);
             }
             Arrival::Frame { id, frame } => match Control::decode(&frame) {

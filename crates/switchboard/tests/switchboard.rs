@@ -2,19 +2,23 @@
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tautline_message::{Control, Held, Order, Refusal, VehicleState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_switchboard::store::Kept;
-use tautline_switchboard::{Config, Server, Store};
+use tautline_switchboard::{Config, Counters, Server, Store};
 use tautline_transport::crypto::Identity;
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpSocket;
+use tautline_units::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
 #[tokio::test]
 async fn an_operator_takes_a_vehicle_and_a_second_operator_is_refused() {
@@ -216,8 +220,45 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     rover.introduction("anna", ANNA).await;
 }
 
+/// All from the vehicle's own address, as behind one carrier's translation; or each from another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_hands_slowly() {
+    allow_open_files(4_096);
+    for is_spread in [false, true] {
+        let switchboard = Switchboard::start(0).await;
+        let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+        anna.vehicle_is(VehicleState::Away).await;
+        let mut flood = JoinSet::new();
+        for number in 0..1_100_u32 {
+            let [.., high, low] = number.to_be_bytes();
+            let from = if is_spread { [127, 1, high, low] } else { [127, 0, 0, 1] };
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((from, 0).into()).unwrap();
+            let stream = socket.connect(switchboard.address).await.unwrap();
+            flood.spawn(dawdle(stream, number % 2 == 0));
+        }
+        // Strangers who prove a key, are refused, and come again.
+        let strangers: Vec<_> =
+            (100..130).map(|seed| switchboard.operator(seed, "carl", "10.0.0.4:8000")).collect();
+        let clock = Clock::start();
+        let mut rover = switchboard.vehicle("10.0.0.1:7000");
+        anna.vehicle_is(VehicleState::Free).await;
+        let took = clock.now().since(Instant::ZERO);
+        assert!(took < Duration::from_secs(1), "spread: {is_spread}: {took:?}");
+        anna.take();
+        anna.introduction("rover", ROVER).await;
+        rover.introduction("anna", ANNA).await;
+        // They had to give way, which is counted, and hold no more than their places.
+        let turned_away = switchboard.counters.turned_away.load(Ordering::Relaxed);
+        assert!(turned_away > 800, "{turned_away}");
+        println!("spread: {is_spread}: registered after {took:?}, {turned_away} gave way");
+        drop(strangers);
+        flood.abort_all();
+    }
+}
+
 #[tokio::test]
-async fn a_flood_from_one_address_keeps_nobody_else_out() {
+async fn who_idles_loses_the_place_to_who_comes_later_from_the_same_address() {
     let switchboard = Switchboard::start(0).await;
     let mut flood = Vec::new();
     for _ in 0..200 {
@@ -225,21 +266,32 @@ async fn a_flood_from_one_address_keeps_nobody_else_out() {
         socket.bind(([127, 0, 0, 9], 0).into()).unwrap();
         flood.push(socket.connect(switchboard.address).await.unwrap());
     }
-    // Those beyond its share are closed at once; the others say nothing and hold their places.
-    let mut closed = 0;
-    for stream in flood.iter_mut().skip(20) {
+    // The oldest are closed; the newest hold its places.
+    for stream in flood.iter_mut().take(200 - 64) {
         let ended = timeout(ANSWER_TIMEOUT, stream.read(&mut [0])).await.expect("it is still open");
-        closed += usize::from(matches!(ended, Ok(0) | Err(_)));
+        assert!(matches!(ended, Ok(0) | Err(_)));
     }
-    assert_eq!(closed, 180);
-    let held = flood[0].try_read(&mut [0]).unwrap_err();
+    let held = flood[199].try_read(&mut [0]).unwrap_err();
     assert_eq!(held.kind(), std::io::ErrorKind::WouldBlock);
-    let mut rover = switchboard.vehicle("10.0.0.1:7000");
-    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
-    anna.vehicle_is(VehicleState::Free).await;
-    anna.take();
-    anna.introduction("rover", ROVER).await;
-    rover.introduction("anna", ANNA).await;
+}
+
+/// Says nothing, or the beginning of a handshake byte by byte, for as long as it may.
+async fn dawdle(mut stream: TcpStream, is_slow: bool) {
+    let begun = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3].into_iter().chain(std::iter::repeat(0));
+    for byte in begun {
+        if is_slow && stream.write_all(&[byte]).await.is_err() {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Lets this process have so many files, where the system allows it.
+fn allow_open_files(count: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current.map(|current| current.max(count));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+    raised.expect("this test needs 4096 open files: raise the hard limit (ulimit -Hn)");
 }
 
 #[tokio::test]
@@ -282,6 +334,7 @@ struct Switchboard {
     stop: oneshot::Sender<()>,
     config: Config,
     settings: mpsc::Sender<Config>,
+    counters: Arc<Counters>,
     task: JoinHandle<()>,
 }
 
@@ -304,11 +357,11 @@ impl Switchboard {
         };
         let own = identity(SWITCHBOARD);
         let server = Server::bind(&config, &own, store, Clock::start(), seed).await.unwrap();
-        let (address, settings) = (server.local(), server.settings());
+        let (address, settings, counters) = (server.local(), server.settings(), server.counters());
         let (stop, stopped) = oneshot::channel();
         let serve = server.serve(async { stopped.await.unwrap_or_default() });
         let task = tokio::spawn(async { serve.await.unwrap() });
-        Self { address, stop, config, settings, task }
+        Self { address, stop, config, settings, counters, task }
     }
 
     async fn stop(self) {

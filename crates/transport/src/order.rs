@@ -6,6 +6,8 @@ use tautline_units::Duration;
 
 use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 
+pub mod answer;
+
 /// What a supervisor orders of a vehicle: to end the drive that is, with the guard's manoeuvre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
@@ -191,6 +193,14 @@ mod tests {
         assert_eq!(at(1_800_000_060_122), Ok(()));
         assert_eq!(at(1_800_000_060_123), Err(OrderError::Expired));
         assert_eq!(order().judge(&other, order().made_at), Err(OrderError::Foreign));
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_protocols_test_vector() {
+        let signed = order().sign(&identity(9));
+        let hex: String = signed.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let page = include_str!("../../../docs/protocol.md");
+        assert!(page.contains(&format!("order to end: {hex}\n")), "{hex}");
     }
 
     #[test]

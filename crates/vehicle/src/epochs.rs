@@ -71,6 +71,11 @@ impl Epochs {
         Ok(())
     }
 
+    /// Returns the epoch of the newest lease that was taken; 0 if there was none.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest.map_or(0, |newest| newest.epoch)
+    }
+
     /// Returns what the switchboard is told; `lease` is the name of the newest, while it lasts.
     pub(crate) fn held(&self, lease: Option<[u8; 16]>) -> Option<Held> {
         let Taken { epoch, operator } = self.newest?;

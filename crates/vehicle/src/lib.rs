@@ -1,6 +1,7 @@
 //! The vehicle's side: camera, encoders and uplink; what is proposed to the guard, which moves the machine.
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod camera;
 mod config;
 mod convert;

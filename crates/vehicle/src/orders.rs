@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use tautline_transport::crypto::PublicKey;
+use tautline_transport::order::answer::Outcome;
 use tautline_transport::order::{Order, OrderError, SignedOrder};
 use tautline_units::Duration;
 
@@ -101,6 +102,17 @@ impl Refused {
         "order: of no supervisor",
         "order: repeated",
     ];
+
+    /// Returns what the supervisor is told; nothing of what no supervisor has signed for this vehicle.
+    pub(crate) fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Order(OrderError::Early) => Some(Outcome::Early),
+            Self::Order(OrderError::Expired) => Some(Outcome::Expired),
+            Self::Order(_) => None,
+            Self::Stranger => Some(Outcome::Stranger),
+            Self::Repeated => Some(Outcome::Repeated),
+        }
+    }
 
     fn number(self) -> usize {
         match self {

@@ -11,10 +11,12 @@ use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
 use tautline_net::{LogLimit, Relays, channels, random, reach, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_transport::order::SignedOrder;
 use tautline_transport::reach::{Candidate, WAYS_MAX, Way, ways};
 use tautline_transport::{LinkNumber, Route, Seed, Session};
 use tokio::sync::{mpsc, watch};
 
+use crate::answers::Answers;
 use crate::config::Config;
 use crate::epochs::Epochs;
 use crate::orders::{Orders, Refused};
@@ -30,6 +32,7 @@ pub(crate) struct Rendezvous {
     lease: Option<[u8; 16]>,
     epochs: Epochs,
     orders: Orders,
+    answers: Answers,
     operators: Vec<PublicKey>,
     relays: Relays,
     disconnections: LogLimit,
@@ -60,6 +63,7 @@ impl Rendezvous {
             })?;
         let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
         let (operators, relays, lease) = (config.operator_keys()?, Relays::default(), None);
+        let answers = Answers::new(identity, client.handle());
         Ok(Self {
             client,
             events,
@@ -67,6 +71,7 @@ impl Rendezvous {
             lease,
             epochs,
             orders,
+            answers,
             operators,
             relays,
             disconnections,
@@ -196,10 +201,15 @@ impl Rendezvous {
                 }
                 return Ok(());
             }
-            Ok(Control::Ordered { signed }) => {
-                match self.obey(&signed, driver, reporter, clock).await {
+            Ok(Control::Ordered { signed, is_answered }) => {
+                match self.obey(&signed, is_answered, driver, reporter, clock).await {
                     Ok(()) => return Ok(()),
-                    Err(refused) => format!("an order is not obeyed: {refused}"),
+                    Err(refused) => {
+                        if is_answered {
+                            self.answer(&signed, refused, identity);
+                        }
+                        format!("an order is not obeyed: {refused}")
+                    }
                 }
             }
             Ok(Control::Released { reason, lease }) => {
@@ -225,6 +235,7 @@ impl Rendezvous {
     async fn obey(
         &mut self,
         signed: &[u8],
+        is_answered: bool,
         driver: &Driver,
         reporter: &Reporter,
         clock: Clock,
@@ -242,10 +253,22 @@ impl Rendezvous {
             let now = clock.now();
             guarded.stands(now) || now.since(begun) >= STANDSTILL_MAX
         });
+        if is_answered {
+            self.answers.follow(order, self.epochs.newest(), reporter.guarded.clone(), clock);
+        }
         if let Err(error) = self.orders.keep().await {
             tracing::error!("a restart forgets this order: {error:#}");
         }
         Ok(())
+    }
+
+    /// Tells whoever has signed an order for this vehicle why it is not obeyed; what nobody has signed is not answered.
+    fn answer(&self, signed: &[u8], refused: Refused, identity: &Identity) {
+        let order = SignedOrder::read(signed).ok();
+        let order = order.filter(|order| order.vehicle == identity.public());
+        if let (Some(order), Some(outcome)) = (order, refused.outcome()) {
+            self.answers.refuse(&order, outcome, self.epochs.newest());
+        }
     }
 
     /// Says goodbye.

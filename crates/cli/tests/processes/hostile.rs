@@ -27,7 +27,8 @@ use tautline_port::keeper::Keeper;
 use tautline_port::serve;
 use tautline_port::serve::Settings;
 use tautline_transport::crypto::Identity;
-use tautline_transport::order::Order;
+use tautline_transport::order::answer::{Outcome, SignedAnswer};
+use tautline_transport::order::{Order, SignedOrder};
 use tautline_transport::relay::Token;
 use tautline_transport::relay::wire::Message;
 use tautline_transport::{Config as Transport, Event, Session};
@@ -205,8 +206,10 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         let expired = signed(EVA, ROVER, Duration::from_secs(61));
         let strangers = signed(STRANGER, ROVER, Duration::ZERO);
         let switchboards = signed(SWITCHBOARD, ROVER, Duration::ZERO);
-        for signed in [forged, foreign, expired, strangers, switchboards, vec![], vec![7; 146]] {
-            stand.say(&Control::Ordered { signed }).await;
+        let malformed = [vec![], vec![7; 146]];
+        let signed = [&forged, &foreign, &expired, &strangers, &switchboards];
+        for signed in signed.into_iter().chain(&malformed).cloned() {
+            stand.say(&Control::Ordered { signed, is_answered: true }).await;
             anna.drive_for(0.5, 0.0, 100).await;
         }
         assert_eq!(stand.car().turns_braked, 0, "{:?}", anna.telemetry().guard);
@@ -218,14 +221,21 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         let names = ["order: forged", "order: for another vehicle", "order: expired"];
         assert_eq!(names.map(|name| count(&stand, name)), [1; 3]);
         assert_eq!(count(&stand, "order: of no supervisor"), 2);
+        // Who has signed an order for this vehicle is answered, and nobody else.
+        assert_eq!(stand.answer(EVA, &expired).await, Outcome::Expired);
+        assert_eq!(stand.answer(STRANGER, &strangers).await, Outcome::Stranger);
+        assert_eq!(stand.answer(SWITCHBOARD, &switchboards).await, Outcome::Stranger);
 
         // The throttle stays pressed all the while.
-        stand.say(&Control::Ordered { signed: order.clone() }).await;
+        stand.say(&Control::Ordered { signed: order.clone(), is_answered: true }).await;
         let mut words = String::new();
         let stands = |stand: &Stand| stand.car().state.speed == 0.0;
         let mut hardest = 0.0_f32;
-        for _ in 0..1_000 {
+        for turn in 0..1_000 {
             anna.command(0.5, 0.0);
+            if turn % 20 == 0 {
+                stand.say(&Control::Ping { t: Instant::ZERO }).await;
+            }
             if stand.car().state.speed > 0.2 {
                 hardest = hardest.max(stand.car().controls.brake);
             }
@@ -238,6 +248,8 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         assert!(stands(&stand), "{:?}", anna.telemetry().guard);
         assert_eq!(words, "supervisor eva has ended the drive");
         assert!(hardest < 0.9, "{hardest}: the ramp of a manoeuvre, no full brake");
+        assert_eq!(stand.answer(EVA, &order).await, Outcome::Begun);
+        assert_eq!(stand.answer(EVA, &order).await, Outcome::Held);
         // It stands, whatever is asked for, and no session is left.
         for _ in 0..100 {
             anna.ask_to_arm();
@@ -253,8 +265,9 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         anna.arm().await;
         anna.drive(0.5, 0.0, || stand.car().state.speed > 1.0).await;
         stand.car().turns_braked = 0;
-        stand.say(&Control::Ordered { signed: order }).await;
+        stand.say(&Control::Ordered { signed: order.clone(), is_answered: true }).await;
         anna.drive(0.5, 0.0, || count(&stand, "order: repeated") == 1).await;
+        assert_eq!(stand.answer(EVA, &order).await, Outcome::Repeated);
         anna.drive_for(0.5, 0.0, 300).await;
         assert_eq!(stand.car().turns_braked, 0);
         assert!(!stand.run.is_finished());
@@ -471,6 +484,24 @@ impl Stand {
 
     async fn send(&mut self, frame: &[u8]) {
         self.connection.as_mut().unwrap().send(frame).await.unwrap();
+    }
+
+    /// Returns what the vehicle answers next, which is to be its own word to this order.
+    async fn answer(&mut self, supervisor: u8, order: &[u8]) -> Outcome {
+        let connection = self.connection.as_mut().unwrap();
+        let answered = async {
+            loop {
+                let frame = connection.recv().await.unwrap().unwrap();
+                if let Ok(Control::Answered { signed }) = Control::decode(&frame) {
+                    return signed;
+                }
+            }
+        };
+        let signed = timeout(LONG, answered).await.unwrap();
+        let (supervisor, number) =
+            (identity(supervisor).public(), SignedOrder::read(order).unwrap().number());
+        let awaited = (&supervisor, number);
+        SignedAnswer::read(&signed, &identity(ROVER).public(), awaited).unwrap().outcome
     }
 
     async fn introduce(&mut self, operator: &Operator, lease: [u8; 16]) {

@@ -53,7 +53,10 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         Control::Enrolled { role, name, peers } => {
             (ControlMessage::Enrolled, enrolled(builder, *role, name, peers))
         }
-        Control::Ordered { signed } => (ControlMessage::Ordered, ordered(builder, signed)),
+        Control::Ordered { signed, is_answered } => {
+            (ControlMessage::Ordered, ordered(builder, signed, *is_answered))
+        }
+        Control::Answered { signed } => (ControlMessage::Answered, answered(builder, signed)),
     }
 }
 
@@ -132,9 +135,13 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
             })?;
             Ok(Control::Enrolled { role: Role::from_wire(table.role())?, name, peers })
         }),
-        ControlMessage::Ordered => root
-            .message_as_ordered()
-            .map(|table| Ok(Control::Ordered { signed: read_signed(Some(table.signed()))? })),
+        ControlMessage::Ordered => root.message_as_ordered().map(|table| {
+            let (signed, is_answered) = (read_signed(Some(table.signed()))?, table.is_answered());
+            Ok(Control::Ordered { signed, is_answered })
+        }),
+        ControlMessage::Answered => root
+            .message_as_answered()
+            .map(|table| Ok(Control::Answered { signed: read_signed(Some(table.signed()))? })),
         other => return Err(Error::Unknown { field: "message", value: other.0 }),
     };
     read.unwrap_or(Err(Error::Missing { field: "message" }))
@@ -342,9 +349,15 @@ fn enrolled(builder: &mut Fbb, role: Role, name: &str, peers: &[Known]) -> Messa
     wire_control::Enrolled::create(builder, &arguments).as_union_value()
 }
 
-fn ordered(builder: &mut Fbb, signed: &[u8]) -> Message {
+fn ordered(builder: &mut Fbb, signed: &[u8], is_answered: bool) -> Message {
     let signed = Some(builder.create_vector(signed));
-    wire_control::Ordered::create(builder, &wire_control::OrderedArgs { signed }).as_union_value()
+    let arguments = wire_control::OrderedArgs { signed, is_answered };
+    wire_control::Ordered::create(builder, &arguments).as_union_value()
+}
+
+fn answered(builder: &mut Fbb, signed: &[u8]) -> Message {
+    let signed = Some(builder.create_vector(signed));
+    wire_control::Answered::create(builder, &wire_control::AnsweredArgs { signed }).as_union_value()
 }
 
 fn read_signed(bytes: Option<Vector<'_, u8>>) -> Result<Vec<u8>, Error> {

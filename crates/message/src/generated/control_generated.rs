@@ -501,10 +501,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for OrderKind {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 17;
+pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 18;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 18] = [
+pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 19] = [
   ControlMessage::NONE,
   ControlMessage::RegisterVehicle,
   ControlMessage::RegisterOperator,
@@ -523,6 +523,7 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 18] = [
   ControlMessage::Enroll,
   ControlMessage::Enrolled,
   ControlMessage::Ordered,
+  ControlMessage::Answered,
 ];
 
 /// Everything that the control plane says.
@@ -549,9 +550,10 @@ impl ControlMessage {
   pub const Enroll: Self = Self(15);
   pub const Enrolled: Self = Self(16);
   pub const Ordered: Self = Self(17);
+  pub const Answered: Self = Self(18);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 17;
+  pub const ENUM_MAX: u8 = 18;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::RegisterVehicle,
@@ -571,6 +573,7 @@ impl ControlMessage {
     Self::Enroll,
     Self::Enrolled,
     Self::Ordered,
+    Self::Answered,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -593,6 +596,7 @@ impl ControlMessage {
       Self::Enroll => Some("Enroll"),
       Self::Enrolled => Some("Enrolled"),
       Self::Ordered => Some("Ordered"),
+      Self::Answered => Some("Answered"),
       _ => None,
     }
   }
@@ -3744,6 +3748,7 @@ impl<'a> ::flatbuffers::Follow<'a> for Ordered<'a> {
 
 impl<'a> Ordered<'a> {
   pub const VT_SIGNED: ::flatbuffers::VOffsetT = 4;
+  pub const VT_IS_ANSWERED: ::flatbuffers::VOffsetT = 6;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -3756,6 +3761,7 @@ impl<'a> Ordered<'a> {
   ) -> ::flatbuffers::WIPOffset<Ordered<'bldr>> {
     let mut builder = OrderedBuilder::new(_fbb);
     if let Some(x) = args.signed { builder.add_signed(x); }
+    builder.add_is_answered(args.is_answered);
     builder.finish()
   }
 
@@ -3768,6 +3774,14 @@ impl<'a> Ordered<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Ordered::VT_SIGNED, None).unwrap()}
   }
+  /// Whether the switchboard carries back what the vehicle answers; an older one does not say.
+  #[inline]
+  pub fn is_answered(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(Ordered::VT_IS_ANSWERED, Some(false)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Ordered<'_> {
@@ -3777,18 +3791,21 @@ impl ::flatbuffers::Verifiable for Ordered<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("signed", Self::VT_SIGNED, true)?
+     .visit_field::<bool>("is_answered", Self::VT_IS_ANSWERED, false)?
      .finish();
     Ok(())
   }
 }
 pub struct OrderedArgs<'a> {
     pub signed: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+    pub is_answered: bool,
 }
 impl<'a> Default for OrderedArgs<'a> {
   #[inline]
   fn default() -> Self {
     OrderedArgs {
       signed: None, // required field
+      is_answered: false,
     }
   }
 }
@@ -3801,6 +3818,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderedBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_signed(&mut self, signed: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Ordered::VT_SIGNED, signed);
+  }
+  #[inline]
+  pub fn add_is_answered(&mut self, is_answered: bool) {
+    self.fbb_.push_slot::<bool>(Ordered::VT_IS_ANSWERED, is_answered, false);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderedBuilder<'a, 'b, A> {
@@ -3821,6 +3842,106 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderedBuilder<'a, 'b, A> {
 impl ::core::fmt::Debug for Ordered<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("Ordered");
+      ds.field("signed", &self.signed());
+      ds.field("is_answered", &self.is_answered());
+      ds.finish()
+  }
+}
+pub enum AnsweredOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// What a vehicle says that it has made of an order, on its way to the supervisor: the switchboard cannot make one.
+pub struct Answered<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Answered<'a> {
+  type Inner = Answered<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Answered<'a> {
+  pub const VT_SIGNED: ::flatbuffers::VOffsetT = 4;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Answered { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args AnsweredArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Answered<'bldr>> {
+    let mut builder = AnsweredBuilder::new(_fbb);
+    if let Some(x) = args.signed { builder.add_signed(x); }
+    builder.finish()
+  }
+
+
+  /// Signed, for the supervisor to read: at most 256 bytes.
+  #[inline]
+  pub fn signed(&self) -> ::flatbuffers::Vector<'a, u8> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Answered::VT_SIGNED, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Answered<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("signed", Self::VT_SIGNED, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct AnsweredArgs<'a> {
+    pub signed: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+}
+impl<'a> Default for AnsweredArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    AnsweredArgs {
+      signed: None, // required field
+    }
+  }
+}
+
+pub struct AnsweredBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> AnsweredBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_signed(&mut self, signed: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Answered::VT_SIGNED, signed);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> AnsweredBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    AnsweredBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Answered<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Answered::VT_SIGNED,"signed");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Answered<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Answered");
       ds.field("signed", &self.signed());
       ds.finish()
   }
@@ -4114,6 +4235,20 @@ impl<'a> Control<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_answered(&self) -> Option<Answered<'a>> {
+    if self.message_type() == ControlMessage::Answered {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Answered::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Control<'_> {
@@ -4141,6 +4276,7 @@ impl ::flatbuffers::Verifiable for Control<'_> {
           ControlMessage::Enroll => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enroll>>("ControlMessage::Enroll", pos),
           ControlMessage::Enrolled => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enrolled>>("ControlMessage::Enrolled", pos),
           ControlMessage::Ordered => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Ordered>>("ControlMessage::Ordered", pos),
+          ControlMessage::Answered => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Answered>>("ControlMessage::Answered", pos),
           _ => Ok(()),
         }
      })?
@@ -4310,6 +4446,13 @@ impl ::core::fmt::Debug for Control<'_> {
         },
         ControlMessage::Ordered => {
           if let Some(x) = self.message_as_ordered() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Answered => {
+          if let Some(x) = self.message_as_answered() {
             ds.field("message", &x)
           } else {
             ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")

@@ -238,7 +238,9 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
             .prop_map(|(role, name, peers)| Control::Enrolled { role, name, peers }),
         (vec(any::<u8>(), 0..100), any::<bool>())
             .prop_map(|(bytes, is_last)| Control::OrderPart { bytes, is_last }),
-        vec(any::<u8>(), 0..=256).prop_map(|signed| Control::Ordered { signed }),
+        (vec(any::<u8>(), 0..=256), any::<bool>())
+            .prop_map(|(signed, is_answered)| Control::Ordered { signed, is_answered }),
+        vec(any::<u8>(), 0..=256).prop_map(|signed| Control::Answered { signed }),
     ]
 }
 

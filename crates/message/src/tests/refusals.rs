@@ -385,7 +385,9 @@ fn control_over_its_lengths_is_refused_by_name() {
     }
     let end = Order::End { name: "car".to_owned(), signed: vec![7; 257] };
     assert_eq!(refused(Control::Order(end)), "signed");
-    assert_eq!(refused(Control::Ordered { signed: vec![7; 257] }), "signed");
+    let ordered = Control::Ordered { signed: vec![7; 257], is_answered: true };
+    assert_eq!(refused(ordered), "signed");
+    assert_eq!(refused(Control::Answered { signed: vec![7; 257] }), "signed");
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

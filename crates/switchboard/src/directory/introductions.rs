@@ -47,6 +47,7 @@ impl Directory {
     /// Gives both ends of the vehicle's lease tokens for the relays, if both are there and know what these
     /// are.
     pub(super) fn tell_relays(&mut self, name: &str, now: Instant) {
+        let unix = self.unix_start + now.since(Instant::ZERO);
         let Some(issuer) = &self.issuer else { return };
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
         let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
@@ -61,7 +62,7 @@ impl Directory {
             (at.id, Side::Initiator, vehicle.key, operator.key),
         ];
         for (to, side, holder, peer) in ends {
-            let relays = issuer.tickets(side, holder, peer, now);
+            let relays = issuer.tickets(side, holder, peer, unix);
             let message = Control::Relays { peer_key: *peer.as_bytes(), relays };
             self.outputs.push_back(Output::Send { to, message });
         }

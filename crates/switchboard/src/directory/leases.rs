@@ -98,16 +98,15 @@ impl Directory {
     }
 
     pub(super) fn take(&mut self, id: ConnectionId, operator: &str, name: &str, now: Instant) {
-        let unix = self.unix_start + now.since(Instant::ZERO);
         let Some(vehicle) = self.vehicles.get(name) else {
             let text = format!("there is no vehicle {name:?} here");
             return self.refuse(id, Refusal::UnknownVehicle, text);
         };
         let is_here = vehicle.presence.is_some();
         let ended =
-            vehicle.ended.as_ref().filter(|(driver, until)| driver == operator && *until > unix);
+            vehicle.ended.as_ref().filter(|(driver, until)| driver == operator && *until > now);
         if let Some((_, until)) = ended {
-            let seconds = until.saturating_sub(unix).as_secs();
+            let seconds = until.since(now).as_secs();
             let text = format!("a supervisor has ended this drive: not for {seconds} s more");
             return self.refuse(id, Refusal::VehicleTaken, text);
         }

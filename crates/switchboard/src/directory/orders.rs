@@ -4,10 +4,18 @@ use std::fmt::Write;
 
 use tautline_message::{Control, Order, Refusal};
 use tautline_transport::crypto::PublicKey;
-use tautline_transport::order::SignedOrder;
+use tautline_transport::order::{OrderError, SignedOrder};
 use tautline_units::Instant;
 
 use super::{Answer, ConnectionId, Directory, Output, Presence};
+
+/// A supervisor's connection on which a vehicle's answers are awaited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Awaiting {
+    to: ConnectionId,
+    /// How many it gets at most.
+    left: u32,
+}
 
 impl Directory {
     /// Carries out the orders of whoever holds `key`.
@@ -22,7 +30,7 @@ impl Directory {
             Order::Who => Ok(Answer::Text(self.who(now))),
             Order::Invite { role, name } => self.invite(role, name, now),
             Order::Revoke { role, name } => self.revoke(role, &name, now),
-            Order::End { name, signed } => self.end(&name, signed, now),
+            Order::End { name, signed } => self.end(id, &name, signed, now),
         };
         match answer {
             Ok(answer) => self.outputs.push_back(Output::Answer { to: id, answer }),
@@ -32,26 +40,37 @@ impl Directory {
 
     /// Ends a drive: hands the vehicle the order, which alone stops it, and ends the lease.
     ///
-    /// The order is looked at, so that one that the vehicle would refuse is told to who gives it; what counts is what
-    /// the vehicle makes of it.
-    fn end(&mut self, name: &str, signed: Vec<u8>, now: Instant) -> Result<Answer, String> {
-        let unix = self.unix_start + now.since(Instant::ZERO);
+    /// The order is looked at, so that a mistake is told to who makes it; what counts is what the vehicle makes of it.
+    /// Its times are the vehicle's to judge: nobody else's clock has to be right, and this one may not be set yet.
+    fn end(
+        &mut self,
+        id: ConnectionId,
+        name: &str,
+        signed: Vec<u8>,
+        now: Instant,
+    ) -> Result<Answer, String> {
         let Some(vehicle) = self.vehicles.get_mut(name) else {
             return Err(format!("there is no vehicle {name:?} here"));
         };
         let order = SignedOrder::read(&signed).map_err(|error| error.to_string())?;
-        order.judge(&vehicle.key, unix).map_err(|error| error.to_string())?;
+        if order.vehicle != vehicle.key {
+            return Err(OrderError::Foreign.to_string());
+        }
         let lists = |(_, key): &(&String, &PublicKey)| **key == order.supervisor;
         let Some((supervisor, _)) = self.supervisors.iter().find(lists) else {
             return Err(format!("{} is no supervisor here", order.supervisor));
         };
         let reason = format!("supervisor {supervisor} has ended the drive");
         let driver = vehicle.lease.as_ref().map(|lease| lease.operator.clone());
-        vehicle.ended = driver.clone().map(|driver| (driver, order.until));
+        if let Some(driver) = &driver {
+            vehicle.ended = Some((driver.clone(), now + (order.until - order.made_at)));
+        }
+        vehicle.awaiting.truncate(AWAITING_MAX - 1);
+        vehicle.awaiting.insert(0, Awaiting { to: id, left: ANSWERS_MAX });
         // First: the vehicle does not wait for what is written to disk.
         let handed = match &vehicle.presence {
             Some(Presence { id, .. }) => {
-                let (to, message) = (*id, Control::Ordered { signed });
+                let (to, message) = (*id, Control::Ordered { signed, is_answered: true });
                 self.outputs.push_back(Output::Send { to, message });
                 "it is handed the order"
             }
@@ -66,6 +85,32 @@ impl Directory {
         };
         tracing::warn!(vehicle = name, "{reason}: {lease}; {handed}");
         Ok(Answer::Text(format!("{name}: {lease}; {handed}\n")))
+    }
+
+    /// Carries what a vehicle answers to those who have given it an order: which order it is of they see themselves.
+    pub(super) fn carry_answer(&mut self, name: &str, signed: &[u8]) {
+        let Some(vehicle) = self.vehicles.get_mut(name) else { return };
+        for Awaiting { to, left } in &mut vehicle.awaiting {
+            *left -= 1;
+            let message = Control::Answered { signed: signed.to_vec() };
+            self.outputs.push_back(Output::Send { to: *to, message });
+        }
+        if vehicle.awaiting.is_empty() {
+            self.unclaimed += 1;
+        }
+        vehicle.awaiting.retain(|awaiting| awaiting.left > 0);
+    }
+
+    /// Awaits no answer any more on a connection that has ended.
+    pub(super) fn await_no_more(&mut self, id: ConnectionId) {
+        for vehicle in self.vehicles.values_mut() {
+            vehicle.awaiting.retain(|awaiting| awaiting.to != id);
+        }
+    }
+
+    /// Returns how many answers of vehicles nobody waited for.
+    pub fn unclaimed_answers(&self) -> u64 {
+        self.unclaimed
     }
 
     /// Returns for people who is listed, who is there, and who drives what since when.
@@ -88,6 +133,11 @@ impl Directory {
         text
     }
 }
+
+/// Supervisors who wait for one vehicle: of more the oldest hears nothing.
+const AWAITING_MAX: usize = 8;
+/// A vehicle says what it has begun and what came of it, and no more than four words of an order.
+const ANSWERS_MAX: u32 = 4;
 
 #[cfg(test)]
 mod tests;

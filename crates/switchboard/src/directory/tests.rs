@@ -719,7 +719,8 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
     for (vehicle_knows, operator_knows) in [(true, true), (true, false), (false, true)] {
         let mut directory = Directory::new(&config(), [1; 32]);
         let start = Duration::from_secs(1_000);
-        directory.name_relays(Issuer::new(&own, std::slice::from_ref(&relay), life, start));
+        directory.name_relays(Issuer::new(&own, std::slice::from_ref(&relay), life));
+        directory.handle_unix_start(start);
         let (vehicle, operator) = (ConnectionId(1), ConnectionId(2));
         let mut now = Instant::from_millis(1);
         let mut named = Vec::new();

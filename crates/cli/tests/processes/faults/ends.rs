@@ -1,6 +1,6 @@
 //! Orders to end, refusals and rivals while the machine moves: real processes.
 
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use tautline_guard::Notice;
@@ -42,27 +42,37 @@ fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
         let end = |more: &[&str]| {
             let mut command = tautline();
             command.args(["end", NAME, "--config"]).arg(rig.path("supervisor.toml")).args(more);
-            command.stderr(Stdio::piped()).output().expect("our own binary")
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("our own binary")
         };
+        let ended = |child: Child| child.wait_with_output().expect("it ends");
         rig.drive(4.0);
         // An operator's key signs nothing that counts: not even the switchboard carries it.
         let made = tautline().args(["keys", "new"]).arg(rig.path("other.key")).output();
         assert!(made.expect("our own binary").status.success());
-        let others = end(&["--key", rig.path("other.key").to_str().expect("text")]);
+        let others = ended(end(&["--key", rig.path("other.key").to_str().expect("text")]));
         assert!(!others.status.success(), "{others:?}");
         let key = Identity::from_seed(&[9; 32]).public().to_string();
-        let foreign = end(&["--vehicle-key", &key]);
+        let foreign = ended(end(&["--vehicle-key", &key]));
         let words = String::from_utf8_lossy(&foreign.stderr).into_owned();
         assert!(words.contains("for another vehicle"), "{words}");
         crate::faults::goes_on(&rig);
         assert_eq!(rig.cause(), None);
 
         let begun = rig.car("odometer_metres");
-        let ended = end(&[]);
-        let words = String::from_utf8_lossy(&ended.stdout).into_owned();
-        assert!(words.contains("the lease of anna has ended; it is handed the order"), "{ended:?}");
+        let order = end(&[]);
         // The operator presses the throttle all the while.
         let (metres, fastest) = rig.stands_from(begun);
+        let told = ended(order);
+        let words = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(words.contains("the lease of anna has ended; it is handed the order"), "{told:?}");
+        // The vehicle itself says so, and the command ends well by its word alone.
+        let signed: Vec<_> =
+            words.lines().filter(|line| line.contains("its own signature")).collect();
+        let [begun, held] = signed[..] else { panic!("{told:?}") };
+        assert!(begun.contains("the guard's manoeuvre has begun; epoch 1"), "{told:?}");
+        assert!(held.contains("the machine stands, and the guard holds it; epoch 1"), "{told:?}");
+        assert!(told.status.success(), "{told:?}");
         // By the ramp: a full brake of 8 m/s² would take less.
         assert!(metres > fastest * fastest / 16.0, "{metres} m from {fastest} m/s");
         assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));

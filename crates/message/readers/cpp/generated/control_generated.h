@@ -89,6 +89,9 @@ struct EnrolledBuilder;
 struct Ordered;
 struct OrderedBuilder;
 
+struct Answered;
+struct AnsweredBuilder;
+
 struct Control;
 struct ControlBuilder;
 
@@ -321,11 +324,12 @@ enum class ControlMessage : uint8_t {
   Enroll = 15,
   Enrolled = 16,
   Ordered = 17,
+  Answered = 18,
   MIN = NONE,
-  MAX = Ordered
+  MAX = Answered
 };
 
-inline const ControlMessage (&EnumValuesControlMessage())[18] {
+inline const ControlMessage (&EnumValuesControlMessage())[19] {
   static const ControlMessage values[] = {
     ControlMessage::NONE,
     ControlMessage::RegisterVehicle,
@@ -344,13 +348,14 @@ inline const ControlMessage (&EnumValuesControlMessage())[18] {
     ControlMessage::OrderPart,
     ControlMessage::Enroll,
     ControlMessage::Enrolled,
-    ControlMessage::Ordered
+    ControlMessage::Ordered,
+    ControlMessage::Answered
   };
   return values;
 }
 
 inline const char * const *EnumNamesControlMessage() {
-  static const char * const names[19] = {
+  static const char * const names[20] = {
     "NONE",
     "RegisterVehicle",
     "RegisterOperator",
@@ -369,13 +374,14 @@ inline const char * const *EnumNamesControlMessage() {
     "Enroll",
     "Enrolled",
     "Ordered",
+    "Answered",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameControlMessage(ControlMessage e) {
-  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Ordered)) return "";
+  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Answered)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesControlMessage()[index];
 }
@@ -450,6 +456,10 @@ template<> struct ControlMessageTraits<tautline::Enrolled> {
 
 template<> struct ControlMessageTraits<tautline::Ordered> {
   static const ControlMessage enum_value = ControlMessage::Ordered;
+};
+
+template<> struct ControlMessageTraits<tautline::Answered> {
+  static const ControlMessage enum_value = ControlMessage::Answered;
 };
 
 template <bool B = false>
@@ -2114,17 +2124,23 @@ inline ::flatbuffers::Offset<Enrolled> CreateEnrolledDirect(
 struct Ordered FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef OrderedBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_SIGNED_ = 4
+    VT_SIGNED_ = 4,
+    VT_IS_ANSWERED = 6
   };
   /// Signed, for the vehicle to read: at most 256 bytes.
   const ::flatbuffers::Vector<uint8_t> *signed_() const {
     return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_SIGNED_);
+  }
+  /// Whether the switchboard carries back what the vehicle answers; an older one does not say.
+  bool is_answered() const {
+    return GetField<uint8_t>(VT_IS_ANSWERED, 0) != 0;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_SIGNED_) &&
            verifier.VerifyVector(signed_()) &&
+           VerifyField<uint8_t>(verifier, VT_IS_ANSWERED, 1) &&
            verifier.EndTable();
   }
 };
@@ -2135,6 +2151,9 @@ struct OrderedBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_signed_(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_) {
     fbb_.AddOffset(Ordered::VT_SIGNED_, signed_);
+  }
+  void add_is_answered(bool is_answered) {
+    fbb_.AddElement<uint8_t>(Ordered::VT_IS_ANSWERED, static_cast<uint8_t>(is_answered), 0);
   }
   explicit OrderedBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -2150,17 +2169,76 @@ struct OrderedBuilder {
 
 inline ::flatbuffers::Offset<Ordered> CreateOrdered(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_ = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_ = 0,
+    bool is_answered = false) {
   OrderedBuilder builder_(_fbb);
   builder_.add_signed_(signed_);
+  builder_.add_is_answered(is_answered);
   return builder_.Finish();
 }
 
 inline ::flatbuffers::Offset<Ordered> CreateOrderedDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    const std::vector<uint8_t> *signed_ = nullptr) {
+    const std::vector<uint8_t> *signed_ = nullptr,
+    bool is_answered = false) {
   auto signed___ = signed_ ? _fbb.CreateVector<uint8_t>(*signed_) : 0;
   return tautline::CreateOrdered(
+      _fbb,
+      signed___,
+      is_answered);
+}
+
+/// What a vehicle says that it has made of an order, on its way to the supervisor: the switchboard cannot make one.
+struct Answered FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef AnsweredBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SIGNED_ = 4
+  };
+  /// Signed, for the supervisor to read: at most 256 bytes.
+  const ::flatbuffers::Vector<uint8_t> *signed_() const {
+    return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_SIGNED_);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_SIGNED_) &&
+           verifier.VerifyVector(signed_()) &&
+           verifier.EndTable();
+  }
+};
+
+struct AnsweredBuilder {
+  typedef Answered Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_signed_(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_) {
+    fbb_.AddOffset(Answered::VT_SIGNED_, signed_);
+  }
+  explicit AnsweredBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Answered> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Answered>(end);
+    fbb_.Required(o, Answered::VT_SIGNED_);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Answered> CreateAnswered(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> signed_ = 0) {
+  AnsweredBuilder builder_(_fbb);
+  builder_.add_signed_(signed_);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Answered> CreateAnsweredDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<uint8_t> *signed_ = nullptr) {
+  auto signed___ = signed_ ? _fbb.CreateVector<uint8_t>(*signed_) : 0;
+  return tautline::CreateAnswered(
       _fbb,
       signed___);
 }
@@ -2230,6 +2308,9 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   }
   const tautline::Ordered *message_as_Ordered() const {
     return message_type() == tautline::ControlMessage::Ordered ? static_cast<const tautline::Ordered *>(message()) : nullptr;
+  }
+  const tautline::Answered *message_as_Answered() const {
+    return message_type() == tautline::ControlMessage::Answered ? static_cast<const tautline::Answered *>(message()) : nullptr;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -2307,6 +2388,10 @@ template<> inline const tautline::Enrolled *Control::message_as<tautline::Enroll
 
 template<> inline const tautline::Ordered *Control::message_as<tautline::Ordered>() const {
   return message_as_Ordered();
+}
+
+template<> inline const tautline::Answered *Control::message_as<tautline::Answered>() const {
+  return message_as_Answered();
 }
 
 struct ControlBuilder {
@@ -2413,6 +2498,10 @@ inline bool VerifyControlMessage(::flatbuffers::VerifierTemplate<B> &verifier, c
     }
     case ControlMessage::Ordered: {
       auto ptr = reinterpret_cast<const tautline::Ordered *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Answered: {
+      auto ptr = reinterpret_cast<const tautline::Answered *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -118,8 +118,10 @@ fn an_order_goes_to_the_vehicle_first_and_ends_the_lease() {
     else {
         panic!("{outputs:?}")
     };
-    let handed_to =
-        Output::Send { to: ConnectionId(0), message: Control::Ordered { signed: order } };
+    let handed_to = Output::Send {
+        to: ConnectionId(0),
+        message: Control::Ordered { signed: order, is_answered: true },
+    };
     assert_eq!(*handed, handed_to);
     for (released, id) in [(to_vehicle, 0), (to_operator, 1)] {
         let Output::Send { to, message: Control::Released { reason, .. } } = released else {
@@ -145,13 +147,66 @@ fn whose_drive_was_ended_gets_no_lease_of_it_while_the_order_holds_and_others_do
 }
 
 #[test]
+fn times_of_orders_are_the_vehicles_to_judge_whatever_the_clock_here_says() {
+    // Started before the machine has heard of a time server, and one whose clock is years ahead.
+    for unix_start in [Duration::ZERO, UNIX * 2] {
+        let mut scene = Scene::new();
+        scene.directory.handle_unix_start(unix_start);
+        let outputs = scene.end(3, signed(EVA, ROVER, scene.unix()));
+        let handed = Output::Send {
+            to: ConnectionId(0),
+            message: Control::Ordered {
+                signed: signed(EVA, ROVER, scene.unix()),
+                is_answered: true,
+            },
+        };
+        assert_eq!(outputs[0], handed);
+        // Whose drive was ended is kept away for as long as the order holds, and no longer.
+        assert!(refused(&scene.take(1)).ends_with("not for 60 s more"));
+        scene.now += Duration::from_secs(30);
+        scene.directory.handle_unix_start(UNIX);
+        assert!(refused(&scene.take(1)).ends_with("not for 30 s more"));
+        scene.now += Duration::from_secs(30);
+        assert!(introduces(&scene.take(1)));
+    }
+}
+
+#[test]
+fn answers_go_to_who_has_ordered_and_no_more_than_four_of_them() {
+    let mut scene = Scene::new();
+    let answer = |byte| Control::Answered { signed: vec![byte; 146] };
+    assert_eq!(scene.say(0, answer(0)), [], "nobody waits");
+    assert_eq!(scene.directory.unclaimed_answers(), 1);
+    scene.end(3, signed(EVA, ROVER, scene.unix()));
+    for byte in 1..=4 {
+        let carried = Output::Send { to: ConnectionId(3), message: answer(byte) };
+        assert_eq!(scene.say(0, answer(byte)), [carried]);
+    }
+    assert_eq!(scene.say(0, answer(5)), []);
+    assert_eq!(scene.directory.unclaimed_answers(), 2);
+    // A supervisor who is gone waits for nothing, and the order of one that did not go through for nobody.
+    scene.end(3, signed(EVA, ROVER, scene.unix() + Duration::from_secs(1)));
+    scene.directory.handle_closed(ConnectionId(3), scene.now);
+    assert_eq!(scene.say(0, answer(6)), []);
+    let told = scene.say(1, answer(7));
+    assert!(told.contains(&Output::Close { to: ConnectionId(1) }), "an operator answers nothing");
+}
+
+#[test]
+fn a_second_order_takes_nothing_from_the_first() {
+    let mut scene = Scene::new();
+    scene.end(3, signed(EVA, ROVER, scene.unix()));
+    scene.end(3, signed(EVA, ROVER, scene.unix() + Duration::from_secs(1)));
+    assert!(refused(&scene.take(1)).ends_with("not for 60 s more"));
+}
+
+#[test]
 fn what_the_vehicle_would_refuse_is_refused_and_ends_nothing() {
     let mut scene = Scene::new();
     let now = scene.unix();
     for (signed, words) in [
         (vec![7; 40], "not an order"),
         (signed(EVA, BERT, now), "for another vehicle"),
-        (signed(EVA, ROVER, now - Duration::from_secs(61)), "has expired"),
         (signed(UDO, ROVER, now), "is no supervisor here"),
     ] {
         let outputs = scene.end(3, signed);

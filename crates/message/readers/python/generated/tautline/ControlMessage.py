@@ -22,3 +22,4 @@ class ControlMessage(object):
     Enroll = 15
     Enrolled = 16
     Ordered = 17
+    Answered = 18

@@ -57,8 +57,16 @@ class Ordered(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
         return o == 0
 
+    # Whether the switchboard carries back what the vehicle answers; an older one does not say.
+    # Ordered
+    def IsAnswered(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
 def OrderedStart(builder):
-    builder.StartObject(1)
+    builder.StartObject(2)
 
 def Start(builder):
     OrderedStart(builder)
@@ -84,6 +92,12 @@ def OrderedCreateSignedVector(builder, data):
 
 def CreateSignedVector(builder, data):
     OrderedCreateSignedVector(builder, data)
+
+def OrderedAddIsAnswered(builder, isAnswered):
+    builder.PrependBoolSlot(1, isAnswered, 0)
+
+def AddIsAnswered(builder, isAnswered):
+    OrderedAddIsAnswered(builder, isAnswered)
 
 def OrderedEnd(builder):
     return builder.EndObject()
