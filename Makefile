@@ -20,6 +20,7 @@
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
 # make deb     a Debian package of the binary and its services
+# make walk    a newcomer's walk, from the package on two machines to a driven picture; root
 # make container   an image with nothing but the binary in it   CONTAINER=podman
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
@@ -50,7 +51,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -220,6 +221,11 @@ deb: build
 	gzip -9nf $(BINARY).1
 	cargo deb --locked --no-build --strip --package tautline --output $(dir $(BINARY))
 	lintian --fail-on error,warning $(dir $(BINARY))tautline_*.deb
+
+# What docs/running.md lists under "Two machines", as it stands there.
+walk: deb
+	@./setup chromium
+	@packaging/walk $(dir $(BINARY))tautline_*.deb
 
 # Static, so that the image needs nothing else: neither a base nor a libc.
 CONTAINER ?= $(firstword $(shell command -v podman buildah docker))

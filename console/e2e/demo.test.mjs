@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BINARY, arm, eventually, inTries, launchBrowser, openConsole, startDemo } from './stand.mjs';
+import { BINARY, arm, defineStampReader, eventually, inTries, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
 const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 
@@ -235,35 +235,4 @@ function longestGap(duration) {
 
 function percentile(ascending, share) {
   return ascending[Math.min(ascending.length - 1, Math.floor((ascending.length * share) / 100))];
-}
-
-/** Runs in the page. The stamp: 42 cells of 8x8 pixels at the canvas's top left; white is 1. */
-function defineStampReader() {
-  const copy = new OffscreenCanvas(42 * 8, 8);
-  const context = copy.getContext('2d', { willReadFrequently: true });
-  globalThis.readStamp = () => {
-    const canvas = document.querySelector('canvas#picture');
-    context.drawImage(canvas, 0, 0, 42 * 8, 8, 0, 0, 42 * 8, 8);
-    const { data, width } = context.getImageData(0, 0, 42 * 8, 8);
-    const bit = (cell) => {
-      let sum = 0;
-      for (let y = 2; y < 6; y += 1) {
-        for (let x = 2; x < 6; x += 1) sum += data[(y * width + cell * 8 + x) * 4 + 1];
-      }
-      return sum / 16 > 128 ? 1 : 0;
-    };
-    const bits = (from, count) => {
-      let value = 0;
-      for (let cell = from; cell < from + count; cell += 1) value = value * 2 + bit(cell);
-      return value;
-    };
-    if (bit(0) !== 1 || bit(1) !== 0) return null;
-    const value = bits(2, 32);
-    let crc = 0;
-    for (const shift of [24, 16, 8, 0]) {
-      crc ^= (value >>> shift) & 0xff;
-      for (let i = 0; i < 8; i += 1) crc = crc & 0x80 ? ((crc << 1) ^ 0x07) & 0xff : (crc << 1) & 0xff;
-    }
-    return crc === bits(34, 8) ? value : null;
-  };
 }

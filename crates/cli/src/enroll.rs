@@ -14,6 +14,7 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::time::timeout;
 
 use crate::init::{Host, operator_file, vehicle_files};
+use crate::up::Up;
 use crate::{keys, settings};
 
 /// Make this machine known to a switchboard by the code that `tautline switchboard invite` gave there.
@@ -28,16 +29,23 @@ pub(crate) struct Enroll {
     /// Where the switchboard is: a name or an address, with its port if that is not 7443
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     switchboard: String,
+    /// Run it then, as `tautline up` does
+    #[arg(long)]
+    up: bool,
 }
 
 impl Enroll {
-    /// Enrols, writes all, and prints the commands.
+    /// Enrols, writes all, and prints the commands or runs them.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
         let identity = self.key()?;
         let code = ask()?;
         let (server, enrolled) = enroll(&host, code, &identity).await?;
-        self.write(&host, server, enrolled)
+        self.write(&host, server, enrolled)?;
+        if !self.up {
+            return Ok(());
+        }
+        Up { folder: self.folder, invite: None }.run().await
     }
 
     /// Makes the key, or takes the one of an attempt that did not come to its end.
@@ -84,7 +92,8 @@ impl Enroll {
                 let steps = format!(
                     "tautline guard --config {folder}/guard.toml\n  \
                      tautline car --config {folder}/car.toml\n  \
-                     tautline vehicle --config {folder}/vehicle.toml"
+                     tautline vehicle --config {folder}/vehicle.toml\n\
+                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}"
                 );
                 ("vehicle", steps)
             }
@@ -100,9 +109,8 @@ impl Enroll {
         // Last: until then the same key may try again.
         fs::rename(self.folder.join(NEW_KEY), self.folder.join(format!("{role}.key")))
             .with_context(|| format!("cannot name the key in {folder}"))?;
-        println!(
-            "This machine is {role} {name}. Key and settings are in {folder}. Then:\n  {steps}"
-        );
+        let steps = if self.up { String::new() } else { format!(" Then:\n  {steps}") };
+        println!("This machine is {role} {name}. Key and settings are in {folder}.{steps}");
         match (role, peers.is_empty()) {
             ("vehicle", true) => println!(
                 "No operator is known yet. Enrol one, and put its key into `operators` of {folder}/vehicle.toml: \

@@ -30,6 +30,9 @@ pub(crate) struct Init {
     /// Name of the vehicle
     #[arg(long, value_name = "NAME", default_value = "car-1")]
     vehicle: String,
+    /// Write nothing for the vehicle: it makes its own key, and is let in by a code (`tautline up --invite`)
+    #[arg(long)]
+    by_code: bool,
     /// Name of the operator
     #[arg(long, value_name = "NAME", default_value = "operator-1")]
     operator: String,
@@ -75,18 +78,20 @@ impl Init {
             written.with_context(|| format!("cannot write {}", file.display()))?;
             Ok(file)
         };
-        let (switchboard, vehicle, operator) =
-            (key("switchboard")?, key("vehicle")?, key("operator")?);
+        let (switchboard, operator) = (key("switchboard")?, key("operator")?);
+        let vehicle = if self.by_code { None } else { Some(key("vehicle")?) };
         let relay = self.relay.map(|address| key("relay").map(|key| (address, key))).transpose()?;
         let (vehicle_name, operator_name) = (quoted(&self.vehicle), quoted(&self.operator));
 
+        let listed = vehicle.map(|vehicle| format!("{vehicle_name} = \"{vehicle}\"\n"));
+        let listed = listed.unwrap_or_default();
         let mut text = format!(
             "# Brings vehicle and operator together; both reach it at TCP and UDP port {port}, and at the next by UDP.\n\
              # Every setting: `tautline switchboard --help`.\n\
              listen = \"0.0.0.0:{port}\"\nkey = \"switchboard.key\"\n\
              # Keeps leases over a restart; a service has /var/lib/tautline/switchboard in its place.\n\
              state = \"state\"\n\n\
-             [vehicles]\n{vehicle_name} = \"{vehicle}\"\n\n[operators]\n{operator_name} = \"{operator}\"\n",
+             [vehicles]\n{listed}\n[operators]\n{operator_name} = \"{operator}\"\n",
             port = host.port
         );
         if let Some((address, key)) = &relay {
@@ -109,19 +114,37 @@ impl Init {
         let file = write("switchboard/switchboard.toml", text)?;
         settings::read::<tautline_switchboard::Config>(&file)?.validate()?;
 
-        for (file, text) in vehicle_files(&self.vehicle, host, switchboard, &[operator]) {
-            write(&format!("vehicle/{file}"), text)?;
-        }
-        let file = self.folder.join("vehicle/vehicle.toml");
-        settings::read::<tautline_vehicle::Config>(&file)?.validate()?;
-        let vehicles = [(self.vehicle.as_str(), vehicle)];
-        let text = operator_file(&self.operator, host, switchboard, &vehicles);
+        let text = match vehicle {
+            Some(vehicle) => {
+                for (file, text) in vehicle_files(&self.vehicle, host, switchboard, &[operator]) {
+                    write(&format!("vehicle/{file}"), text)?;
+                }
+                let file = self.folder.join("vehicle/vehicle.toml");
+                settings::read::<tautline_vehicle::Config>(&file)?.validate()?;
+                let vehicles = [(self.vehicle.as_str(), vehicle)];
+                operator_file(&self.operator, host, switchboard, &vehicles)
+            }
+            // Its key is not made yet.
+            None => {
+                let text = operator_file(&self.operator, host, switchboard, &[]);
+                format!("{text}vehicle = {vehicle_name}\n")
+            }
+        };
         let file = write("operator/operator.toml", text)?;
         settings::read::<tautline_operator::Config>(&file)?.validate()
     }
 
     fn next_steps(&self, host: &Host) -> String {
         let folder = self.folder.display();
+        if self.by_code {
+            return format!(
+                "Keys and settings of the switchboard and the operator are in {folder}. Here:\n  \
+                 tautline up {folder} --invite {}\n\
+                 In the vehicle, with the code that this prints:\n  \
+                 tautline enroll --switchboard {host} --up\n",
+                self.vehicle
+            );
+        }
         let relay = self.relay.map_or_else(String::new, |address| {
             format!("At {address}:\n  tautline relay --config {folder}/relay/relay.toml\n")
         });
@@ -135,6 +158,7 @@ impl Init {
              tautline vehicle --config {folder}/vehicle/vehicle.toml\n\
              At the operator's desk; open the address that it prints:\n  \
              tautline operator --config {folder}/operator/operator.toml\n\
+             Or, of each folder, all at once: tautline up FOLDER; on one machine: tautline up {folder}\n\
              Others are let in by a code, without copying keys: `tautline switchboard invite --help`.\n",
             host.name
         )

@@ -32,6 +32,7 @@ mod status;
 mod stop;
 mod switchboard;
 mod thread;
+mod up;
 mod vehicle;
 
 use std::io::IsTerminal;
@@ -75,6 +76,7 @@ enum Command {
     Probe(missing::Missing),
     Init(init::Init),
     Enroll(enroll::Enroll),
+    Up(up::Up),
     End(end::End),
     Doctor(doctor::Doctor),
     Keys(keys::Keys),
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         | Command::Status(_)
         | Command::Reach(_)
         | Command::End(_)
+        | Command::Up(_)
         | Command::Probe(_)
         | Command::Blackbox(_) => "warn",
         Command::Vehicle(_)
@@ -132,6 +135,7 @@ fn main() -> ExitCode {
         Command::Probe(probe) => probe.run("probe", "lab"),
         Command::Init(init) => init.run(),
         Command::Enroll(enroll) => stop::block_on(enroll.run()),
+        Command::Up(up) => stop::block_on(up.run()),
         Command::End(end) => stop::block_on(end.run()),
         Command::Doctor(doctor) => stop::block_on(doctor.run()),
         Command::Keys(keys) => keys.run(),

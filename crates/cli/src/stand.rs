@@ -400,8 +400,8 @@ pub(crate) const BLACKBOX_MIB: u64 = 512;
 const SEED_MAX: u64 = i64::MAX as u64;
 const VEHICLE: &str = "car-1";
 const OPERATOR: &str = "operator-1";
-/// Set for the processes of a stand.
-const CHILD: &str = "TAUTLINE_STAND";
+/// Set for processes that end with the one that started them.
+pub(crate) const CHILD: &str = "TAUTLINE_STAND";
 const READY_MAX: Duration = Duration::from_secs(20);
 /// A vehicle that drives stops first.
 const END_MAX: Duration = Duration::from_secs(10);
