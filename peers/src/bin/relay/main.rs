@@ -9,6 +9,8 @@ mod turn;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -26,8 +28,8 @@ struct Arguments {
     /// Bytes of a datagram, UDP payload
     #[arg(long, default_value_t = 1200)]
     bytes: usize,
-    /// Datagrams a second
-    #[arg(long, default_value_t = 20_000)]
+    /// Datagrams a second; at the default, all leave before a relay forgets ends that say nothing, after 30 s
+    #[arg(long, default_value_t = 30_000)]
     rate: u32,
     /// Datagrams that leave together
     #[arg(long, default_value_t = 8)]
@@ -56,7 +58,7 @@ struct Figures {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    ensure!((64..=1_400).contains(&arguments.bytes), "--bytes takes 64 to 1400");
+    ensure!((BYTES_MIN..=1_400).contains(&arguments.bytes), "--bytes takes {BYTES_MIN} to 1400");
     ensure!(arguments.rate > 0 && arguments.burst > 0, "--rate and --burst take 1 and more");
     let count = (arguments.gigabits * 1e9 / 8.0 / arguments.bytes as f64).ceil() as u64;
     println!("{count} datagrams of {} bytes, {} a second", arguments.bytes, arguments.rate);
@@ -96,10 +98,20 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
     let before = process.map(processor_seconds).transpose()?;
     relay.to.set_read_timeout(Some(Duration::from_secs(1)))?;
     let (begun, to) = (Instant::now(), relay.to.try_clone()?);
+    let all_sent = Arc::new(AtomicBool::new(false));
+    let ended = all_sent.clone();
     let receiver = std::thread::spawn(move || {
         let (mut delays, mut buffer) = (Vec::with_capacity(count as usize), [0; 2_048]);
-        while let Ok(length) = to.recv(&mut buffer) {
-            let sent = buffer[STAMP_AT..length].first_chunk().map(|nanos| u64::from_be_bytes(*nanos));
+        loop {
+            let length = match to.recv(&mut buffer) {
+                Ok(length) => length,
+                // A second without one is the end only when all were sent: this machine may have stood still.
+                Err(_) if !ended.load(Ordering::Relaxed) => continue,
+                Err(_) => break,
+            };
+            // Anything else is the relay's own word.
+            let stamp = buffer[..length].get(STAMP_AT..).filter(|_| length >= BYTES_MIN);
+            let sent = stamp.and_then(|stamp| stamp.first_chunk()).map(|nanos| u64::from_be_bytes(*nanos));
             let Some(sent) = sent else { continue };
             delays.push(begun.elapsed().saturating_sub(Duration::from_nanos(sent)));
             if delays.len() as u64 == count {
@@ -128,6 +140,7 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
     }
+    all_sent.store(true, Ordering::Relaxed);
     let delays = receiver.join().map_err(|_| anyhow::anyhow!("the receiver failed"))?;
     let after = process.map(processor_seconds).transpose()?;
     if let Some(process) = &mut relay.process {
@@ -187,6 +200,8 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
 const DIRECT: &str = "none, direct";
 /// What a relay may take for 8 Gbit of 1200 bytes.
 const SECONDS_MAX: f64 = 8.0;
+/// More than anything else has that a relay says.
+const BYTES_MIN: usize = 256;
 /// Behind a sealed datagram's header.
 const STAMP_AT: usize = 16;
 /// USER_HZ, the same on every machine that Linux runs on today.

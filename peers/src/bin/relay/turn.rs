@@ -15,6 +15,8 @@ pub(crate) fn start() -> Result<Relay> {
     command.args(["-n", "--no-auth", "--no-tls", "--no-dtls", "--no-cli", "--allow-loopback-peers"]);
     command.args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"]);
     command.args(["--relay-threads", "1", "--log-file", "stdout", "--pidfile", "/dev/null"]);
+    // It looks at each port that it may take before it answers anybody.
+    command.args(["--min-port", "50000", "--max-port", "50099"]);
     command.arg("--listening-port").arg(port.to_string());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let process = command.spawn().context("coturn is missing: run ./setup coturn")?;
@@ -56,7 +58,7 @@ fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     request.extend_from_slice(&[7; 12]);
     request.extend_from_slice(attributes);
     let mut answer = [0; 1_024];
-    for _ in 0..25 {
+    for _ in 0..100 {
         // A server that does not listen yet is asked again.
         let _ = socket.send(&request);
         let Ok(length) = socket.recv(&mut answer) else { continue };
@@ -65,7 +67,7 @@ fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
         ensure!(kind == method | SUCCESS, "coturn answers {kind:#06x} to {method:#06x}");
         return Ok(());
     }
-    bail!("coturn does not answer within 5 s")
+    bail!("coturn does not answer within 20 s")
 }
 
 /// Returns the value of an attribute that has an address.
