@@ -5,8 +5,8 @@ import { arm, defineStampReader, eventually, launchBrowser, openConsole } from '
 
 const [address] = process.argv.slice(2);
 assert.ok(address, 'node walk.mjs ADDRESS');
-/** As long as a newcomer waits before asking somebody. */
-const PATIENCE = 60_000;
+/** A newcomer who has waited longer asks somebody. */
+const WALK_TIMEOUT = 60_000;
 /** Pictures that are shown one after the other before they count as a moving picture. */
 const PICTURES = 30;
 const SPEED = 10;
@@ -25,13 +25,13 @@ try {
       stamps.add(stamp);
     }
     return stamps.size;
-  }, (count) => count >= PICTURES, PATIENCE, 10);
+  }, (count) => count >= PICTURES, WALK_TIMEOUT, 10);
   tell(`${PICTURES} different pictures were shown`);
   const speed = async () => Number.parseFloat(await page.locator('#hud-speed').innerText());
   assert.equal(await speed(), 0, 'nobody has driven yet');
   await arm(page);
   await page.keyboard.down('ArrowUp');
-  await eventually(speed, (kmh) => kmh > SPEED, PATIENCE);
+  await eventually(speed, (kmh) => kmh > SPEED, WALK_TIMEOUT);
   tell(`the car drives at ${await speed()} km/h`);
   await page.keyboard.up('ArrowUp');
 } finally {
