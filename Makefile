@@ -104,8 +104,9 @@ transports: testbed
 	@./setup ffmpeg
 	@mkdir -p $(CELLS)
 	nice -n 15 cargo run --release --locked --package testbed -- matrix --kernel $(KERNEL) --cells $(CELLS) \
-		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv,\
-		--csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv)
+		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv \
+		--wireless-csv $(CELLS)/quick-wireless.csv,\
+		--csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv --wireless-csv $(CAR)/wireless.csv)
 	@$(if $(QUICK),,printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
 		>$(CAR)/transports.machine.json)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::air::Air;
 use crate::transport::Transport;
 use crate::video::Codec;
 
@@ -18,6 +19,9 @@ pub(crate) struct Cell {
     pub(crate) seed: u64,
     /// How long packets are offered.
     pub(crate) seconds: u32,
+    /// The paper's wireless network in the wire's place, which has losses and delays of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) air: Option<Air>,
 }
 
 /// What the application has to send.
@@ -33,13 +37,19 @@ pub(crate) enum Load {
 impl Cell {
     /// Returns a name for files, which no other cell has.
     pub(crate) fn name(&self) -> String {
-        let Self { transport, load, loss_percent, rtt_ms, seed, seconds } = self;
+        let Self { transport, load, loss_percent, rtt_ms, seed, seconds, air } = self;
         let load = match load {
             Load::Constant(rate) => rate.to_string(),
             Load::Video(Codec::Mpeg2) => "mpeg2".to_owned(),
             Load::Video(Codec::H264) => "h264".to_owned(),
         };
-        format!("{transport}_{load}_{loss_percent}_{rtt_ms}_{seconds}s_{seed}")
+        match air {
+            None => format!("{transport}_{load}_{loss_percent}_{rtt_ms}_{seconds}s_{seed}"),
+            Some(Air { power, disturbed }) => {
+                let alone = if *disturbed { "disturbed" } else { "alone" };
+                format!("{transport}_{load}_{}dBm_{alone}_{seconds}s_{seed}", power.dbm())
+            }
+        }
     }
 
     /// Returns the rate of a constant one, in thousands of bytes a second.
@@ -58,6 +68,8 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
+    use tautline_sim::wireless::Power;
+
     use super::*;
 
     #[test]
@@ -69,11 +81,15 @@ mod tests {
             rtt_ms: 20,
             seed: 1,
             seconds: 10,
+            air: None,
         };
         let lossless = Cell { loss_percent: 0.4, ..cell };
         let video = Cell { load: Load::Video(Codec::Mpeg2), ..cell };
         assert_eq!(cell.name(), "udp-lite_450_5_20_10s_1");
         assert_eq!(lossless.name(), "udp-lite_450_0.4_20_10s_1");
         assert_eq!(video.name(), "udp-lite_mpeg2_5_20_10s_1");
+        let air = Air { power: Power::Middle, disturbed: true };
+        let wireless = Cell { air: Some(air), ..cell };
+        assert_eq!(wireless.name(), "udp-lite_450_-35dBm_disturbed_10s_1");
     }
 }

@@ -35,8 +35,13 @@ impl Counters {
     /// other protocol sent anything, the interface's packets are its own.
     pub(crate) fn own(&self, transport: Transport) -> (&'static str, u64) {
         let name = match transport {
-            Transport::Udp | Transport::Tautline | Transport::TautlineTwo => "Udp.OutDatagrams",
-            Transport::UdpLite => "UdpLite.OutDatagrams",
+            Transport::Udp
+            | Transport::Tautline
+            | Transport::TautlineTwo
+            | Transport::QuicStreams
+            | Transport::QuicStreamsBbr
+            | Transport::QuicDatagrams => "Udp.OutDatagrams",
+            Transport::UdpLite | Transport::UdpLiteSealed => "UdpLite.OutDatagrams",
             // Chunks of data: what the kernel counts as packets may be cut into several later.
             Transport::Sctp => "SctpOutOrderChunks",
             Transport::SctpPartial => "SctpOutUnorderChunks",
@@ -47,11 +52,18 @@ impl Counters {
                 let packets = if alone && open { self.get("va0.sent_packets") } else { 0 };
                 return ("va0.sent_packets", packets);
             }
+            // The segments are TCP's; that both links have them is MPTCP's alone.
+            Transport::Mptcp if self.get("MPTcpExt.MPJoinSynAckRx") == 0 => {
+                "MPTcpExt.MPJoinSynAckRx"
+            }
             Transport::Reno
             | Transport::RenoLarge
             | Transport::Westwood
             | Transport::Cubic
-            | Transport::Bbr => "Tcp.OutSegs",
+            | Transport::Bbr
+            | Transport::CubicTimed
+            | Transport::BbrTimed
+            | Transport::Mptcp => "Tcp.OutSegs",
         };
         (name, self.get(name))
     }

@@ -1,5 +1,9 @@
 //! Which cells are measured, in which order.
 
+use strum::VariantArray;
+use tautline_sim::wireless::Power;
+
+use crate::air::Air;
 use crate::cell::{Cell, Load};
 use crate::transport::Transport;
 use crate::video::Codec;
@@ -8,47 +12,67 @@ use crate::video::Codec;
 const RATES: [u32; 4] = [450, 700, 1200, 2000];
 /// The paper's.
 const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
+/// That of the paper's Fig. 3 and Table 3.
+const LOSS_OF_FIGURES: f64 = 1.5;
 /// The paper tells none; the one of the reference comes first.
 const RTTS: [u32; 3] = [20, 60, 2];
-/// The paper's codec at every round trip.
-const VIDEOS: [Load; 2] = [Load::Video(Codec::Mpeg2), Load::Video(Codec::H264)];
-/// The paper's.
-const LOSS_OF_VIDEO: f64 = 1.5;
+const MPEG2: Load = Load::Video(Codec::Mpeg2);
+const H264: Load = Load::Video(Codec::H264);
 /// Of which the testbed holds every picture in memory.
 const VIDEO_SECONDS: u32 = 10;
 const SEEDS: u64 = 5;
+/// Of which a mean has an interval.
+const SEEDS_FIRST: u64 = 3;
 const SEEDS_OF_QUICK: u64 = 2;
 /// Of constant rates at this one today's transports are measured too.
 const LOAD_OF_TODAY: Load = Load::Constant(1200);
 const OWN: [Transport; 2] = [Transport::Tautline, Transport::TautlineTwo];
-const TODAY: [Transport; 3] = [Transport::Cubic, Transport::Bbr, Transport::SctpPartial];
+const TODAY: [Transport; 9] = [
+    Transport::Cubic,
+    Transport::Bbr,
+    Transport::SctpPartial,
+    Transport::Mptcp,
+    Transport::CubicTimed,
+    Transport::BbrTimed,
+    Transport::QuicStreams,
+    Transport::QuicStreamsBbr,
+    Transport::QuicDatagrams,
+];
+/// Beyond what the channel carries, as the paper's Table 1 has it.
+const SATURATING: Load = Load::Constant(5000);
+const SATURATED_BY: [Transport; 2] = [Transport::Udp, Transport::RenoLarge];
+/// The paper took 300; the model has nothing that lasts longer than a quarter of a second.
+const AIR_SECONDS: u32 = 10;
+/// Up to the saturation of the channel and beyond it (Fig. 1).
+const RATES_OF_FIG_1: [u32; 8] = [1000, 2000, 3000, 3800, 4200, 4400, 4700, 5000];
+/// The power of the paper's Fig. 4 and Table 3, and its rate there.
+const POWER_OF_FIGURES: Power = Power::Middle;
+const LOAD_OF_FIG_4: Load = Load::Constant(2000);
+/// What bit errors are looked at by.
+const LITE: [Transport; 3] = [Transport::Udp, Transport::UdpLite, Transport::UdpLiteSealed];
 
-/// Returns every cell: the paper's transports and Tautline at every rate, loss and round trip, those
-/// of today at one rate, and each a video; what is stopped early is whole for the round trips and
-/// seeds that it has.
+/// Returns every cell.
+///
+/// What is stopped early is whole for the paper's own tables and figures first, by one seed; then it has the other losses
+/// and today's transports, further seeds, further round trips, and H.264.
 pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for rtt_ms in RTTS {
-        for seed in 1..=SEEDS {
-            for transport in Transport::papers().into_iter().chain(OWN) {
-                cells.extend(cells_of(
-                    transport,
-                    &RATES.map(Load::Constant),
-                    rtt_ms,
-                    seed,
-                    seconds,
-                ));
-            }
-            for transport in TODAY {
-                cells.extend(cells_of(transport, &[LOAD_OF_TODAY], rtt_ms, seed, seconds));
-            }
-            for transport in Transport::papers().into_iter().chain(OWN).chain(TODAY) {
-                let videos: &[Load] = if rtt_ms == RTTS[0] { &VIDEOS } else { &VIDEOS[..1] };
-                cells.extend(cells_of(transport, videos, rtt_ms, seed, VIDEO_SECONDS));
-            }
-        }
+    for seeds in [1..=1, 2..=SEEDS_FIRST] {
+        seeds.clone().for_each(|seed| cells.extend(figures(seed, seconds)));
+        seeds.clone().for_each(|seed| cells.extend(losses(RTTS[0], seed, seconds)));
     }
-    cells
+    for rtt_ms in &RTTS[1..] {
+        cells.extend(losses(*rtt_ms, 1, seconds));
+    }
+    cells.extend(h264(1));
+    for seed in 1..=SEEDS {
+        cells.extend(figures(seed, seconds));
+        for rtt_ms in RTTS {
+            cells.extend(losses(rtt_ms, seed, seconds));
+        }
+        cells.extend(h264(seed));
+    }
+    each_once(cells)
 }
 
 /// Returns a part of it that takes minutes: one rate, one round trip, two seeds, and the paper's codec
@@ -56,38 +80,118 @@ pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
 pub(crate) fn quick(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for seed in 1..=SEEDS_OF_QUICK {
-        let all = || Transport::papers().into_iter().chain(OWN).chain(TODAY);
-        for transport in all() {
-            cells.extend(cells_of(transport, &[LOAD_OF_TODAY], RTTS[0], seed, seconds));
+        for transport in on_wires() {
+            cells.extend(cells_of(transport, LOAD_OF_TODAY, RTTS[0], seed, seconds));
         }
-        for transport in all() {
-            let mut videos = cells_of(transport, &VIDEOS[..1], RTTS[0], seed, VIDEO_SECONDS);
-            videos.retain(|cell| cell.loss_percent == LOSS_OF_VIDEO);
-            cells.extend(videos);
+        for transport in on_wires() {
+            cells.push(wire(transport, MPEG2, LOSS_OF_FIGURES, RTTS[0], seed, VIDEO_SECONDS));
         }
     }
     cells
 }
 
+fn on_wires() -> impl Iterator<Item = Transport> {
+    Transport::papers().into_iter().chain(OWN).chain(TODAY)
+}
+
+/// Returns what a wireless network of one channel can carry.
+fn on_air() -> impl Iterator<Item = Transport> {
+    on_wires().filter(|transport| transport.links() == 1)
+}
+
+/// Returns the cells of the paper's tables and figures.
+fn figures(seed: u64, seconds: u32) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    // Fig. 3 and Table 2.
+    for transport in Transport::papers().into_iter().chain(OWN) {
+        let of = |rate| wire(transport, Load::Constant(rate), LOSS_OF_FIGURES, 20, seed, seconds);
+        cells.extend(RATES.map(of));
+    }
+    // Table 3, both parts.
+    for transport in on_wires() {
+        cells.push(wire(transport, MPEG2, LOSS_OF_FIGURES, RTTS[0], seed, VIDEO_SECONDS));
+    }
+    for transport in on_air() {
+        cells.push(air(transport, MPEG2, POWER_OF_FIGURES, true, seed, VIDEO_SECONDS));
+    }
+    // Table 1.
+    for power in Power::VARIANTS.iter().copied() {
+        let of = |transport| air(transport, SATURATING, power, false, seed, AIR_SECONDS);
+        cells.extend(SATURATED_BY.map(of));
+    }
+    // Fig. 1.
+    for power in [Power::Near, Power::Middle] {
+        let of = |rate| air(Transport::Udp, Load::Constant(rate), power, false, seed, AIR_SECONDS);
+        cells.extend(RATES_OF_FIG_1.map(of));
+    }
+    // Fig. 4.
+    for transport in on_air() {
+        cells.push(air(transport, LOAD_OF_FIG_4, POWER_OF_FIGURES, true, seed, AIR_SECONDS));
+    }
+    cells.extend(LITE.map(|it| air(it, LOAD_OF_TODAY, Power::Far, true, seed, AIR_SECONDS)));
+    cells
+}
+
+/// Returns every rate of the paper's transports and of Tautline at every loss, one rate of today's,
+/// and all their videos.
+fn losses(rtt_ms: u32, seed: u64, seconds: u32) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for transport in Transport::papers().into_iter().chain(OWN) {
+        for rate in RATES {
+            cells.extend(cells_of(transport, Load::Constant(rate), rtt_ms, seed, seconds));
+        }
+    }
+    for transport in TODAY {
+        cells.extend(cells_of(transport, LOAD_OF_TODAY, rtt_ms, seed, seconds));
+    }
+    for transport in on_wires() {
+        cells.extend(cells_of(transport, MPEG2, rtt_ms, seed, VIDEO_SECONDS));
+    }
+    cells
+}
+
+fn h264(seed: u64) -> Vec<Cell> {
+    let cells = on_wires().flat_map(|it| cells_of(it, H264, RTTS[0], seed, VIDEO_SECONDS));
+    cells.collect()
+}
+
 fn cells_of(
     transport: Transport,
-    loads: &[Load],
+    load: Load,
     rtt_ms: u32,
     seed: u64,
     seconds: u32,
-) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for load in loads.iter().copied() {
-        cells.extend(LOSSES.map(|loss_percent| Cell {
-            transport,
-            load,
-            loss_percent,
-            rtt_ms,
-            seed,
-            seconds,
-        }));
-    }
-    cells
+) -> [Cell; LOSSES.len()] {
+    LOSSES.map(|loss| wire(transport, load, loss, rtt_ms, seed, seconds))
+}
+
+fn wire(
+    transport: Transport,
+    load: Load,
+    loss_percent: f64,
+    rtt_ms: u32,
+    seed: u64,
+    seconds: u32,
+) -> Cell {
+    Cell { transport, load, loss_percent, rtt_ms, seed, seconds, air: None }
+}
+
+fn air(
+    transport: Transport,
+    load: Load,
+    power: Power,
+    disturbed: bool,
+    seed: u64,
+    seconds: u32,
+) -> Cell {
+    let air = Some(Air { power, disturbed });
+    Cell { transport, load, loss_percent: 0.0, rtt_ms: 0, seed, seconds, air }
+}
+
+/// Keeps the first of those that are the same.
+fn each_once(cells: Vec<Cell>) -> Vec<Cell> {
+    let mut names = std::collections::BTreeSet::new();
+    cells.into_iter().filter(|cell| names.insert(cell.name())).collect()
 }
 
 #[cfg(test)]
@@ -97,10 +201,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_stands_twice() {
+    fn every_cell_of_the_parts_stands_in_the_whole_once() {
         let cells = whole(20);
         let names: BTreeSet<String> = cells.iter().map(Cell::name).collect();
-        assert_eq!((cells.len(), names.len()), (2715, 2715));
+        assert_eq!(cells.len(), names.len());
         assert!(quick(20).iter().all(|cell| names.contains(&cell.name())));
+        assert!(figures(5, 20).iter().all(|cell| names.contains(&cell.name())));
+        // Ten transports at four rates and nine others at one, and nineteen videos; at three losses.
+        assert_eq!(losses(20, 1, 20).len(), (40 + 9 + 19) * 3);
+    }
+
+    #[test]
+    fn the_papers_figures_come_first() {
+        let first = figures(1, 20);
+        assert_eq!(whole(20)[..first.len()], first);
     }
 }

@@ -16,13 +16,20 @@ use crate::counters::Counters;
 use crate::log::Log;
 use crate::place::Place;
 use crate::schedule::Schedule;
-use crate::{boot, end, native};
+use crate::transport::Transport;
+use crate::{air, boot, end, native};
 
 /// What the guest leaves behind beside the log.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
     /// Packets that the transport took.
     pub(crate) sent: u64,
+    /// Packets that the application gave up before it.
+    pub(crate) abandoned: u64,
+    /// Packets that came, but not as they were sent.
+    pub(crate) damaged: u64,
+    /// What the wireless network did, where there is one.
+    pub(crate) air: Option<air::Told>,
     /// The sending end's counters.
     pub(crate) sender: Counters,
     /// The receiving end's.
@@ -55,7 +62,7 @@ pub(crate) fn init() -> Result<()> {
 pub(crate) fn send() -> Result<()> {
     SENDING.enter()?;
     let sent = end::send(&cell()?, &Schedule::read(&out(SCHEDULE))?, Place::Guest)?;
-    leave(SENDER, &(sent.packets, sent.counters))
+    leave(SENDER, &(sent.packets, sent.abandoned, sent.counters))
 }
 
 /// Runs the receiving end in its namespace, and leaves its log and what it has to tell.
@@ -63,7 +70,21 @@ pub(crate) fn receive() -> Result<()> {
     RECEIVING.enter()?;
     let received = end::Listener::open(&cell()?, Place::Guest)?.run()?;
     fs::write(out(LOG), received.log.to_bytes())?;
-    leave(RECEIVER, &received.counters)
+    leave(RECEIVER, &(received.damaged, received.counters))
+}
+
+/// Carries packets between both namespaces by the model of a wireless network, until its input is closed.
+pub(crate) fn carry() -> Result<()> {
+    let cell = cell()?;
+    let air = cell.air.context("the cell has a wire")?;
+    let device = |end: Namespace| {
+        end.enter()?;
+        native::tun(&format!("{}0", end.device)).context("no TUN device")
+    };
+    let devices = [device(SENDING)?, device(RECEIVING)?];
+    fs::write(AIR_READY, "")?;
+    let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    leave(AIR, &air::carry(air, cell.seed, devices, &input)?)
 }
 
 /// Reads on the host what a guest left in `folder`.
@@ -77,9 +98,11 @@ pub(crate) fn left(folder: &Path) -> Result<(Told, Log)> {
     let read = |name: &str| {
         fs::read(folder.join(name)).with_context(|| format!("the guest left no {name}"))
     };
-    let (sent, sender) = serde_json::from_slice(&read(SENDER)?)?;
-    let receiver = serde_json::from_slice(&read(RECEIVER)?)?;
-    Ok((Told { sent, sender, receiver }, Log::read(&folder.join(LOG))?))
+    let (sent, abandoned, sender) = serde_json::from_slice(&read(SENDER)?)?;
+    let (damaged, receiver) = serde_json::from_slice(&read(RECEIVER)?)?;
+    let air = read(AIR).ok().map(|told| serde_json::from_slice(&told)).transpose()?;
+    let told = Told { sent, abandoned, damaged, air, sender, receiver };
+    Ok((told, Log::read(&folder.join(LOG))?))
 }
 
 fn mount_all() -> Result<()> {
@@ -93,12 +116,16 @@ fn mount_all() -> Result<()> {
 
 fn run() -> Result<()> {
     let cell = cell()?;
-    lay(&cell)?;
+    let air = lay(&cell)?;
     let mut receiver = start("receive")?;
     std::thread::sleep(READY_AFTER);
     let mut sender = start("send")?;
     ensure!(sender.wait()?.success(), "the sender failed");
     ensure!(receiver.wait()?.success(), "the receiver failed");
+    if let Some(mut air) = air {
+        drop(air.stdin.take());
+        ensure!(air.wait()?.success(), "the wireless network failed");
+    }
     Ok(())
 }
 
@@ -107,11 +134,44 @@ fn cell() -> Result<Cell> {
     serde_json::from_slice(&text).context("what the host left is no cell")
 }
 
-/// Lays the cell's links: half the round trip each way, and losses on the way there.
-fn lay(cell: &Cell) -> Result<()> {
+/// Lays the cell's links, and returns the process that carries them where they are wireless.
+fn lay(cell: &Cell) -> Result<Option<Child>> {
+    run_all("ip", &[], &ENDS.map(|end| format!("netns add {}", end.name)))?;
+    let air = match cell.air {
+        Some(_) => Some(lay_air()?),
+        None => {
+            lay_wires(cell)?;
+            None
+        }
+    };
+    if cell.transport == Transport::Mptcp {
+        join_links()?;
+    }
+    Ok(air)
+}
+
+/// Lays a TUN device in each namespace, and starts what carries packets between them.
+fn lay_air() -> Result<Child> {
+    let mut command = program("air");
+    let air = command.stdin(Stdio::piped()).spawn().context("air does not start")?;
+    while !Path::new(AIR_READY).exists() {
+        std::thread::sleep(READY_EVERY);
+    }
+    for Namespace { name, device, host } in ENDS {
+        let lines = [
+            "link set lo up".to_owned(),
+            format!("addr add 10.0.0.{host}/24 dev {device}0"),
+            format!("link set {device}0 up"),
+        ];
+        run_all("ip", &["-n", name], &lines)?;
+    }
+    Ok(air)
+}
+
+/// Lays wires: half the round trip each way, and losses on the way there.
+fn lay_wires(cell: &Cell) -> Result<()> {
     let micros = Duration::from_millis(cell.rtt_ms.into()).as_micros() / 2;
     let links = 0..cell.transport.links();
-    let mut lines: Vec<String> = ENDS.map(|end| format!("netns add {}", end.name)).into();
     let [(a, va), (b, vb)] = ENDS.map(|end| (end.name, end.device));
     let pair = |link| {
         let [here, there] = ENDS.map(|end| end.hardware(link));
@@ -120,8 +180,7 @@ fn lay(cell: &Cell) -> Result<()> {
              peer name {vb}{link} address {there} netns {b}"
         )
     };
-    lines.extend(links.clone().map(pair));
-    run_all("ip", &[], &lines)?;
+    run_all("ip", &[], &links.clone().map(pair).collect::<Vec<_>>())?;
     for (end, other) in [(SENDING, RECEIVING), (RECEIVING, SENDING)] {
         let Namespace { name, device, host } = end;
         let loss = if end == SENDING { cell.loss_percent } else { 0.0 };
@@ -152,6 +211,17 @@ fn lay(cell: &Cell) -> Result<()> {
     Ok(())
 }
 
+/// Lets MPTCP use the second link: the receiver tells its address there, the sender calls it.
+fn join_links() -> Result<()> {
+    let limits = "mptcp limits set subflow 2 add_addr_accepted 2";
+    let here = format!("mptcp endpoint add 10.0.1.{} dev va1 subflow", SENDING.host);
+    let there = format!("mptcp endpoint add 10.0.1.{} dev vb1 signal", RECEIVING.host);
+    for (end, line) in [(SENDING, here), (RECEIVING, there)] {
+        run_all("ip", &["-n", end.name], &[limits.to_owned(), line])?;
+    }
+    Ok(())
+}
+
 impl Namespace {
     /// Returns its hardware's address on a link.
     fn hardware(self, link: u8) -> String {
@@ -168,9 +238,13 @@ impl Namespace {
 
 /// Starts this program.
 fn start(what: &str) -> Result<Child> {
+    program(what).spawn().with_context(|| format!("{what} does not start"))
+}
+
+fn program(what: &str) -> Command {
     let mut command = Command::new(boot::PROGRAM);
     command.arg(what).env("PATH", PATH).stdin(Stdio::null());
-    command.spawn().with_context(|| format!("{what} does not start"))
+    command
 }
 
 /// Runs a program of iproute2 once for all lines: starting one takes longer than what it does.
@@ -211,6 +285,10 @@ pub(crate) const CELL: &str = "cell.json";
 pub(crate) const SCHEDULE: &str = "schedule";
 const ERROR: &str = "error";
 const LOG: &str = "log";
+const AIR: &str = "air.json";
+/// Sign in the guest that the wireless network's devices are there.
+const AIR_READY: &str = "/run/air";
+const READY_EVERY: Duration = Duration::from_millis(1);
 const SENDER: &str = "sender.json";
 const RECEIVER: &str = "receiver.json";
 /// Where the host's folder stands in the guest.

@@ -5,6 +5,7 @@
 //! `send` and `receive` over sockets of the kernel, `session` over Tautline's. Back on the host:
 //! `measures` of each log, `summary` over seeds, `expected` beside an independent measurement.
 
+mod air;
 mod boot;
 mod cell;
 mod clock;
@@ -19,20 +20,25 @@ mod measures;
 mod native;
 mod packet;
 mod place;
+mod quic;
 mod receive;
 mod schedule;
 mod send;
 mod session;
 mod smoke;
 mod summary;
+mod timed;
 mod transport;
 mod video;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use strum::VariantArray;
+use tautline_sim::wireless::Power;
 
+use crate::air::Air;
 use crate::boot::Host;
 use crate::cell::{Cell, Load};
 use crate::matrix::Videos;
@@ -60,6 +66,8 @@ enum Command {
     Send,
     #[command(hide = true)]
     Receive,
+    #[command(hide = true)]
+    Air,
 }
 
 #[derive(clap::Args)]
@@ -76,6 +84,9 @@ struct Matrix {
     /// Where the table of videos goes
     #[arg(long)]
     video_csv: PathBuf,
+    /// Where the table of constant rates in the wireless network goes
+    #[arg(long)]
+    wireless_csv: PathBuf,
     /// A part that takes minutes
     #[arg(long)]
     quick: bool,
@@ -113,6 +124,12 @@ struct One {
     seed: u64,
     #[arg(long, default_value_t = 20)]
     seconds: u32,
+    /// The paper's wireless network in the wire's place, at so many dBm
+    #[arg(long, allow_hyphen_values = true)]
+    power: Option<i32>,
+    /// Nobody else in it
+    #[arg(long)]
+    alone: bool,
 }
 
 fn main() -> Result<()> {
@@ -126,6 +143,7 @@ fn main() -> Result<()> {
         Command::Smoke => smoke::run(),
         Command::Send => guest::send(),
         Command::Receive => guest::receive(),
+        Command::Air => guest::carry(),
     }
 }
 
@@ -143,6 +161,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
     let lines = summary::lines(&outcomes);
     summary::write(&lines, &matrix.csv)?;
     summary::write(&summary::video_lines(&outcomes), &matrix.video_csv)?;
+    summary::write(&summary::wireless_lines(&outcomes), &matrix.wireless_csv)?;
     show(&lines);
     let comparisons = expected::compare(&outcomes);
     for comparison in comparisons.iter().filter(|it| !it.holds()) {
@@ -166,6 +185,7 @@ fn run_cell(one: &One) -> Result<()> {
         rtt_ms: one.rtt,
         seed: one.seed,
         seconds: one.seconds,
+        air: one.power.map(|dbm| air(dbm, !one.alone)).transpose()?,
     };
     let mut videos = Videos::default();
     let mut run = || matrix::run_one(&cell, &host, &mut videos);
@@ -174,6 +194,11 @@ fn run_cell(one: &One) -> Result<()> {
     anyhow::ensure!(outcomes[0] == outcomes[1], "the second run differs: {:?}", outcomes[1]);
     println!("the second run is the same");
     Ok(())
+}
+
+fn air(dbm: i32, disturbed: bool) -> Result<Air> {
+    let power = Power::VARIANTS.iter().copied().find(|power| power.dbm() == dbm);
+    Ok(Air { power: power.context("the paper has -20, -35 and -60 dBm")?, disturbed })
 }
 
 fn show(lines: &[summary::Line]) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::air;
 use crate::cell::Cell;
 use crate::clock;
 use crate::guest::Told;
@@ -33,6 +34,23 @@ pub(crate) struct Outcome {
     pub(crate) digest: String,
     /// Where the packets were a video's.
     pub(crate) shown: Option<Shown>,
+    /// Packets that the application gave up before the transport.
+    #[serde(default)]
+    pub(crate) abandoned: u64,
+    /// What a wireless network did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wireless: Option<Wireless>,
+}
+
+/// What is to be said of a wireless network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Wireless {
+    /// What the model did with the packets towards the receiver.
+    pub(crate) air: air::Told,
+    /// Packets with a changed bit that came to the receiving application, or to its seal.
+    pub(crate) damaged: u64,
+    /// Packets that came in each whole second.
+    pub(crate) by_second: Vec<u64>,
 }
 
 /// What is seen of a video.
@@ -78,6 +96,12 @@ impl Outcome {
             own: (name.to_owned(), own),
             digest: format!("{:016x}", log.digest()),
             shown: None,
+            abandoned: told.abandoned,
+            wireless: told.air.map(|air| Wireless {
+                air,
+                damaged: told.damaged,
+                by_second: by_second(log, cell.seconds),
+            }),
         })
     }
 
@@ -149,6 +173,19 @@ impl Measures {
             owd_p99_ms: percentile(0.99),
         })
     }
+}
+
+/// Returns how many packets came in each second from the first on, while they were offered.
+fn by_second(log: &Log, seconds: u32) -> Vec<u64> {
+    let mut counts = vec![0; seconds as usize];
+    let first = log.arrivals.first().map_or(0, |arrival| arrival.at_nanos);
+    for arrival in &log.arrivals {
+        let second = (arrival.at_nanos - first) / 1_000_000_000;
+        if let Some(count) = counts.get_mut(second as usize) {
+            *count += 1;
+        }
+    }
+    counts
 }
 
 fn ms(nanos: u64) -> f64 {

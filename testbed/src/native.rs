@@ -1,9 +1,11 @@
 //! System calls that no library in use has a safe name for: socket options, and the machine's end.
-#![allow(unsafe_code, reason = "setsockopt takes a pointer")]
+#![allow(unsafe_code, reason = "setsockopt and ioctl take pointers")]
 
+use std::fs::File;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use socket2::Socket;
@@ -38,6 +40,36 @@ pub(crate) fn abandon_sctp(socket: &Socket, after: Duration) -> io::Result<()> {
     set(socket, libc::IPPROTO_SCTP, SCTP_DEFAULT_SNDINFO, bytes)
 }
 
+/// Returns a connection's round trip as TCP smooths it.
+pub(crate) fn smoothed_rtt(socket: &Socket) -> io::Result<Duration> {
+    let mut info = std::mem::MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes `length` bytes at most, which `info` has, all of them numbers.
+    let info = unsafe {
+        let fd = socket.as_raw_fd();
+        let to = info.as_mut_ptr().cast();
+        if libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.assume_init()
+    };
+    Ok(Duration::from_micros(info.tcpi_rtt.into()))
+}
+
+/// Makes a device in the calling thread's namespace that gives and takes packets of IP; its reads do not wait.
+pub(crate) fn tun(name: &str) -> io::Result<File> {
+    let mut options = File::options();
+    let device = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(TUN)?;
+    // The kernel's `struct ifreq`: a name of 16 bytes, flags, and room.
+    let mut request = [0_u8; 40];
+    let length = name.len().min(15);
+    request[..length].copy_from_slice(&name.as_bytes()[..length]);
+    request[16..18].copy_from_slice(&((libc::IFF_TUN | libc::IFF_NO_PI) as u16).to_ne_bytes());
+    // SAFETY: the kernel reads and writes an `ifreq`, as large as `request`.
+    let outcome = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) };
+    if outcome == 0 { Ok(device) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Ends the machine, which only its first process may.
 pub(crate) fn power_off() -> io::Error {
     // SAFETY: no pointer is passed.
@@ -64,6 +96,7 @@ fn set<T: Copy>(
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+const TUN: &str = "/dev/net/tun";
 const SOL_UDPLITE: libc::c_int = 136;
 const UDPLITE_SEND_CSCOV: libc::c_int = 10;
 const UDPLITE_RECV_CSCOV: libc::c_int = 11;

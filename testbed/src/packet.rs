@@ -1,5 +1,8 @@
 //! One packet: its number, when it was due, and zeros, whatever it stands for.
 
+use anyhow::{Result, anyhow};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
 /// A packet as the application hands it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
@@ -31,6 +34,30 @@ impl Packet {
         bytes
     }
 
+    /// Returns whether all that says nothing is zero, as it was sent.
+    pub(crate) fn is_whole(bytes: &[u8; Self::BYTES]) -> bool {
+        bytes[Self::HEADER_BYTES..].iter().all(|byte| *byte == 0)
+    }
+
+    /// Returns the packet with all behind its header sealed by the cipher of Tautline's datagrams.
+    pub(crate) fn sealed(self) -> Result<[u8; Self::BYTES]> {
+        let mut bytes = self.to_bytes();
+        let (header, rest) = bytes.split_at_mut(Self::HEADER_BYTES);
+        let (zeros, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+        let sealed = key()?.seal_in_place_separate_tag(nonce(header), Aad::from(&*header), zeros);
+        tag.copy_from_slice(sealed.map_err(|_| anyhow!("not sealed"))?.as_ref());
+        Ok(bytes)
+    }
+
+    /// Returns whether a packet is authentic.
+    pub(crate) fn opens(bytes: &[u8; Self::BYTES]) -> bool {
+        let mut bytes = *bytes;
+        let (header, rest) = bytes.split_at_mut(Self::HEADER_BYTES);
+        let opened =
+            key().map(|key| key.open_in_place(nonce(header), Aad::from(&*header), rest).is_ok());
+        opened.unwrap_or(false)
+    }
+
     /// Reads a packet; `None` of what is none.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::BYTES {
@@ -43,6 +70,20 @@ impl Packet {
     }
 }
 
+/// Returns one for all: what is measured is bit errors, not secrecy.
+fn key() -> Result<LessSafeKey> {
+    let key = UnboundKey::new(&CHACHA20_POLY1305, &[7; 32]);
+    Ok(LessSafeKey::new(key.map_err(|_| anyhow!("no key"))?))
+}
+
+fn nonce(header: &[u8]) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce.copy_from_slice(&header[..NONCE_LEN]);
+    Nonce::assume_unique_for_key(nonce)
+}
+
+const TAG_BYTES: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +94,16 @@ mod tests {
         assert_eq!(Packet::parse(&packet.to_bytes()), Some(packet));
         assert!(Packet::last().is_last() && !packet.is_last());
         assert_eq!(Packet::parse(&[0; Packet::BYTES - 1]), None);
+    }
+
+    #[test]
+    fn one_bit_spoils_what_is_sealed_and_marks_what_is_not() {
+        let packet = Packet { number: 7, due_nanos: 9 };
+        let (mut plain, mut sealed) = (packet.to_bytes(), packet.sealed().unwrap());
+        assert!(Packet::is_whole(&plain) && Packet::opens(&sealed));
+        assert_eq!(Packet::parse(&sealed), Some(packet));
+        plain[700] ^= 4;
+        sealed[700] ^= 4;
+        assert!(!Packet::is_whole(&plain) && !Packet::opens(&sealed));
     }
 }

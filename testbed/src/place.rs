@@ -9,8 +9,8 @@ use crate::transport::End;
 pub(crate) enum Place {
     /// Links between the guest's two network namespaces.
     Guest,
-    /// This machine's loopback interface.
-    Loopback,
+    /// This machine's loopback interface, with addresses of its own for each number.
+    Loopback(u8),
 }
 
 impl Place {
@@ -22,7 +22,7 @@ impl Place {
         };
         let ip = match self {
             Self::Guest => IpAddr::V4(Ipv4Addr::new(10, 0, link, host)),
-            Self::Loopback => IpAddr::V4(Ipv4Addr::new(127, 0, 1 + link, host)),
+            Self::Loopback(number) => IpAddr::V4(Ipv4Addr::new(127, number, 1 + link, host)),
         };
         SocketAddr::new(ip, PORT)
     }

@@ -12,12 +12,14 @@ use crate::counters::Counters;
 use crate::log::Log;
 use crate::packet::Packet;
 use crate::place::Place;
-use crate::transport::{End, Kind};
+use crate::transport::{End, Kind, Transport};
 
 /// What the receiving end has to tell.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) log: Log,
+    /// Packets that came, but not as they were sent; where they are sealed, they are not in the log.
+    pub(crate) damaged: u64,
     /// The kernel's counters on this end, once all was over.
     pub(crate) counters: Counters,
 }
@@ -26,7 +28,7 @@ pub(crate) struct Received {
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
-    kind: Kind,
+    transport: Transport,
 }
 
 impl Listener {
@@ -40,36 +42,37 @@ impl Listener {
         if transport.kind() != Kind::Datagrams {
             socket.listen(1)?;
         }
-        Ok(Self { socket, kind: transport.kind() })
+        Ok(Self { socket, transport })
     }
 
     /// Takes packets until no more come.
     pub(crate) fn run(self) -> Result<Received> {
-        let accepted = match self.kind {
+        let accepted = match self.transport.kind() {
             Kind::Datagrams => None,
             _ => Some(self.socket.accept().context("nobody connected")?.0),
         };
         let socket = accepted.as_ref().unwrap_or(&self.socket);
-        let log = take(socket, self.kind)?;
+        let (log, damaged) = take(socket, self.transport)?;
         let counters = Counters::read();
-        Ok(Received { log, counters })
+        Ok(Received { log, damaged, counters })
     }
 }
 
-fn take(mut socket: &Socket, kind: Kind) -> Result<Log> {
-    let mut log = Log::default();
+fn take(mut socket: &Socket, transport: Transport) -> Result<(Log, u64)> {
+    let kind = transport.kind();
+    let (mut log, mut damaged) = (Log::default(), 0);
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut filled = 0;
     socket.set_read_timeout(Some(FIRST_WITHIN))?;
     loop {
         let length = match socket.read(&mut buffer[filled..]) {
             // The end of a connection.
-            Ok(0) => return Ok(log),
+            Ok(0) => return Ok((log, damaged)),
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(log),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((log, damaged)),
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             // DCCP ends so.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(log),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok((log, damaged)),
             Err(error) => return Err(error).context("cannot receive"),
         };
         let now = clock::now();
@@ -81,13 +84,21 @@ fn take(mut socket: &Socket, kind: Kind) -> Result<Log> {
         }
         filled += length;
         let (packets, rest) = buffer[..filled].as_chunks::<{ Packet::BYTES }>();
-        ensure!(kind == Kind::Stream || rest.is_empty(), "a packet of {length} bytes");
+        let is_stream = matches!(kind, Kind::Stream | Kind::TimedStream);
+        ensure!(is_stream || rest.is_empty(), "a packet of {length} bytes");
         for bytes in packets {
             let packet = Packet::parse(bytes).context("no packet")?;
             if packet.is_last() {
-                return Ok(log);
+                return Ok((log, damaged));
             }
-            log.push(packet, now);
+            let is_whole = match transport {
+                Transport::UdpLiteSealed => Packet::opens(bytes),
+                _ => Packet::is_whole(bytes),
+            };
+            damaged += u64::from(!is_whole);
+            if is_whole || transport != Transport::UdpLiteSealed {
+                log.push(packet, now);
+            }
         }
         let rest = packets.len() * Packet::BYTES..filled;
         filled = rest.len();

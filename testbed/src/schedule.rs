@@ -8,23 +8,33 @@ use anyhow::{Context, Result, ensure};
 use crate::clock;
 use crate::packet::Packet;
 
-/// When each packet is due after the first could be, in nanoseconds; what lies beside the cell in a guest.
+/// When each packet is due after the first could be, and which frame it belongs to; what lies beside the cell in a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Schedule(Vec<u64>);
+pub(crate) struct Schedule(Vec<Due>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    nanos: u64,
+    frame: u64,
+}
 
 impl Schedule {
-    pub(crate) fn new(due: Vec<Duration>) -> Self {
-        Self(due.into_iter().map(clock::nanos).collect())
+    /// Returns that of packets of which each tells its time and its frame, which are in order.
+    pub(crate) fn new(due: Vec<(Duration, u32)>) -> Self {
+        let due = due.into_iter();
+        let due = due.map(|(at, frame)| Due { nanos: clock::nanos(at), frame: frame.into() });
+        Self(due.collect())
     }
 
-    /// Returns that of a constant rate, in thousands of bytes a second.
+    /// Returns that of a constant rate, in thousands of bytes a second; each packet is a frame.
     pub(crate) fn constant(rate_kbyte_per_s: u32, seconds: u32) -> Self {
         let bytes = u64::from(rate_kbyte_per_s) * 1000 * u64::from(seconds);
         let nanos = |number: u64| {
             let nanos = u128::from(number) * Packet::BYTES as u128 * 1_000_000;
             (nanos / u128::from(rate_kbyte_per_s)) as u64
         };
-        Self((0..bytes.div_ceil(Packet::BYTES as u64)).map(nanos).collect())
+        let numbers = 0..bytes.div_ceil(Packet::BYTES as u64);
+        Self(numbers.map(|number| Due { nanos: nanos(number), frame: number }).collect())
     }
 
     /// Returns how many packets there are.
@@ -35,19 +45,44 @@ impl Schedule {
     /// Returns when a packet is due; all beyond the last one are due with it.
     pub(crate) fn due(&self, number: u32) -> Duration {
         let due = self.0.get(number as usize).or(self.0.last());
-        Duration::from_nanos(due.copied().unwrap_or_default())
+        Duration::from_nanos(due.map_or(0, |due| due.nanos))
     }
 
-    /// Returns it as it stands on disk: numbers of 8 bytes, little endian.
+    /// Returns the frame that a packet belongs to.
+    pub(crate) fn frame(&self, number: u32) -> u32 {
+        let due = self.0.get(number as usize);
+        due.map_or(0, |due| u32::try_from(due.frame).unwrap_or(u32::MAX))
+    }
+
+    /// Returns when the last packet of this one's frame is due.
+    pub(crate) fn frame_complete(&self, number: u32) -> Duration {
+        let rest = self.0.get(number as usize..).unwrap_or_default();
+        let same = rest.iter().take_while(|due| due.frame == rest[0].frame);
+        Duration::from_nanos(same.last().map_or(0, |due| due.nanos))
+    }
+
+    /// Returns the mean rate, in bytes a second.
+    pub(crate) fn rate_bytes_per_s(&self) -> f64 {
+        let seconds = self.due(u32::MAX).as_secs_f64().max(1e-3);
+        (self.0.len() * Packet::BYTES) as f64 / seconds
+    }
+
+    /// Returns it as it stands on disk: two numbers of 8 bytes for each packet, little endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        self.0.iter().copied().flat_map(u64::to_le_bytes).collect()
+        let numbers = self.0.iter().flat_map(|due| [due.nanos, due.frame]);
+        numbers.flat_map(u64::to_le_bytes).collect()
     }
 
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let bytes = std::fs::read(file).with_context(|| format!("no {}", file.display()))?;
-        let (numbers, rest) = bytes.as_chunks();
-        ensure!(rest.is_empty(), "{} ends within a number", file.display());
-        Ok(Self(numbers.iter().copied().map(u64::from_le_bytes).collect()))
+        let (records, rest) = bytes.as_chunks::<16>();
+        ensure!(rest.is_empty(), "{} ends within a packet", file.display());
+        let due = records.iter().map(|record| {
+            let (numbers, _) = record.as_chunks::<8>();
+            let [nanos, frame] = [0, 1].map(|at: usize| u64::from_le_bytes(numbers[at]));
+            Due { nanos, frame }
+        });
+        Ok(Self(due.collect()))
     }
 }
 
@@ -67,6 +102,16 @@ mod tests {
             let all = u64::from(schedule.packets()) * Packet::BYTES as u64;
             assert!(all >= u64::from(rate) * 10_000);
         }
+    }
+
+    #[test]
+    fn a_frame_is_complete_with_its_last_packet() {
+        let due = [(0, 0), (10, 0), (20, 1), (30, 1), (40, 2)];
+        let due = due.map(|(ms, frame)| (Duration::from_millis(ms), frame));
+        let schedule = Schedule::new(due.to_vec());
+        let complete = [0, 1, 2, 3, 4].map(|number| schedule.frame_complete(number).as_millis());
+        assert_eq!(complete, [10, 10, 30, 30, 40]);
+        assert_eq!([1, 2, 4].map(|number| schedule.frame(number)), [0, 1, 2]);
     }
 
     #[test]

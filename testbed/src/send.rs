@@ -13,6 +13,7 @@ use crate::counters::Counters;
 use crate::packet::Packet;
 use crate::place::Place;
 use crate::schedule::Schedule;
+use crate::timed;
 use crate::transport::{End, Kind, Transport};
 
 /// What the sending end has to tell.
@@ -20,6 +21,8 @@ use crate::transport::{End, Kind, Transport};
 pub(crate) struct Sent {
     /// Packets that the transport took.
     pub(crate) packets: u64,
+    /// Packets that the application gave up before the transport.
+    pub(crate) abandoned: u64,
     /// The kernel's counters on this end, once all was over.
     pub(crate) counters: Counters,
 }
@@ -31,10 +34,13 @@ pub(crate) struct Sent {
 pub(crate) fn run(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     clock::wake_exactly();
     let socket = connect(cell.transport, place)?;
-    let packets = offer(cell, schedule, &socket)?;
+    let offered = match cell.transport.kind() {
+        Kind::TimedStream => timed::offer(cell, schedule, &socket)?,
+        _ => timed::Offered { taken: offer(cell, schedule, &socket)?, abandoned: 0 },
+    };
     end(cell.transport.kind(), &socket)?;
     let counters = Counters::read();
-    Ok(Sent { packets, counters })
+    Ok(Sent { packets: offered.taken, abandoned: offered.abandoned, counters })
 }
 
 fn connect(transport: Transport, place: Place) -> Result<Socket> {
@@ -62,7 +68,11 @@ fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result<u64> {
         if clock::now() > end {
             return Ok(number.into());
         }
-        let bytes = Packet { number, due_nanos }.to_bytes();
+        let packet = Packet { number, due_nanos };
+        let bytes = match cell.transport {
+            Transport::UdpLiteSealed => packet.sealed()?,
+            _ => packet.to_bytes(),
+        };
         send(socket, &bytes).with_context(|| format!("packet {number} was refused"))?;
     }
     Ok(schedule.packets().into())
@@ -98,7 +108,7 @@ fn end(kind: Kind, socket: &Socket) -> Result<()> {
     // DCCP knows no half-closed connection, and its queue is short.
     let _ = socket.shutdown(Shutdown::Write);
     socket.set_read_timeout(Some(match kind {
-        Kind::Stream => DRAINED_WITHIN,
+        Kind::Stream | Kind::TimedStream => DRAINED_WITHIN,
         _ => MESSAGES_DRAINED_WITHIN,
     }))?;
     let mut nothing = [std::mem::MaybeUninit::uninit()];

@@ -48,7 +48,7 @@ pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sen
         packets += u64::from(handle.send(ChannelNumber::MEDIA, unit, deadline));
     }
     std::thread::sleep(deadline * 2);
-    Ok(Sent { packets, counters: Counters::read() })
+    Ok(Sent { packets, abandoned: 0, counters: Counters::read() })
 }
 
 /// The receiving end, which waits for its peer.
@@ -84,7 +84,7 @@ impl Listener {
         let counters = Counters::read();
         let log = std::mem::take(&mut *self.log());
         drop(self.driver);
-        Ok(Received { log, counters })
+        Ok(Received { log, damaged: 0, counters })
     }
 
     fn log(&self) -> std::sync::MutexGuard<'_, Log> {

@@ -18,13 +18,23 @@ use crate::transport::{End, Kind, Transport};
 /// # Errors
 /// When one does not deliver.
 pub(crate) fn run() -> Result<()> {
-    for transport in Transport::value_variants().iter().copied() {
-        match missing(transport) {
-            Some(why) => println!("{transport:14} left out: {why}"),
-            None => println!(
-                "{transport:14} {}",
-                pass(transport).with_context(|| transport.to_string())?
-            ),
+    let transports = Transport::value_variants();
+    let runs: Vec<_> = transports
+        .iter()
+        .copied()
+        .enumerate()
+        .map(|(number, transport)| match missing(transport) {
+            Some(why) => Err(why),
+            None => Ok(thread::spawn(move || pass(transport, Place::Loopback(number as u8 + 1)))),
+        })
+        .collect();
+    for (transport, run) in transports.iter().zip(runs) {
+        match run {
+            Err(why) => println!("{transport:16} left out: {why}"),
+            Ok(run) => {
+                let passed = run.join().map_err(|_| anyhow!("{transport} panicked"))?;
+                println!("{transport:16} {}", passed.with_context(|| transport.to_string())?);
+            }
         }
     }
     println!("left out: losses, delays and all that needs them; `make transports` has them");
@@ -40,14 +50,14 @@ fn missing(transport: Transport) -> Option<String> {
             return Some(format!("the kernel has no TCP {name}"));
         }
     }
-    if transport.kind() == Kind::Session {
+    if matches!(transport.kind(), Kind::Session | Kind::Quic) {
         return None;
     }
     transport.open(End::Sender).err().map(|error| format!("the kernel has none of it ({error})"))
 }
 
 /// Returns what to say of a transport that delivered.
-fn pass(transport: Transport) -> Result<String> {
+fn pass(transport: Transport, place: Place) -> Result<String> {
     let cell = Cell {
         transport,
         load: Load::Constant(RATE_KBYTE_PER_S),
@@ -55,16 +65,20 @@ fn pass(transport: Transport) -> Result<String> {
         rtt_ms: 0,
         seed: 1,
         seconds: 1,
+        air: None,
     };
-    let listener = Listener::open(&cell, Place::Loopback)?;
+    let listener = Listener::open(&cell, place)?;
     let receiver = thread::spawn(move || listener.run());
-    let sent = end::send(&cell, &Schedule::constant(RATE_KBYTE_PER_S, 1), Place::Loopback)?;
+    let sent = end::send(&cell, &Schedule::constant(RATE_KBYTE_PER_S, 1), place)?;
     let received = receiver.join().map_err(|_| anyhow!("the receiver panicked"))??;
     let measures = Measures::of(&received.log).context("not two packets came")?;
     let (counter, own) = sent.counters.own(transport);
     // A machine that is busy is late with many, and Tautline delivers none that are.
     ensure!(measures.received * 2 >= sent.packets, "{measures:?} of {}", sent.packets);
-    ensure!(own * 10 >= measures.received * 9 || counter.starts_with("va0"), "{counter}: {own}");
+    // Neither DCCP's interface nor MPTCP's second link is there.
+    let counted = own * 10 >= measures.received * 9;
+    let in_guest = matches!(transport, Transport::Dccp | Transport::DccpPartial | Transport::Mptcp);
+    ensure!(counted || in_guest, "{counter}: {own}");
     Ok(format!("{} of {} packets came", measures.received, sent.packets))
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::air::Air;
 use crate::cell::Load;
-use crate::measures::{Outcome, Shown};
+use crate::measures::{Outcome, Shown, Wireless};
 use crate::packet::Packet;
 use crate::transport::Transport;
 use crate::video::Codec;
@@ -37,6 +38,43 @@ pub(crate) struct Line {
     pub(crate) owd_p99_ci: f64,
     /// Bytes both ways that passed the links, over the payload that came.
     pub(crate) network_bytes_per_byte: f64,
+    /// Packets that the application gave up before the transport, of those that it had.
+    pub(crate) abandoned_share: f64,
+}
+
+/// One line of the table of constant rates in the paper's wireless network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WirelessLine {
+    pub(crate) transport: Transport,
+    pub(crate) rate_kbyte_per_s: u32,
+    pub(crate) power_dbm: i32,
+    /// Whether another's flow shared it.
+    pub(crate) disturbed: bool,
+    pub(crate) seeds: usize,
+    pub(crate) seconds: u32,
+    pub(crate) received_share: f64,
+    pub(crate) throughput_kbyte_per_s: f64,
+    pub(crate) throughput_ci: f64,
+    pub(crate) jitter_ms: f64,
+    pub(crate) owd_p50_ms: f64,
+    pub(crate) owd_p99_ms: f64,
+    pub(crate) owd_p99_ci: f64,
+    pub(crate) network_bytes_per_byte: f64,
+    /// Of the packets towards the receiver: those for which the access point's queue had no room, those lost in the
+    /// air, and those of which a bit was changed.
+    pub(crate) dropped_queue_share: f64,
+    pub(crate) lost_share: f64,
+    pub(crate) damaged_share: f64,
+    /// Packets with a changed bit that the receiving application got, of the damaged ones; where they are
+    /// sealed, those that did not open.
+    pub(crate) damaged: u64,
+    pub(crate) damaged_came: u64,
+    /// What came in a second, kB: percentiles over the seconds of all seeds.
+    pub(crate) second_p10: f64,
+    pub(crate) second_p25: f64,
+    pub(crate) second_p50: f64,
+    pub(crate) second_p75: f64,
+    pub(crate) second_p90: f64,
 }
 
 /// One line of the table of videos; `_in_time` is with a play-out limit.
@@ -46,6 +84,8 @@ pub(crate) struct VideoLine {
     pub(crate) codec: Codec,
     pub(crate) loss_percent: f64,
     pub(crate) rtt_ms: u32,
+    /// Of the wireless network in the wire's place, whose losses and delays are its own.
+    pub(crate) power_dbm: Option<i32>,
     pub(crate) seeds: usize,
     pub(crate) seconds: u32,
     pub(crate) received_share: f64,
@@ -98,8 +138,18 @@ impl Mean {
 
 /// Returns the lines, in the order of the transports.
 pub(crate) fn lines(outcomes: &[Outcome]) -> Vec<Line> {
-    let line = |outcomes: &[&Outcome]| Some(line(outcomes, outcomes[0].cell.rate()?));
-    grouped(outcomes, line)
+    grouped(outcomes, |outcomes| match outcomes[0].cell.air {
+        None => Some(line(outcomes, outcomes[0].cell.rate()?)),
+        Some(_) => None,
+    })
+}
+
+/// Returns the lines of the wireless network, in the order of the transports.
+pub(crate) fn wireless_lines(outcomes: &[Outcome]) -> Vec<WirelessLine> {
+    grouped(outcomes, |outcomes| {
+        let cell = outcomes[0].cell;
+        Some(wireless_line(outcomes, cell.air?, cell.rate()?))
+    })
 }
 
 /// Returns the lines of videos, in the order of the transports.
@@ -114,7 +164,7 @@ fn grouped<T>(outcomes: &[Outcome], line: impl Fn(&[&Outcome]) -> Option<T>) -> 
     let key = |outcome: &Outcome| {
         let cell = outcome.cell;
         let loss_permille = (cell.loss_percent * 10.0).round() as u32;
-        (cell.transport, cell.rtt_ms, loss_permille, cell.load, cell.seconds)
+        (cell.transport, cell.air, cell.rtt_ms, loss_permille, cell.load, cell.seconds)
     };
     let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
     sorted.sort_by_key(|outcome| (key(outcome), outcome.cell.seed));
@@ -159,6 +209,50 @@ fn line(outcomes: &[&Outcome], rate_kbyte_per_s: u32) -> Line {
         owd_p99_ms,
         owd_p99_ci,
         network_bytes_per_byte: mean(|it| network_bytes_per(it, it.measures.received)).0,
+        abandoned_share: mean(|it| it.abandoned as f64 / it.offered as f64).0,
+    }
+}
+
+fn wireless_line(outcomes: &[&Outcome], air: Air, rate_kbyte_per_s: u32) -> WirelessLine {
+    let mean = |value: fn(&Outcome) -> f64| mean(outcomes, value);
+    let cell = outcomes[0].cell;
+    let (throughput_kbyte_per_s, throughput_ci) = mean(|it| it.measures.throughput_kbyte_per_s);
+    let (owd_p99_ms, owd_p99_ci) = mean(|it| it.measures.owd_p99_ms);
+    let did = outcomes.iter().filter_map(|it| it.wireless.as_ref());
+    let sum = |of: fn(&Wireless) -> u64| did.clone().map(of).sum::<u64>();
+    let share = |of| rounded(sum(of) as f64 / sum(|it| it.air.pushed).max(1) as f64);
+    let mut seconds: Vec<u64> = did.clone().flat_map(|it| it.by_second.iter().copied()).collect();
+    seconds.sort_unstable();
+    let percentile = |share: f64| {
+        let rank = (share * seconds.len() as f64).ceil() as usize;
+        let packets = seconds.get(rank.max(1) - 1).copied().unwrap_or_default();
+        rounded(packets as f64 * Packet::BYTES as f64 / 1e3)
+    };
+    WirelessLine {
+        transport: cell.transport,
+        rate_kbyte_per_s,
+        power_dbm: air.power.dbm(),
+        disturbed: air.disturbed,
+        seeds: outcomes.len(),
+        seconds: cell.seconds,
+        received_share: mean(received_share).0,
+        throughput_kbyte_per_s,
+        throughput_ci,
+        jitter_ms: mean(|it| it.measures.jitter_ms).0,
+        owd_p50_ms: mean(|it| it.measures.owd_p50_ms).0,
+        owd_p99_ms,
+        owd_p99_ci,
+        network_bytes_per_byte: mean(|it| network_bytes_per(it, it.measures.received)).0,
+        dropped_queue_share: share(|it| it.air.dropped_queue),
+        lost_share: share(|it| it.air.lost),
+        damaged_share: share(|it| it.air.damaged),
+        damaged: sum(|it| it.air.damaged),
+        damaged_came: sum(|it| it.damaged),
+        second_p10: percentile(0.1),
+        second_p25: percentile(0.25),
+        second_p50: percentile(0.5),
+        second_p75: percentile(0.75),
+        second_p90: percentile(0.9),
     }
 }
 
@@ -180,6 +274,7 @@ fn video_line(outcomes: &[&Outcome], codec: Codec) -> VideoLine {
         codec,
         loss_percent: cell.loss_percent,
         rtt_ms: cell.rtt_ms,
+        power_dbm: cell.air.map(|air| air.power.dbm()),
         seeds: outcomes.len(),
         seconds: cell.seconds,
         received_share: mean(received_share).0,

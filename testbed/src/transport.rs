@@ -41,6 +41,20 @@ pub(crate) enum Transport {
     Bbr,
     /// SCTP that gives a message up after 200 ms, and delivers in any order.
     SctpPartial,
+    /// TCP Cubic over two links (MPTCP).
+    Mptcp,
+    /// TCP Cubic whose application gives a frame up that cannot be in time.
+    CubicTimed,
+    /// The same over TCP BBR.
+    BbrTimed,
+    /// QUIC with a stream for each frame, reset once it cannot be in time; Cubic.
+    QuicStreams,
+    /// The same with BBR.
+    QuicStreamsBbr,
+    /// QUIC's datagrams, which are not repeated; Cubic.
+    QuicDatagrams,
+    /// UDP-Lite whose packets are sealed, as Tautline's are: for bit errors.
+    UdpLiteSealed,
 }
 
 /// The two ends of a flow.
@@ -59,6 +73,10 @@ pub(crate) enum Kind {
     Messages,
     /// Bytes of a connection.
     Stream,
+    /// Bytes of a connection, given up frame by frame.
+    TimedStream,
+    /// Streams or datagrams of QUIC.
+    Quic,
     /// Units of a session with sockets of its own.
     Session,
 }
@@ -81,16 +99,23 @@ impl Transport {
     /// Returns how many links it sends over.
     pub(crate) fn links(self) -> u8 {
         match self {
-            Self::TautlineTwo => 2,
+            Self::TautlineTwo | Self::Mptcp => 2,
             _ => 1,
         }
     }
 
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Udp | Self::UdpLite => Kind::Datagrams,
+            Self::Udp | Self::UdpLite | Self::UdpLiteSealed => Kind::Datagrams,
             Self::Dccp | Self::DccpPartial | Self::Sctp | Self::SctpPartial => Kind::Messages,
-            Self::Reno | Self::RenoLarge | Self::Westwood | Self::Cubic | Self::Bbr => Kind::Stream,
+            Self::Reno
+            | Self::RenoLarge
+            | Self::Westwood
+            | Self::Cubic
+            | Self::Bbr
+            | Self::Mptcp => Kind::Stream,
+            Self::CubicTimed | Self::BbrTimed => Kind::TimedStream,
+            Self::QuicStreams | Self::QuicStreamsBbr | Self::QuicDatagrams => Kind::Quic,
             Self::Tautline | Self::TautlineTwo => Kind::Session,
         }
     }
@@ -100,8 +125,8 @@ impl Transport {
         match self {
             Self::Reno | Self::RenoLarge => Some("reno"),
             Self::Westwood => Some("westwood"),
-            Self::Cubic => Some("cubic"),
-            Self::Bbr => Some("bbr"),
+            Self::Cubic | Self::CubicTimed | Self::Mptcp => Some("cubic"),
+            Self::Bbr | Self::BbrTimed => Some("bbr"),
             _ => None,
         }
     }
@@ -109,13 +134,23 @@ impl Transport {
     /// Opens a socket with this transport's options; neither bound nor connected.
     pub(crate) fn open(self, end: End) -> io::Result<Socket> {
         let (kind, protocol) = match self {
-            Self::UdpLite => (Type::DGRAM, Protocol::UDPLITE),
+            Self::UdpLite | Self::UdpLiteSealed => (Type::DGRAM, Protocol::UDPLITE),
+            Self::Mptcp => (Type::STREAM, Protocol::MPTCP),
             Self::Dccp | Self::DccpPartial => (Type::DCCP, Protocol::DCCP),
             Self::Sctp | Self::SctpPartial => (Type::STREAM, Protocol::SCTP),
-            Self::Udp | Self::Tautline | Self::TautlineTwo => (Type::DGRAM, Protocol::UDP),
-            Self::Reno | Self::RenoLarge | Self::Westwood | Self::Cubic | Self::Bbr => {
-                (Type::STREAM, Protocol::TCP)
-            }
+            Self::Udp
+            | Self::Tautline
+            | Self::TautlineTwo
+            | Self::QuicStreams
+            | Self::QuicStreamsBbr
+            | Self::QuicDatagrams => (Type::DGRAM, Protocol::UDP),
+            Self::Reno
+            | Self::RenoLarge
+            | Self::Westwood
+            | Self::Cubic
+            | Self::Bbr
+            | Self::CubicTimed
+            | Self::BbrTimed => (Type::STREAM, Protocol::TCP),
         };
         let socket = Socket::new(Domain::IPV4, kind, Some(protocol))?;
         socket.set_reuse_address(true)?;
@@ -130,7 +165,9 @@ impl Transport {
             socket.set_tcp_nodelay(true)?;
         }
         match self {
-            Self::UdpLite => native::cover_udp_lite(&socket, end, Packet::HEADER_BYTES)?,
+            Self::UdpLite | Self::UdpLiteSealed => {
+                native::cover_udp_lite(&socket, end, Packet::HEADER_BYTES)?;
+            }
             Self::Dccp | Self::DccpPartial => {
                 socket.set_dccp_service(SERVICE)?;
                 socket.set_dccp_ccid(2)?;
@@ -175,5 +212,5 @@ impl fmt::Display for Transport {
 const BUFFER_BYTES_MAX: usize = 212_992;
 /// Any number does, if both ends say the same.
 const SERVICE: u32 = 42;
-/// The deadline of Tautline's media.
-const ABANDONED_AFTER: Duration = Duration::from_millis(200);
+/// The deadline of Tautline's media, and of all that gives up by itself.
+pub(crate) const ABANDONED_AFTER: Duration = Duration::from_millis(200);

@@ -167,11 +167,12 @@ fn schedule(stream: &[u8]) -> Result<Schedule> {
     for (picture, ends) in begins.windows(2).enumerate() {
         let count = ends[1] - ends[0];
         let at = |packet: usize| picture as f64 + packet as f64 / count as f64;
-        due.extend((0..count).map(|packet| at(packet) / f64::from(PICTURES_PER_SECOND)));
+        let seconds = (0..count).map(|packet| at(packet) / f64::from(PICTURES_PER_SECOND));
+        due.extend(seconds.map(|seconds| (Duration::from_secs_f64(seconds), picture as u32)));
     }
-    // A packet is due when the last of its packets of TS is there.
-    let last = due.chunks(TS_PER_PACKET).filter_map(<[f64]>::last);
-    Ok(Schedule::new(last.map(|seconds| Duration::from_secs_f64(*seconds)).collect()))
+    // A packet is due when the last of its packets of TS is there, and belongs where its first does.
+    let due = due.chunks(TS_PER_PACKET).filter_map(|of| Some((of.last()?.0, of.first()?.1)));
+    Ok(Schedule::new(due.collect()))
 }
 
 /// Returns whether a picture begins with this packet of TS.

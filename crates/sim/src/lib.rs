@@ -6,6 +6,7 @@
 //! - [`recording`]: recorded round trips, as files of pings have them.
 //! - [`preset`]: named links, every number with its reason.
 //! - [`world`]: nodes with clocks of their own, joined by links, in virtual time.
+//! - [`wireless`]: an access point and a station that share one channel.
 //!
 //! Nothing here reads a clock, a socket or an unseeded random number. The same models run in
 //! real time in `tautline emulate`.
@@ -17,6 +18,7 @@ pub mod nat;
 pub mod preset;
 pub mod recording;
 pub mod trace;
+pub mod wireless;
 pub mod world;
 
 pub use error::Error;

@@ -1,0 +1,264 @@
+//! The wireless network of a car ([CAR] 3.1): an access point and a station that share one channel.
+//!
+//! ```text
+//! push(AccessPoint) -> [ 120 packets, drop tail ] --\
+//! another's flow ----->                              > one frame in the air at a time -> loss, bit error -> pop
+//! push(Station) -----> [ 120 packets, drop tail ] --/
+//! ```
+//!
+//! Unlike a [`crate::link`], what one side sends takes time of the other: that is what sets TCP, whose
+//! acknowledgements are frames too, below UDP. The model has no clock of its own: `push`,
+//! [`Medium::next_event`] and `pop` serve virtual time and a forwarder of real packets alike.
+
+mod power;
+
+use std::collections::VecDeque;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use strum::VariantArray;
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+pub use power::Power;
+
+/// Parameters of a wireless network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What a frame takes beside its bytes: gaps, backoff, preamble, the radio's own acknowledgement.
+    pub overhead: Duration,
+    /// Rates of the radio, of which one is drawn anew every [`coherence`](Self::coherence).
+    pub bitrates: Vec<Bitrate>,
+    /// For how long a rate is kept.
+    pub coherence: Duration,
+    /// The share of frames that collide where both sides have one, and have to be sent again.
+    pub collisions: f64,
+    /// The share of packets that do not arrive, however often their frame is sent again.
+    pub loss: f64,
+    /// The share of packets that arrive with one bit changed.
+    pub damage: f64,
+    /// Packets that wait on a side at most.
+    pub queue_packets: usize,
+    /// Another's flow through the access point, of a constant rate.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// A flow that takes its part of the access point's queue and of the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disturbance {
+    /// Bytes of each of its packets, headers included.
+    pub bytes: ByteCount,
+    /// The time between two of them.
+    pub interval: Duration,
+}
+
+/// One of the two that share the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
+pub enum Side {
+    /// What comes by wire leaves here.
+    AccessPoint,
+    /// The receiver of the video.
+    Station,
+}
+
+/// A packet that came to the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival<P> {
+    /// When.
+    pub at: Instant,
+    /// Who sent it.
+    pub from: Side,
+    /// What was handed over.
+    pub payload: P,
+    /// Which of its bits is changed, if one is.
+    pub damaged_bit: Option<u64>,
+}
+
+/// What became of the packets of one side, another's flow left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that were handed over.
+    pub pushed: u64,
+    /// Packets for which the queue had no room.
+    pub dropped_queue: u64,
+    /// Packets lost in the air.
+    pub lost: u64,
+    /// Packets that arrived with a bit changed.
+    pub damaged: u64,
+    /// Packets that arrived, these included.
+    pub arrived: u64,
+}
+
+/// Both directions of a wireless network, carrying payloads of type `P`.
+#[derive(Debug)]
+pub struct Medium<P> {
+    config: Config,
+    rng: ChaCha8Rng,
+    queues: [VecDeque<Frame<P>>; Side::VARIANTS.len()],
+    in_air: Option<InAir>,
+    arrivals: VecDeque<Arrival<P>>,
+    bitrate: Bitrate,
+    bitrate_until: u64,
+    disturbed_at: Option<u64>,
+    now: u64,
+    counters: [Counters; Side::VARIANTS.len()],
+}
+
+/// A packet that waits; another's flow has no payload.
+#[derive(Debug)]
+struct Frame<P> {
+    bytes: u64,
+    payload: Option<P>,
+}
+
+/// What takes the channel until `end`.
+#[derive(Clone, Copy, Debug)]
+struct InAir {
+    end: u64,
+    /// The side whose first frame it is; `None` of a collision.
+    from: Option<Side>,
+}
+
+impl<P> Medium<P> {
+    /// Returns an empty network.
+    pub fn new(config: Config, seed: u64) -> Self {
+        let bitrate = config.bitrates.first().copied().unwrap_or(Bitrate::ZERO);
+        let disturbed_at = config.disturbance.map(|_| 0);
+        Self {
+            config,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            queues: [VecDeque::new(), VecDeque::new()],
+            in_air: None,
+            arrivals: VecDeque::new(),
+            bitrate,
+            bitrate_until: 0,
+            disturbed_at,
+            now: 0,
+            counters: [Counters::default(); Side::VARIANTS.len()],
+        }
+    }
+
+    /// Takes a packet of `bytes` bytes in, IP's header included; false, counted, if the queue is full.
+    pub fn push(&mut self, from: Side, bytes: ByteCount, payload: P, now: Instant) -> bool {
+        self.advance(now);
+        self.counters[from as usize].pushed += 1;
+        let room = self.enqueue(from, bytes.get(), Some(payload));
+        if !room {
+            self.counters[from as usize].dropped_queue += 1;
+        }
+        self.begin(self.now);
+        room
+    }
+
+    /// Returns when something happens next by itself: [`pop`](Self::pop) is to be called then.
+    pub fn next_event(&self) -> Option<Instant> {
+        let arrival = self.arrivals.front().map(|arrival| arrival.at);
+        arrival.or(self.next_nanos().map(Instant::from_nanos))
+    }
+
+    /// Returns the next packet that has arrived by `now`.
+    pub fn pop(&mut self, now: Instant) -> Option<Arrival<P>> {
+        self.advance(now);
+        self.arrivals.pop_front()
+    }
+
+    /// Returns what became of a side's packets.
+    pub fn counters(&self, side: Side) -> Counters {
+        self.counters[side as usize]
+    }
+
+    fn enqueue(&mut self, from: Side, bytes: u64, payload: Option<P>) -> bool {
+        let queue = &mut self.queues[from as usize];
+        let room = queue.len() < self.config.queue_packets;
+        if room {
+            queue.push_back(Frame { bytes, payload });
+        }
+        room
+    }
+
+    fn next_nanos(&self) -> Option<u64> {
+        [self.in_air.map(|it| it.end), self.disturbed_at].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let now = now.as_nanos().max(self.now);
+        while let Some(at) = self.next_nanos().filter(|at| *at <= now) {
+            self.now = at;
+            if let Some(in_air) = self.in_air.filter(|it| it.end == at) {
+                self.in_air = None;
+                self.finish(in_air);
+            }
+            self.disturb(at);
+            self.begin(at);
+        }
+        self.now = now;
+    }
+
+    fn disturb(&mut self, at: u64) {
+        if self.disturbed_at != Some(at) {
+            return;
+        }
+        if let Some(Disturbance { bytes, interval }) = self.config.disturbance {
+            // What finds no room is that flow's loss.
+            self.enqueue(Side::AccessPoint, bytes.get(), None);
+            self.disturbed_at = Some(at + nanos(interval).max(1));
+        }
+    }
+
+    /// Gives the channel, if it is free, to who has a frame; by chance if both have.
+    fn begin(&mut self, at: u64) {
+        if self.in_air.is_some() {
+            return;
+        }
+        let first = |side: Side| self.queues[side as usize].front().map(|frame| frame.bytes);
+        let (from, bytes) = match (first(Side::AccessPoint), first(Side::Station)) {
+            (None, None) => return,
+            (Some(bytes), None) => (Some(Side::AccessPoint), bytes),
+            (None, Some(bytes)) => (Some(Side::Station), bytes),
+            (Some(one), Some(other)) => {
+                if self.rng.random_bool(self.config.collisions) {
+                    (None, one.max(other))
+                } else if self.rng.random_bool(0.5) {
+                    (Some(Side::AccessPoint), one)
+                } else {
+                    (Some(Side::Station), other)
+                }
+            }
+        };
+        self.draw_bitrate(at);
+        let time = self.config.overhead + self.bitrate.time_for(ByteCount::new(bytes));
+        self.in_air = Some(InAir { end: at + nanos(time), from });
+    }
+
+    fn draw_bitrate(&mut self, at: u64) {
+        if at < self.bitrate_until || self.config.bitrates.is_empty() {
+            return;
+        }
+        let index = self.rng.random_range(0..self.config.bitrates.len());
+        self.bitrate = self.config.bitrates[index];
+        self.bitrate_until = at + nanos(self.config.coherence).max(1);
+    }
+
+    fn finish(&mut self, in_air: InAir) {
+        let Some(from) = in_air.from else { return };
+        let Some(frame) = self.queues[from as usize].pop_front() else { return };
+        let Some(payload) = frame.payload else { return };
+        let counters = &mut self.counters[from as usize];
+        if self.rng.random_bool(self.config.loss) {
+            counters.lost += 1;
+            return;
+        }
+        counters.arrived += 1;
+        let damaged = self.rng.random_bool(self.config.damage);
+        counters.damaged += u64::from(damaged);
+        let damaged_bit = damaged.then(|| self.rng.random_range(0..frame.bytes.max(1) * 8));
+        let at = Instant::from_nanos(in_air.end);
+        self.arrivals.push_back(Arrival { at, from, payload, damaged_bit });
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
