@@ -73,11 +73,12 @@ pub(crate) mod streaming {
 
 /// \[CAR\]: transports for media in a car, on a wire with losses and in a wireless network.
 pub(crate) mod car {
+    pub(super) mod conclusion;
     pub(super) mod delays;
-    pub(super) mod missing;
     pub(super) mod throughput;
     mod transports;
     pub(super) mod videos;
+    pub(super) mod wireless;
 }
 
 /// \[TIMING\]: what serialization costs, and what that means for safety.
@@ -133,15 +134,17 @@ const ALL: &[Experiment] = &[
     ugv::gate::EXPERIMENT,
     ugv::bins::TABLE_1,
     ugv::bins::TABLE_2,
-    car::missing::TABLE_1,
-    car::missing::FIG_1,
+    car::wireless::TABLE_1,
+    car::wireless::FIG_1,
     car::throughput::TABLE_2,
     car::throughput::FIG_3,
-    car::missing::FIG_4,
+    car::wireless::FIG_4,
+    car::wireless::BIT_ERRORS,
     car::videos::FIG_5,
     car::videos::TABLE_3,
     car::delays::JITTER,
     car::delays::DELAY,
+    car::conclusion::EXPERIMENT,
     streaming::retransmission::EXPERIMENT,
     streaming::block_size::AGAINST_RETRANSMISSION,
     streaming::busy_time::EXPERIMENT,

@@ -123,7 +123,7 @@ fn notes() -> Vec<String> {
     ]
 }
 
-const NAMES: [Name; 13] = [
+const NAMES: [Name; 20] = [
     Name { here: "udp", said: "UDP", is_papers: true },
     Name { here: "udp-lite", said: "UDP-Lite", is_papers: true },
     Name { here: "reno", said: "TCP Reno, 16 KB", is_papers: true },
@@ -137,6 +137,13 @@ const NAMES: [Name; 13] = [
     Name { here: "cubic", said: "TCP Cubic", is_papers: false },
     Name { here: "bbr", said: "TCP BBR", is_papers: false },
     Name { here: "sctp-partial", said: "SCTP, partial reliability", is_papers: false },
+    Name { here: "mptcp", said: "MPTCP Cubic, two links", is_papers: false },
+    Name { here: "cubic-timed", said: "TCP Cubic, frames timed", is_papers: false },
+    Name { here: "bbr-timed", said: "TCP BBR, frames timed", is_papers: false },
+    Name { here: "quic-streams", said: "QUIC, streams reset", is_papers: false },
+    Name { here: "quic-streams-bbr", said: "QUIC BBR, streams reset", is_papers: false },
+    Name { here: "quic-datagrams", said: "QUIC, datagrams", is_papers: false },
+    Name { here: "udp-lite-sealed", said: "UDP-Lite, sealed", is_papers: false },
 ];
 const MEASURED: &str = include_str!("transports.csv");
 const MADE: &str = include_str!("transports.machine.json");
@@ -145,13 +152,18 @@ const FILE: &str = "crates/lab/src/papers/car/transports.csv";
 
 #[cfg(test)]
 mod tests {
-    use super::super::{delays, throughput, videos};
+    use super::super::{conclusion, delays, throughput, videos, wireless};
     use super::*;
     use crate::experiment::{Experiment, Run};
 
     #[test]
     fn what_is_committed_can_be_shown_and_what_is_not_says_so() {
-        let experiments: [Experiment; 6] = [
+        let experiments: [Experiment; 11] = [
+            wireless::TABLE_1,
+            wireless::FIG_1,
+            wireless::FIG_4,
+            wireless::BIT_ERRORS,
+            conclusion::EXPERIMENT,
             throughput::TABLE_2,
             throughput::FIG_3,
             delays::JITTER,

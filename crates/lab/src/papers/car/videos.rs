@@ -15,10 +15,12 @@ pub(crate) const TABLE_3: Experiment = Experiment {
     run: table_3,
 };
 
-/// Shows the paper's twelve figures of a wire beside ours, and its six of a wireless network alone.
+/// Shows the paper's twelve figures of a wire and its six of a wireless network beside ours.
 fn table_3(_: &Run<'_>) -> Result<Outcome> {
     let videos = Videos::read()?;
-    let lines = videos.lines(|line| line.codec == PAPERS_CODEC && line.loss_percent == PAPERS_LOSS);
+    let lines = videos.lines(|line| {
+        line.codec == PAPERS_CODEC && line.loss_percent == PAPERS_LOSS && line.power_dbm.is_none()
+    });
     if lines.is_empty() {
         return Ok(lacking());
     }
@@ -36,7 +38,8 @@ fn table_3(_: &Run<'_>) -> Result<Outcome> {
             rows.push(published.map_or(row.clone(), |published| row.published(published)));
         }
     }
-    let tables = vec![table(&videos), wireless()];
+    rows.extend(wireless(&videos));
+    let tables = vec![table(&videos)];
     let plots = vec![plot(&videos, "psnr", "PSNR, dB", |it| it.psnr_in_time_db)];
     let mut notes = notes();
     notes.extend(ODDITIES.map(str::to_owned));
@@ -53,7 +56,7 @@ pub(crate) const FIG_5: Experiment = Experiment {
 /// Shows the structural similarity at every loss; the paper's figure has no numbers that could be read.
 fn fig_5(_: &Run<'_>) -> Result<Outcome> {
     let videos = Videos::read()?;
-    let lines = videos.lines(|line| line.codec == PAPERS_CODEC);
+    let lines = videos.lines(|line| line.codec == PAPERS_CODEC && line.power_dbm.is_none());
     if lines.is_empty() {
         return Ok(lacking());
     }
@@ -83,48 +86,56 @@ fn fig_5(_: &Run<'_>) -> Result<Outcome> {
 }
 
 /// Every line of the testbed's table of videos, as it was committed.
-struct Videos {
+pub(super) struct Videos {
     lines: Vec<Line>,
-    measurement: Measurement,
+    pub(super) measurement: Measurement,
 }
 
 /// One transport, codec, loss and round trip: means over seeds, and half the widths of their
 /// intervals of 0.95; `in_time` is with a play-out limit of 30 ms after the least one-way delay.
 #[derive(Clone, Debug, Deserialize)]
-struct Line {
-    transport: String,
-    codec: String,
-    loss_percent: f64,
-    rtt_ms: u64,
-    seeds: u64,
-    received_share: f64,
-    psnr_db: f64,
-    psnr_ci: f64,
-    ssim: f64,
-    ssim_ci: f64,
-    frozen_share: f64,
-    psnr_in_time_db: f64,
-    psnr_in_time_ci: f64,
-    ssim_in_time: f64,
-    ssim_in_time_ci: f64,
-    frozen_in_time_share: f64,
-    owd_p50_ms: f64,
-    owd_p99_ms: f64,
-    network_bytes_per_byte: f64,
+pub(super) struct Line {
+    pub(super) transport: String,
+    pub(super) codec: String,
+    pub(super) loss_percent: f64,
+    pub(super) rtt_ms: u64,
+    /// Of the wireless network, whose losses and delays are its own.
+    pub(super) power_dbm: Option<i64>,
+    pub(super) seeds: u64,
+    pub(super) received_share: f64,
+    pub(super) psnr_db: f64,
+    pub(super) psnr_ci: f64,
+    pub(super) ssim: f64,
+    pub(super) ssim_ci: f64,
+    pub(super) frozen_share: f64,
+    pub(super) psnr_in_time_db: f64,
+    pub(super) psnr_in_time_ci: f64,
+    pub(super) ssim_in_time: f64,
+    pub(super) ssim_in_time_ci: f64,
+    pub(super) frozen_in_time_share: f64,
+    pub(super) owd_p50_ms: f64,
+    pub(super) owd_p99_ms: f64,
+    pub(super) network_bytes_per_byte: f64,
 }
 
 impl Videos {
-    fn read() -> Result<Self> {
+    /// Reads the committed table.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn read() -> Result<Self> {
         let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
         Ok(Self { lines, measurement })
     }
 
-    fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
+    /// Returns the lines that are so, in the order of the table.
+    pub(super) fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
         self.lines.iter().filter(|line| is(line)).collect()
     }
 }
 
-fn lacking() -> Outcome {
+/// Returns the outcome of what needs videos, where none is committed.
+pub(super) fn lacking() -> Outcome {
     Outcome::skipped(
         "the committed measurement has no video",
         "`make transports` measures it, in hours; it takes up where it stopped.",
@@ -137,6 +148,7 @@ fn table(videos: &Videos) -> Table {
         "codec",
         "loss_percent",
         "rtt_ms",
+        "power_dbm",
         "seeds",
         "received_share",
         "psnr_db",
@@ -156,6 +168,7 @@ fn table(videos: &Videos) -> Table {
             line.codec.as_str().into(),
             line.loss_percent.into(),
             line.rtt_ms.into(),
+            line.power_dbm.map(|dbm| dbm as f64).into(),
             line.seeds.into(),
             line.received_share.into(),
             line.psnr_db.into(),
@@ -172,16 +185,20 @@ fn table(videos: &Videos) -> Table {
     table
 }
 
-/// Returns the paper's row that nothing here measures.
-fn wireless() -> Table {
-    let columns = ["transport", "published_psnr_db", "measured_psnr_db"];
-    let mut table = Table::new("wireless", columns).shown(
-        "Wireless at -35 dBm, PSNR in dB: the paper's alone, no model of its channel stands here",
-    );
-    for published in &PUBLISHED {
-        table.push([said(published.here).into(), published.wireless.into(), f64::NAN.into()]);
+/// Returns the rows of the wireless network at -35 dBm, beside another's flow.
+fn wireless(videos: &Videos) -> Vec<Row> {
+    let is = |line: &Line| line.codec == PAPERS_CODEC && line.power_dbm == Some(PAPERS_POWER_DBM);
+    let mut rows = Vec::new();
+    for line in videos.lines(is) {
+        let published = PUBLISHED.iter().find(|it| it.here == line.transport);
+        let what = |limit| format!("{}, wireless at -35 dBm, {limit}", said(&line.transport));
+        let row = Row::new(what("no limit"), "dB", line.psnr_db);
+        let row = row.note(sure(line.psnr_ci, line.seeds));
+        rows.push(published.map_or(row.clone(), |published| row.published(published.wireless)));
+        let row = Row::new(what("30 ms"), "dB", line.psnr_in_time_db);
+        rows.push(row.note(sure(line.psnr_in_time_ci, line.seeds)));
     }
-    table
+    rows
 }
 
 /// Draws a figure over the loss, at a round trip of 20 ms.
@@ -192,6 +209,7 @@ fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> f64) -> Plot {
     for transport in names().filter(|name| DRAWN.contains(&name.here)) {
         let lines = videos.lines(|line| {
             (line.transport.as_str(), line.rtt_ms) == (transport.here, 20)
+                && line.power_dbm.is_none()
                 && line.codec == PAPERS_CODEC
         });
         let curve: Vec<_> = lines.iter().map(|line| (line.loss_percent, of(line))).collect();
@@ -202,7 +220,8 @@ fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> f64) -> Plot {
     plot
 }
 
-fn notes() -> Vec<String> {
+/// Returns what a reader must know of these figures.
+pub(super) fn notes() -> Vec<String> {
     vec![
         "Ten seconds of the simulated windscreen camera, 640x368 at 25 pictures/s, MPEG-2 of constant quality in \
          packets of seven packets of TS, spread evenly between two pictures; held against the pictures that were \
@@ -248,6 +267,7 @@ const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two"];
 const PAPERS_CODEC: &str = "mpeg2";
 const PAPERS_LOSS: f64 = 1.5;
+const PAPERS_POWER_DBM: i64 = -35;
 const MEASURED: &str = include_str!("videos.csv");
 const MADE: &str = include_str!("transports.machine.json");
 /// Where a reader of the report finds them.
