@@ -188,7 +188,7 @@ const KERNEL_ARGUMENTS: [&str; 15] = [
     "init=/tmp/tautline-testbed/testbed",
 ];
 /// Of this machine's time; a cell takes seconds.
-const LIMIT: Duration = Duration::from_mins(15);
+const LIMIT: Duration = Duration::from_secs(15 * 60);
 /// SIGCONT and SIGSTOP.
 const SIGNALLED: [&str; 2] = ["child stopped with signal 18", "child stopped with signal 19"];
 const TRIES: u32 = 5;

@@ -132,10 +132,11 @@ impl Answers {
                 Ok(None) | Err(_) => bail!(self.unheld()),
             };
             match event {
-                Event::Frame(frame) => match Control::decode(&frame) {
-                    Ok(Control::Answered { signed }) => self.handle(&signed),
-                    Ok(_) | Err(_) => {}
-                },
+                Event::Frame(frame) => {
+                    if let Ok(Control::Answered { signed }) = Control::decode(&frame) {
+                        self.handle(&signed);
+                    }
+                }
                 // It would be ordered again with the next connection, which nobody has asked for.
                 Event::Disconnected { .. } => bail!(self.unheld()),
                 Event::Connected { .. } => {}

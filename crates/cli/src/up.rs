@@ -49,7 +49,7 @@ impl Up {
                 let (last, first): (Vec<_>, Vec<_>) =
                     found.iter().partition(|(role, _)| *role == "operator");
                 for (role, file) in first {
-                    running.start(*role, file)?;
+                    running.start(role, file)?;
                 }
                 if let Some(name) = &self.invite {
                     let board = file_of("switchboard");
@@ -61,7 +61,7 @@ impl Up {
                     }
                 }
                 for (role, file) in last {
-                    running.start(*role, file)?;
+                    running.start(role, file)?;
                 }
                 running.watch().await
             } => ended,

@@ -63,7 +63,7 @@ impl Places {
     /// else whether the place is that key's own from now on.
     pub(crate) fn prove(&mut self, place: Place, key: PublicKey) -> Option<bool> {
         let is_full = self.count(Holder::Proven(key)) >= KEY_MAX;
-        let Some(holder) = self.holders.get_mut(&place) else { return None };
+        let holder = self.holders.get_mut(&place)?;
         if !self.listed.contains(&key) {
             return Some(false);
         }

@@ -259,8 +259,11 @@ impl Links {
 
     /// Doubts each link that is `lost`, if nothing comes over it; true if any is doubted for that.
     pub(crate) fn doubt(&mut self, lost: impl Fn(&Link) -> bool, now: Instant) -> bool {
-        let lost = self.iter_mut().filter(|link| lost(link));
-        lost.fold(false, |any, link| link.doubt(now) || any)
+        let mut any = false;
+        for link in self.iter_mut().filter(|link| lost(link)) {
+            any |= link.doubt(now);
+        }
+        any
     }
 
     /// Returns the links that stand by, a bit for each number.

@@ -40,6 +40,8 @@ pub(super) struct Active {
     pub(super) announce_turn: usize,
     /// Room for the media packets that a report tells of.
     pub(super) settled: Vec<Settled>,
+    /// A link that stands by and over which something has come since anything last left.
+    pub(super) heard_beside: Option<LinkNumber>,
     /// Which links stand by, as the initiator chose last; none without groups.
     pub(super) standing: Option<Standing>,
 }
@@ -96,6 +98,7 @@ impl Active {
             report_turn: 0,
             announce_turn: 0,
             settled: Vec::new(),
+            heard_beside: None,
             standing: None,
         }
     }
@@ -162,8 +165,8 @@ impl Active {
                 }
             }
         }
-        if self.links.doubt_beside(place, now) {
-            self.sender.doubt_budget();
+        if self.links[place].stands_by() {
+            self.heard_beside = Some(sealed.link);
         }
         self.links.call_streams(&shared.config, now);
         self.elect(now);
@@ -315,6 +318,13 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) -> Option<Route> {
+        // Only now, for what comes over the link that carries may have waited behind it.
+        let beside = self.heard_beside.take().and_then(|number| self.links.place(number));
+        if beside.is_some_and(|place| self.links.doubt_beside(place, now)) {
+            self.sender.doubt_budget();
+            self.elect(now);
+            self.sender.settle(&mut self.links, shared, now);
+        }
         let count = self.links.len();
         if self.sender.has_copies(now) {
             self.sender.release_copies(&mut self.links, &mut shared.counters, now);

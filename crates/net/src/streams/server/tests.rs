@@ -128,7 +128,7 @@ fn what_waits_for_a_connection_is_bounded_in_number_and_in_time() {
 fn who_shows_nothing_has_ten_seconds() {
     let mut bench = Bench::new(None);
     let (first, second) = (bench.route_of(1), bench.route_of(2));
-    bench.now = bench.now + UNKNOWN_MAX;
+    bench.now += UNKNOWN_MAX;
     bench.server.sweep(|route| route == first, bench.now);
     assert_eq!(bench.server.poll_closed(), Some(second));
     assert_eq!(bench.server.poll_closed(), None);
@@ -145,7 +145,7 @@ fn one_network_has_so_many_handshakes_and_what_is_no_tls_is_refused() {
         (bench.server.counters().refused == 20 - UNPROVEN_NETWORK_MAX as u64).then_some(())
     });
     // In the next second, when those have gone.
-    bench.now = bench.now + Duration::from_secs(4);
+    bench.now += Duration::from_secs(4);
     bench.until(|bench, _| bench.server.legs.is_empty().then_some(()));
     let refused = bench.server.counters().refused;
     let mut noise = Plain::connect(address).unwrap();
