@@ -111,7 +111,8 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
             };
             // Anything else is the relay's own word.
             let stamp = buffer[..length].get(STAMP_AT..).filter(|_| length >= BYTES_MIN);
-            let sent = stamp.and_then(|stamp| stamp.first_chunk()).map(|nanos| u64::from_be_bytes(*nanos));
+            let sent =
+                stamp.and_then(|stamp| stamp.first_chunk()).map(|nanos| u64::from_be_bytes(*nanos));
             let Some(sent) = sent else { continue };
             delays.push(begun.elapsed().saturating_sub(Duration::from_nanos(sent)));
             if delays.len() as u64 == count {
@@ -182,9 +183,9 @@ fn quantile(delays: &[Duration], share: f64) -> f64 {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable();
     let index = (sorted.len() as f64 * share) as usize;
-    sorted.get(index.min(sorted.len().saturating_sub(1))).map_or(f64::NAN, |delay| {
-        delay.as_secs_f64() * 1e6
-    })
+    sorted
+        .get(index.min(sorted.len().saturating_sub(1)))
+        .map_or(f64::NAN, |delay| delay.as_secs_f64() * 1e6)
 }
 
 /// Writes a file into a folder of this run's own.

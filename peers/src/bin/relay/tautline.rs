@@ -52,7 +52,7 @@ fn prove(socket: &UdpSocket, relay: SocketAddr, who: u8, peer: u8, side: Side) -
         until: unix + Duration::from_secs(3_600),
     };
     let token = Token::issue(&grant, &identity(SWITCHBOARD));
-    let ticket = Ticket { addresses: vec![relay], relay: grant.relay, token };
+    let ticket = Ticket { addresses: vec![relay], streams: Vec::new(), relay: grant.relay, token };
     let admission = Admission {
         identity: identity(who),
         peer: grant.peer,

@@ -12,7 +12,14 @@ use crate::{Relay, free_port, socket};
 pub(crate) fn start() -> Result<Relay> {
     let port = free_port()?;
     let mut command = Command::new("turnserver");
-    command.args(["-n", "--no-auth", "--no-tls", "--no-dtls", "--no-cli", "--allow-loopback-peers"]);
+    command.args([
+        "-n",
+        "--no-auth",
+        "--no-tls",
+        "--no-dtls",
+        "--no-cli",
+        "--allow-loopback-peers",
+    ]);
     command.args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"]);
     command.args(["--relay-threads", "1", "--log-file", "stdout", "--pidfile", "/dev/null"]);
     // It looks at each port that it may take before it answers anybody.
