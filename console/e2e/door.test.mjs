@@ -106,7 +106,8 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await titled(second, 'Another console drives');
   assert.match(await second.locator('#banner-detail').innerText(), /It is at 127\.0\.0\.1 and drives since/);
   assert.match(await second.locator('#who').innerText(), /^\S+ \([0-9a-f]{8}\) drives from 127\.0\.0\.1/);
-  assert.match(await first.locator('#who').innerText(), /^you drive as \S+ \([0-9a-f]{8}\); \d more: 127\.0\.0\.1/);
+  const watched = /^you drive as \S+ \([0-9a-f]{8}\); \d more: 127\.0\.0\.1/;
+  await eventually(() => first.locator('#who').innerText(), (who) => watched.test(who), 5_000);
 
   await drive(first, 2);
   await second.locator('#banner-action').click();
