@@ -6,8 +6,9 @@ mod log;
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Bytes;
@@ -42,7 +43,8 @@ pub struct Entry {
 /// to `channels.mcap`, with what its channel carries.
 ///
 /// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
-/// counted, and never holds up the video.
+/// counted, and never holds up the video. Who reads along, or finds what a killed operator has left, lacks about a
+/// second.
 #[derive(Debug)]
 pub struct Recorder {
     entries: Option<SyncSender<Item>>,
@@ -131,14 +133,21 @@ fn write(
     mut film: Film,
     mut log: Log,
 ) -> std::io::Result<()> {
-    while let Ok(item) = items.recv() {
-        let entry = match item {
-            Item::Slice(entry) => entry,
-            Item::Unit(unit) => {
+    let mut flushed_at = Instant::ZERO;
+    loop {
+        let entry = match items.recv_timeout(FLUSHED_AFTER) {
+            Ok(Item::Slice(entry)) => entry,
+            Ok(Item::Unit(unit)) => {
                 log.take(&unit)?;
                 continue;
             }
+            Err(RecvTimeoutError::Timeout) => {
+                flush(&mut strips, &mut index, &mut log)?;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
         };
+        let shown_at = entry.shown_at;
         if let Some(file) = strips.get_mut(usize::from(entry.strip)) {
             file.write_all(&entry.bytes)?;
         }
@@ -158,11 +167,24 @@ fn write(
             u8::from(entry.is_clean)
         )?;
         film.take(entry)?;
+        if shown_at.since(flushed_at) >= FLUSHED_AFTER {
+            flushed_at = shown_at;
+            flush(&mut strips, &mut index, &mut log)?;
+        }
     }
-    strips.iter_mut().try_for_each(Write::flush)?;
-    index.flush()?;
+    flush(&mut strips, &mut index, &mut log)?;
     log.finish()?;
     film.finish()
+}
+
+fn flush(
+    strips: &mut [BufWriter<File>],
+    index: &mut BufWriter<File>,
+    log: &mut Log,
+) -> std::io::Result<()> {
+    strips.iter_mut().try_for_each(Write::flush)?;
+    index.flush()?;
+    log.flush()
 }
 
 /// The file with a line a slice.
@@ -175,6 +197,8 @@ pub const PICTURES: &str = "picture.h264";
 pub const CHANNELS: &str = "channels.mcap";
 /// A second and a half of slices at 60 pictures a second.
 const ENTRIES_MAX: usize = 512;
+/// How much of a record is in memory alone.
+const FLUSHED_AFTER: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

@@ -175,5 +175,5 @@ fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
 }
 
 const DRIVES_WITHIN: Duration = Duration::from_secs(2);
-/// A tenth of a second, and what a look takes.
-const FROZEN_MAX: Duration = Duration::from_millis(110);
+/// Two round trips, which are nothing here, and a tenth of a second.
+const FROZEN_MAX: Duration = Duration::from_millis(100);

@@ -57,11 +57,16 @@ impl Log {
         self.write()
     }
 
+    /// Hands what was taken so far to the system.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
     /// Ends the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         mcap::write_end(&mut self.record);
         self.write()?;
-        self.file.flush()
+        self.flush()
     }
 
     fn add(&mut self, descriptor: &Arc<Descriptor>) -> usize {
