@@ -47,7 +47,7 @@ pub(crate) fn start() -> Result<Relay> {
 }
 
 fn bind(from: &UdpSocket, to: &UdpSocket) -> Result<()> {
-    from.set_read_timeout(Some(Duration::from_millis(200)))?;
+    from.set_read_timeout(Some(PAUSE))?;
     // Attributes: type, length, value, to four bytes.
     let udp = [&[0x00, 0x19, 0, 4][..], &[17, 0, 0, 0]].concat();
     ask(from, ALLOCATE, &udp)?;
@@ -66,15 +66,18 @@ fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     request.extend_from_slice(attributes);
     let mut answer = [0; 1_024];
     for _ in 0..100 {
-        // A server that does not listen yet is asked again.
+        // A server that does not listen yet refuses at once, and is asked again.
         let _ = socket.send(&request);
-        let Ok(length) = socket.recv(&mut answer) else { continue };
+        let Ok(length) = socket.recv(&mut answer) else {
+            std::thread::sleep(PAUSE);
+            continue;
+        };
         ensure!(length >= 20, "coturn answers {length} bytes");
         let kind = u16::from_be_bytes([answer[0], answer[1]]);
         ensure!(kind == method | SUCCESS, "coturn answers {kind:#06x} to {method:#06x}");
         return Ok(());
     }
-    bail!("coturn does not answer within 20 s")
+    bail!("coturn does not answer within {} s", (PAUSE * 100).as_secs())
 }
 
 /// Returns the value of an attribute that has an address.
@@ -86,6 +89,7 @@ fn xored(address: SocketAddrV4) -> [u8; 8] {
     [0, 1, a, b, c, d, e, f]
 }
 
+const PAUSE: Duration = Duration::from_millis(100);
 const ALLOCATE: u16 = 0x0003;
 const CHANNEL_BIND: u16 = 0x0009;
 const SUCCESS: u16 = 0x0100;
