@@ -64,10 +64,12 @@ fn main() -> Result<()> {
     let count = (arguments.gigabits * 1e9 / 8.0 / arguments.bytes as f64).ceil() as u64;
     println!("{count} datagrams of {} bytes, {} a second", arguments.bytes, arguments.rate);
     println!("{:<16}{:>10}{:>12}{:>12}{:>12}", "relay", "CPU s", "lost", "p50 us", "p99 us");
-    let relays = [direct(), tautline::start(&arguments.tautline), turn::start()];
+    let tautline = || tautline::start(&arguments.tautline);
+    let starts: [&dyn Fn() -> Result<Relay>; 3] = [&direct, &tautline, &turn::start];
     let mut direct = None;
-    for relay in relays {
-        let relay = match relay {
+    // Each when its turn has come: a relay forgets ends that say nothing.
+    for start in starts {
+        let relay = match start() {
             Ok(relay) => relay,
             Err(error) => {
                 println!("left out: {error:#}");
