@@ -272,10 +272,12 @@ pub(crate) fn inside(namespace: &str) -> Command {
     command
 }
 
+/// Lays a wire. Datagrams leave one by one, as on any: what the kernel would cut up behind it only, a translator would
+/// take for one.
 fn join(a: &str, a_interface: &str, b: &str, b_interface: &str) {
     ip(&format!("-n {a} link add name {a_interface} type veth peer name {b_interface} netns {b}"));
-    ip(&format!("-n {a} link set dev {a_interface} up"));
-    ip(&format!("-n {b} link set dev {b_interface} up"));
+    ip(&format!("-n {a} link set dev {a_interface} gso_max_segs 1 up"));
+    ip(&format!("-n {b} link set dev {b_interface} gso_max_segs 1 up"));
 }
 
 fn within(namespace: &str, words: &str) {
