@@ -15,7 +15,7 @@
 # make properties   property tests on new random input    CASES=4096 for each test that names no number
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
-# make lab     the papers' tables and figures beside ours  QUICK=1
+# make lab     the papers' tables and figures beside ours; goes on where it was stopped   QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
@@ -184,7 +184,7 @@ nightly:
 
 lab: FEATURES := quorum
 lab: build
-	@$(BINARY) lab run all $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
+	@$(BINARY) lab run all --resume $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
 
 numbers: FEATURES := lab
 numbers: build

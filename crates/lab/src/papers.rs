@@ -34,6 +34,7 @@ pub(crate) mod lte {
     pub(super) mod slice_times;
     mod slices;
     pub(super) mod stages;
+    pub(super) mod summary;
     pub(super) mod survival;
     mod trials;
 }
@@ -125,6 +126,7 @@ const ALL: &[Experiment] = &[
     lte::qp_table::EXPERIMENT,
     lte::ping_pong::EXPERIMENT,
     lte::end_to_end::EXPERIMENT,
+    lte::summary::EXPERIMENT,
     lte::modem_count::EXPERIMENT,
     lte::cones::EXPERIMENT,
     lte::slice_times::EXPERIMENT,

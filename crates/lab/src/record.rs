@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use anyhow::{Context, Result, ensure};
@@ -130,7 +130,7 @@ impl Record {
     /// # Errors
     /// When there is something, but no record.
     pub fn read(out: &Path, key: &str) -> Result<Option<Record>> {
-        let file = out.join(key).join(RESULT);
+        let file = file(out, key);
         if !file.exists() {
             return Ok(None);
         }
@@ -189,6 +189,11 @@ impl fmt::Display for Origin {
             Self::Skipped(Skipped { missing, remedy }) => write!(f, "Skipped: {missing}. {remedy}"),
         }
     }
+}
+
+/// Returns where an experiment's record stands in a folder of results.
+pub fn file(out: &Path, key: &str) -> PathBuf {
+    out.join(key).join(RESULT)
 }
 
 /// Makes sure that a folder is there and can be written to.

@@ -388,6 +388,7 @@ impl Reception {
                 strip: slice.strip,
                 kind: slice.kind,
                 captured_at,
+                encoded_at: local(slice.encoded_at),
                 shown_at: now,
                 is_clean,
                 bytes: message.slice(AccessUnit::ROOM..),

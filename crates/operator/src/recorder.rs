@@ -30,6 +30,8 @@ pub struct Entry {
     pub kind: SliceKind,
     /// Start of the strip's readout, by the operator's clock.
     pub captured_at: Instant,
+    /// When its bytes were complete at the vehicle, by the operator's clock.
+    pub encoded_at: Instant,
     /// When it was handed to the console, by the operator's clock.
     pub shown_at: Instant,
     /// Whether the strip then was as its encoder had it.
@@ -158,10 +160,11 @@ fn write(
         };
         writeln!(
             index,
-            "{},{},{kind},{},{},{},{}",
+            "{},{},{kind},{},{},{},{},{}",
             entry.picture,
             entry.strip,
             entry.captured_at.as_micros(),
+            entry.encoded_at.as_micros(),
             entry.shown_at.as_micros(),
             entry.bytes.len(),
             u8::from(entry.is_clean)
@@ -190,7 +193,7 @@ fn flush(
 /// The file with a line a slice.
 pub const INDEX: &str = "slices.csv";
 /// Its first line.
-pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,clean";
+pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,encoded_us,shown_us,bytes,clean";
 /// The file with whole pictures.
 pub const PICTURES: &str = "picture.h264";
 /// The file with the units of all channels but the video's.

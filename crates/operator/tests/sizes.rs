@@ -85,6 +85,7 @@ fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) 
                 strip: shown.slice.strip,
                 kind: shown.slice.kind,
                 captured_at: shown.slice.captured_at,
+                encoded_at: shown.slice.encoded_at,
                 shown_at: shown.slice.encoded_at,
                 is_clean: shown.is_clean,
                 bytes: shown.slice.bytes.to_vec().into(),

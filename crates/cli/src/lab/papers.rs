@@ -1,6 +1,6 @@
 //! `tautline lab list`, `run` and `report`: the tables and figures of the papers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -36,6 +36,9 @@ pub(crate) struct Run {
     /// Seed of every random number; the same seed gives the same results, but for timings
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Take over what this binary has left in the folder already, by this seed: a run that was stopped goes on
+    #[arg(long)]
+    resume: bool,
     #[command(flatten)]
     folder: Folder,
 }
@@ -75,8 +78,17 @@ impl Run {
         let experiments = chosen(&self.keys)?;
         record::create(&self.folder.out)?;
         let mut out = Vec::new();
-        for experiment in &experiments {
-            let record = self.measure(experiment)?;
+        for (done, experiment) in experiments.iter().enumerate() {
+            if experiments.len() > 1 {
+                print!("{} of {}, ", done + 1, experiments.len());
+            }
+            let record = match self.left(experiment)? {
+                Some(record) => {
+                    println!("{}: {}, taken over", experiment.key, record.summary());
+                    record
+                }
+                None => self.measure(experiment)?,
+            };
             let rows = record.out_of_tolerance();
             out.extend(rows.map(|row| format!("{}: {}", record.key, row.quantity)));
         }
@@ -84,6 +96,25 @@ impl Run {
             bail!("out of tolerance: {}", out.join("; "));
         }
         Ok(())
+    }
+
+    /// Returns what is to be taken over of an experiment: of the same kind of run, and younger than this binary.
+    fn left(&self, experiment: &Experiment) -> anyhow::Result<Option<Record>> {
+        if !self.resume {
+            return Ok(None);
+        }
+        let record = Record::read(&self.folder.out, experiment.key)?;
+        let Some(record) = record.filter(|it| (it.quick, it.seed) == (self.quick, self.seed))
+        else {
+            return Ok(None);
+        };
+        let made_at = |file: &Path| std::fs::metadata(file).and_then(|file| file.modified());
+        let binary = std::env::current_exe().and_then(|file| made_at(&file));
+        let left_at = made_at(&record::file(&self.folder.out, experiment.key));
+        let is_younger = left_at.context("the record is gone")? > binary.context("no binary")?;
+        // What was missing may be there by now.
+        let is_skipped = matches!(record.origin, Origin::Skipped(_));
+        Ok(Some(record).filter(|_| is_younger && !is_skipped))
     }
 
     fn measure(&self, experiment: &Experiment) -> anyhow::Result<Record> {

@@ -46,6 +46,17 @@ fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
         assert!(out.join("lte-fig-2").join(file).is_file(), "{file}");
     }
 
+    // A run that was stopped goes on: what it left stands, what is of another kind does not.
+    let again = |seed| {
+        let run = ["run", "lte-fig-2", "timing-reaction", "--quick", "--resume"];
+        let output = lab(&[&run[..], &["--seed", seed, "--out", out_text]].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let other = again("2");
+    assert!(other.contains("1 of 2, lte-fig-2: ") && !other.contains("taken over"), "{other}");
+    let same = again("2");
+    assert_eq!(same.matches("taken over").count(), 2, "{same}");
+
     let output = lab(&["report", "--out", out_text]);
     assert!(output.status.success());
     let page = fs::read_to_string(out.join("report.html")).unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use tautline_net::clock::thread_time;
 use tautline_operator::recorder::{INDEX, INDEX_HEAD};
 use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_video::openh264::StripDecoder;
@@ -33,6 +34,12 @@ pub struct Figures {
     pub psnr: Vec<f64>,
     /// From the start of a strip's readout until it was handed to the console, ascending.
     pub latency: Vec<Duration>,
+    /// Its part until the slice was encoded, ascending.
+    pub encoding: Vec<Duration>,
+    /// Its part from then on, ascending: mostly the network's.
+    pub network: Vec<Duration>,
+    /// Time of a processor that a slice's decoder took, openh264's, ascending.
+    pub decoding: Vec<Duration>,
     /// Bytes of H.264 shown.
     pub bytes: u64,
     /// Pictures a second of the clip.
@@ -62,6 +69,9 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         recovery: Vec::new(),
         psnr: Vec::new(),
         latency: Vec::new(),
+        encoding: Vec::new(),
+        network: Vec::new(),
+        decoding: Vec::new(),
         bytes: 0,
         pictures_per_second: source.pictures_per_second(),
     };
@@ -72,9 +82,11 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         let mut error = 0.0;
         for (strip, corrupt_since) in corrupt_since.iter_mut().enumerate() {
             for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
+                let begun = thread_time();
                 screen.show(strip, &slice.bytes)?;
                 if counts {
                     figures.count(slice);
+                    figures.decoding.push(thread_time() - begun);
                     figures.follow(picture, slice.clean, corrupt_since);
                 }
             }
@@ -89,7 +101,11 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         figures.psnr.push(quality::decibels(error / pixels));
     }
     figures.psnr.sort_by(f64::total_cmp);
-    figures.latency.sort_unstable();
+    for times in
+        [&mut figures.latency, &mut figures.encoding, &mut figures.network, &mut figures.decoding]
+    {
+        times.sort_unstable();
+    }
     figures.recovery.sort_unstable();
     Ok(figures)
 }
@@ -97,10 +113,12 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
 impl Figures {
     fn count(&mut self, slice: &Slice) {
         self.bytes += slice.bytes.len() as u64;
-        match slice.latency {
-            Some(latency) => {
+        match slice.times {
+            Some(Times { encoding, latency }) => {
                 self.slices_in_time += 1;
                 self.latency.push(latency);
+                self.encoding.push(encoding);
+                self.network.push(latency.saturating_sub(encoding));
             }
             None => self.slices_skipped += 1,
         }
@@ -122,8 +140,8 @@ impl fmt::Display for Figures {
         let seconds = self.pictures as f64 / self.pictures_per_second;
         let mean = self.psnr.iter().sum::<f64>() / self.psnr.len() as f64;
         let psnr = |percent| percentile(&self.psnr, percent).copied().unwrap_or(f64::NAN);
-        let latency = |percent| {
-            let found = percentile(&self.latency, percent).copied().unwrap_or_default();
+        let ms = |times: &[Duration], percent| {
+            let found = percentile(times, percent).copied().unwrap_or_default();
             found.as_secs_f64() * 1e3
         };
         writeln!(f, "pictures sent          {:8}   ({:.1} s)", self.pictures, seconds)?;
@@ -147,23 +165,37 @@ impl fmt::Display for Figures {
         writeln!(f, "H.264 shown            {:8.2} Mbit/s", self.bytes as f64 * 8e-6 / seconds)?;
         writeln!(f, "luma PSNR, mean        {mean:8.2} dB")?;
         writeln!(f, "luma PSNR, p50 p5 worst{:8.2} {:.2} {:.2} dB", psnr(50), psnr(5), psnr(0))?;
-        write!(
-            f,
-            "readout to console     {:8.1} ms p50, {:.1} p95, {:.1} p99, {:.1} worst",
-            latency(50),
-            latency(95),
-            latency(99),
-            latency(100)
-        )
+        let stages = [
+            ("readout to encoded     ", &self.encoding),
+            ("encoded to console     ", &self.network),
+            ("readout to console     ", &self.latency),
+        ];
+        for (place, (stage, times)) in stages.into_iter().enumerate() {
+            let [p50, p95, p99, worst] = [50, 95, 99, 100].map(|percent| ms(times, percent));
+            let end = if place > 0 { "\n" } else { "" };
+            write!(
+                f,
+                "{end}{stage}{p50:8.1} ms p50, {p95:.1} p95, {p99:.1} p99, {worst:.1} worst"
+            )?;
+        }
+        Ok(())
     }
 }
 
 struct Slice {
-    /// From the start of its readout until it was shown; `None` for a skip slice.
-    latency: Option<Duration>,
+    /// `None` for a skip slice.
+    times: Option<Times>,
     /// Whether the strip then was as its encoder had it.
     clean: bool,
     bytes: Vec<u8>,
+}
+
+/// From the start of a strip's readout.
+struct Times {
+    /// Until it was encoded.
+    encoding: Duration,
+    /// Until it was shown.
+    latency: Duration,
 }
 
 /// What the operator recorded.
@@ -189,9 +221,12 @@ impl Recording {
             let (stream, position) = streams.get_mut(entry.strip).with_context(at)?;
             let bytes = stream.get(*position..*position + entry.bytes).with_context(at)?.to_vec();
             *position += entry.bytes;
-            let latency = (!entry.skip).then(|| Duration::from_micros(entry.latency_us));
+            let times = (!entry.skip).then(|| Times {
+                encoding: Duration::from_micros(entry.encoding_us),
+                latency: Duration::from_micros(entry.latency_us),
+            });
             let slices = recording.slices.entry((entry.picture, entry.strip)).or_default();
-            slices.push(Slice { latency, clean: entry.clean, bytes });
+            slices.push(Slice { times, clean: entry.clean, bytes });
         }
         Ok(recording)
     }
@@ -200,7 +235,7 @@ impl Recording {
     fn whole(&self) -> Option<(u32, u32)> {
         let mut sent = BTreeMap::<u32, usize>::new();
         for ((picture, _), slices) in &self.slices {
-            if slices.iter().any(|slice| slice.latency.is_some()) {
+            if slices.iter().any(|slice| slice.times.is_some()) {
                 *sent.entry(*picture).or_default() += 1;
             }
         }
@@ -214,6 +249,7 @@ struct Entry {
     picture: u32,
     strip: usize,
     skip: bool,
+    encoding_us: u64,
     latency_us: u64,
     bytes: usize,
     clean: bool,
@@ -222,13 +258,18 @@ struct Entry {
 impl Entry {
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split(',').collect();
-        let [picture, strip, kind, captured, shown, bytes, clean] = fields[..] else { return None };
-        let (captured, shown): (u64, u64) = (captured.parse().ok()?, shown.parse().ok()?);
+        let [picture, strip, kind, captured, encoded, shown, bytes, clean] = fields[..] else {
+            return None;
+        };
+        let [captured, encoded, shown] =
+            [captured, encoded, shown].map(|micros| micros.parse::<u64>());
+        let captured = captured.ok()?;
         Some(Self {
             picture: picture.parse().ok()?,
             strip: strip.parse().ok()?,
             skip: kind == "skip",
-            latency_us: shown.saturating_sub(captured),
+            encoding_us: encoded.ok()?.saturating_sub(captured),
+            latency_us: shown.ok()?.saturating_sub(captured),
             bytes: bytes.parse().ok()?,
             clean: clean == "1",
         })

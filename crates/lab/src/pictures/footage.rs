@@ -1,6 +1,6 @@
 //! Pictures to code: the simulated windscreen camera's, and those of real clips where there are any.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -75,6 +75,33 @@ impl Footage {
         let stem = stem.replace(['_', ' '], "-");
         let name = stem.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         Ok(Self { name, pictures: pictures?, rate })
+    }
+
+    /// Writes the pictures as a video that any player shows, coded so finely that little of them is lost.
+    ///
+    /// # Errors
+    /// When ffmpeg is missing, or fails.
+    pub(crate) fn write(&self, file: &Path) -> Result<()> {
+        let first = self.pictures.first().context("no pictures")?;
+        let mut ffmpeg = Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuv420p"])
+            .args(["-s", &format!("{}x{}", first.width(), first.height())])
+            .args(["-r", &self.rate.to_string(), "-i", "-"])
+            .args(["-c:v", "libx264", "-preset", "ultrafast", "-qp", "8", "-y"])
+            .arg(file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("clips need ffmpeg")?;
+        let mut input = ffmpeg.stdin.take().context("ffmpeg has no input")?;
+        for picture in &self.pictures {
+            for plane in [picture.luma(), picture.cb(), picture.cr()] {
+                input.write_all(plane).context("ffmpeg ended")?;
+            }
+        }
+        drop(input);
+        ensure!(ffmpeg.wait()?.success(), "ffmpeg cannot write {}", file.display());
+        Ok(())
     }
 
     /// Makes what the simulated camera sees and then each clip's pictures, with a camera's noise, and

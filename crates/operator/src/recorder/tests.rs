@@ -25,6 +25,7 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
         strip: 5,
         kind: SliceKind::Idr,
         captured_at: Instant::from_millis(1),
+        encoded_at: Instant::from_millis(4),
         shown_at: Instant::from_millis(9),
         is_clean: true,
         bytes: Bytes::from_static(&[0, 0, 0, 1, 0x67]),
@@ -33,7 +34,7 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
     drop(recorder);
     assert_eq!(fs::read(folder.path().join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
     let index = fs::read_to_string(folder.path().join(INDEX)).unwrap();
-    assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5,1\n"));
+    assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,4000,9000,5,1\n"));
     assert!(!folder.path().join(PICTURES).exists());
 }
 
@@ -220,7 +221,7 @@ fn request(
 fn entry(slice: Slice, is_clean: bool) -> Entry {
     let Slice { picture, strip, kind, captured_at, encoded_at, bytes, .. } = slice;
     let bytes = Bytes::copy_from_slice(&bytes);
-    Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_clean, bytes }
+    Entry { picture, strip, kind, captured_at, encoded_at, shown_at: encoded_at, is_clean, bytes }
 }
 
 /// Returns a texture that moves right and down.

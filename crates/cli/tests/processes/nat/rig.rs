@@ -367,6 +367,6 @@ impl Drop for Process {
 }
 
 /// The column of `slices.csv` that says when a slice was shown, from 0.
-const SHOWN_US: usize = 4;
+const SHOWN_US: usize = 5;
 /// A second, as the operator's recorder has it, and what a disk takes.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(1_300);

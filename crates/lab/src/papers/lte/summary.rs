@@ -1,0 +1,138 @@
+//! The paper's headline, by the whole system: its processes, real sockets, links like the paper's, one run.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::rig::RATE;
+use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
+use crate::pictures::clip;
+use crate::pictures::coding::{mean, quantile};
+use crate::pictures::footage::{Footage, Size};
+use crate::plot::{Axis, Plot, Series};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    key: "lte-summary",
+    title: "The whole system over four links: quality and latency, stage by stage",
+    source: "[LTE] V",
+    run,
+};
+
+/// Has this program send what the simulated camera saw from a vehicle to an operator, and compares what came.
+fn run(run: &Run<'_>) -> Result<Outcome> {
+    let program = std::env::current_exe().context("this program's own file is not known")?;
+    if program.file_stem().is_none_or(|stem| stem != PROGRAM) {
+        return Ok(Outcome::skipped(
+            "the program that vehicle, operator and links are processes of",
+            "`tautline lab run lte-summary` is it",
+        ));
+    }
+    if Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_err() {
+        return Ok(Outcome::skipped("ffmpeg, which makes a video of it", "`./setup ffmpeg`"));
+    }
+    let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+    let [video, record] = ["seen.mp4", "record"].map(|name| folder.path().join(name));
+    let seconds = run.choose(4, 12);
+    run.progress(0, 3, "what the camera sees");
+    let count = (seconds + BEGINNING) * RATE;
+    let footage = Footage::simulated(Size::HD, RATE, count as usize, run.seed)?;
+    footage.with_noise(run.seed)?.write(&video)?;
+    run.progress(1, 3, "vehicle, links and operator");
+    let driven = Command::new(&program)
+        .args(["lab", "clip", "--links", "lte-driving", "--seconds", &seconds.to_string()])
+        .args(["--seed", &run.seed.to_string(), "--clip"])
+        .arg(&video)
+        .arg("--record")
+        .arg(&record)
+        .stdin(Stdio::null())
+        .output()
+        .context("this program cannot be started anew")?;
+    if !driven.status.success() {
+        bail!("{}", String::from_utf8_lossy(&driven.stderr).trim_end());
+    }
+    run.progress(2, 3, "comparison");
+    let came = clip::compare(&video, &record)?;
+    Ok(Outcome::Measured(findings(run, &came)))
+}
+
+fn findings(run: &Run<'_>, came: &clip::Figures) -> Findings {
+    let stages = [
+        ("camera and compression", in_ms(&came.encoding)),
+        ("network", in_ms(&came.network)),
+        ("decompression", in_ms(&came.decoding)),
+    ];
+    let whole = in_ms(&came.latency);
+    let seconds = came.pictures as f64 / came.pictures_per_second;
+    let shown = came.slices_in_time as f64 / came.slices as f64;
+    let slower = run.choose(2.0, 1.0);
+    let mut rows = vec![
+        Row::new("luma PSNR, mean of pictures", "dB", mean(&came.psnr))
+            .published(36.0)
+            .at_least(1.0)
+            .because("the paper's mean, whose scene and rate it does not tell"),
+        Row::new("from readout to decompressed, mean", "ms", mean(&whole) + mean(&stages[2].1))
+            .published(90.0)
+            .at_most(slower)
+            .because("the paper's mean from an event to the screen, twice that in a quick run")
+            .clocked(),
+        Row::new("of that the network's share", "%", 100.0 * mean(&stages[1].1) / mean(&whole)),
+        Row::new("slices in time", "%", 100.0 * shown),
+        Row::new("pictures a second, by their slices", "1/s", shown * came.pictures_per_second)
+            .published(60.0),
+        Row::new("H.264 shown", "Mbit/s", came.bytes as f64 * 8e-6 / seconds),
+    ];
+    for (stage, times) in &stages {
+        for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+            rows.push(Row::new(format!("{stage}, {name}"), "ms", quantile(times, share)).clocked());
+        }
+    }
+    let mut table =
+        Table::new("stages", ["stage", "p5_ms", "p50_ms", "p95_ms", "p99_ms", "worst_ms"]);
+    let all = stages.iter().map(|(stage, times)| (*stage, times));
+    for (stage, times) in all.chain([("readout to console", &whole)]) {
+        let [p5, p50, p95, p99, worst] =
+            [0.05, 0.5, 0.95, 0.99, 1.0].map(|share| Cell::from(quantile(times, share)));
+        table.push([stage.into(), p5, p50, p95, p99, worst]);
+    }
+    let steps = |label: &str, times: &[f64]| {
+        let points = (0..=POINTS).map(|at| f64::from(at) / f64::from(POINTS));
+        Series::steps(label, points.map(|share| (quantile(times, share), share)).collect())
+    };
+    let plot = Plot::new(
+        "latency",
+        "A slice from its readout to the console, and its parts",
+        Axis::linear("ms"),
+        Axis::linear("share of slices").range(0.0, 1.0),
+    )
+    .with(steps("camera and compression", &stages[0].1))
+    .with(steps("network", &stages[1].1))
+    .with(steps("readout to console", &whole))
+    .mark_x(90.0, "published mean, event to screen");
+    Findings {
+        tables: vec![table],
+        plots: vec![plot],
+        rows,
+        notes: vec![
+            "Switchboard, guard, car, vehicle, operator and four emulated LTE links while driving (round trip about \
+             50 ms; the paper's mean is 46), each a process of this program on this machine: the \
+             processors serve both ends and the links."
+                .to_owned(),
+            "Before it an event waits half a picture in the mean until its row is read; behind it the browser \
+             draws and the screen shows, which `make latency` measures."
+                .to_owned(),
+            "Decompression is openh264's, by the processor's time, not the browser's.".to_owned(),
+        ],
+    }
+}
+
+fn in_ms(times: &[Duration]) -> Vec<f64> {
+    times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
+}
+
+/// Of this program's file.
+const PROGRAM: &str = "tautline";
+/// Seconds that all processes have to begin, and to end.
+const BEGINNING: u32 = 6;
+/// Of a curve.
+const POINTS: u32 = 400;
