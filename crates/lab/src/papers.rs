@@ -85,6 +85,7 @@ pub(crate) mod car {
 /// \[TIMING\]: what serialization costs, and what that means for safety.
 pub(crate) mod serialization {
     mod codecs;
+    pub(super) mod here;
     pub(super) mod leader;
     pub(super) mod reaction;
     pub(super) mod round_trip;
@@ -159,6 +160,7 @@ const ALL: &[Experiment] = &[
     streaming::block_size::AGAINST_STREAMING,
     streaming::closed_loop::RATES,
     serialization::table::TABLE_1,
+    serialization::here::EXPERIMENT,
     serialization::round_trip::EXPERIMENT,
     serialization::table::FIG_2,
     serialization::reaction::EXPERIMENT,

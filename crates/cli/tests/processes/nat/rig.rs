@@ -345,7 +345,7 @@ pub(crate) fn switchboard_alone(network: &Network) -> (Process, TempDir) {
     command.arg(env!("CARGO_BIN_EXE_tautline")).arg("switchboard");
     command.args(["--listen", "192.0.2.1:7443", "--second-address", "192.0.2.2", "--key"]);
     command.arg(folder.path().join("switchboard.key")).env_remove("TAUTLINE_CONFIG");
-    command.stderr(Stdio::null());
+    command.current_dir(folder.path()).stderr(Stdio::null());
     let process = Process(command.spawn().unwrap());
     std::thread::sleep(Duration::from_millis(300));
     (process, folder)
