@@ -36,8 +36,8 @@ pub(crate) struct Demo {
     /// which the browser shares]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
-    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, and with
-    /// --joinable picture.h264, which any player shows [default: none]
+    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, a line for each round
+    /// trip, and with --joinable picture.h264, which any player shows [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Folder of the guard's black box; drives older than 30 days, or beyond 512 MiB, are deleted

@@ -14,6 +14,7 @@ mod init;
 mod keys;
 #[cfg(feature = "lab")]
 mod lab;
+mod latency;
 mod local;
 mod machine;
 #[cfg(any(test, not(feature = "quorum")))]
@@ -69,6 +70,7 @@ enum Command {
     Emulate(emulate::Emulate),
     Status(status::Status),
     Reach(reach::Reach),
+    Latency(latency::Latency),
     #[cfg(feature = "lab")]
     Probe(probe::Probe),
     /// Try something out on a running session [not in this binary]
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         | Command::Doctor(_)
         | Command::Status(_)
         | Command::Reach(_)
+        | Command::Latency(_)
         | Command::End(_)
         | Command::Up(_)
         | Command::Probe(_)
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
         Command::Status(status) => stop::block_on(status.run()),
         Command::Reach(reach) => stop::block_on(reach.run()),
+        Command::Latency(latency) => latency.run(),
         #[cfg(feature = "lab")]
         Command::Probe(probe) => probe.run(),
         #[cfg(not(feature = "lab"))]

@@ -76,8 +76,8 @@ pub(crate) struct Operator {
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
     /// Folder to record what is received into: each strip's H.264 stream, a line a slice, channels.mcap with
-    /// all but the video, and of a vehicle started with --joinable picture.h264, which any player shows
-    /// [default: none]
+    /// all but the video, a line for each round trip, which `tautline latency` reads, and of a vehicle started
+    /// with --joinable picture.h264, which any player shows [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Control address of a `tautline emulate`, for the console's cut and restore buttons

@@ -35,6 +35,13 @@ pub(crate) struct Relay {
     /// The switchboard's public key, whose tokens count
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY", value_name = "KEY")]
     switchboard_key: Option<String>,
+    /// Folder for raw files of latency, which `tautline latency` reads: ends are probed for them, once a second
+    /// [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    latency: Option<PathBuf>,
+    /// MiB that these may have together; the oldest go first [default: 256]
+    #[arg(long, value_name = "MIB")]
+    latency_mib: Option<u64>,
     /// Address for metrics [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
@@ -54,12 +61,15 @@ impl Relay {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         let files = [&mut config.key].into_iter().chain(&mut config.shared_port);
+        let files = files.chain(&mut config.latency);
         beside(self.config.as_deref(), files);
         set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
         set(&mut config.tls, self.tls.map(Some));
         set(&mut config.shared_port, self.shared_port.map(Some));
         set(&mut config.key, self.key);
         set(&mut config.switchboard_key, self.switchboard_key);
+        set(&mut config.latency, self.latency.map(Some));
+        set(&mut config.latency_mib, self.latency_mib);
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.leases_max, self.leases_max);
         set(&mut config.lease_mbps, self.lease_mbps);

@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tautline_message::{self as message, Control, Role};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
-use tautline_net::random;
+use tautline_net::{latency, random};
 use tautline_switchboard::store::Kept;
 use tautline_switchboard::{Config, Store};
 use tautline_transport::crypto::{Identity, PublicKey};
@@ -51,6 +51,12 @@ pub(crate) struct Switchboard {
     /// An operator that is served, as name=key; repeat for several
     #[arg(long = "operator", value_name = "NAME=KEY", value_parser = named_key)]
     operators: Vec<(String, PublicKey)>,
+    /// Folder for raw files of latency, which `tautline latency` reads [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    latency: Option<PathBuf>,
+    /// MiB that these may have together; the oldest go first [default: 256]
+    #[arg(long, value_name = "MIB")]
+    latency_mib: Option<u64>,
     /// Address for metrics [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
@@ -127,6 +133,8 @@ impl Switchboard {
         set(&mut config.second_address, self.second_address.map(Some));
         set(&mut config.key, self.key.clone());
         set(&mut config.state, self.state.clone());
+        set(&mut config.latency, self.latency.clone().map(Some));
+        set(&mut config.latency_mib, self.latency_mib);
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.lease_grace_ms, self.lease_grace_ms);
         config.vehicles.extend(self.vehicles.iter().cloned());
@@ -176,7 +184,8 @@ impl Running {
 /// Reads the settings of a file, or gives the defaults where there is none.
 fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
-    let files = [&mut config.key, &mut config.state].into_iter().chain(&mut config.shared_port);
+    let files = [&mut config.key, &mut config.state].into_iter();
+    let files = files.chain(&mut config.shared_port).chain(&mut config.latency);
     beside(file, files);
     Ok(config)
 }
@@ -252,10 +261,8 @@ pub(crate) fn ask(
     order: message::Order,
 ) -> anyhow::Result<(Client, mpsc::Receiver<Event>)> {
     let greeting = vec![Control::Order(order).encode()];
-    let answer = |frame: &[u8]| match Control::decode(frame) {
-        Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
-        Ok(_) | Err(_) => None,
-    };
+    let clock = Clock::start();
+    let answer = move |frame: &[u8]| latency::pong(frame, clock);
     Ok(Client::start(address, key, identity, greeting, answer)?)
 }
 

@@ -132,6 +132,8 @@ pub enum Control {
     Pong {
         /// The ping's `t`, unchanged.
         t: Instant,
+        /// When the ping came, by the answerer's clock; `None` from an older build.
+        seen_at: Option<Instant>,
     },
     /// Switchboard to both, before it brings them together and again later: reach the peer through these too.
     Relays {

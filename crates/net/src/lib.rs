@@ -10,6 +10,7 @@ pub mod driver;
 pub mod emulate;
 pub mod file;
 pub mod handover;
+pub mod latency;
 mod log_limit;
 pub mod metrics;
 pub mod random;

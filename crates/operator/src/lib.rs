@@ -12,6 +12,7 @@ mod reception;
 pub mod recorder;
 mod rendezvous;
 mod topics;
+mod trips;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
 use crate::rendezvous::Rendezvous;
+use crate::trips::Trips;
 
 /// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`. Each address
 /// that lets a browser in goes to `announce`: one at the start, the next when it is used.
@@ -58,15 +60,18 @@ pub async fn run(
     let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
     let (listener, access) = open_console(&config, &identity, announce).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
+    let trips = config.record.as_deref();
+    let trips = trips.map(|folder| Trips::create(folder, &config.vehicle, clock)).transpose()?;
     let records = recorder.is_some();
     let shared = Arc::new(Shared::new(&config.vehicle));
+    let recorders = (recorder, trips);
     let mut reception =
-        Reception::new(&config, recorder, hub.clone(), shared.clone(), latest.clone(), clock);
+        Reception::new(&config, recorders, hub.clone(), shared.clone(), latest.clone(), clock);
     // A relay is called over TLS too, whether anybody is listened for or not.
     let tls = Some(Tls { identity: identity.clone(), listen: config.tls });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, clock)?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),

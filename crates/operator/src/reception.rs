@@ -30,6 +30,7 @@ use crate::probe::watch::Watch;
 use crate::recorder::{self, Entry, Recorder};
 use crate::rendezvous::Standing;
 use crate::topics::Topics;
+use crate::trips::Trips;
 
 /// What the event loop tells goes through here, on the loop's thread.
 pub(crate) struct Reception {
@@ -39,6 +40,7 @@ pub(crate) struct Reception {
     canvas: Canvas,
     topics: Topics,
     recorder: Option<Recorder>,
+    trips: Option<Trips>,
     hub: Arc<Hub>,
     shared: Arc<Shared>,
     latest: Latest,
@@ -201,7 +203,7 @@ impl Reception {
     /// Returns a reception that has seen nothing yet.
     pub(crate) fn new(
         config: &Config,
-        recorder: Option<Recorder>,
+        (recorder, trips): (Option<Recorder>, Option<Trips>),
         hub: Arc<Hub>,
         shared: Arc<Shared>,
         latest: Latest,
@@ -213,6 +215,7 @@ impl Reception {
             canvas: Canvas::default(),
             topics: Topics::new(&config.deliver),
             recorder,
+            trips,
             hub,
             shared,
             latest,
@@ -233,6 +236,7 @@ impl Reception {
             Output::Tick(session, ways, drops) => {
                 self.show_due(session);
                 self.judge(session);
+                self.record_trips(session);
                 self.report(session, ways, drops);
             }
         }
@@ -247,6 +251,9 @@ impl Reception {
                 self.downlink.reset();
                 self.canvas.handle_new_session();
                 self.topics.handle_new_session();
+                if let Some(trips) = &mut self.trips {
+                    trips.handle_new_session();
+                }
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_key) = Some(*session.peer());
                 *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
@@ -396,6 +403,14 @@ impl Reception {
         }
     }
 
+    fn record_trips(&mut self, session: &Session) {
+        let Some(mut trips) = self.trips.take() else { return };
+        let name = |view: link::View| (view.number, self.link_name(&view).into());
+        let links: Vec<_> = session.links().map(name).collect();
+        trips.record(session.round_trips(), &links);
+        self.trips = Some(trips);
+    }
+
     fn report(&mut self, session: &Session, ways: &[Way], loop_drops: &Drops) {
         let now = self.clock.now();
         let status = self.status(session);
@@ -472,6 +487,10 @@ impl Reception {
             (
                 "recorder: unit dropped, disk too slow",
                 self.recorder.as_ref().map_or(0, Recorder::units_dropped),
+            ),
+            (
+                "recorder: round trip dropped, disk too slow",
+                self.trips.as_ref().map_or(0, Trips::dropped),
             ),
         ];
         let drops = drops.into_iter().chain(self.topics.drops());

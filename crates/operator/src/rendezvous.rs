@@ -8,7 +8,7 @@ use tautline_message::{Control, Held, Refusal, SessionState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{Destination, LogLimit, Relays, channels, random, reach};
+use tautline_net::{Destination, LogLimit, Relays, channels, latency, random, reach};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::reach::{Candidate, WAYS_MAX, ways};
 use tautline_transport::{Route, Seed, Session};
@@ -67,6 +67,7 @@ impl Rendezvous {
         config: &Config,
         identity: &Identity,
         driver: &Driver,
+        clock: Clock,
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
         let register = register(config, driver, &candidates.borrow(), None);
@@ -76,10 +77,7 @@ impl Rendezvous {
             config.switchboard_public_key()?,
             identity,
             vec![register, take.clone()],
-            |frame| match Control::decode(frame) {
-                Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
-                Ok(_) | Err(_) => None,
-            },
+            move |frame| latency::pong(frame, clock),
         )?;
         Ok(Self {
             client,

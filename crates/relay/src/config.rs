@@ -31,6 +31,10 @@ pub struct Config {
     pub key: PathBuf,
     /// The switchboard's public key, 64 hexadecimal digits: whose tokens count.
     pub switchboard_key: String,
+    /// Folder for raw files of latency: a line for each probe that an end has answered; none are sent if not given.
+    pub latency: Option<PathBuf>,
+    /// MiB that these may have together; the oldest go first.
+    pub latency_mib: u64,
     /// Where `/metrics` is served; nowhere if not given.
     pub metrics: Option<SocketAddr>,
     /// Leases at a time.
@@ -52,6 +56,8 @@ impl Default for Config {
             shared_port: None,
             key: "relay.key".into(),
             switchboard_key: String::new(),
+            latency: None,
+            latency_mib: 256,
             metrics: None,
             leases_max: 256,
             lease_mbps: 100,
@@ -75,6 +81,7 @@ impl Config {
             ensure!((1..=most).contains(&value), "{name} = {value}: must be 1 to {most}");
             Ok(())
         };
+        within("latency_mib", self.latency_mib, LATENCY_MIB_MAX)?;
         within("leases_max", self.leases_max as u64, LEASES_MAX)?;
         within("lease_mbps", self.lease_mbps, MBPS_MAX)?;
         within("link_gib", self.link_gib, GIB_MAX)?;
@@ -93,6 +100,11 @@ impl Config {
         );
         let key = &self.switchboard_key;
         key.parse().with_context(|| format!("switchboard_key: {key:?}"))
+    }
+
+    /// Returns what the files of latency may have together.
+    pub fn latency_bytes_max(&self) -> ByteCount {
+        ByteCount::new(self.latency_mib << 20)
     }
 
     /// Returns what is held to.
@@ -121,6 +133,8 @@ const LISTEN_MAX: usize = 16;
 /// Some kilobytes each.
 const LEASES_MAX: u64 = 4_096;
 const MBPS_MAX: u64 = 10_000;
+/// A TiB.
+const LATENCY_MIB_MAX: u64 = 1 << 20;
 /// A pebibyte.
 const GIB_MAX: u64 = 1 << 20;
 
@@ -140,6 +154,7 @@ mod tests {
             config.validate().unwrap_err().to_string()
         };
         assert_eq!(wrong(|c| c.listen.clear()), "listen has 0 addresses: must be 1 to 16");
+        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576");
         assert_eq!(wrong(|c| c.leases_max = 0), "leases_max = 0: must be 1 to 4096");
         assert_eq!(wrong(|c| c.lease_mbps = 20_000), "lease_mbps = 20000: must be 1 to 10000");
         assert_eq!(wrong(|c| c.link_gib = 0), "link_gib = 0: must be 1 to 1048576");

@@ -23,6 +23,8 @@ pub struct Counters {
     pub moved: u64,
     /// Questions for an address that were answered.
     pub addresses_told: u64,
+    /// Answers to probes for which the files of latency had no line.
+    pub latency_lost: u64,
     pub(crate) drops: [u64; Dropped::COUNT],
 }
 
@@ -44,7 +46,7 @@ pub enum Dropped {
     Expired,
     /// A call that is none, or a proof under another key.
     Forged,
-    /// A proof that was said before.
+    /// A proof that was said before, or the answer to a probe that has one.
     Replayed,
     /// A call that was refused: the answer says why.
     Refused,

@@ -85,6 +85,8 @@ fn page(counters: &Counters) -> String {
     page.counter("moved", None, "Of these, those of another address than before", counters.moved);
     let help = "Questions for an address (STUN) that were answered";
     page.counter("addresses_told", None, help, counters.addresses_told);
+    let help = "Answers to probes for which the disk had no line in the files of latency";
+    page.counter("latency_lost", None, help, counters.latency_lost);
     let drops = counters.drops().map(|(name, count)| (Labels::of("name", name), count));
     page.counters("drops", None, "Datagrams that went nowhere, by name", drops);
     page.finish()

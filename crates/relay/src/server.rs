@@ -9,9 +9,11 @@ use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tautline_net::clock::Clock;
+use tautline_net::latency::{self, Leg, Sample};
 use tautline_net::{Local, streams};
 use tautline_transport::Route;
 use tautline_transport::crypto::Identity;
+use tautline_transport::relay::{SEATS_OF_STREAMS_FROM, Side};
 use tautline_units::Instant;
 
 use crate::config::Config;
@@ -32,6 +34,8 @@ pub struct Server {
     answer: Vec<u8>,
     counters: Arc<Mutex<Counters>>,
     told_at: Instant,
+    /// Where what its own probes measure is written; without it there are none.
+    latency: Option<latency::Log>,
 }
 
 struct Socket {
@@ -61,6 +65,11 @@ impl Server {
         let inlet = config.shared_port.as_deref();
         let streams =
             streams::Server::open(identity, config.tls, inlet, poll.registry(), sockets.len())?;
+        let latency = config
+            .latency
+            .as_deref()
+            .map(|folder| latency::Log::open(folder, config.latency_bytes_max(), clock));
+        let latency = latency.transpose()?;
         let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let switchboard = config.switchboard_public_key()?;
         let table = Table::new(identity.clone(), switchboard, config.limits(), unix_start, seed);
@@ -83,6 +92,7 @@ impl Server {
             answer: Vec::new(),
             counters: Arc::default(),
             told_at: clock.now(),
+            latency,
         })
     }
 
@@ -115,9 +125,55 @@ impl Server {
             for index in 0..self.sockets.len() {
                 more |= self.receive(index, &mut buffer);
             }
+            self.note_round_trips();
             self.tell();
         }
         Ok(())
+    }
+
+    /// Probes the ends that are due, if what they answer is written down.
+    fn probe(&mut self) {
+        if self.latency.is_none() {
+            return;
+        }
+        for leg in self.table.due_probes(self.clock.now()) {
+            let now = self.clock.now();
+            let Some(to) = self.table.write_probe(leg, &mut self.answer, now) else { continue };
+            let sent = match self.sockets.get(usize::from(to.socket)) {
+                _ if to.stream_index().is_some() => self.streams.send(to, &self.answer, now),
+                Some(socket) => socket.send(&self.answer, self.answer.len(), to.remote).is_ok(),
+                None => false,
+            };
+            if !sent {
+                self.table.count_unsent(1);
+            }
+        }
+    }
+
+    /// Writes down what was measured.
+    fn note_round_trips(&mut self) {
+        let Some(latency) = &mut self.latency else { return };
+        let unix = |at| Duration::from_nanos(self.clock.unix_nanos(at));
+        while let Some(trip) = self.table.poll_round_trip() {
+            let leg = match trip.side {
+                Side::Initiator => Leg::RelayVehicle,
+                Side::Responder => Leg::RelayOperator,
+            };
+            let link = match trip.socket.checked_sub(SEATS_OF_STREAMS_FROM) {
+                Some(stream) => format!("tls-{stream}"),
+                None => trip.socket.to_string(),
+            };
+            latency.note(Sample {
+                leg,
+                peer: trip.key.to_string().into(),
+                link: link.into(),
+                sent_at: unix(trip.sent_at),
+                seen_at: Some(trip.seen_at.since(Instant::ZERO)),
+                back_at: unix(trip.back_at),
+                held: Duration::ZERO,
+                one_way: trip.one_way,
+            });
+        }
     }
 
     /// Takes what one socket has heard, a bounded number of readings; true if more may wait.
@@ -212,7 +268,9 @@ impl Server {
         self.table.handle_unix_start(self.clock.unix_zero());
         self.table.handle_timeout(now);
         self.streams.sweep(|route| self.table.is_proven(route), now);
+        self.probe();
         let mut counters = self.table.counters();
+        counters.latency_lost += self.latency.as_ref().map_or(0, latency::Log::lost);
         counters.count_streams(self.streams.counters());
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = counters;
     }

@@ -2,6 +2,7 @@
 
 mod cookies;
 mod lease;
+mod probing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -9,7 +10,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_transport::crypto::{Identity, MacKey};
-use tautline_transport::relay::wire::{self, Cookie, LegId, Message, Prove, Reference, Refusal};
+use tautline_transport::relay::wire::{
+    self, Cookie, Echo, LegId, Message, Prove, Reference, Refusal,
+};
 use tautline_transport::relay::{Call, Grant, Side, Token, TokenError};
 use tautline_transport::stun::{self, CHANGE_REQUEST};
 use tautline_transport::{LinkNumber, PublicKey, Route};
@@ -19,6 +22,8 @@ use crate::config::Limits;
 use crate::counters::{Counters, Dropped};
 use cookies::Cookies;
 use lease::{Bound, Lease, Seat};
+pub use probing::RoundTrip;
+use probing::{Probing, RoundTrips};
 
 /// The leases of a relay, who of them is where, and what goes where.
 ///
@@ -43,6 +48,7 @@ pub struct Table {
     unproven: VecDeque<LegId>,
     budget: Budget,
     counters: Counters,
+    round_trips: RoundTrips,
     swept_at: Instant,
 }
 
@@ -77,6 +83,7 @@ struct Leg {
     heard_at: Instant,
     /// When its token ends.
     ends_at: Instant,
+    probing: Probing,
 }
 
 /// What strangers may ask for in a second.
@@ -118,6 +125,7 @@ impl Table {
             unproven: VecDeque::new(),
             budget: Budget::default(),
             counters: Counters::default(),
+            round_trips: RoundTrips::default(),
             swept_at: Instant::ZERO,
         }
     }
@@ -155,6 +163,8 @@ impl Table {
         debug_assert!(answer.len() <= datagram.len(), "an answer longer than its question");
         match handled {
             Ok(Some(to)) => Fate::Forwarded(to),
+            // Who answers a probe has its last word.
+            Ok(None) if answer.is_empty() => Fate::Dropped,
             Ok(None) => Fate::Answered,
             Err(why) => {
                 self.counters.drop(why);
@@ -218,6 +228,46 @@ impl Table {
         }
     }
 
+    /// Returns the legs that are to be probed at `now`: each once a second, if its end answers such.
+    pub fn due_probes(&self, now: Instant) -> Vec<LegId> {
+        let due = self.legs.iter().filter(|(_, leg)| leg.probing.is_due(now));
+        due.map(|(id, _)| *id).collect()
+    }
+
+    /// Writes a probe of a leg into `out`, in place of what it holds, and says where it goes; `None` if nobody has
+    /// proven to be there.
+    pub fn write_probe(&mut self, id: LegId, out: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        let leg = self.legs.get_mut(&id)?;
+        leg.probing.send(now);
+        let lease = self.leases.get(&leg.place.lease)?;
+        let bound = lease.bound(leg.place.seat).filter(|bound| bound.leg == id)?;
+        wire::write_probe(out, id, now, &leg.key);
+        Some(bound.route)
+    }
+
+    /// Returns the next round trip that was measured.
+    pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
+        self.round_trips.pop()
+    }
+
+    fn handle_echo(&mut self, echo: &Echo<'_>, now: Instant) -> Result<(), Dropped> {
+        let leg = self.legs.get_mut(&echo.leg).ok_or(Dropped::Unproven)?;
+        if !echo.is_under(&leg.key) {
+            return Err(Dropped::Forged);
+        }
+        if !leg.probing.answer(echo.sent_at) {
+            return Err(Dropped::Replayed);
+        }
+        let lease = self.leases.get(&leg.place.lease).expect("a leg has a lease");
+        let Seat { side, socket } = leg.place.seat;
+        let (sent_at, seen_at) = (echo.sent_at, echo.seen_at);
+        let one_way = leg.probing.compare(sent_at, seen_at, now);
+        let key = lease.key(side);
+        let trip = RoundTrip { side, key, socket, sent_at, seen_at, back_at: now, one_way };
+        self.counters.latency_lost += u64::from(!self.round_trips.push(trip));
+        Ok(())
+    }
+
     fn forward(&mut self, from: Route, datagram: &[u8], now: Instant) -> Result<Route, Dropped> {
         let place = *self.by_route.get(&from).ok_or(Dropped::Unproven)?;
         let link = link_of(datagram).ok_or(Dropped::Malformed)?;
@@ -275,11 +325,13 @@ impl Table {
                 self.handle_call(from, &call, answer, now)
             }
             Message::Prove(prove) => self.handle_prove(from, &prove, answer, now),
+            Message::Echo(echo) => self.handle_echo(&echo, now),
             // A relay says these, it is never told.
             Message::Cookie { .. }
             | Message::Welcome { .. }
             | Message::Proven(_)
             | Message::Gone { .. }
+            | Message::Probe(_)
             | Message::Refused { .. } => Err(Dropped::Malformed),
         }
     }
@@ -317,7 +369,8 @@ impl Table {
         let (key, place) = (MacKey::new(key), Place { lease, seat });
         let ends_at = self.instant(grant.until, now);
         wire::write_welcome(answer, call.reference, &read.welcome(id, &key));
-        self.legs.insert(id, Leg { place, key, number: 0, heard_at: now, ends_at });
+        let probing = Probing::default();
+        self.legs.insert(id, Leg { place, key, number: 0, heard_at: now, ends_at, probing });
         self.unproven.push_back(id);
         if self.unproven.len() > UNPROVEN_COUNT_MAX
             && let Some(oldest) = self.unproven.pop_front()
@@ -365,6 +418,7 @@ impl Table {
         self.counters.moved += u64::from(old.is_some() && !is_there);
         let leg = self.legs.get_mut(&prove.leg).expect("found above");
         (leg.number, leg.heard_at, leg.ends_at) = (prove.number, now, ends_at);
+        leg.probing.is_answered = prove.answers_probes;
         let lease = self.leases.get_mut(&place.lease).expect("a leg has a lease");
         lease.ends_at = lease.ends_at.max(ends_at);
         let metered = [lease.metered(place.seat), self.limits.link_bytes_max];

@@ -11,6 +11,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tautline_net::control::SERVER_TIMEOUT;
 use tautline_transport::crypto::PublicKey;
+use tautline_units::ByteCount;
 
 use crate::relays::Relay;
 
@@ -45,6 +46,10 @@ pub struct Config {
     pub key: PathBuf,
     /// Folder that keeps leases over a restart; made if it is not there.
     pub state: PathBuf,
+    /// Folder for raw files of latency: a line for each ping that was answered; nowhere if not given.
+    pub latency: Option<PathBuf>,
+    /// MiB that these may have together; the oldest go first.
+    pub latency_mib: u64,
     /// Where `/metrics` is served; nowhere if not given.
     pub metrics: Option<SocketAddr>,
     /// Milliseconds for which the lease of an operator that has lost its connection is kept.
@@ -76,6 +81,8 @@ impl Default for Config {
             second_address: None,
             key: "switchboard.key".into(),
             state: "state".into(),
+            latency: None,
+            latency_mib: 256,
             metrics: None,
             lease_grace_ms: 10_000,
             ping_interval_ms: 1_000,
@@ -117,6 +124,11 @@ impl Config {
             "relay_token_s = {}: must be {TOKEN_S_MIN} to {TOKEN_S_MAX}",
             self.relay_token_s
         );
+        ensure!(
+            (1..=LATENCY_MIB_MAX).contains(&self.latency_mib),
+            "latency_mib = {}: must be 1 to {LATENCY_MIB_MAX}",
+            self.latency_mib
+        );
         Relay::validate(&self.relays)?;
         ensure!(
             self.second_address.is_none_or(|second| {
@@ -151,6 +163,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Returns what the files of latency may have together.
+    pub fn latency_bytes_max(&self) -> ByteCount {
+        ByteCount::new(self.latency_mib << 20)
     }
 
     /// Returns how long the lease of an operator that has lost its connection is kept.
@@ -215,6 +232,8 @@ impl<'de> Visitor<'de> for Keys {
 /// So that a list of all vehicles fits one frame of the control connection.
 pub(crate) const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
+/// A TiB.
+const LATENCY_MIB_MAX: u64 = 1 << 20;
 /// An hour: whoever wants more has mistaken the unit.
 const TIME_MS_MAX: u64 = 3_600_000;
 /// Shorter than it takes a switchboard to be started anew serves nobody.
@@ -262,6 +281,7 @@ mod tests {
             wrong(|c| c.connection_timeout_ms = 1_000).starts_with("connection_timeout_ms = 1000:")
         );
         assert!(wrong(|c| c.lease_grace_ms = u64::MAX).starts_with("lease_grace_ms = "));
+        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576");
         assert!(wrong(|c| c.relay_token_s = 5).starts_with("relay_token_s = 5: must be 60 to"));
         let mut config = Config::default();
         config.vehicles.insert("rover".into(), key(1));

@@ -26,6 +26,7 @@ mod orders;
 mod registration;
 mod roster;
 
+pub use connection::RoundTrip;
 use connection::{Connection, Role};
 use enrolment::Enrolment;
 use orders::Awaiting;
@@ -71,6 +72,8 @@ pub struct Directory {
     unix_start: Duration,
     /// Answers of vehicles for which nobody waited.
     unclaimed: u64,
+    /// What the newest pong has told.
+    round_trip: Option<RoundTrip>,
 }
 
 /// The number of a connection, never used twice.
@@ -207,6 +210,7 @@ impl Directory {
             supervisors: config.supervisors.clone(),
             unix_start: Duration::ZERO,
             unclaimed: 0,
+            round_trip: None,
         }
     }
 
@@ -292,8 +296,8 @@ impl Directory {
                     self.release(&operator, &format!("operator {operator} has let go"));
                 }
             }
-            Control::Ping { t } => self.send(id, Control::Pong { t }),
-            Control::Pong { t } => connection.pong(t, now),
+            Control::Ping { t } => self.send(id, Control::Pong { t, seen_at: Some(now) }),
+            Control::Pong { t, seen_at } => self.round_trip = connection.pong(t, seen_at, now),
             Control::Enroll { number, secret } => self.enroll(id, number, secret, now),
             Control::Order(order) => match (&connection.role, &order) {
                 (Role::Administrator, _)
@@ -373,6 +377,11 @@ impl Directory {
     /// Returns the next thing to be done.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Returns the round trip that the newest message has told of, once.
+    pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
+        self.round_trip.take()
     }
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called, and what for.

@@ -108,6 +108,9 @@ fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let unclaimed = counters.unclaimed_answers.load(Ordering::Relaxed);
     let help = "Answers of vehicles to orders for which nobody waited any more";
     page.counter("unclaimed_answers", None, help, unclaimed);
+    let lost = counters.latency_lost.load(Ordering::Relaxed);
+    let help = "Answers to pings for which the disk had no line in the files of latency";
+    page.counter("latency_lost", None, help, lost);
     let what = [
         ("answered", &reflected.answered),
         ("limited", &reflected.limited),

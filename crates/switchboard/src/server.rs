@@ -12,7 +12,9 @@ use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_net::handover::Outlet;
+use tautline_net::latency::{self, Sample};
 use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_units::Instant;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -31,6 +33,7 @@ pub struct Server {
     store: Store,
     /// What is to be kept and is not on disk yet.
     changes: Vec<Change>,
+    latency: Option<latency::Log>,
     clock: Clock,
     queues: BTreeMap<ConnectionId, mpsc::Sender<Vec<u8>>>,
     next_id: u64,
@@ -65,6 +68,8 @@ pub struct Counters {
     pub handed_over: AtomicU64,
     /// Answers of vehicles to orders for which nobody waited.
     pub unclaimed_answers: AtomicU64,
+    /// Pings that were answered, and for which the disk had no line.
+    pub latency_lost: AtomicU64,
 }
 
 /// Somebody who has proven no listed key, and may have to give way.
@@ -101,6 +106,11 @@ impl Server {
     ) -> anyhow::Result<Self> {
         config.validate()?;
         let kept = store.load().context("state: what is kept cannot be read")?;
+        let latency = config
+            .latency
+            .as_deref()
+            .map(|folder| latency::Log::open(folder, config.latency_bytes_max(), clock));
+        let latency = latency.transpose()?;
         let listener = Listener::bind(config.listen, identity).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // No more wait in it than there are places.
@@ -125,6 +135,7 @@ impl Server {
             directory,
             store,
             changes: Vec::new(),
+            latency,
             clock,
             queues: BTreeMap::new(),
             next_id: 0,
@@ -184,6 +195,7 @@ impl Server {
                 Some(_) = self.tasks.join_next() => {}
             }
             self.act().context("state: what has changed cannot be kept")?;
+            self.note_round_trip();
             self.counters.turned_away.store(self.places.turned_away(), Ordering::Relaxed);
             let unclaimed = self.directory.unclaimed_answers();
             self.counters.unclaimed_answers.store(unclaimed, Ordering::Relaxed);
@@ -197,6 +209,24 @@ impl Server {
             tracing::debug!("some connections were cut");
         }
         Ok(())
+    }
+
+    /// Writes down what a pong has told.
+    fn note_round_trip(&mut self) {
+        let Some(trip) = self.directory.poll_round_trip() else { return };
+        let Some(latency) = &mut self.latency else { return };
+        let unix = |at| Duration::from_nanos(self.clock.unix_nanos(at));
+        latency.note(Sample {
+            leg: trip.leg,
+            peer: trip.name.into(),
+            link: "".into(),
+            sent_at: unix(trip.sent_at),
+            seen_at: trip.seen_at.map(|at| at.since(Instant::ZERO)),
+            back_at: unix(trip.back_at),
+            held: Duration::ZERO,
+            one_way: trip.one_way,
+        });
+        self.counters.latency_lost.store(latency.lost(), Ordering::Relaxed);
     }
 
     fn relist(&mut self, config: &Config) {

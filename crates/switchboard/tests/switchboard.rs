@@ -381,7 +381,7 @@ impl Switchboard {
 
     fn client(&self, seed: u8, greeting: Vec<Vec<u8>>) -> Peer {
         let answer = |frame: &[u8]| match Control::decode(frame) {
-            Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+            Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: None }.encode()),
             _ => None,
         };
         let key = identity(SWITCHBOARD).public();

@@ -76,8 +76,8 @@ impl ClockEstimate {
 /// [`SPAN`] bound the offset at least as tightly as the sample of the smallest RTT does
 /// ([RFC5905] section 8, clock filter): half its RTT. The estimate is the middle. Bounds widen
 /// with age by the drift that two cheap clocks may have.
-#[derive(Debug, Clone)]
-pub(crate) struct Estimator {
+#[derive(Debug, Clone, Default)]
+pub struct Estimator {
     slots: VecDeque<Slot>,
     /// The tightest bounds of all slots: all widen alike, so the tightest one stays so.
     tightest: Option<(Bound, Bound)>,
@@ -100,10 +100,11 @@ struct Bound {
 
 /// A comparison that contradicts all before it: one of the clocks was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step;
+pub struct Step;
 
 impl Estimator {
-    pub(crate) fn new() -> Self {
+    /// Returns one that has compared nothing yet.
+    pub fn new() -> Self {
         Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None, half_ever: None }
     }
 
@@ -111,7 +112,7 @@ impl Estimator {
     ///
     /// # Errors
     /// [`Step`] if they contradict all before; the estimate then begins anew from them.
-    pub(crate) fn observe(&mut self, lower: i64, upper: i64, now: Instant) -> Result<(), Step> {
+    pub fn observe(&mut self, lower: i64, upper: i64, now: Instant) -> Result<(), Step> {
         if lower > upper {
             return Err(Step);
         }
@@ -153,7 +154,7 @@ impl Estimator {
     }
 
     /// Returns the estimate at `now`; `None` before the first pong.
-    pub(crate) fn estimate(&self, now: Instant) -> Option<ClockEstimate> {
+    pub fn estimate(&self, now: Instant) -> Option<ClockEstimate> {
         let (low, high) = self.bounds(now)?;
         let half = (high.saturating_sub(low)) / 2;
         let ever = self.half_ever.map_or(half, |ever| ever.most(now).min(half));

@@ -47,6 +47,7 @@ use crate::counters::{Counters, Discard};
 pub use crate::life::State;
 use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
+use crate::round_trips::RoundTrips;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
 use beside::Beside;
@@ -287,7 +288,7 @@ impl Link {
     pub(crate) fn on_pong(
         &mut self,
         pong: &Pong,
-        clock: &mut Estimator,
+        (clock, round_trips): (&mut Estimator, &mut RoundTrips),
         counters: &mut Counters,
         now: Instant,
     ) -> Change {
@@ -320,7 +321,9 @@ impl Link {
             return Change { budget: confirmed.is_some(), state: None };
         }
         self.dispersion.on_small(upper);
-        self.rtt.on_pong([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
+        let (times, clock) = ([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
+        self.rtt.on_pong(times, clock);
+        round_trips.note(self.number, times, clock);
         self.sparing.on_ping_answered(upper, now);
         self.pace(now);
         let state = self.liveness.on_pong(now);

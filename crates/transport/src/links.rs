@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::event::Timer;
 use crate::link::{self, Change, Entry, Hush, Link};
+use crate::round_trips::{RoundTrip, RoundTrips};
 use crate::wire::{LinkNumber, Pong};
 
 /// The links of a session in order of their numbers, and the clock that their pongs compare.
@@ -16,6 +17,7 @@ use crate::wire::{LinkNumber, Pong};
 pub(crate) struct Links {
     links: Vec<Link>,
     clock: Estimator,
+    round_trips: RoundTrips,
     /// By place: which links may want to be called at another time than they last said.
     touched: u16,
     hush: Hush,
@@ -52,6 +54,7 @@ impl Links {
         Self {
             links: Vec::new(),
             clock: Estimator::new(),
+            round_trips: RoundTrips::new(),
             touched: 0,
             hush: Hush::new(),
             carrying: Carrying::Up,
@@ -103,7 +106,12 @@ impl Links {
         now: Instant,
     ) -> Change {
         self.touched |= 1 << place;
-        self.links[place].on_pong(pong, &mut self.clock, counters, now)
+        self.links[place].on_pong(pong, (&mut self.clock, &mut self.round_trips), counters, now)
+    }
+
+    /// Returns the newest round trips of all links, oldest first.
+    pub(crate) fn round_trips(&self) -> impl Iterator<Item = &RoundTrip> {
+        self.round_trips.iter()
     }
 
     /// Notes that something came over a link.

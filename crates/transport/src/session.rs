@@ -38,6 +38,7 @@ use crate::crypto::{Identity, PublicKey, Seed};
 use crate::error::{Error, SendError};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{self, Link, Route};
+use crate::round_trips::RoundTrip;
 use crate::shared::Shared;
 use crate::wire::{Datagram, LinkNumber, REFUSAL_TAG_BYTES, Versions};
 use active::{Active, Sealed, opens};
@@ -341,6 +342,12 @@ impl Session {
     pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.iter().map(|link| link.spreads(self.now)))
+    }
+
+    /// Returns the newest round trips of small pings on all links, oldest first: at most 128. A number
+    /// that is missing between two looks is of one that came and went meanwhile.
+    pub fn round_trips(&self) -> impl Iterator<Item = &RoundTrip> {
+        self.active.iter().flat_map(|active| active.links.round_trips())
     }
 
     /// Returns what was done and what was thrown away.

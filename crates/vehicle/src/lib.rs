@@ -111,7 +111,7 @@ pub async fn run(
         let address = config.guard.clone();
         move || guarded.run(&address, vitals, follow, clock, &ending)
     })?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, (epochs, orders))?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, (epochs, orders), clock)?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
     let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
     let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
@@ -137,7 +137,7 @@ pub async fn run(
             let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
             if let Err(error) = step {
                 let kept = rendezvous.kept();
-                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept) {
+                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept, clock) {
                     rendezvous = anew;
                 }
                 return error;

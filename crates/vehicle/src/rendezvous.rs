@@ -9,7 +9,7 @@ use tautline_message::{Control, Held};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{LogLimit, Relays, channels, random, reach, routes, streams};
+use tautline_net::{LogLimit, Relays, channels, latency, random, reach, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::order::SignedOrder;
 use tautline_transport::reach::{Candidate, WAYS_MAX, Way, ways};
@@ -50,17 +50,18 @@ impl Rendezvous {
         identity: &Identity,
         driver: &Driver,
         (epochs, orders): (Epochs, Orders),
+        clock: Clock,
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
         let register = register(config, driver, &candidates.borrow(), epochs.held(None));
         let key = config.switchboard_public_key()?;
-        let (client, events) =
-            Client::start(config.switchboard.as_str(), key, identity, vec![register], |frame| {
-                match Control::decode(frame) {
-                    Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
-                    Ok(_) | Err(_) => None,
-                }
-            })?;
+        let (client, events) = Client::start(
+            config.switchboard.as_str(),
+            key,
+            identity,
+            vec![register],
+            move |frame| latency::pong(frame, clock),
+        )?;
         let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
         let (operators, relays, lease) = (config.operator_keys()?, Relays::default(), None);
         let answers = Answers::new(identity, client.handle());

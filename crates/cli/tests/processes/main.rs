@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 #[cfg(feature = "lab")]
 mod lab;
+mod latency;
 #[cfg(feature = "quorum")]
 mod leader;
 mod nat;

@@ -237,7 +237,7 @@ impl End {
             }
         };
         let answer = |frame: &[u8]| match Control::decode(frame) {
-            Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+            Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: None }.encode()),
             Ok(_) | Err(_) => None,
         };
         let address = self.switchboard.to_string();

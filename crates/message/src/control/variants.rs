@@ -39,7 +39,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
             (ControlMessage::Refused, refused(builder, *reason_code, text))
         }
         Control::Ping { t } => (ControlMessage::Ping, ping(builder, *t)),
-        Control::Pong { t } => (ControlMessage::Pong, pong(builder, *t)),
+        Control::Pong { t, seen_at } => (ControlMessage::Pong, pong(builder, *t, *seen_at)),
         Control::Relays { peer_key, relays } => {
             (ControlMessage::Relays, write_relays(builder, peer_key, relays))
         }
@@ -111,9 +111,10 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
         ControlMessage::Ping => root
             .message_as_ping()
             .map(|table| Ok(Control::Ping { t: Instant::from_nanos(table.t()) })),
-        ControlMessage::Pong => root
-            .message_as_pong()
-            .map(|table| Ok(Control::Pong { t: Instant::from_nanos(table.t()) })),
+        ControlMessage::Pong => root.message_as_pong().map(|table| {
+            let seen_at = Some(Instant::from_nanos(table.seen())).filter(|at| *at != Instant::ZERO);
+            Ok(Control::Pong { t: Instant::from_nanos(table.t()), seen_at })
+        }),
         ControlMessage::Relays => root.message_as_relays().map(|table| {
             let relays = list("relays", table.relays(), RELAY_COUNT_MAX, read_relay)?;
             Ok(Control::Relays { peer_key: table.peer_key().bytes().into(), relays })
@@ -264,8 +265,9 @@ fn ping(builder: &mut Fbb, t: Instant) -> Message {
     wire_control::Ping::create(builder, &arguments).as_union_value()
 }
 
-fn pong(builder: &mut Fbb, t: Instant) -> Message {
-    let arguments = wire_control::PongArgs { t: t.as_nanos() };
+fn pong(builder: &mut Fbb, t: Instant, seen_at: Option<Instant>) -> Message {
+    let seen = seen_at.map_or(0, Instant::as_nanos);
+    let arguments = wire_control::PongArgs { t: t.as_nanos(), seen };
     wire_control::Pong::create(builder, &arguments).as_union_value()
 }
 

@@ -2754,6 +2754,7 @@ impl<'a> ::flatbuffers::Follow<'a> for Pong<'a> {
 
 impl<'a> Pong<'a> {
   pub const VT_T: ::flatbuffers::VOffsetT = 4;
+  pub const VT_SEEN: ::flatbuffers::VOffsetT = 6;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2765,6 +2766,7 @@ impl<'a> Pong<'a> {
     args: &'args PongArgs
   ) -> ::flatbuffers::WIPOffset<Pong<'bldr>> {
     let mut builder = PongBuilder::new(_fbb);
+    builder.add_seen(args.seen);
     builder.add_t(args.t);
     builder.finish()
   }
@@ -2778,6 +2780,14 @@ impl<'a> Pong<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Pong::VT_T, Some(0)).unwrap()}
   }
+  /// When the ping came, nanoseconds by the answerer's clock; 0: an older build does not say.
+  #[inline]
+  pub fn seen(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(Pong::VT_SEEN, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Pong<'_> {
@@ -2787,18 +2797,21 @@ impl ::flatbuffers::Verifiable for Pong<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<u64>("t", Self::VT_T, false)?
+     .visit_field::<u64>("seen", Self::VT_SEEN, false)?
      .finish();
     Ok(())
   }
 }
 pub struct PongArgs {
     pub t: u64,
+    pub seen: u64,
 }
 impl<'a> Default for PongArgs {
   #[inline]
   fn default() -> Self {
     PongArgs {
       t: 0,
+      seen: 0,
     }
   }
 }
@@ -2811,6 +2824,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> PongBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_t(&mut self, t: u64) {
     self.fbb_.push_slot::<u64>(Pong::VT_T, t, 0);
+  }
+  #[inline]
+  pub fn add_seen(&mut self, seen: u64) {
+    self.fbb_.push_slot::<u64>(Pong::VT_SEEN, seen, 0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> PongBuilder<'a, 'b, A> {
@@ -2831,6 +2848,7 @@ impl ::core::fmt::Debug for Pong<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("Pong");
       ds.field("t", &self.t());
+      ds.field("seen", &self.seen());
       ds.finish()
   }
 }

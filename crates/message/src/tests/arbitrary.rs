@@ -228,7 +228,8 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
         (variant::<Refusal>(), text(256))
             .prop_map(|(reason_code, text)| Control::Refused { reason_code, text }),
         instant().prop_map(|t| Control::Ping { t }),
-        instant().prop_map(|t| Control::Pong { t }),
+        (instant(), option::of((1..=u64::MAX).prop_map(Instant::from_nanos)))
+            .prop_map(|(t, seen_at)| Control::Pong { t, seen_at }),
         (any::<[u8; 32]>(), vec(relay_ticket(), 0..=4))
             .prop_map(|(peer_key, relays)| Control::Relays { peer_key, relays }),
         order().prop_map(Control::Order),

@@ -88,6 +88,11 @@ impl Lease {
         Ok(bound.route)
     }
 
+    /// Returns the key of the end on `side`.
+    pub(super) fn key(&self, side: Side) -> PublicKey {
+        self.keys[index(side)]
+    }
+
     /// Returns what the socket at `seat` sent and was sent.
     pub(super) fn metered(&self, seat: Seat) -> ByteCount {
         self.socket(seat).metered

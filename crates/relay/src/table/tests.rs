@@ -318,11 +318,70 @@ fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need()
     assert_eq!(relay.table.counters().forwarded, 0);
 }
 
+/// The relay's own probes: once a second, of ends that answer such, each answer once.
+#[test]
+fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
+    let (mut relay, mut ends) = pair();
+    let (mut probe, mut echo, mut answer) = (Vec::new(), Vec::new(), Vec::new());
+    let due = relay.table.due_probes(relay.now);
+    assert_eq!(due.len(), 2);
+    for id in due {
+        let to = relay.table.write_probe(id, &mut probe, relay.now).unwrap();
+        let end = ends.iter_mut().find(|end| end.address() == to).unwrap();
+        // 20 ms there, by a clock that is 100 s ahead, and 20 ms back.
+        let at = relay.now + Duration::from_millis(100_020);
+        end.take(&probe, at);
+        assert!(end.client.poll_transmit(&mut echo, at).is_some());
+        assert!(echo.len() <= probe.len());
+        let back_at = relay.now + Duration::from_millis(40);
+        let mut forged = echo.clone();
+        forged[14] ^= 1;
+        for (bytes, why) in [(&forged, Dropped::Forged), (&echo, Dropped::Replayed)] {
+            let before = relay.dropped(why);
+            if why == Dropped::Replayed {
+                let fate = relay.table.handle_datagram(to, &echo, &mut answer, back_at);
+                assert_eq!((fate, answer.len()), (Fate::Dropped, 0));
+            }
+            relay.table.handle_datagram(to, bytes, &mut answer, back_at);
+            assert_eq!(relay.dropped(why), before + 1, "{why:?}");
+        }
+        let trip = relay.table.poll_round_trip().unwrap();
+        let (who, side) = if to == ends[0].address() {
+            (VEHICLE, Side::Initiator)
+        } else {
+            (OPERATOR, Side::Responder)
+        };
+        assert_eq!((trip.key, trip.side, trip.socket), (identity(who).public(), side, 0));
+        assert_eq!((trip.sent_at, trip.seen_at, trip.back_at), (relay.now, at, back_at));
+        let one_way = trip.one_way.unwrap();
+        assert_eq!((one_way.out_nanos, one_way.in_nanos), (20_000_000, 20_000_000));
+        assert_eq!(one_way.error, Duration::from_nanos(20_000_001));
+        assert_eq!(relay.table.poll_round_trip(), None);
+    }
+    assert_eq!(relay.table.due_probes(relay.now + Duration::from_millis(999)), []);
+    assert_eq!(relay.table.due_probes(relay.now + Duration::from_secs(1)).len(), 2);
+}
+
+/// Of an older build, which does not say that it answers, nothing is asked.
+#[test]
+fn who_does_not_say_that_it_answers_probes_is_sent_none() {
+    let mut relay = Relay::new(LIMITS);
+    let token = relay.token(VEHICLE, OPERATOR, LONG);
+    let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
+    relay.settle(&mut [&mut vehicle]);
+    for leg in relay.table.legs.values_mut() {
+        leg.probing = Probing::default();
+    }
+    assert_eq!(relay.table.due_probes(relay.now), []);
+    relay.pass(Duration::from_secs(6), &mut [&mut vehicle]);
+    assert_eq!(relay.table.due_probes(relay.now).len(), 1);
+}
+
 proptest! {
     /// Nobody without a key is forwarded, and no answer is longer than its question.
     #[test]
     fn no_bytes_panic_are_forwarded_or_draw_more_than_they_are(
-        said in vec((0u16..3, vec(any::<u8>(), 0..400), 0u8..9), 0..40),
+        said in vec((0u16..3, vec(any::<u8>(), 0..400), 0u8..11), 0..40),
     ) {
         let (mut relay, ends) = pair();
         let mut answer = Vec::new();

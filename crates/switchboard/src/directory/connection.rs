@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tautline_net::latency::{Comparer, Leg, OneWay};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -22,6 +23,25 @@ pub(super) struct Connection {
     /// The pings that have no pong yet, by their time of sending; oldest first.
     pings: VecDeque<Instant>,
     samples_logged: usize,
+    /// Its end's clock beside ours.
+    comparer: Comparer,
+}
+
+/// A ping of ours that was answered.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoundTrip {
+    /// Which leg it tells of.
+    pub leg: Leg,
+    /// The end's name.
+    pub name: String,
+    /// When the ping left.
+    pub sent_at: Instant,
+    /// When it came, by the end's clock; `None` from an older build.
+    pub seen_at: Option<Instant>,
+    /// When the pong came.
+    pub back_at: Instant,
+    /// What of it was which way, if the end says when it came.
+    pub one_way: Option<OneWay>,
 }
 
 /// What a connection has registered as.
@@ -49,6 +69,7 @@ impl Connection {
             connected_at: now,
             pings: VecDeque::new(),
             samples_logged: 0,
+            comparer: Comparer::default(),
         }
     }
 
@@ -73,9 +94,14 @@ impl Connection {
         self.ping_at = now + interval;
     }
 
-    /// Takes the pong for a ping of ours; any other is ignored.
-    pub(super) fn pong(&mut self, sent_at: Instant, now: Instant) {
-        let Some(place) = self.pings.iter().position(|ping| *ping == sent_at) else { return };
+    /// Takes the pong for a ping of ours; any other is ignored. Returns what it tells, if the end has registered.
+    pub(super) fn pong(
+        &mut self,
+        sent_at: Instant,
+        seen_at: Option<Instant>,
+        now: Instant,
+    ) -> Option<RoundTrip> {
+        let place = self.pings.iter().position(|ping| *ping == sent_at)?;
         // The connection keeps the order: what is older will not come any more.
         self.pings.drain(..=place);
         let round_trip = now.since(sent_at);
@@ -90,6 +116,13 @@ impl Connection {
             self.log_latency();
             self.samples_logged = 0;
         }
+        let one_way = seen_at.and_then(|seen_at| self.comparer.compare(sent_at, seen_at, now));
+        let (leg, name) = match &self.role {
+            Role::Vehicle(name) => (Leg::SwitchboardVehicle, name.clone()),
+            Role::Operator(name) => (Leg::SwitchboardOperator, name.clone()),
+            Role::Unregistered | Role::Administrator | Role::Supervisor => return None,
+        };
+        Some(RoundTrip { leg, name, sent_at, seen_at, back_at: now, one_way })
     }
 
     /// Logs what the latency record comes to.

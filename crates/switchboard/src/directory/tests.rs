@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use tautline_message::CandidateKind;
+use tautline_net::latency::Leg;
 use tautline_transport::crypto::Identity;
 
 use super::registration::UNSAID;
@@ -380,12 +381,24 @@ fn the_vehicle_list_tells_the_newest_round_trip() {
         })
     );
     let answered_at = pinged_at + Duration::from_millis(42);
-    let wrong = Control::Pong { t: answered_at };
+    let wrong = Control::Pong { t: answered_at, seen_at: None };
     scene.directory.handle_message(ConnectionId(1), wrong, answered_at);
-    for _ in 0..2 {
-        // The second pong answers nothing any more.
-        let pong = Control::Pong { t: pinged_at };
+    assert_eq!(scene.directory.poll_round_trip(), None);
+    let seen_at = Some(Instant::from_millis(900_000));
+    // The second pong answers nothing any more.
+    for is_first in [true, false] {
+        let pong = Control::Pong { t: pinged_at, seen_at };
         scene.directory.handle_message(ConnectionId(1), pong, answered_at);
+        let trip = scene.directory.poll_round_trip();
+        assert_eq!(trip.is_some(), is_first);
+        let Some(trip) = trip else { continue };
+        assert_eq!((trip.leg, trip.name.as_str()), (Leg::SwitchboardVehicle, "rover"));
+        assert_eq!((trip.sent_at, trip.seen_at, trip.back_at), (pinged_at, seen_at, answered_at));
+        // Nothing is known of which way it was but their sum.
+        let one_way = trip.one_way.unwrap();
+        assert_eq!((one_way.out_nanos, one_way.in_nanos), (21_000_000, 21_000_000));
+        assert_eq!(one_way.error, Duration::from_nanos(21_000_001));
+        assert_eq!(scene.directory.poll_round_trip(), None);
     }
     scene.directory.handle_message(ConnectionId(2), Control::ListVehicles, answered_at);
     let Some(Output::Send { message: Control::VehicleList { vehicles }, .. }) =
@@ -602,7 +615,11 @@ impl Scene {
                 Output::Answer { .. } | Output::Relist => {}
                 Output::Send { to, message: Control::Ping { t } } => {
                     if self.present.contains(&to.0) {
-                        self.directory.handle_message(to, Control::Pong { t }, self.now);
+                        self.directory.handle_message(
+                            to,
+                            Control::Pong { t, seen_at: None },
+                            self.now,
+                        );
                     }
                 }
                 Output::Send { to, message } => {
@@ -749,7 +766,9 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
         for _ in 0..400 {
             while let Some(Output::Send { to, message }) = directory.poll_output() {
                 match message {
-                    Control::Ping { t } => directory.handle_message(to, Control::Pong { t }, now),
+                    Control::Ping { t } => {
+                        directory.handle_message(to, Control::Pong { t, seen_at: None }, now)
+                    }
                     Control::Relays { peer_key, relays } => {
                         let token = tautline_transport::relay::Token::from_bytes(&relays[0].token);
                         let unix = start + now.since(Instant::ZERO);

@@ -7,7 +7,7 @@ use tautline_units::{ByteCount, Duration, Instant};
 
 use super::handshake::{Caller, SEATS_OF_STREAMS_FROM, SOCKETS_MAX};
 use super::token::Token;
-use super::wire::{self, Cookie, LegId, Message, Proven, Reference, Refusal};
+use super::wire::{self, Cookie, LegId, Message, Probe, Proven, Reference, Refusal};
 use crate::crypto::{Identity, MacKey, PublicKey, Seed};
 use crate::link::Route;
 use crate::reach::reaches;
@@ -90,6 +90,8 @@ struct Leg {
     tries: u32,
     /// Whether the relay has said that what is proven came from another address, and nobody has been told.
     has_moved: bool,
+    /// The newest probe that is not answered yet: when it was sent, and when it came.
+    probe: Option<[Instant; 2]>,
 }
 
 enum State {
@@ -105,6 +107,8 @@ struct Holding {
     number: u64,
     /// Whether the relay knows the newest token.
     token_is_told: bool,
+    /// When the newest probe was sent, by the relay's clock: what is said again is not answered.
+    probed_at: Instant,
 }
 
 impl Client {
@@ -174,6 +178,11 @@ impl Client {
 
     /// Writes the next datagram into `buffer`, old content replaced, and says where it goes.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        for leg in &mut self.legs {
+            if leg.write_echo(buffer) {
+                return Some(leg.way.route);
+            }
+        }
         let leg = self.legs.iter_mut().find(|leg| leg.due_at <= now)?;
         leg.write(buffer, now);
         Some(leg.way.route)
@@ -181,7 +190,8 @@ impl Client {
 
     /// Returns when there is something to be said, if nothing comes before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.legs.iter().map(|leg| leg.due_at).min()
+        let due = |leg: &Leg| leg.probe.map_or(leg.due_at, |[_, came_at]| came_at.min(leg.due_at));
+        self.legs.iter().map(due).min()
     }
 
     /// Proves each leg again that its relay knows: nothing has come of the peer for a while, and if the end's address
@@ -255,6 +265,7 @@ impl Leg {
             said_at: None,
             tries: 0,
             has_moved: false,
+            probe: None,
         }
     }
 
@@ -309,8 +320,9 @@ impl Leg {
                     self.due_at = now + REFUSED_PAUSE;
                 }
             }
+            Message::Probe(probe) => self.handle_probe(probe, now),
             // What an end says, no relay does.
-            Message::Call { .. } | Message::Prove(_) => {}
+            Message::Call { .. } | Message::Prove(_) | Message::Echo(_) => {}
         }
     }
 
@@ -340,7 +352,7 @@ impl Leg {
             State::Calling { reference: own, caller } if own == reference => {
                 match caller.finish(message) {
                     Ok((id, key)) => {
-                        let holding = Holding { id, key, number: 0, token_is_told: true };
+                        let holding = Holding { id, key, ..Holding::nobody() };
                         self.state = State::Holding(holding);
                         self.way.refused = None;
                         (self.due_at, self.tries) = (now, 0);
@@ -368,6 +380,23 @@ impl Leg {
         self.way.round_trip = self.said_at.map(|at| now.since(at));
         (self.way.metered, self.way.metered_max) = (proven.metered, proven.metered_max);
         (self.due_at, self.tries) = (now + KEEP_INTERVAL, 0);
+    }
+
+    fn handle_probe(&mut self, probe: &Probe<'_>, now: Instant) {
+        let State::Holding(holding) = &mut self.state else { return };
+        let is_new = probe.leg == holding.id && probe.sent_at > holding.probed_at;
+        if is_new && probe.is_under(&holding.key) {
+            holding.probed_at = probe.sent_at;
+            self.probe = Some([probe.sent_at, now]);
+        }
+    }
+
+    /// Writes the answer to a probe, if one is due.
+    fn write_echo(&mut self, buffer: &mut Vec<u8>) -> bool {
+        let Some([sent_at, seen_at]) = self.probe.take() else { return false };
+        let State::Holding(holding) = &self.state else { return false };
+        wire::write_echo(buffer, holding.id, sent_at, seen_at, &holding.key);
+        true
     }
 
     fn write(&mut self, buffer: &mut Vec<u8>, now: Instant) {
@@ -409,7 +438,8 @@ impl State {
 impl Holding {
     /// Returns what stands in a state's place while it changes.
     fn nobody() -> Self {
-        Self { id: LegId([0; 8]), key: MacKey::new([0; 32]), number: 0, token_is_told: true }
+        let (id, key) = (LegId([0; 8]), MacKey::new([0; 32]));
+        Self { id, key, number: 0, token_is_told: true, probed_at: Instant::ZERO }
     }
 }
 

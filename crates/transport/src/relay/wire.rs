@@ -12,7 +12,7 @@
 //! The reference is what an end has chosen for a call, or the id of a leg; an answer has that of its
 //! question, so that nobody who has not seen the question can answer.
 
-use tautline_units::ByteCount;
+use tautline_units::{ByteCount, Instant};
 
 use super::token::Token;
 use crate::crypto::MacKey;
@@ -59,6 +59,32 @@ pub enum Message<'a> {
         /// Why.
         reason: Refusal,
     },
+    /// Relay to end, if it answers such: when does this come?
+    Probe(Probe<'a>),
+    /// End to relay: then it came.
+    Echo(Echo<'a>),
+}
+
+/// A question for the time, as long as its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe<'a> {
+    /// Which leg.
+    pub leg: LegId,
+    /// When it was sent, by the relay's clock: above all before.
+    pub sent_at: Instant,
+    signed: Signed<'a>,
+}
+
+/// The answer to a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Echo<'a> {
+    /// Which leg.
+    pub leg: LegId,
+    /// As it stood in the probe.
+    pub sent_at: Instant,
+    /// When the probe came, by the end's clock.
+    pub seen_at: Instant,
+    signed: Signed<'a>,
 }
 
 /// What an end says of itself at its address.
@@ -72,6 +98,8 @@ pub struct Prove<'a> {
     pub cookie: Cookie,
     /// A later token than the one of the call.
     pub token: Option<&'a [u8; Token::BYTES]>,
+    /// Whether the end answers probes; an older build does not.
+    pub answers_probes: bool,
     signed: Signed<'a>,
 }
 
@@ -158,7 +186,8 @@ impl<'a> Message<'a> {
                     token => Some(token.try_into().ok()?),
                 };
                 let (number, cookie) = (u64::from_be_bytes(*number), Cookie(cookie));
-                Some(Self::Prove(Prove { leg, number, cookie, token, signed }))
+                let answers_probes = detail & ANSWERS_PROBES != 0;
+                Some(Self::Prove(Prove { leg, number, cookie, token, answers_probes, signed }))
             }
             KIND_PROVEN => {
                 let signed = Signed::split(bytes)?;
@@ -179,6 +208,19 @@ impl<'a> Message<'a> {
             KIND_REFUSED if rest.is_empty() => {
                 Some(Self::Refused { reference, reason: Refusal::from_wire(detail) })
             }
+            KIND_PROBE | KIND_ECHO => {
+                let signed = Signed::split(bytes)?;
+                let rest: &[u8; 16 + MacKey::TAG_BYTES] = rest.try_into().ok()?;
+                let at = |at: usize| {
+                    let nanos = *rest[at..].first_chunk().expect("16 bytes are two");
+                    Instant::from_nanos(u64::from_be_bytes(nanos))
+                };
+                let (sent_at, seen_at) = (at(0), at(8));
+                Some(match head & 0x0f {
+                    KIND_PROBE => Self::Probe(Probe { leg, sent_at, signed }),
+                    _echo => Self::Echo(Echo { leg, sent_at, seen_at, signed }),
+                })
+            }
             _other => None,
         }
     }
@@ -192,6 +234,20 @@ impl Prove<'_> {
 }
 
 impl Proven<'_> {
+    /// Returns whether it was said by who has `key`.
+    pub fn is_under(&self, key: &MacKey) -> bool {
+        self.signed.is_under(key)
+    }
+}
+
+impl Probe<'_> {
+    /// Returns whether it was said by who has `key`.
+    pub fn is_under(&self, key: &MacKey) -> bool {
+        self.signed.is_under(key)
+    }
+}
+
+impl Echo<'_> {
     /// Returns whether it was said by who has `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
@@ -281,7 +337,7 @@ pub fn write_prove(
     token: Option<&[u8; Token::BYTES]>,
     key: &MacKey,
 ) {
-    write_head(out, KIND_PROVE, 0, leg.0);
+    write_head(out, KIND_PROVE, ANSWERS_PROBES, leg.0);
     out.extend_from_slice(&number.to_be_bytes());
     out.extend_from_slice(&cookie.0);
     if let Some(token) = token {
@@ -317,6 +373,24 @@ pub fn write_refused(out: &mut Vec<u8>, reference: Reference, reason: Refusal) {
     write_head(out, KIND_REFUSED, reason.to_wire(), reference.0);
 }
 
+/// Writes a probe in place of what `out` holds.
+pub fn write_probe(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, key: &MacKey) {
+    write_head(out, KIND_PROBE, 0, leg.0);
+    out.extend_from_slice(&sent_at.as_nanos().to_be_bytes());
+    // An end that is made to answer sends no more than it was sent.
+    out.extend_from_slice(&[0; 8]);
+    sign(out, key);
+}
+
+/// Writes the answer to a probe in place of what `out` holds.
+pub fn write_echo(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, seen_at: Instant, key: &MacKey) {
+    write_head(out, KIND_ECHO, 0, leg.0);
+    for at in [sent_at, seen_at] {
+        out.extend_from_slice(&at.as_nanos().to_be_bytes());
+    }
+    sign(out, key);
+}
+
 fn write_head(out: &mut Vec<u8>, kind: u8, detail: u8, reference: [u8; 8]) {
     out.clear();
     out.extend_from_slice(&[TYPE_RELAY << 4 | kind, VERSION, detail, 0]);
@@ -340,7 +414,10 @@ const KIND_PROVE: u8 = 4;
 const KIND_PROVEN: u8 = 5;
 const KIND_GONE: u8 = 6;
 const KIND_REFUSED: u8 = 7;
+const KIND_PROBE: u8 = 8;
+const KIND_ECHO: u8 = 9;
 const HAS_PEER: u8 = 1;
+const ANSWERS_PROBES: u8 = 1;
 
 /// The token, and which socket.
 pub(super) const CALL_PAYLOAD_BYTES: usize = Token::BYTES + 1;
@@ -383,6 +460,10 @@ mod tests {
             }
             Message::Gone { leg } => write_gone(&mut out, *leg),
             Message::Refused { reference, reason } => write_refused(&mut out, *reference, *reason),
+            Message::Probe(probe) => write_probe(&mut out, probe.leg, probe.sent_at, key),
+            Message::Echo(echo) => {
+                write_echo(&mut out, echo.leg, echo.sent_at, echo.seen_at, key);
+            }
         }
         out
     }
@@ -399,11 +480,17 @@ mod tests {
         let metered = [ByteCount::new(5), ByteCount::new(8)];
         write_proven(&mut proven, leg, 6, metered, true, &key());
         assert!(proven.len() <= prove.len() && COOKIE_BYTES <= prove.len());
-        for bytes in [&prove, &renewal, &proven] {
+        let (mut probe, mut echo) = (Vec::new(), Vec::new());
+        write_probe(&mut probe, leg, Instant::from_millis(5), &key());
+        write_echo(&mut echo, leg, Instant::from_millis(5), Instant::from_millis(9), &key());
+        assert!(echo.len() <= probe.len());
+        for bytes in [&prove, &renewal, &proven, &probe, &echo] {
             let message = Message::parse(bytes).unwrap();
             assert_eq!(write(&message, &key()), *bytes);
             match message {
-                Message::Prove(prove) => assert!(prove.is_under(&key())),
+                Message::Prove(prove) => assert!(prove.is_under(&key()) && prove.answers_probes),
+                Message::Probe(probe) => assert!(probe.is_under(&key())),
+                Message::Echo(echo) => assert!(echo.is_under(&key())),
                 Message::Proven(proven) => {
                     assert!(proven.is_under(&key()) && proven.has_peer);
                     assert!(!proven.is_under(&MacKey::new([4; 32])));

@@ -130,6 +130,25 @@ fn skewed_clocks_give_true_delays_within_the_stated_error() {
                 }
             }
         }
+        for (endpoint, truth) in
+            [(run.vehicle(), [(12, 31), (40, 40)]), (run.operator(), [(31, 12), (40, 40)])]
+        {
+            let trips: Vec<_> = endpoint.session.round_trips().collect();
+            assert_eq!(trips.len(), 128, "the newest");
+            assert!(trips.windows(2).all(|pair| pair[0].number + 1 == pair[1].number));
+            for trip in trips {
+                let (there, back) = truth[usize::from(trip.link.get())];
+                let clock = trip.clock.unwrap();
+                let out = trip.seen_at.signed_nanos_since(trip.sent_at) - clock.offset_nanos();
+                let came = trip.back_at.signed_nanos_since(trip.answered_at) + clock.offset_nanos();
+                for (half, truth) in [(out, there), (came, back)] {
+                    let over = half - i64::from(truth) * 1_000_000;
+                    let error = clock.error().as_nanos() as i64;
+                    // They wait behind media as well, and are never early.
+                    assert!((-error..error + 10_000_000).contains(&over), "{over} {trip:?}");
+                }
+            }
+        }
         let vehicle_at = |received: &Received| {
             let offered = run.vehicle().application.media.offered[received.index as usize];
             run.operator().clock().local(offered.at)

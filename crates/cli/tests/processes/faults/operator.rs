@@ -212,7 +212,7 @@ impl Seat {
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
         let greeting = vec![register.encode(), take.clone()];
         let answer = |frame: &[u8]| match Control::decode(frame) {
-            Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+            Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: None }.encode()),
             Ok(_) | Err(_) => None,
         };
         let begun = Client::start(switchboard, key, &self.own, greeting, answer);

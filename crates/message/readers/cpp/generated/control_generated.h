@@ -1550,16 +1550,22 @@ inline ::flatbuffers::Offset<Ping> CreatePing(
 struct Pong FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef PongBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_T = 4
+    VT_T = 4,
+    VT_SEEN = 6
   };
   /// As it came in the ping.
   uint64_t t() const {
     return GetField<uint64_t>(VT_T, 0);
   }
+  /// When the ping came, nanoseconds by the answerer's clock; 0: an older build does not say.
+  uint64_t seen() const {
+    return GetField<uint64_t>(VT_SEEN, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint64_t>(verifier, VT_T, 8) &&
+           VerifyField<uint64_t>(verifier, VT_SEEN, 8) &&
            verifier.EndTable();
   }
 };
@@ -1570,6 +1576,9 @@ struct PongBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_t(uint64_t t) {
     fbb_.AddElement<uint64_t>(Pong::VT_T, t, 0);
+  }
+  void add_seen(uint64_t seen) {
+    fbb_.AddElement<uint64_t>(Pong::VT_SEEN, seen, 0);
   }
   explicit PongBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -1584,8 +1593,10 @@ struct PongBuilder {
 
 inline ::flatbuffers::Offset<Pong> CreatePong(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    uint64_t t = 0) {
+    uint64_t t = 0,
+    uint64_t seen = 0) {
   PongBuilder builder_(_fbb);
+  builder_.add_seen(seen);
   builder_.add_t(t);
   return builder_.Finish();
 }

@@ -144,7 +144,7 @@ impl World {
                 }
             }
             Control::Ping { t } => {
-                self.directory.handle_message(id, Control::Pong { t }, self.now);
+                self.directory.handle_message(id, Control::Pong { t, seen_at: None }, self.now);
             }
             _ => {}
         }

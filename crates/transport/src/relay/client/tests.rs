@@ -105,6 +105,26 @@ fn a_leg_is_called_and_proven_and_kept() {
 }
 
 #[test]
+fn a_relays_probe_is_answered_once_with_the_time_and_a_forged_one_is_not() {
+    let (mut client, route) = client();
+    let key = bring_up(&mut client, route, Instant::ZERO);
+    let (mut out, now) = (Vec::new(), Instant::from_millis(40));
+    let sent_at = Instant::from_millis(7_000);
+    wire::write_probe(&mut out, LEG, sent_at, &MacKey::new([8; 32]));
+    client.handle_datagram(route, &out, now);
+    assert_eq!(said(&mut client, now), None, "another's key");
+    wire::write_probe(&mut out, LEG, sent_at, &key);
+    client.handle_datagram(route, &out, now);
+    assert_eq!(client.poll_timeout(), Some(now));
+    let echo = said(&mut client, Instant::from_millis(41)).unwrap();
+    let Some(Message::Echo(read)) = Message::parse(&echo) else { panic!("{echo:?}") };
+    assert!(read.is_under(&key) && echo.len() <= out.len());
+    assert_eq!((read.leg, read.sent_at, read.seen_at), (LEG, sent_at, now));
+    client.handle_datagram(route, &out, now);
+    assert_eq!(said(&mut client, now), None, "said again");
+}
+
+#[test]
 fn a_relay_that_does_not_answer_is_called_ever_more_seldom_and_counts_as_gone() {
     let (mut client, route) = client();
     for pause in [100, 200, 400, 800, 1_000, 1_000] {

@@ -37,8 +37,16 @@ class Pong(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # When the ping came, nanoseconds by the answerer's clock; 0: an older build does not say.
+    # Pong
+    def Seen(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
 def PongStart(builder):
-    builder.StartObject(1)
+    builder.StartObject(2)
 
 def Start(builder):
     PongStart(builder)
@@ -48,6 +56,12 @@ def PongAddT(builder, t):
 
 def AddT(builder, t):
     PongAddT(builder, t)
+
+def PongAddSeen(builder, seen):
+    builder.PrependUint64Slot(1, seen, 0)
+
+def AddSeen(builder, seen):
+    PongAddSeen(builder, seen)
 
 def PongEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,208 @@
+//! Raw files of latency: a line for each probe that was answered, with its three timestamps ([UGV], "Measuring
+//! Latency").
+//!
+//! Switchboard and relay write them of their legs to each end, the operator of each link to the vehicle; docs/latency.md
+//! tells what stands in them. A [`Log`] writes, [`read`] reads.
+
+use std::sync::Arc;
+
+use tautline_message::Control;
+use tautline_transport::clock::{ClockEstimate, Estimator};
+use tautline_units::{Duration, Instant};
+
+use crate::clock::Clock;
+
+mod line;
+mod log;
+mod summary;
+
+pub use line::{HEAD, Line, Malformed, read};
+pub use log::{FILE_PREFIX, FILE_SUFFIX, Log, files_in};
+pub use summary::{BINS, SPIKE, Spikes, Summary};
+
+/// One probe that was answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Between whom.
+    pub leg: Leg,
+    /// Who is at the far end: its name, or its key where no more is known.
+    pub peer: Arc<str>,
+    /// Which of several ways it went; empty where there is one.
+    pub link: Arc<str>,
+    /// When the probe left, in Unix time by the clock of who sent it.
+    pub sent_at: Duration,
+    /// When it came, by the far end's clock since that end's process began; `None` if an older build does not say.
+    pub seen_at: Option<Duration>,
+    /// When the answer came, in Unix time by the clock of who sent the probe.
+    pub back_at: Duration,
+    /// How long the far end says that it had the probe before it answered.
+    pub held: Duration,
+    /// What of the round trip was which way, where the clocks are compared.
+    pub one_way: Option<OneWay>,
+}
+
+/// The two ends of what is measured; who sends the probes stands first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Leg {
+    /// Over the control connection, which is TLS over TCP.
+    SwitchboardVehicle,
+    /// Likewise.
+    SwitchboardOperator,
+    /// Over the way that a relay forwards by.
+    RelayVehicle,
+    /// Likewise.
+    RelayOperator,
+    /// End to end over one link of the session.
+    OperatorVehicle,
+}
+
+/// A round trip in two parts, as compared clocks have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OneWay {
+    /// Nanoseconds to the far end. Negative is what no delay is: a clock drifts by more than is assumed, by so much
+    /// at least.
+    pub out_nanos: i64,
+    /// Nanoseconds back, likewise.
+    pub in_nanos: i64,
+    /// How far off both may be, one by as much too long as the other too short, if no delay is negative.
+    pub error: Duration,
+}
+
+/// What compares the clock of a far end with ours, by its answers: see [`Estimator`].
+#[derive(Clone, Debug, Default)]
+pub struct Comparer {
+    estimator: Estimator,
+}
+
+impl Leg {
+    /// Every leg there is.
+    pub const ALL: [Self; 5] = [
+        Self::SwitchboardVehicle,
+        Self::SwitchboardOperator,
+        Self::RelayVehicle,
+        Self::RelayOperator,
+        Self::OperatorVehicle,
+    ];
+
+    /// Returns its name in the files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SwitchboardVehicle => "switchboard-vehicle",
+            Self::SwitchboardOperator => "switchboard-operator",
+            Self::RelayVehicle => "relay-vehicle",
+            Self::RelayOperator => "relay-operator",
+            Self::OperatorVehicle => "operator-vehicle",
+        }
+    }
+}
+
+impl Sample {
+    /// Returns how long the probe and its answer were under way, without what the far end had it for.
+    pub fn round_trip(&self) -> Duration {
+        self.back_at.saturating_sub(self.sent_at).saturating_sub(self.held)
+    }
+}
+
+impl OneWay {
+    /// Parts the round trip of a probe that was sent (ours), seen and answered (the far end's clock), and whose answer
+    /// came back (ours).
+    pub fn of([sent, seen, answered, back]: [Instant; 4], clock: &ClockEstimate) -> Self {
+        let offset = clock.offset_nanos();
+        Self {
+            out_nanos: seen.signed_nanos_since(sent).saturating_sub(offset),
+            in_nanos: back.signed_nanos_since(answered).saturating_add(offset),
+            error: clock.error(),
+        }
+    }
+}
+
+impl Comparer {
+    /// Takes an answer that was given at once: when its probe was sent (our clock), seen (the far end's), and when it
+    /// came back (ours). Returns what was which way, by this answer and nine before it.
+    pub fn compare(
+        &mut self,
+        sent_at: Instant,
+        seen_at: Instant,
+        back_at: Instant,
+    ) -> Option<OneWay> {
+        let lower = seen_at.signed_nanos_since(back_at);
+        let upper = seen_at.signed_nanos_since(sent_at);
+        // A far end that has begun anew is compared anew.
+        let _ = self.estimator.observe(lower, upper, back_at);
+        let estimate = self.estimator.estimate(back_at)?;
+        Some(OneWay::of([sent_at, seen_at, seen_at, back_at], &estimate))
+    }
+}
+
+/// Returns the answer to a switchboard's ping that came just now, and of any other message none.
+pub fn pong(message: &[u8], clock: Clock) -> Option<Vec<u8>> {
+    match Control::decode(message) {
+        Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: Some(clock.now()) }.encode()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn the_parts_of_a_round_trip_are_known_to_half_of_the_least() {
+        let mut comparer = Comparer::default();
+        // The far end's clock is an hour ahead. 10 ms out, 30 ms back; then 10 and 10; then 10 and 90.
+        let hour = 3_600_000;
+        let parts: Vec<OneWay> = [(0, 30), (1_000, 10), (2_000, 90)]
+            .into_iter()
+            .map(|(sent, back)| {
+                comparer.compare(at(sent), at(sent + 10 + hour), at(sent + 10 + back)).unwrap()
+            })
+            .collect();
+        let ms = |nanos: i64| (nanos as f64 / 1e6).round();
+        assert_eq!(parts.iter().map(|it| ms(it.out_nanos)).collect::<Vec<_>>(), [20.0, 10.0, 10.0]);
+        assert_eq!(parts.iter().map(|it| ms(it.in_nanos)).collect::<Vec<_>>(), [20.0, 10.0, 90.0]);
+        for (it, (out, back, error)) in parts.iter().zip([(10, 30, 20), (10, 10, 10), (10, 90, 10)])
+        {
+            assert_eq!(ms(it.error.as_nanos() as i64), f64::from(error));
+            let wrong = (it.out_nanos - i64::from(out) * 1_000_000).unsigned_abs();
+            assert!(u128::from(wrong) <= it.error.as_nanos());
+            assert_eq!(it.out_nanos + it.in_nanos, i64::from(out + back) * 1_000_000);
+        }
+    }
+
+    #[test]
+    fn a_far_end_that_begins_anew_is_compared_anew() {
+        let mut comparer = Comparer::default();
+        comparer.compare(at(0), at(500_010), at(20)).unwrap();
+        let anew = comparer.compare(at(1_000), at(7), at(1_040)).unwrap();
+        assert_eq!((anew.out_nanos, anew.in_nanos), (20_000_000, 20_000_000));
+        assert!(anew.error >= Duration::from_millis(20), "{anew:?}");
+    }
+
+    #[test]
+    fn hostile_times_do_not_panic() {
+        let ends = [Instant::ZERO, Instant::from_nanos(u64::MAX), Instant::from_nanos(1 << 63)];
+        let mut comparer = Comparer::default();
+        for sent in ends {
+            for seen in ends {
+                for back in ends {
+                    let _ = comparer.compare(sent, seen, back);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_ping_is_answered_with_the_time_and_nothing_else_is() {
+        let clock = Clock::start();
+        let ping = Control::Ping { t: at(3) }.encode();
+        let answer = Control::decode(&pong(&ping, clock).unwrap()).unwrap();
+        let Control::Pong { t, seen_at: Some(seen_at) } = answer else { panic!("{answer:?}") };
+        assert!(t == at(3) && seen_at > Instant::ZERO && seen_at <= clock.now());
+        assert_eq!(pong(&Control::Release.encode(), clock), None);
+        assert_eq!(pong(b"no message", clock), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! The record of round trips: end to end, each link by itself.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_net::latency::{Leg, Log, OneWay, Sample};
+use tautline_transport::{LinkNumber, RoundTrip};
+use tautline_units::{ByteCount, Instant};
+
+/// A recorder of a session's round trips, each once, into files of latency.
+#[derive(Debug)]
+pub(crate) struct Trips {
+    log: Log,
+    vehicle: Arc<str>,
+    clock: Clock,
+    /// The number of the round trip that comes next; `None` in a session of which none has come.
+    next_number: Option<u64>,
+}
+
+impl Trips {
+    /// Makes `folder` if it is missing, and begins anew there.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be made.
+    pub(crate) fn create(folder: &Path, vehicle: &str, clock: Clock) -> anyhow::Result<Self> {
+        let log = Log::begin_anew(folder, BYTES_MAX, clock)?;
+        Ok(Self { log, vehicle: vehicle.into(), clock, next_number: None })
+    }
+
+    /// Takes note that round trips are counted anew from here on.
+    pub(crate) fn handle_new_session(&mut self) {
+        self.next_number = None;
+    }
+
+    /// Records those of the newest round trips that are not recorded yet; `links` has the links' names.
+    pub(crate) fn record<'a>(
+        &mut self,
+        newest: impl Iterator<Item = &'a RoundTrip>,
+        links: &[(LinkNumber, Arc<str>)],
+    ) {
+        for trip in newest {
+            let next = self.next_number.unwrap_or(trip.number);
+            if trip.number < next {
+                continue;
+            }
+            self.log.lose(trip.number - next);
+            self.next_number = Some(trip.number + 1);
+            let name = links.iter().find(|(number, _)| *number == trip.link);
+            let link =
+                name.map_or_else(|| trip.link.get().to_string().into(), |(_, name)| name.clone());
+            self.log.note(self.sample(trip, link));
+        }
+    }
+
+    /// Returns the round trips that the disk was too slow for.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.log.lost()
+    }
+
+    fn sample(&self, trip: &RoundTrip, link: Arc<str>) -> Sample {
+        let RoundTrip { sent_at, seen_at, answered_at, back_at, .. } = *trip;
+        let unix = |at| Duration::from_nanos(self.clock.unix_nanos(at));
+        let times = [sent_at, seen_at, answered_at, back_at];
+        Sample {
+            leg: Leg::OperatorVehicle,
+            peer: self.vehicle.clone(),
+            link,
+            sent_at: unix(sent_at),
+            seen_at: Some(seen_at.since(Instant::ZERO)),
+            back_at: unix(back_at),
+            held: trip.held(),
+            one_way: trip.clock.as_ref().map(|clock| OneWay::of(times, clock)),
+        }
+    }
+}
+
+/// Three hours and more of four links at a ping in 20 ms.
+const BYTES_MAX: ByteCount = ByteCount::new(256 << 20);
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::BufReader;
+
+    use tautline_net::latency::{files_in, read};
+
+    use super::*;
+
+    fn trip(number: u64) -> RoundTrip {
+        let [sent_at, seen_at] = [number, number + 500_000].map(Instant::from_millis);
+        RoundTrip {
+            number,
+            link: LinkNumber::new((number % 2) as u8).unwrap(),
+            sent_at,
+            seen_at,
+            answered_at: seen_at + Duration::from_millis(3),
+            back_at: sent_at + Duration::from_millis(23),
+            clock: None,
+        }
+    }
+
+    #[test]
+    fn each_is_recorded_once_and_what_came_and_went_between_two_looks_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut trips = Trips::create(folder.path(), "car-1", Clock::start()).unwrap();
+        let links = [(LinkNumber::new(0).unwrap(), "lte-a".into())];
+        let mut look = |numbers: std::ops::Range<u64>| {
+            let newest: Vec<RoundTrip> = numbers.map(trip).collect();
+            trips.record(newest.iter(), &links);
+        };
+        look(40..44);
+        look(41..46);
+        look(50..52);
+        trips.handle_new_session();
+        trips.record([trip(0)].iter(), &links);
+        assert_eq!(trips.dropped(), 4);
+        drop(trips);
+        let (_, file) = files_in(folder.path()).unwrap().pop().unwrap();
+        let mut found = Vec::new();
+        read(BufReader::new(File::open(file).unwrap()), |_, line| {
+            let line = line.unwrap();
+            assert_eq!(line.sample.round_trip(), Duration::from_millis(20));
+            let seen = line.sample.seen_at.unwrap().as_millis();
+            found.push((seen, line.sample.link.to_string(), line.lost));
+        })
+        .unwrap();
+        let expected = [40, 41, 42, 43, 44, 45, 50, 51, 0].map(|number| {
+            let link = if number % 2 == 0 { "lte-a" } else { "1" };
+            (500_000 + number, link.to_owned(), if number == 50 { 4 } else { 0 })
+        });
+        assert_eq!(found, expected);
+    }
+}
