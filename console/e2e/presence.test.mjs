@@ -218,6 +218,32 @@ test('a topic of another program is shown as text, and not once it is not live',
   assert.equal(await topic.locator('b').innerText(), 'json Scan, –');
 });
 
+test('a vehicle is picked by keys, and until then nothing is asked of any', async () => {
+  const vehicle = (name, state) => ({
+    name, state, driver: state === 'taken' ? 'bert' : null, sinceUnixMs: null, place: null, links: 1, linkCount: 1, roundTripMs: 4,
+  });
+  const vehicles = [vehicle('car-1', 'free'), vehicle('car-2', 'taken'), vehicle('mule', 'free')];
+  const fleet = { picked: null, isReached: true, roundTripMs: 3, vehicles, refused: null };
+  standIn.tellFleet(fleet);
+  await page.locator('#fleet').waitFor();
+  assert.ok(await page.locator('[data-testid="vehicle-car-2"]').isDisabled(), 'another operator has it');
+  await page.keyboard.press('Escape');
+  await sleep(100);
+  const before = standIn.commands.length;
+  await sleep(300);
+  assert.equal(standIn.commands.length, before);
+  await page.locator('[data-testid="vehicle-car-1"]').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await asked([7, ...Buffer.from('mule')]);
+  standIn.tellFleet({ ...fleet, picked: 'mule', vehicles: [] });
+  await page.locator('#fleet').waitFor({ state: 'hidden' });
+  const { emergencyStop, act } = await commandWhere((command) => command.absences === 0);
+  assert.deepEqual([emergencyStop, act], [false, null], 'what was pressed before is not asked of it');
+  await page.locator('#leave').click();
+  await asked([8]);
+});
+
 test('lights, indicators and horn go with the commands', async () => {
   await page.keyboard.press('KeyL');
   await page.keyboard.press('Comma');
@@ -228,6 +254,16 @@ test('lights, indicators and horn go with the commands', async () => {
   await page.locator('#signal-right').click();
   await commandWhere((command) => command.signals === 0b10010);
 });
+
+/** Until the page has said this. */
+async function asked(message) {
+  const end = performance.now() + 5_000;
+  while (performance.now() < end) {
+    if (standIn.asked.some((said) => said.join() === message.join())) return;
+    await sleep(10);
+  }
+  assert.fail(`not asked for: ${message}`);
+}
 
 /** The first command from now on of which this holds. */
 async function commandWhere(holds) {

@@ -12,9 +12,13 @@ const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455, 1.3
 const TELL_MS = 50;
 const STOPPED = 3;
 
-/** Serves until `close`; `commands` has every command so far, `guard` is what the telemetry says; null: it is silent. */
+/**
+ * Serves until `close`; `commands` has every command so far, `asked` every other message but the clock's and the video's, `guard` is what the
+ * telemetry says; null: it is silent.
+ */
 export async function startStandIn() {
-  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {} };
+  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {},
+    tellFleet: () => {}, asked: [] };
   const sockets = new Set();
   const server = createServer(async (request, response) => {
     const path = request.url === '/' ? 'index.html' : request.url.slice(1).split('?')[0];
@@ -31,6 +35,7 @@ export async function startStandIn() {
     json(7, { role: 'drives', holder: { address: 'here', sinceUnixMs: 0 }, request: null, reason: 'vacant' });
     standIn.stand = (standing) => json(7, standing);
     standIn.tellTopics = (topics) => json(8, topics);
+    standIn.tellFleet = (fleet) => json(9, fleet);
     const telling = setInterval(() => {
       if (!standIn.silent) send(socket, telemetry(standIn.guard));
     }, TELL_MS);
@@ -45,6 +50,7 @@ export async function startStandIn() {
       waiting = readFrames(Buffer.concat([waiting, bytes]), (message) => {
         if (message[0] === 1) standIn.commands.push({ ...command(message.subarray(1)), at: performance.now() });
         else if (message[0] === 3) send(socket, pong(message));
+        else if (message[0] !== 4) standIn.asked.push([...message]);
       });
     });
   });

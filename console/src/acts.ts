@@ -63,6 +63,13 @@ export class Acts {
     this.#pending = null;
   }
 
+  /** Nothing is asked for any more, and nothing of it is news: the vehicle was let go of. */
+  forget(): void {
+    this.#pending = null;
+    this.#last = null;
+    this.#stopSinceMs = null;
+  }
+
   observe(guard: Pick<GuardView, 'report' | 'emergencyStop'>, nowMs: number): void {
     if (guard.emergencyStop === this.#stopNumber) this.#stopSinceMs = null;
     const { report } = guard;

@@ -9,12 +9,14 @@ import { Counters } from './counters';
 import { readSnapshot, readStatus, readTelemetry } from './reading';
 import type { EngineReport, PageRequest } from './report';
 import { OperatorSocket } from './socket';
+import { decodesByHardware } from './video/hardware';
 import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
-  FROM_OPERATOR, answerMessage, askMessage, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice,
-  parseStanding, parseTopics, pingMessage, videoFeedbackMessage,
+  FROM_OPERATOR, answerMessage, askMessage, commandMessage, decoderMessage, leaveMessage, linkActionMessage, parseFleet, parseHello,
+  parsePong, parseSlice, parseStanding, parseTopics, pickMessage, pingMessage, videoFeedbackMessage,
 } from './wire';
+import type { PictureFormat } from './wire';
 
 const TICK_MS = 20;
 const VIDEO_REPORT_MS = 200;
@@ -84,6 +86,12 @@ class Engine {
       case 'answer':
         this.#socket.send(answerMessage(request.request, request.agrees));
         return;
+      case 'pick':
+        this.#socket.send(pickMessage(request.vehicle));
+        return;
+      case 'leave':
+        this.#socket.send(leaveMessage());
+        return;
       case 'reconnect':
         this.#socket.connect();
         return;
@@ -134,17 +142,26 @@ class Engine {
       case FROM_OPERATOR.topics:
         page.postMessage({ kind: 'topics', topics: parseTopics(message) });
         return;
+      case FROM_OPERATOR.fleet:
+        page.postMessage({ kind: 'fleet', fleet: parseFleet(message) });
+        return;
       case FROM_OPERATOR.hello: {
         const hello = parseHello(message);
         this.#socket.greeted();
         if (hello.picture === null) this.#player.stop();
         else this.#player.start(hello.picture);
+        void this.#tellDecoder(hello.picture);
         page.postMessage({ kind: 'hello', hello });
         return;
       }
       default:
         this.#drops.add('unknown message');
     }
+  }
+
+  async #tellDecoder(picture: PictureFormat | null): Promise<void> {
+    const decoder = typeof VideoDecoder === 'undefined' ? undefined : VideoDecoder;
+    this.#socket.send(decoderMessage(await decodesByHardware(picture, decoder)));
   }
 
   #ping(): void {

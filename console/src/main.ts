@@ -12,6 +12,7 @@ import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
 import { byId } from './panel/element';
 import { Details, Figures } from './panel/figures';
+import { Fleet } from './panel/fleet';
 import { Header } from './panel/header';
 import { Help } from './panel/help';
 import { Hud, countdownOf } from './panel/hud';
@@ -20,7 +21,7 @@ import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
 import { Topics } from './panel/topics';
 import type {
-  Connection, Demand, EngineReport, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
+  Connection, Demand, EngineReport, FleetView, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
 } from './report';
 import { geometryOf } from './road';
 import { Cues, Speaker } from './sound';
@@ -49,7 +50,8 @@ class Console {
   readonly #speaker = new Speaker(window);
   readonly #cues = new Cues();
   readonly #banner = new Banner((action) => this.#act(action));
-  readonly #header = new Header(() => this.#person.press('emergency-stop'));
+  readonly #header = new Header(() => this.#person.press('emergency-stop'), () => this.#request({ kind: 'leave' }));
+  readonly #fleetPanel = new Fleet((vehicle) => this.#request({ kind: 'pick', vehicle }));
   readonly #acts = new ActsPanel((press) => this.#person.press(press), (held) => { this.#person.hornPressed = held; });
   readonly #hud = new Hud();
   readonly #dials = new Dials();
@@ -77,6 +79,8 @@ class Console {
   #vehicleSnapshotAtMs = 0;
   #topics: TopicView[] = [];
   #topicsAtMs = 0;
+  /** Null: the operator's process tells none. */
+  #fleet: FleetView | null = null;
   #video: VideoView | null = null;
   #seen: SeenView | null = null;
   #seenAtMs = 0;
@@ -108,6 +112,7 @@ class Console {
         this.#connection = report.connection;
         if (report.connection.state !== 'open') {
           this.#standing = null;
+          this.#fleet = null;
           this.#person.succeeds = false;
         }
         return;
@@ -117,6 +122,7 @@ class Console {
         return;
       case 'standing':
         this.#standing = report.standing;
+        this.#person.mayAct = !this.#isChoosing() && report.standing.role !== 'watches';
         this.#person.succeeds = report.standing.role === 'succeeds';
         return;
       case 'telemetry':
@@ -135,6 +141,11 @@ class Console {
         this.#topics = report.topics;
         this.#topicsAtMs = nowMs();
         return;
+      case 'fleet':
+        this.#fleet = report.fleet;
+        if (report.fleet.picked === null) this.#forgetVehicle();
+        this.#person.mayAct = !this.#isChoosing() && this.#standing?.role !== 'watches';
+        return;
       case 'video':
         this.#video = report.video;
         this.#timing.observe(this.#isPictureWithin(LATENCY_STALE_MS, nowMs()) ? report.video.latency : null, nowMs());
@@ -148,6 +159,20 @@ class Console {
     this.#aspect = picture.width / picture.height;
     byId('stage').style.setProperty('--ratio', String(this.#aspect));
     this.#details.showPicture(picture);
+  }
+
+  /** What was told of a vehicle that was let go of is nothing of the next one's. */
+  #forgetVehicle(): void {
+    this.#telemetry = null;
+    this.#vehicleSnapshot = null;
+    this.#operatorSnapshot = null;
+    this.#topics = [];
+    this.#seen = null;
+    this.#person.forget();
+  }
+
+  #isChoosing(): boolean {
+    return this.#fleet !== null && this.#fleet.picked === null;
   }
 
   #takeSnapshot(snapshot: SnapshotView): void {
@@ -181,7 +206,7 @@ class Console {
     this.#tickedAtMs = now;
     this.#padPanel.observe();
     this.#sent = this.#person.command(this.#liveTelemetry(now)?.speedMps ?? null, !this.#padPanel.calibrating, seconds);
-    this.#request({ kind: 'command', command: this.#sent });
+    if (!this.#isChoosing()) this.#request({ kind: 'command', command: this.#sent });
   }
 
   #watchPresence(): void {
@@ -269,12 +294,13 @@ class Console {
     const acts = this.#person.view(performance.now());
     const guard = live?.guard ?? null;
     const unheard = acts.stopUnacknowledgedMs !== null && acts.stopUnacknowledgedMs >= UNACKNOWLEDGED_MS;
-    const expectsNone = this.#connection.state !== 'open' || !this.#sees();
+    const expectsNone = this.#connection.state !== 'open' || !this.#sees() || this.#isChoosing();
     const status = this.#liveStatus(now);
     this.#banner.show({
       canDecode: this.#canDecode,
       connection: this.#connection,
       standing: this.#standing,
+      choosing: this.#isChoosing(),
       status,
       telemetry: this.#telemetry,
       telemetryAgeMs: this.#telemetry === null ? null : now - this.#telemetryAtMs,
@@ -287,6 +313,8 @@ class Console {
       geometry: geometryOf(this.#liveVehicle(now)?.values ?? []),
     });
     this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));
+    this.#fleetPanel.show(this.#fleet, this.#standing?.role === 'drives');
+    this.#header.showLeave(this.#fleet, this.#standing, status, live);
     this.#header.show(this.#connection, this.#standing, this.#vehicle, status, live !== null,
       unheard ? 'unheard' : acts.stopAsked ? 'asked' : guard?.latched === true ? 'latched' : 'none');
     const cue = this.#cues.next({

@@ -40,6 +40,25 @@ describe('an emergency stop', () => {
   });
 });
 
+describe('a vehicle that was let go of', () => {
+  it('leaves nothing to be asked of the next one, and before one is picked nothing is asked', () => {
+    person.observe({ guard: guard({}) }, 0);
+    person.press('arm');
+    person.stop(10);
+    expect(command().emergencyStopNumber).not.toBe(0);
+    person.mayAct = false;
+    person.forget();
+    for (const press of ['arm', 'emergency-stop', 'lights'] as const) person.press(press);
+    expect(command()).toMatchObject({ emergencyStopNumber: 0, emergencyStop: false, act: null, signals: 0 });
+    person.mayAct = true;
+    expect(person.view(20)).toMatchObject({ stopAsked: false, stopUnacknowledgedMs: null, pending: null, last: null });
+    person.press('arm');
+    expect(command().act).toBeNull();
+    person.press('emergency-stop');
+    expect(command().emergencyStopNumber).not.toBe(0);
+  });
+});
+
 describe('Enter', () => {
   it('asks a guard that speaks, and nobody else', () => {
     person.observe({ guard: null }, 0);

@@ -37,6 +37,8 @@ export class Person {
   hornPressed = false;
   /** Another console drives and has agreed that this one takes over. */
   succeeds = false;
+  /** False: a vehicle is to be picked first, or this page only watches; then nothing is asked of any. */
+  mayAct = true;
 
   /** `console`: this page's own number; `random`: in [0, 1). */
   constructor(console: bigint, random: number, storage: Storage, readonly events: PersonEvents) {
@@ -64,6 +66,7 @@ export class Person {
   }
 
   press(press: Press): void {
+    if (!this.mayAct && press !== 'help') return;
     const nowMs = performance.now();
     switch (press) {
       case 'emergency-stop':
@@ -91,6 +94,7 @@ export class Person {
   }
 
   stop(nowMs: number): void {
+    if (!this.mayAct) return;
     this.seat.stop();
     this.#acts.stop(nowMs);
     this.events.urgent();
@@ -104,6 +108,13 @@ export class Person {
     this.#acts.withdraw();
     this.hornPressed = false;
     this.presence.set(absence, true);
+  }
+
+  /** What was asked of a vehicle that was let go of is not asked of the next one. */
+  forget(): void {
+    this.#guard = null;
+    this.#acts.forget();
+    this.seat.resume();
   }
 
   /** Takes what the vehicle tells, `atMs` by `performance.now`. A guard that says nothing acknowledges nothing. */

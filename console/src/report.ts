@@ -1,11 +1,11 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
-import type { Demand, Hello, Standing, TopicView } from './wire';
+import type { Demand, FleetView, Hello, Standing, TopicView } from './wire';
 
 export type {
   ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
 } from './reading';
-export type { Controlled, Demand, TopicView } from './wire';
+export type { Controlled, Demand, FleetView, TopicView, VehicleView } from './wire';
 
 /** Milliseconds from a strip's capture to its drawing on the canvas, over the window. */
 export interface LatencyView {
@@ -71,6 +71,7 @@ export type EngineReport =
   | { kind: 'status'; status: StatusView }
   | { kind: 'snapshot'; snapshot: SnapshotView }
   | { kind: 'topics'; topics: TopicView[] }
+  | { kind: 'fleet'; fleet: FleetView }
   | { kind: 'video'; video: VideoView };
 
 export type PageRequest =
@@ -81,4 +82,6 @@ export type PageRequest =
   /** To drive, or to take that back. */
   | { kind: 'ask'; asks: boolean }
   | { kind: 'answer'; request: number; agrees: boolean }
+  | { kind: 'pick'; vehicle: string }
+  | { kind: 'leave' }
   | { kind: 'reconnect' };

@@ -9,8 +9,8 @@ import { Deed } from './message/deed';
 import { Telemetry } from './message/telemetry';
 import { VideoFeedback } from './message/video-feedback';
 import {
-  BadMessage, type Demand, FROM_OPERATOR, answerMessage, askMessage, commandMessage, flatBuffer, linkActionMessage, parseHello,
-  parsePong, parseSlice, parseStanding, parseTopics, pingMessage, videoFeedbackMessage,
+  BadMessage, type Demand, FROM_OPERATOR, answerMessage, askMessage, commandMessage, decoderMessage, flatBuffer, leaveMessage, linkActionMessage,
+  parseFleet, parseHello, parsePong, parseSlice, parseStanding, parseTopics, pickMessage, pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const PICTURE = { width: 640, height: 480, strips: [[0, 160], [160, 160], [320, 160]], codec: 'avc1.42c01f' };
@@ -23,7 +23,7 @@ const STANDING = {
 };
 
 const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
-  parseSlice, parsePong, parseHello, parseStanding, parseTopics,
+  parseSlice, parsePong, parseHello, parseStanding, parseTopics, parseFleet,
   telemetry: (message) => flatBuffer(message, Telemetry.bufferHasIdentifier),
   status: (message) => flatBuffer(message, OperatorStatus.bufferHasIdentifier),
 };
@@ -172,6 +172,46 @@ describe('parseHello', () => {
     ['a strip below the picture', { ...HELLO, picture: { ...PICTURE, strips: [[328, 160]] } }],
   ])('refuses %s', (_, hello) => {
     expect(() => parseHello(helloMessage(hello))).toThrow(BadMessage);
+  });
+});
+
+describe('parseFleet', () => {
+  const mule = {
+    name: 'mule', state: 'taken', driver: 'bert', sinceUnixMs: 1_760_000_000_000, place: 'yard', links: 3, linkCount: 4, roundTripMs: 4.5,
+  };
+  const fleet = { picked: null, isReached: true, roundTripMs: 3.5, vehicles: [mule], refused: { vehicle: '<b>', word: 'unknown' } };
+
+  it('reads the vehicles, and what was refused', () => expect(parseFleet(helloMessage(fleet))).toEqual(fleet));
+
+  it('reads what is not known as such', () => {
+    const bare = { ...mule, driver: null, sinceUnixMs: null, place: null, roundTripMs: null };
+    const idle = { picked: 'mule', isReached: false, roundTripMs: null, vehicles: [bare], refused: null };
+    expect(parseFleet(helloMessage(idle))).toEqual(idle);
+    const strange = { ...fleet, refused: { vehicle: 'x', word: 'a word of a later build' } };
+    expect(parseFleet(helloMessage(strange)).refused?.word).toBe('refused');
+  });
+
+  it.each([
+    ['no list', { ...fleet, vehicles: 'mule' }],
+    ['too many', { ...fleet, vehicles: Array.from({ length: 257 }, () => mule) }],
+    ['an unknown state', { ...fleet, vehicles: [{ ...mule, state: 'mine' }] }],
+    ['a name that is none', { ...fleet, vehicles: [{ ...mule, name: 7 }] }],
+    ['a broken count', { ...fleet, vehicles: [{ ...mule, links: -1 }] }],
+    ['a time that is none', { ...fleet, roundTripMs: 'soon' }],
+    ['a pick that is no name', { ...fleet, picked: {} }],
+  ])('refuses %s', (_, told) => expect(() => parseFleet(helloMessage(told))).toThrow(BadMessage));
+});
+
+describe('how this browser decodes', () => {
+  it('is told in one byte', () => {
+    expect([true, false, null].map((by) => Array.from(decoderMessage(by)))).toEqual([[9, 0], [9, 1], [9, 2]]);
+  });
+});
+
+describe('what is asked of the fleet', () => {
+  it('names a vehicle, whatever its letters, or leaves it', () => {
+    expect(Array.from(pickMessage('Käfer'))).toEqual([7, 0x4b, 0xc3, 0xa4, 0x66, 0x65, 0x72]);
+    expect(Array.from(leaveMessage())).toEqual([8]);
   });
 });
 

@@ -1,8 +1,8 @@
 /**
  * The WebSocket's binary messages: first byte = kind, numbers big-endian.
  *
- * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing, topics. Console to operator:
- * command, link action, ping, video feedback, ask, answer. Bad bytes throw a `BadMessage`, which the caller counts.
+ * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing, topics, fleet. Console to operator:
+ * command, link action, ping, video feedback, ask, answer, pick, leave, decoder. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
 import type { Act as WantedAct, Deed } from './acts';
@@ -16,8 +16,8 @@ import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
 
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8 } as const;
-const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6 } as const;
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8, fleet: 9 } as const;
+const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6, pick: 7, leave: 8, decoder: 9 } as const;
 
 export type SliceKind = 'idr' | 'predicted' | 'skip';
 
@@ -74,7 +74,7 @@ export interface Standing {
   reason: Reason | null;
 }
 
-/** Whether a console drives; it has not asked; it has asked; it was told no; it was told yes, and may take over. */
+/** Whether a console drives; has not asked; has asked; was told no; was told yes, and may take over; may only watch. */
 export type Role = (typeof ROLES)[number];
 export type Reason = (typeof REASONS)[number];
 
@@ -94,6 +94,38 @@ export interface TopicView {
     text: string | null;
   } | null;
 }
+
+/** The vehicles at the switchboard, from which a person picks one. */
+export interface FleetView {
+  /** Null: one is to be picked. */
+  picked: string | null;
+  /** Whether the switchboard is. */
+  isReached: boolean;
+  /** Between operator and switchboard, with the list; null: not known. */
+  roundTripMs: number | null;
+  /** Of the moment if one is to be picked, else empty. */
+  vehicles: VehicleView[];
+  /** What was asked for in vain last. */
+  refused: { vehicle: string; word: FleetWord } | null;
+}
+
+export interface VehicleView {
+  name: string;
+  /** `own`: this operator has it, of a former run. */
+  state: 'free' | 'own' | 'taken' | 'away';
+  /** Null: nobody, or an earlier switchboard does not say. */
+  driver: string | null;
+  /** Since when it is driven, or away. */
+  sinceUnixMs: number | null;
+  place: string | null;
+  /** Links of which an address is known, of so many that it has; 0: not known. */
+  links: number;
+  linkCount: number;
+  /** Between vehicle and switchboard. */
+  roundTripMs: number | null;
+}
+
+export type FleetWord = (typeof FLEET_WORDS)[number];
 
 export interface Pong {
   /** The console's clock when it asked, ms. */
@@ -132,10 +164,13 @@ const SLICE_HEADER_BYTES = 28;
 /** The bit beside a slice's kind. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
-const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds'] as const;
+const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds', 'watches'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
 const CONSOLES_MAX = 64; // More than an operator takes.
 const TOPICS_MAX = 64;
+const VEHICLES_MAX = 256;
+const VEHICLE_STATES = ['free', 'own', 'taken', 'away'] as const;
+const FLEET_WORDS = ['unknown', 'taken', 'moving', 'busy', 'refused'] as const;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
 
@@ -203,12 +238,50 @@ export function parseTopics(message: ArrayBuffer): TopicView[] {
   });
 }
 
+export function parseFleet(message: ArrayBuffer): FleetView {
+  const { picked, isReached, roundTripMs, vehicles, refused } = fieldsOf(parseJson(message));
+  if (!Array.isArray(vehicles) || vehicles.length > VEHICLES_MAX) throw new BadMessage('fleet: no list');
+  return {
+    picked: nullOr(picked, textOf),
+    isReached: isReached === true,
+    roundTripMs: nullOr(roundTripMs, numberOf),
+    vehicles: vehicles.map((vehicle: unknown) => vehicleOf(fieldsOf(vehicle))),
+    refused: nullOr(refused, (value) => {
+      const { vehicle, word } = fieldsOf(value);
+      return { vehicle: textOf(vehicle), word: FLEET_WORDS.find((known) => known === word) ?? 'refused' };
+    }),
+  };
+}
+
+function vehicleOf({ name, state, driver, sinceUnixMs, place, links, linkCount, roundTripMs }: Record<string, unknown>): VehicleView {
+  const known = VEHICLE_STATES.find((word) => word === state);
+  if (known === undefined) throw new BadMessage('fleet: no state');
+  return {
+    name: textOf(name), state: known, driver: nullOr(driver, textOf), sinceUnixMs: nullOr(sinceUnixMs, countOf),
+    place: nullOr(place, textOf), links: countOf(links), linkCount: countOf(linkCount), roundTripMs: nullOr(roundTripMs, numberOf),
+  };
+}
+
+function nullOr<T>(value: unknown, read: (value: unknown) => T): T | null {
+  return value === null || value === undefined ? null : read(value);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'string') throw new BadMessage('no text');
+  return value;
+}
+
+function numberOf(value: unknown): number {
+  if (!Number.isFinite(value)) throw new BadMessage('no number');
+  return value as number;
+}
+
 function newestOf({ ageMs, bytes, text }: Record<string, unknown>): NonNullable<TopicView['newest']> {
   return { ageMs: countOf(ageMs), bytes: countOf(bytes), text: typeof text === 'string' ? text : null };
 }
 
 function countOf(value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new BadMessage('topics: no count');
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new BadMessage('no count');
   return value as number;
 }
 
@@ -345,6 +418,21 @@ export function answerMessage(request: number, agrees: boolean): Uint8Array<Arra
   new DataView(message.buffer).setUint32(1, request);
   message[5] = agrees ? 1 : 0;
   return message;
+}
+
+/** Picks the vehicle of that name. */
+export function pickMessage(vehicle: string): Uint8Array<ArrayBuffer> {
+  return withKind(TO_OPERATOR.pick, new TextEncoder().encode(vehicle));
+}
+
+/** Lets go of the vehicle, to pick another. */
+export function leaveMessage(): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(TO_OPERATOR.leave);
+}
+
+/** How this browser decodes: `null` if it does not say. */
+export function decoderMessage(byHardware: boolean | null): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(TO_OPERATOR.decoder, byHardware === null ? 2 : byHardware ? 0 : 1);
 }
 
 function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -10,9 +10,28 @@ const ESTABLISHED = { sessionState: SessionState.Established } as unknown as Sta
 const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
-  status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none',
+  status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
   acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padStill: false,
 };
+
+describe('the list of vehicles', () => {
+  it('stands for itself, but for who does not drive and an operator that is not there', () => {
+    const choosing: Facts = { ...FACTS, choosing: true, telemetry: null, telemetryAgeMs: null };
+    expect(noticeOf(choosing)).toBeNull();
+    const watches: Facts = { ...choosing, standing: { ...FACTS.standing!, role: 'waits' } };
+    expect(noticeOf(watches)?.title).toBe('Nobody drives');
+    expect(noticeOf({ ...choosing, connection: { state: 'connecting', attempt: 2 } })?.title).toBe('Connecting');
+  });
+});
+
+describe('a page that only watches', () => {
+  it('is told so, with nothing to press', () => {
+    const watches: Facts = { ...FACTS, standing: { ...FACTS.standing!, role: 'watches', holder: { address: '10.0.0.7', sinceUnixMs: 0 } } };
+    const notice = noticeOf(watches)!;
+    expect([notice.title, notice.action, notice.other]).toEqual(['Watching', undefined, undefined]);
+    expect(notice.detail).toBe('The one at 10.0.0.7 drives. From here nothing can be done, nor asked for.');
+  });
+});
 
 describe('a guard that says nothing', () => {
   it('is told as one, in the vehicle\'s words, with nothing to press', () => {

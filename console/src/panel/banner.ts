@@ -16,6 +16,8 @@ export interface Facts {
   connection: Connection;
   /** Null: not told yet. */
   standing: Standing | null;
+  /** A vehicle is to be picked first. */
+  choosing: boolean;
   status: StatusView | null;
   telemetry: TelemetryView | null;
   /** Null: none came yet. */
@@ -52,8 +54,10 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
 
 /** The one thing the person must know now; null while driving is undisturbed. Worst first. */
 export function noticeOf(facts: Facts): Notice | null {
-  return stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts)
-    ?? recordNotice(facts);
+  const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
+  // The list of vehicles says the rest.
+  if (first !== null || facts.choosing) return first;
+  return vehicleNotice(facts) ?? seatNotice(facts) ?? recordNotice(facts);
 }
 
 /** Nothing is worse than a stop that nobody has heard. */
@@ -105,6 +109,10 @@ function standingNotice({ standing }: Facts): Notice | null {
       tone: 'warn', title: 'Another console asks to drive', detail: `It is at ${request.address}. At standstill it drives without your word.`,
       action: { name: 'refuse', label: 'No' }, other: { name: 'agree', label: 'Let it drive' },
     };
+  }
+  if (role === 'watches') {
+    const driver = holder === null ? 'Nobody drives.' : `The one at ${holder.address} drives.`;
+    return { tone: 'calm', title: 'Watching', detail: `${driver} From here nothing can be done, nor asked for.` };
   }
   if (holder === null) {
     return { tone: 'warn', title: 'Nobody drives', detail: 'The vehicle stops itself.', action: { name: 'ask', label: 'Drive' } };

@@ -1,5 +1,5 @@
 import { SessionState } from '../message/session-state';
-import type { Connection, StatusView } from '../report';
+import type { Connection, FleetView, StatusView, TelemetryView } from '../report';
 import type { Standing } from '../wire';
 import { byId, setData, setText } from './element';
 import { UNKNOWN } from './format';
@@ -27,6 +27,9 @@ const STOP_WORDS = {
   none: 'Emergency stop', asked: 'Stop asked for', unheard: 'Stop not acknowledged', latched: 'Stopped',
 } as const;
 
+const CHOOSING: [tone: string, text: string] = ['warn', 'pick a vehicle'];
+
+const WATCHING: [tone: string, text: string] = ['good', 'watches'];
 const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
 
 /** The bar on top: which vehicle, connected to what, who drives it, and the stop button. */
@@ -36,12 +39,29 @@ export class Header {
   readonly #session = byId('session');
   readonly #who = byId('who');
   readonly #stop = byId<HTMLButtonElement>('emergency-stop');
+  readonly #leave = byId<HTMLButtonElement>('leave');
+  #choosing = false;
 
-  constructor(stop: () => void) {
+  constructor(stop: () => void, leave: () => void) {
+    this.#leave.addEventListener('click', () => {
+      this.#leave.blur();
+      leave();
+    });
     this.#stop.addEventListener('click', () => {
       this.#stop.blur();
       stop();
     });
+  }
+
+  /** Whether this console may let go of its vehicle, to pick another: only of one that is held, or not heard. */
+  showLeave(fleet: FleetView | null, standing: Standing | null, status: StatusView | null, live: TelemetryView | null): void {
+    this.#choosing = fleet !== null && fleet.picked === null;
+    this.#leave.hidden = fleet === null || this.#choosing || standing?.role !== 'drives';
+    if (this.#leave.hidden) return;
+    const may = mayLeave(status, live);
+    if (this.#leave.disabled === may) this.#leave.disabled = !may;
+    const title = may ? 'Let go of this vehicle, and pick another' : 'Not while it may move: P parks it first';
+    if (this.#leave.title !== title) this.#leave.title = title;
   }
 
   /** `live`: telemetry comes. */
@@ -50,20 +70,28 @@ export class Header {
     stop: keyof typeof STOP_WORDS,
   ): void {
     const waits = connection.state === 'open' && standing !== null && standing.role !== 'drives';
-    const [tone, text] = waits ? WAITING : CONNECTIONS[connection.state];
+    const watches = connection.state === 'open' && standing?.role === 'watches';
+    const [tone, text] = watches ? WATCHING : waits ? WAITING : CONNECTIONS[connection.state];
     setData(this.#connection, 'tone', tone);
     setText(this.#connection, text);
+    this.#stop.disabled = this.#choosing || watches;
     const established = status?.sessionState === SessionState.Established;
-    const [sessionTone, sessionText] = status === null || connection.state !== 'open' ? ['', UNKNOWN]
-      : established && !live ? SILENT : SESSIONS[status.sessionState];
+    const [sessionTone, sessionText] = connection.state === 'open' && this.#choosing ? CHOOSING
+      : status === null || connection.state !== 'open' ? ['', UNKNOWN] : established && !live ? SILENT : SESSIONS[status.sessionState];
     setData(this.#session, 'tone', sessionTone);
     setText(this.#session, sessionText);
     const who = whoWords(connection.state === 'open' ? standing : null);
     setText(this.#who, who);
     this.#who.title = who;
-    const name = status?.vehicleName || vehicle || UNKNOWN;
+    const name = this.#choosing ? 'no vehicle' : status?.vehicleName || vehicle || UNKNOWN;
     setText(this.#vehicle, name);
     setData(this.#stop, 'active', String(stop !== 'none'));
     setText(this.#stop, STOP_WORDS[stop]);
   }
+}
+
+/** As the operator's process judges too: the vehicle is held, or it or its guard is not heard. */
+export function mayLeave(status: StatusView | null, live: TelemetryView | null): boolean {
+  if (status === null || status.sessionState !== SessionState.Established) return true;
+  return live !== null && (live.guard === null || live.guard.mode === 'held');
 }

@@ -1,29 +1,35 @@
 //! `tautline doctor`.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket as StdUdpSocket};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use rustix::process::{Resource, geteuid, getrlimit};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::{Local, reach};
 use tautline_transport::reach::{Behaviour, Found};
+use tautline_vehicle::camera;
+use tautline_video::{Picture, Sensor};
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::path_size::{PathSize, path_size};
 use crate::reach::discover;
-use crate::{keys, operator, vehicle};
+use crate::{keys, local, operator, vehicle};
 
 /// Look at what a vehicle or an operator needs of its machine and its networks, and say what to mend.
 ///
-/// Changes nothing, and takes up to five seconds a link. It fails if something is to be mended; what is only
-/// to be looked at is no failure.
+/// Of a vehicle's clip or camera it takes one picture, for up to 20 seconds; of an operator it asks a running one how
+/// its last page decodes. Changes nothing, and takes up to six seconds a link. It fails if something is to be mended;
+/// what is only to be looked at is no failure.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// A vehicle's settings
@@ -66,7 +72,7 @@ impl Doctor {
                 tell(clock());
                 tell(real_time());
                 tell(guard(&config.guard));
-                tell(picture_source(&config));
+                tell(picture_source(&config).await);
                 (config.key, config.switchboard, config.links)
             }
             (None, Some(file)) => {
@@ -74,6 +80,7 @@ impl Doctor {
                 config.validate()?;
                 tell(clock());
                 tell(console(config.console));
+                tell(decoding(config.told_at()).await);
                 (config.key, config.switchboard, config.links)
             }
             (None, None) => bail!("say whose settings: --vehicle FILE or --operator FILE"),
@@ -158,11 +165,52 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
         findings.push(look(&what, "nobody to ask: no address of the switchboard fits".to_owned()));
         return findings;
     };
-    findings.push(match discover(&socket, *server).await {
-        Ok(found) => nat(&what, &found, *server),
-        Err(error) => mend(&what, format!("{error:#}")),
-    });
+    let found = match discover(&socket, *server).await {
+        Ok(found) => found,
+        Err(error) => {
+            findings.push(mend(&what, format!("{error:#}")));
+            return findings;
+        }
+    };
+    findings.push(nat(&what, &found, *server));
+    if found.mapped.is_some() {
+        findings.push(match path_size(&socket, *server, Clock::start()).await {
+            Ok(found) => path(&what, found),
+            Err(error) => look(&what, format!("the size of packets on the way: {error:#}")),
+        });
+    }
     findings
+}
+
+/// Returns what the size of packets on the way means: sessions find out their own, and larger ones cost less.
+fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
+    let here = refused_here.map_or_else(String::new, |bytes| {
+        format!("; this machine's own interface takes none of {bytes}: `ip link` shows its mtu")
+    });
+    match largest {
+        Some(bytes) if u32::from(bytes) >= MTU_LEAST => {
+            good(what, format!("packets of {bytes} bytes come to the switchboard whole{here}"))
+        }
+        // What an older switchboard reads.
+        Some(576) => look(
+            what,
+            format!(
+                "packets of 576 bytes come to the switchboard whole and no larger ones of those tried: it is an older \
+                 one, which reads no more, or a VPN is on the way{here}"
+            ),
+        ),
+        Some(bytes) => look(
+            what,
+            format!(
+                "packets of {bytes} bytes come to the switchboard whole and no larger ones of those tried: sessions find \
+                 that out by themselves, but less than {MTU_LEAST} costs headers and time; is a VPN on the way?{here}"
+            ),
+        ),
+        None => look(
+            what,
+            format!("the size of packets on the way is not known: none was answered{here}"),
+        ),
+    }
 }
 
 /// Returns what the NATs between mean for driving.
@@ -256,13 +304,127 @@ fn guard(address: &Address) -> Finding {
     }
 }
 
-fn picture_source(config: &tautline_vehicle::Config) -> Finding {
+async fn picture_source(config: &tautline_vehicle::Config) -> Finding {
     let Some(source) = config.source() else {
         return look("pictures", "of the simulated camera: none is set".to_owned());
     };
-    match source.check() {
-        Ok(found) => good("pictures", found),
-        Err(error) => mend("pictures", format!("{error:#}")),
+    if let Err(error) = source.check() {
+        return mend("pictures", format!("{error:#}"));
+    }
+    let config = config.clone();
+    let open = move || camera::open(&config)?.context("no source is set");
+    first_picture(open, PICTURE_MAX).await
+}
+
+/// What a source of pictures was found to give.
+#[derive(Debug)]
+struct FirstPicture {
+    size: (usize, usize),
+    pictures_per_second: f64,
+}
+
+/// Opens a source and takes its first picture, as a vehicle does, on a thread of its own: a device may hang.
+async fn first_picture(
+    open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>> + Send + 'static,
+    within: Duration,
+) -> Finding {
+    let what = "pictures";
+    let clock = Clock::start();
+    let begun = clock.now();
+    let (tell, told) = oneshot::channel();
+    let spawned = std::thread::Builder::new().name("first-picture".into()).spawn(move || {
+        // Nobody waits any more for what comes too late.
+        let _ = tell.send(take_picture(open));
+    });
+    if let Err(error) = spawned {
+        return mend(what, format!("the kernel gives no thread: {error}"));
+    }
+    match timeout(within, told).await {
+        Ok(Ok(Ok(FirstPicture { size: (width, height), pictures_per_second }))) => {
+            let took = clock.now().since(begun).as_millis();
+            good(
+                what,
+                format!(
+                    "{width}x{height}, {pictures_per_second:.3} a second; the first was there after {took} ms"
+                ),
+            )
+        }
+        Ok(Ok(Err(error))) if is_busy(&error) => {
+            look(what, format!("{error:#}: another process has it; does the vehicle run already?"))
+        }
+        Ok(Ok(Err(error))) => mend(what, format!("{error:#}")),
+        Ok(Err(_)) => mend(what, "what reads the source broke down".to_owned()),
+        Err(_) => mend(
+            what,
+            format!(
+                "the source is opened, and no picture comes within {} s: unplug the camera and plug it in; of a clip, try \
+                 whether `ffmpeg -i FILE -f null -` reads it",
+                within.as_secs()
+            ),
+        ),
+    }
+}
+
+/// Takes one picture, all strips of it.
+fn take_picture(
+    open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>>,
+) -> anyhow::Result<FirstPicture> {
+    let mut sensor = open()?;
+    ensure!(sensor.next_picture()?, "it gives no picture");
+    let layout = sensor.layout();
+    for strip in 0..layout.strip_count() {
+        let mut rows = Picture::new(layout.width(), layout.strip_rows(strip).len())?;
+        sensor.read(strip, &mut rows);
+    }
+    Ok(FirstPicture { size: layout.shown(), pictures_per_second: sensor.pictures_per_second() })
+}
+
+fn is_busy(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::ResourceBusy)
+}
+
+/// Returns how the last page of the operator that runs at `address` decodes.
+async fn decoding(address: Option<SocketAddr>) -> Finding {
+    let what = "decoding";
+    let Some(address) = address else {
+        return look(
+            what,
+            "not known: the console speaks HTTPS, and `metrics` names no address to ask at"
+                .to_owned(),
+        );
+    };
+    match local::get(address, "/metrics").await {
+        Ok(page) => decoded(&page),
+        Err(error) => look(
+            what,
+            format!("not known: {error:#}. Start the operator, open its console, and look again"),
+        ),
+    }
+}
+
+/// Reads what an operator's metrics tell of its last page.
+fn decoded(page: &str) -> Finding {
+    let what = "decoding";
+    let is_told = |by: &str| {
+        let line = format!("{DECODER}{{by=\"{by}\"}} 1");
+        page.lines().any(|it| {
+            it == line || it.strip_prefix(&line).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    if is_told("hardware") {
+        good(what, "the last page says that its browser decodes the strips by hardware".to_owned())
+    } else if is_told("processor") {
+        look(
+            what,
+            "the last page says that its browser decodes the strips by the processor: if pictures are late, look for the video \
+             decoder in chrome://gpu, or in about:support"
+                .to_owned(),
+        )
+    } else if is_told("unknown") {
+        look(what, "the browser of the last page does not say how it decodes".to_owned())
+    } else {
+        look(what, "not known: no page has told; open the console, and look again".to_owned())
     }
 }
 
@@ -300,6 +462,10 @@ impl fmt::Display for Finding {
 }
 
 const TCP_TIMEOUT: Duration = Duration::from_secs(3);
+/// A clip's own limit for its first picture, and some more.
+const PICTURE_MAX: Duration = Duration::from_secs(20);
+/// Where an operator tells how its last page decodes.
+const DECODER: &str = "tautline_operator_page_decoder";
 /// A datagram of 1200 bytes with the headers of IPv6 and UDP.
 const MTU_LEAST: u32 = 1_248;
 /// The guard's memory.
@@ -331,5 +497,94 @@ mod tests {
     fn a_small_packet_size_is_told() {
         assert_eq!(packet_size("link wwan0", 1_500), None);
         assert_eq!(packet_size("link wwan0", 1_247).map(|it| it.verdict), Some(Verdict::Look));
+    }
+
+    #[test]
+    fn the_size_of_packets_on_the_way_is_told_by_what_it_costs() {
+        let told = |largest, refused_here| {
+            let finding = path("link wwan0", PathSize { largest, refused_here });
+            (finding.verdict, finding.words)
+        };
+        for bytes in [1_500, 1_248] {
+            let (verdict, words) = told(Some(bytes), None);
+            assert_eq!(verdict, Verdict::Good);
+            assert_eq!(words, format!("packets of {bytes} bytes come to the switchboard whole"));
+        }
+        let (verdict, words) = told(Some(1_000), None);
+        assert!(verdict == Verdict::Look && words.contains("is a VPN on the way?"), "{words}");
+        let (verdict, words) = told(Some(576), None);
+        assert!(verdict == Verdict::Look && words.contains("it is an older one"), "{words}");
+        let (verdict, words) = told(None, None);
+        assert!(verdict == Verdict::Look && words.contains("is not known"), "{words}");
+        let (verdict, words) = told(Some(1_400), Some(1_420));
+        assert!(verdict == Verdict::Good && words.ends_with("`ip link` shows its mtu"), "{words}");
+    }
+
+    /// Its first picture comes so late.
+    struct Slow(Duration);
+
+    impl Sensor for Slow {
+        fn layout(&self) -> tautline_video::Layout {
+            tautline_video::Layout::of(640, 480).unwrap()
+        }
+
+        fn pictures_per_second(&self) -> f64 {
+            25.0
+        }
+
+        fn next_picture(&mut self) -> Result<bool, tautline_video::Error> {
+            std::thread::sleep(self.0);
+            Ok(true)
+        }
+
+        fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
+    }
+
+    #[tokio::test]
+    async fn a_source_is_opened_and_its_first_picture_taken_within_a_time_limit() {
+        let (within, briefly) = (Duration::from_secs(20), Duration::from_millis(200));
+        let open = |wait| move || Ok(Box::new(Slow(wait)) as Box<dyn Sensor>);
+        let finding = first_picture(open(Duration::ZERO), within).await;
+        assert_eq!(finding.verdict, Verdict::Good);
+        let first = "640x480, 25.000 a second; the first was there after ";
+        assert!(finding.words.starts_with(first), "{finding}");
+        let finding = first_picture(open(Duration::from_secs(2)), briefly).await;
+        assert_eq!(finding.verdict, Verdict::Mend);
+        assert!(finding.words.contains("no picture comes within"), "{finding}");
+        let finding = first_picture(|| bail!("clip.mp4 gives nothing"), within).await;
+        assert_eq!((finding.verdict, &*finding.words), (Verdict::Mend, "clip.mp4 gives nothing"));
+        let finding =
+            first_picture(|| Err(std::io::Error::from(ErrorKind::ResourceBusy).into()), within);
+        assert_eq!(finding.await.verdict, Verdict::Look);
+        let finding = first_picture(|| panic!("as a device's own code may"), within).await;
+        assert_eq!(
+            (finding.verdict, &*finding.words),
+            (Verdict::Mend, "what reads the source broke down")
+        );
+    }
+
+    #[test]
+    fn how_a_page_decodes_is_told_as_the_page_told_it() {
+        let page = |by: &str| {
+            let all = ["hardware", "processor", "unknown"];
+            let line = |it: &&str| format!("{DECODER}{{by=\"{it}\"}} {}.0\n", u8::from(*it == by));
+            all.iter().map(line).collect::<String>()
+        };
+        let verdict = |text: &str| (decoded(text).verdict, decoded(text).words);
+        assert_eq!(verdict(&page("hardware")).0, Verdict::Good);
+        let (processor, words) = verdict(&page("processor"));
+        assert!(processor == Verdict::Look && words.contains("chrome://gpu"), "{words}");
+        assert!(verdict(&page("unknown")).1.contains("does not say"));
+        assert!(verdict("tautline_operator_established 1.0\n").1.contains("no page has told"));
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_does_not_run_tells_nothing_of_its_page() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let finding = decoding(Some(free)).await;
+        assert_eq!(finding.verdict, Verdict::Look);
+        assert!(finding.words.contains("Start the operator"), "{finding}");
+        let finding = decoding(None).await;
+        assert!(finding.verdict == Verdict::Look && finding.words.contains("HTTPS"), "{finding}");
     }
 }

@@ -121,7 +121,7 @@ impl Enroll {
                 peers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
             ),
             (_, true) => println!(
-                "No vehicle is known yet: when one is, put its name into {folder}/operator.toml, as `vehicle`."
+                "No vehicle is known yet: when one is, it stands on the console, where you pick it."
             ),
             (_, false) => println!(
                 "A vehicle that was there before drives for this operator when its own list, `operators` in \

@@ -223,7 +223,7 @@ pub(crate) fn vehicle_files(
     [("vehicle.toml", vehicle), ("guard.toml", guard.to_owned()), ("car.toml", car.to_owned())]
 }
 
-/// Returns an operator's settings, for the first of these vehicles.
+/// Returns an operator's settings: for this vehicle, or for several, of which a person picks one.
 pub(crate) fn operator_file(
     name: &str,
     host: &Host,
@@ -237,11 +237,20 @@ pub(crate) fn operator_file(
         quoted(name),
         quoted(&host.to_string())
     );
-    for (place, (vehicle, key)) in vehicles.iter().enumerate() {
-        let off = if place == 0 { "" } else { "# " };
-        text += &format!("{off}vehicle = {}\n{off}vehicle_key = \"{key}\"\n", quoted(vehicle));
+    text += "console = \"127.0.0.1:8080\"\n";
+    match vehicles {
+        [(vehicle, key)] => {
+            text += &format!("vehicle = {}\nvehicle_key = \"{key}\"\n", quoted(vehicle));
+        }
+        [] => {}
+        several => {
+            text += "# The person picks one of them on the console; `vehicle = NAME` takes one at the start.\n[vehicles]\n";
+            let keys =
+                several.iter().map(|(name, key)| ((*name).to_owned(), key.to_string().into()));
+            text += &keys.collect::<toml::Table>().to_string();
+        }
     }
-    text + "console = \"127.0.0.1:8080\"\n"
+    text
 }
 
 /// Returns a text as TOML has it, key or value.
@@ -288,15 +297,20 @@ mod tests {
             let config: tautline_vehicle::Config = toml::from_str(&vehicle).unwrap();
             assert_eq!((&*config.name, &*config.switchboard), (name, "switchboard.example:7443"));
             assert_eq!(config.operators, operators.map(|key| key.to_string()));
-            // The first vehicle is driven, the others stand there to choose from.
-            let vehicles = [(name, key(4)), ("mule", key(5)), (name, key(6))];
-            let text = operator_file(name, &host, switchboard, &vehicles);
-            let config: tautline_operator::Config = toml::from_str(&text).unwrap();
-            assert_eq!((&*config.name, &*config.vehicle), (name, name));
+            let operator = |vehicles: &[(&str, PublicKey)]| {
+                let text = operator_file(name, &host, switchboard, vehicles);
+                toml::from_str::<tautline_operator::Config>(&text).unwrap()
+            };
+            let config = operator(&[(name, key(4))]);
+            assert_eq!((&*config.name, config.vehicle.as_deref()), (name, Some(name)));
             assert_eq!(config.vehicle_public_key().unwrap(), Some(key(4)));
             assert_eq!(config.switchboard_public_key().unwrap(), switchboard);
-            let mule = format!("\n# vehicle = \"mule\"\n# vehicle_key = \"{}\"\n", key(5));
-            assert!(text.contains(&mule), "{text}");
+            // Of several the person picks one.
+            let config = operator(&[(name, key(4)), ("mule", key(5))]);
+            assert_eq!(config.vehicle, None);
+            let keys = [(name.to_owned(), key(4)), ("mule".to_owned(), key(5))];
+            assert_eq!(config.vehicle_keys().unwrap(), keys.into());
+            assert_eq!(operator(&[]).vehicle, None);
         }
     }
 }

@@ -20,6 +20,7 @@ mod machine;
 #[cfg(any(test, not(feature = "quorum")))]
 mod missing;
 mod operator;
+mod path_size;
 #[cfg(feature = "lab")]
 mod probe;
 mod reach;

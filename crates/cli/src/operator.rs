@@ -9,7 +9,7 @@ use tautline_message::snapshot::End;
 use tautline_net::Local;
 use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
-use tautline_operator::{Config, Opening};
+use tautline_operator::{Config, Opening, Right};
 
 use crate::settings::{beside, load, set};
 use crate::stats::Stats;
@@ -18,7 +18,7 @@ use crate::{keys, stop};
 /// The operator's side: downlink, commands and the browser console.
 ///
 /// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
-/// [transport] and [deliver] hold what has no flag.
+/// [transport], [deliver] and [vehicles], the keys of vehicles by name, hold what has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Operator {
     /// TOML file with any of these settings; flags and environment go before it
@@ -36,7 +36,7 @@ pub(crate) struct Operator {
     /// The switchboard's public key, 64 hexadecimal digits
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
     switchboard_key: Option<String>,
-    /// Name of the vehicle to take [default: car-1]
+    /// Name of the vehicle to take [default: the person picks one on the console]
     #[arg(long)]
     vehicle: Option<String>,
     /// Its public key; any other is refused [default: the first one with which there is a session]
@@ -71,6 +71,10 @@ pub(crate) struct Operator {
     /// The certificate's secret key in PEM form
     #[arg(long, value_name = "FILE")]
     console_certificate_key: Option<PathBuf>,
+    /// Print an address too that lets a browser in which only watches: it sees telemetry, status and who drives, and
+    /// nothing that it says is taken, not even an emergency stop [default: false]
+    #[arg(long)]
+    watch: bool,
     /// Address for metrics, status and probes [default: the console's, if that is of the loopback
     /// interface]
     #[arg(long, value_name = "ADDRESS")]
@@ -96,7 +100,7 @@ impl Operator {
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);
         set(&mut config.switchboard_key, self.switchboard_key);
-        set(&mut config.vehicle, self.vehicle);
+        set(&mut config.vehicle, self.vehicle.map(Some));
         set(&mut config.vehicle_key, self.vehicle_key.map(Some));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.advertise, Some(self.advertise).filter(|all| !all.is_empty()));
@@ -107,6 +111,7 @@ impl Operator {
         set(&mut config.console_names, Some(self.console_names).filter(|names| !names.is_empty()));
         set(&mut config.console_certificate, self.console_certificate.map(Some));
         set(&mut config.console_certificate_key, self.console_certificate_key.map(Some));
+        set(&mut config.watch, self.watch.then_some(true));
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.record, self.record.map(Some));
         set(&mut config.emulator, self.emulator.map(Some));
@@ -136,13 +141,19 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
 }
 
 /// Prints the address that lets the next browser in; a person who no longer reads is no reason to end.
-fn announce(Opening { address, fingerprint }: &Opening) {
+fn announce(Opening { address, fingerprint, right }: &Opening) {
     let mut output = std::io::stdout();
     if let Some(fingerprint) = fingerprint {
         let _ = writeln!(output, "Certificate, SHA-256: {fingerprint}");
     }
-    let _ = writeln!(output, "{OPEN}{address}");
+    let before = match right {
+        Right::Drive => OPEN,
+        Right::Watch => WATCH,
+    };
+    let _ = writeln!(output, "{before}{address}");
 }
 
 /// Before an address that lets one browser in.
 pub(crate) const OPEN: &str = "Open  ";
+/// Before an address that lets one browser in which only watches.
+const WATCH: &str = "Watch ";

@@ -51,19 +51,13 @@ impl Reach {
 
 /// Asks a server from a socket that has not spoken to it, for up to five seconds.
 pub(crate) async fn discover(socket: &UdpSocket, server: SocketAddr) -> anyhow::Result<Found> {
-    let is_ipv6 = socket.local_addr().is_ok_and(|local| local.is_ipv6());
-    // A socket of both families knows IPv4's addresses by those of IPv6.
-    let seen = |to: SocketAddr| match to {
-        SocketAddr::V4(to) if is_ipv6 => SocketAddr::from((to.ip().to_ipv6_mapped(), to.port())),
-        SocketAddr::V4(_) | SocketAddr::V6(_) => to,
-    };
     let clock = Clock::start();
     let mut discovery = Discovery::new(server, random::seed()?, clock.now());
     let mut bytes = [0; 576];
     while let Some(due) = discovery.poll_timeout() {
         while let Some((to, request)) = discovery.poll_transmit(clock.now()) {
             // What is not sent is not answered: that is told.
-            let _ = socket.send_to(&request, seen(to)).await;
+            let _ = socket.send_to(&request, seen_by(socket, to)).await;
         }
         let wait = due.since(clock.now());
         match timeout(wait, socket.recv_from(&mut bytes)).await {
@@ -74,6 +68,16 @@ pub(crate) async fn discover(socket: &UdpSocket, server: SocketAddr) -> anyhow::
         }
     }
     Ok(discovery.found())
+}
+
+/// Returns an address as this socket takes it: one of both families knows IPv4's addresses by those of IPv6.
+pub(crate) fn seen_by(socket: &UdpSocket, to: SocketAddr) -> SocketAddr {
+    match (to, socket.local_addr()) {
+        (SocketAddr::V4(to), Ok(SocketAddr::V6(_))) => {
+            SocketAddr::from((to.ip().to_ipv6_mapped(), to.port()))
+        }
+        (SocketAddr::V4(_) | SocketAddr::V6(_), _) => to,
+    }
 }
 
 fn words(behaviour: Option<Behaviour>) -> String {

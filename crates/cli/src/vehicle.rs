@@ -28,6 +28,9 @@ pub(crate) struct Vehicle {
     /// Name under which the switchboard knows the vehicle [default: car-1]
     #[arg(long, env = "TAUTLINE_NAME")]
     name: Option<String>,
+    /// Where it is, in words for those who choose a vehicle, at most 32 bytes [default: none]
+    #[arg(long)]
+    place: Option<String>,
     /// Secret key file, made by `tautline keys new` [default: vehicle.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
@@ -76,6 +79,7 @@ impl Vehicle {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config = settings(self.config.as_deref())?;
         set(&mut config.name, self.name);
+        set(&mut config.place, self.place.map(Some));
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);
         set(&mut config.switchboard_key, self.switchboard_key);

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
@@ -61,6 +63,8 @@ pub enum Control {
         candidates: Vec<Candidate>,
         /// What it was introduced under last, as far as it knows.
         held: Option<Held>,
+        /// Where it is, in words of whoever runs it, at most 32 bytes.
+        place: Option<String>,
     },
     /// Operator to switchboard: it is there.
     RegisterOperator {
@@ -280,6 +284,16 @@ pub struct VehicleEntry {
     pub state: VehicleState,
     /// Round-trip time between switchboard and vehicle in milliseconds, if known.
     pub round_trip_ms: Option<f32>,
+    /// The operator who has it, at most 64 bytes; `None` if nobody has, or from an older switchboard.
+    pub driver: Option<String>,
+    /// Since when it is driven, or away: Unix time in whole seconds, if known.
+    pub since: Option<Duration>,
+    /// Where it is, as it has said itself, at most 32 bytes.
+    pub place: Option<String>,
+    /// How many links it has said that it has; 0 from an older switchboard.
+    pub link_count: u8,
+    /// Of how many of these an address is known.
+    pub links: u8,
 }
 
 /// The state of a vehicle: whether it can be taken.
@@ -335,7 +349,7 @@ choice!(
 const KIND: Kind = Kind {
     name: "control message",
     identifier: Some(wire_control::CONTROL_IDENTIFIER),
-    // A full list of vehicles takes less than half.
+    // A full list of vehicles takes nearly all, where each text is at its longest.
     bytes_max: 64 * 1024,
     // Control, its message, and the vehicles of a full list; candidates are fewer.
     tables_max: 2 + variants::VEHICLE_COUNT_MAX,

@@ -34,9 +34,18 @@ pub fn routes(
     page: impl Fn() -> String + Clone + Send + Sync + 'static,
     status: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> Router {
-    let head = format!("{STATUS_HEAD}{who}\n\n");
+    let who = who.to_owned();
+    routes_of(move || who.clone(), page, status)
+}
+
+/// Returns the routes as [`routes`] does, of whom that is may change.
+pub fn routes_of(
+    who: impl Fn() -> String + Clone + Send + Sync + 'static,
+    page: impl Fn() -> String + Clone + Send + Sync + 'static,
+    status: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> Router {
     let metrics = move || async move { ([(CONTENT_TYPE, OPEN_METRICS)], page()) };
-    let status = move || async move { head + &status() };
+    let status = move || async move { format!("{STATUS_HEAD}{}\n\n{}", who(), status()) };
     Router::new().route("/metrics", get(metrics)).route("/status", get(status))
 }
 

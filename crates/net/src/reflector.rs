@@ -169,8 +169,8 @@ fn open(at: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// More than any request has.
-const DATAGRAM_BYTES_MAX: usize = 576;
+/// More than a packet of Ethernet's has: some ask in large ones, to find out which come through.
+const DATAGRAM_BYTES_MAX: usize = 2048;
 /// As many networks as are told apart; those that fall together share a limit.
 const NETWORKS: usize = 4096;
 /// A person's machines of one home, each with some links, all asking at once.

@@ -48,6 +48,12 @@ impl Canvas {
         self.held.clear();
     }
 
+    /// Forgets how the pictures of a former vehicle were laid out.
+    pub(crate) fn handle_new_vehicle(&mut self) {
+        self.handle_new_session();
+        self.layout = None;
+    }
+
     /// Returns how many slices were dropped while the size was not known.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped

@@ -25,10 +25,12 @@ pub struct Config {
     pub switchboard: String,
     /// The switchboard's public key, 64 hexadecimal digits.
     pub switchboard_key: String,
-    /// Name of the vehicle to take.
-    pub vehicle: String,
-    /// The vehicle's public key; of none given, the first one with which there is a session.
+    /// Name of the vehicle to take; of none given, a person picks one on the console.
+    pub vehicle: Option<String>,
+    /// That vehicle's public key; of none given, the first one with which there is a session.
     pub vehicle_key: Option<String>,
+    /// Public keys of vehicles that a person may pick, by name; any other key under such a name is refused.
+    pub vehicles: BTreeMap<String, String>,
     /// Local ends for the vehicle's links.
     pub links: Vec<Local>,
     /// Where the vehicle reaches this machine; if empty that is found out, through NATs too.
@@ -45,6 +47,8 @@ pub struct Config {
     pub console_certificate: Option<PathBuf>,
     /// The certificate's secret key in PEM form.
     pub console_certificate_key: Option<PathBuf>,
+    /// Whether addresses are told too that let browsers in which only watch.
+    pub watch: bool,
     /// Address for metrics, status and probes, which have no other if the console speaks HTTPS.
     pub metrics: Option<SocketAddr>,
     /// Folder to record into.
@@ -66,8 +70,9 @@ impl Default for Config {
             key: "operator.key".into(),
             switchboard: "127.0.0.1:7443".into(),
             switchboard_key: String::new(),
-            vehicle: "car-1".into(),
+            vehicle: None,
             vehicle_key: None,
+            vehicles: BTreeMap::new(),
             links: vec![Local::Address(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 7000)))],
             advertise: Vec::new(),
             tls: None,
@@ -76,6 +81,7 @@ impl Default for Config {
             console_names: Vec::new(),
             console_certificate: None,
             console_certificate_key: None,
+            watch: false,
             metrics: None,
             record: None,
             deliver: BTreeMap::new(),
@@ -93,7 +99,14 @@ impl Config {
     /// One line that names the field, what is wrong and what to do.
     pub fn validate(&self) -> anyhow::Result<()> {
         ensure!(!self.name.is_empty(), "name is empty: give the operator's name with --name");
-        ensure!(!self.vehicle.is_empty(), "vehicle is empty: name the vehicle with --vehicle");
+        ensure!(
+            self.vehicle.as_deref() != Some(""),
+            "vehicle is empty: name the vehicle with --vehicle, or leave it out to pick one on the console"
+        );
+        ensure!(
+            self.vehicle.is_some() || self.vehicle_key.is_none(),
+            "vehicle_key: of which vehicle? Name it with --vehicle, or put the key into [vehicles]"
+        );
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(
             self.tls.is_some() || self.tls_advertise.is_empty(),
@@ -115,12 +128,19 @@ impl Config {
         );
         self.switchboard_public_key()?;
         self.vehicle_public_key()?;
+        self.vehicle_keys()?;
         Ok(self.transport.validate()?)
     }
 
     /// Returns whether the console speaks HTTPS: always beyond the loopback interface.
     pub(crate) fn console_is_secure(&self) -> bool {
         !self.console.ip().is_loopback() || self.console_certificate.is_some()
+    }
+
+    /// Returns where metrics and status are told, if anywhere: without an address of their own at the console's, unless
+    /// that speaks HTTPS.
+    pub fn told_at(&self) -> Option<SocketAddr> {
+        self.metrics.or((!self.console_is_secure()).then_some(self.console))
     }
 
     /// Returns the person's own certificate, if there is one.
@@ -145,6 +165,27 @@ impl Config {
     pub fn vehicle_public_key(&self) -> anyhow::Result<Option<PublicKey>> {
         let key = self.vehicle_key.as_ref();
         key.map(|key| key.parse().with_context(|| format!("vehicle_key: {key:?}"))).transpose()
+    }
+
+    /// Returns the keys of all vehicles that are set, by name.
+    ///
+    /// # Errors
+    /// One line that names the malformed one, or a vehicle with two.
+    pub fn vehicle_keys(&self) -> anyhow::Result<BTreeMap<String, PublicKey>> {
+        let read = |(name, key): (&String, &String)| {
+            let key = key.parse().with_context(|| format!("vehicles: {name}: {key:?}"))?;
+            Ok((name.clone(), key))
+        };
+        let mut keys: BTreeMap<_, _> =
+            self.vehicles.iter().map(read).collect::<anyhow::Result<_>>()?;
+        if let (Some(name), Some(key)) = (&self.vehicle, self.vehicle_public_key()?) {
+            let other = keys.insert(name.clone(), key);
+            ensure!(
+                other.is_none_or(|other| other == key),
+                "vehicle_key: [vehicles] has another key of {name:?}"
+            );
+        }
+        Ok(keys)
     }
 
     /// Returns the switchboard's key.

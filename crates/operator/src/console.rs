@@ -10,8 +10,8 @@ pub(crate) mod tls;
 mod wire;
 
 pub(crate) use access::Access;
-pub use access::Opening;
-pub(crate) use bridge::Holding;
+pub use access::{Opening, Right};
+pub(crate) use bridge::{Decoder, Holding};
 pub use bridge::{Hub, Request};
 pub(crate) use holder::ConsoleId;
 pub(crate) use http::serve;

@@ -6,6 +6,7 @@ mod config;
 pub mod console;
 pub mod downlink;
 mod emulator;
+mod fleet;
 mod input;
 pub mod probe;
 mod reception;
@@ -29,7 +30,7 @@ use tautline_transport::crypto::Identity;
 use tokio::sync::mpsc;
 
 pub use config::Config;
-pub use console::Opening;
+pub use console::{Opening, Right};
 
 use crate::console::access::Names;
 use crate::console::{Access, Hub, Request, tls};
@@ -37,7 +38,7 @@ use crate::input::Input;
 use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
-use crate::rendezvous::Rendezvous;
+use crate::rendezvous::{Choice, Rendezvous};
 use crate::trips::Trips;
 
 /// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`. Each address
@@ -56,14 +57,14 @@ pub async fn run(
     let clock = Clock::start();
     let (requests, mut asked) = mpsc::channel(REQUESTS_MAX);
     let unix_micros = move || clock.unix_nanos(clock.now()) / 1_000;
-    let hub = Hub::new(&config.vehicle, requests, unix_micros);
+    let vehicle = config.vehicle.as_deref().unwrap_or_default();
+    let hub = Hub::new(vehicle, requests, unix_micros);
     let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
     let (listener, access) = open_console(&config, &identity, announce).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let trips = config.record.as_deref();
-    let trips = trips.map(|folder| Trips::create(folder, &config.vehicle, clock)).transpose()?;
+    let trips = config.record.as_deref().map(|folder| Trips::create(folder, clock)).transpose()?;
     let records = recorder.is_some();
-    let shared = Arc::new(Shared::new(&config.vehicle));
+    let shared = Arc::new(Shared::new(vehicle));
     let recorders = (recorder, trips);
     let mut reception =
         Reception::new(&config, recorders, hub.clone(), shared.clone(), latest.clone(), clock);
@@ -71,7 +72,9 @@ pub async fn run(
     let tls = Some(Tls { identity: identity.clone(), listen: config.tls });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, clock)?;
+    let (choose, choices) = mpsc::channel(REQUESTS_MAX);
+    let mut rendezvous =
+        Rendezvous::start(&config, &identity, &driver, clock, hub.clone(), choices)?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),
@@ -94,6 +97,7 @@ pub async fn run(
     let mut holding = hub.holding();
     let (cuts, cut) = mpsc::channel(REQUESTS_MAX);
     let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
+    let mut looking = tokio::time::interval(LOOK_INTERVAL);
     let meet = async {
         loop {
             rendezvous.step(&config, &identity, &driver, &shared, clock).await?;
@@ -106,10 +110,14 @@ pub async fn run(
                     Some(Request::Command(command)) => input.handle_command(command),
                     // A full queue means that the emulator does not answer: the request is stale.
                     Some(Request::Link(action)) => { let _ = cuts.try_send(action); }
+                    // Likewise: a person does not choose faster than it is done.
+                    Some(Request::Pick(name)) => { let _ = choose.try_send(Choice::Pick(name)); }
+                    Some(Request::Leave) => { let _ = choose.try_send(Choice::Leave); }
                     None => std::future::pending().await,
                 },
                 _ = holding.changed() => input.handle_console(*holding.borrow_and_update()),
                 _ = feedback.tick() => input.feed_back(),
+                _ = looking.tick() => tell_idle(&hub, &shared, &latest, clock),
                 () = shared.lost() => input.feed_back(),
             }
         }
@@ -142,8 +150,20 @@ async fn open_console(
     };
     let (tls, fingerprint) = shown.map(|shown| (shown.config, shown.fingerprint)).unzip();
     let listener = console::Listener::start(listener, tls, &names.origin())?;
-    let access = Access::new(names, address.port(), fingerprint, announce)?;
+    let rights: &[Right] =
+        if config.watch { &[Right::Drive, Right::Watch] } else { &[Right::Drive] };
+    let access = Access::new(names, address.port(), fingerprint, rights, announce)?;
     Ok((listener, Arc::new(access)))
+}
+
+/// Tells the consoles and the metrics what is waited for, while there is no session to tell it.
+fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
+    hub.repeat_fleet();
+    let now = clock.now();
+    let Some(status) = shared.idle_status(clock.unix_nanos(now), now) else { return };
+    let (own, vehicle) = (latest.snapshot(), shared.vehicle());
+    hub.set_metrics(reception::metrics(&status, hub.decoder(), &own, &vehicle));
+    hub.show_status(&status.encode());
 }
 
 /// Returns what is served beside the console: metrics, both ends' tables, and the probe.
@@ -155,7 +175,13 @@ fn beside(
     driver: &Driver,
     clock: Clock,
 ) -> Router {
-    let who = format!("operator {} of {}", config.name, config.vehicle);
+    let who = {
+        let (name, shared) = (config.name.clone(), shared.clone());
+        move || match shared.vehicle_name().as_str() {
+            "" => format!("operator {name}"),
+            vehicle => format!("operator {name} of {vehicle}"),
+        }
+    };
     let page = {
         let hub = hub.clone();
         move || hub.metrics()
@@ -163,11 +189,19 @@ fn beside(
     let configured = config.transport.datagram_bytes_max;
     let probe = Probe::new(shared.clone(), latest.clone(), driver.handle(), clock, configured);
     let (latest, shared) = (latest.clone(), shared.clone());
-    let status =
-        move || format!("this end\n{latest}\nthe vehicle's end\n{}", Table(&shared.vehicle()));
-    metrics::routes(&who, page, status).merge(probe.routes())
+    let told = hub.clone();
+    let status = move || {
+        let decoder = told.decoder().map_or("is not told", console::Decoder::name);
+        format!(
+            "this end\n{latest}\nthe vehicle's end\n{}\nthe last page decodes by: {decoder}\n",
+            Table(&shared.vehicle())
+        )
+    };
+    metrics::routes_of(who, page, status).merge(probe.routes())
 }
 
 const REQUESTS_MAX: usize = 64;
+/// A session that tells where it stands does so more often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// As often as commands go. Of a loss the vehicle hears at once.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    Budget, ClockOffset, EmulatedLink, Fault, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
-    StripReport, Telemetry, VideoFeedback,
+    Budget, ClockOffset, EmulatedLink, Fault, GuardMode, OperatorStatus, ProbeAnswer, SessionState,
+    Snapshot, StripReport, Telemetry, VideoFeedback,
 };
 use tautline_net::Destination;
 use tautline_net::channels;
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use crate::canvas::Canvas;
 use crate::config::Config;
-use crate::console::{Hub, SliceHead};
+use crate::console::{Decoder, Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
 use crate::probe::watch::Watch;
 use crate::recorder::{self, Entry, Recorder};
@@ -71,7 +71,41 @@ pub(crate) struct Shared {
     sent_bytes: AtomicU64,
     /// How old a command may be, as the guard says, ms.
     command_age_max_ms: AtomicU64,
-    vehicle_name: String,
+    /// The vehicle that is wanted; empty: a person has to pick one.
+    vehicle_name: Mutex<String>,
+    expected: Mutex<Expected>,
+    /// When the vehicle last told that it is held, or that nobody holds it who could let it drive.
+    rests_at: Mutex<Option<Instant>>,
+    /// When a session last told where it stands.
+    told_at: Mutex<Option<Instant>>,
+}
+
+/// Which sessions count: the loop tells of one that was left until it has heard that it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    /// Whatever there is.
+    Any,
+    /// None: the vehicle was let go of.
+    Nobody,
+    /// The one under this lease, and from then on any.
+    Under([u8; 16]),
+}
+
+impl Expected {
+    /// Returns whether what comes of the session under this lease counts.
+    fn admits(&mut self, lease: &[u8; 16]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Nobody => false,
+            Self::Under(expected) => {
+                let is_expected = expected == lease;
+                if is_expected {
+                    *self = Self::Any;
+                }
+                is_expected
+            }
+        }
+    }
 }
 
 /// What the vehicle is to know of the strips.
@@ -84,7 +118,7 @@ pub(crate) struct Strips {
 }
 
 impl Shared {
-    /// Returns what is known before the session with `vehicle`: nothing.
+    /// Returns what is known before the session with `vehicle`, or with one that is yet to be picked: nothing.
     pub(crate) fn new(vehicle: &str) -> Self {
         Self {
             strips: Mutex::default(),
@@ -99,7 +133,66 @@ impl Shared {
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
             command_age_max_ms: AtomicU64::new(COMMAND_AGE_MAX_MS),
-            vehicle_name: vehicle.to_owned(),
+            vehicle_name: Mutex::new(vehicle.to_owned()),
+            expected: Mutex::new(Expected::Any),
+            rests_at: Mutex::new(None),
+            told_at: Mutex::new(None),
+        }
+    }
+
+    /// Takes note of the vehicle that a person has picked.
+    pub(crate) fn set_vehicle(&self, name: &str) {
+        name.clone_into(&mut lock(&self.vehicle_name));
+        self.set_standing(Standing::new(SessionState::Waiting, "the switchboard is asked for it"));
+    }
+
+    /// Forgets the vehicle that was let go of: nothing that still comes of it counts.
+    pub(crate) fn leave(&self) {
+        // Held until the end: the loop's thread may be in the midst of what it tells.
+        let mut expected = lock(&self.expected);
+        *expected = Expected::Nobody;
+        lock(&self.vehicle_name).clear();
+        *lock(&self.vehicle_key) = None;
+        *lock(&self.vehicle) = Snapshot::empty(End::Vehicle);
+        *lock(&self.rests_at) = None;
+        self.command_age_max_ms.store(COMMAND_AGE_MAX_MS, Ordering::Relaxed);
+        self.set_standing(Standing::new(SessionState::Waiting, PICK));
+    }
+
+    /// Takes note that the session under this lease is the one to come, if another was let go of.
+    pub(crate) fn expect(&self, lease: [u8; 16]) {
+        let mut expected = lock(&self.expected);
+        if *expected != Expected::Any {
+            *expected = Expected::Under(lease);
+        }
+    }
+
+    /// Returns whether the vehicle may be let go of: it is held, or nothing is heard of it.
+    pub(crate) fn may_leave(&self, now: Instant) -> bool {
+        let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < MACHINE_AGE_MAX);
+        rests || lock(&self.standing).state != SessionState::Established
+    }
+
+    /// Returns the name of the vehicle that is wanted; empty if a person has to pick one.
+    pub(crate) fn vehicle_name(&self) -> String {
+        lock(&self.vehicle_name).clone()
+    }
+
+    /// Returns the status of an operator without a session, unless one has told its own a moment ago.
+    pub(crate) fn idle_status(&self, unix_ns: u64, now: Instant) -> Option<OperatorStatus> {
+        let is_told = lock(&self.told_at).is_some_and(|at| now.since(at) < IDLE_MIN);
+        (!is_told).then(|| self.status(unix_ns, None))
+    }
+
+    fn status(&self, unix_ns: u64, clock: Option<ClockOffset>) -> OperatorStatus {
+        let standing = self.standing();
+        OperatorStatus {
+            unix_ns,
+            vehicle_name: self.vehicle_name(),
+            session_state: standing.state,
+            session_reason: standing.reason,
+            clock,
+            emulated_links: lock(&self.emulated_links).clone(),
         }
     }
 
@@ -149,6 +242,14 @@ impl Shared {
     pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
         if standing.state != SessionState::Established {
+            *standing = Standing::new(state, reason);
+        }
+    }
+
+    /// Sets what is waited for, if nothing has come of a vehicle yet.
+    pub(crate) fn set_waiting(&self, state: SessionState, reason: &str) {
+        let mut standing = lock(&self.standing);
+        if matches!(standing.state, SessionState::Registering | SessionState::Waiting) {
             *standing = Standing::new(state, reason);
         }
     }
@@ -229,6 +330,15 @@ impl Reception {
 
     /// Takes what the event loop tells.
     pub(crate) fn handle(&mut self, output: Output<'_>) {
+        let shared = self.shared.clone();
+        let mut expected = lock(&shared.expected);
+        let lease = match &output {
+            Output::Event(_, session) | Output::Tick(session, ..) => Some(session.lease()),
+            Output::Refused(..) => None,
+        };
+        if lease.is_some_and(|lease| !expected.admits(lease)) {
+            return;
+        }
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
             // The next says more.
@@ -249,10 +359,13 @@ impl Reception {
         match event {
             Event::Established => {
                 self.downlink.reset();
-                self.canvas.handle_new_session();
+                match self.shared.vehicle_key() {
+                    Some(_) => self.canvas.handle_new_session(),
+                    None => self.canvas.handle_new_vehicle(),
+                }
                 self.topics.handle_new_session();
                 if let Some(trips) = &mut self.trips {
-                    trips.handle_new_session();
+                    trips.handle_new_session(&self.shared.vehicle_name());
                 }
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_key) = Some(*session.peer());
@@ -324,6 +437,10 @@ impl Reception {
                     let stands_still = stands_still(&telemetry);
                     let guard = telemetry.guard.as_ref();
                     self.shared.note_budget(guard.and_then(|guard| guard.budget));
+                    // Whose guard is silent moves by nobody's word.
+                    let rests =
+                        guard.is_none_or(|guard| stands_still && guard.mode == GuardMode::Held);
+                    *lock(&self.shared.rests_at) = rests.then(|| self.clock.now());
                     let holder = guard.map_or(0, |guard| guard.holder);
                     self.hub.show_telemetry(bytes, stands_still, holder);
                 }
@@ -413,11 +530,17 @@ impl Reception {
 
     fn report(&mut self, session: &Session, ways: &[Way], loop_drops: &Drops) {
         let now = self.clock.now();
-        let status = self.status(session);
+        *lock(&self.shared.told_at) = Some(now);
+        let clock = session.clock().map(|clock| ClockOffset {
+            offset_ns: clock.offset_nanos(),
+            error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
+        });
+        let status = self.shared.status(self.clock.unix_nanos(now), clock);
         self.latest.take(session, ways, loop_drops, |view| self.link_name(view), now);
         self.latest.set_process(self.process(), now);
         let snapshot = self.latest.snapshot();
-        self.hub.set_metrics(metrics(&status, &snapshot, &self.shared.vehicle()));
+        let decoder = self.hub.decoder();
+        self.hub.set_metrics(metrics(&status, decoder, &snapshot, &self.shared.vehicle()));
         self.hub.show_status(&status.encode());
         if now.since(self.snapshot_at) >= SNAPSHOT_INTERVAL {
             self.snapshot_at = now;
@@ -429,22 +552,6 @@ impl Reception {
         let sent = self.shared.sent_bytes.load(Ordering::Relaxed);
         let payload = ByteCount::new(self.units_bytes + sent);
         self.watched(|watch| watch.handle_tick(session, payload, now));
-    }
-
-    fn status(&self, session: &Session) -> OperatorStatus {
-        let standing = self.shared.standing();
-        let emulated_links = lock(&self.shared.emulated_links).clone();
-        OperatorStatus {
-            unix_ns: self.clock.unix_nanos(self.clock.now()),
-            vehicle_name: self.shared.vehicle_name.clone(),
-            session_state: standing.state,
-            session_reason: standing.reason,
-            clock: session.clock().map(|clock| ClockOffset {
-                offset_ns: clock.offset_nanos(),
-                error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
-            }),
-            emulated_links,
-        }
     }
 
     /// Returns the emulator's name of a link, or where it leads.
@@ -507,16 +614,46 @@ fn stands_still(telemetry: &Telemetry) -> bool {
     is_known && telemetry.speed.abs() < STANDSTILL_SPEED_MAX
 }
 
-fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> String {
+/// Returns the page of metrics: where the session stands, how the last page decodes, and what both ends observe or
+/// have last.
+pub(crate) fn metrics(
+    status: &OperatorStatus,
+    decoder: Option<Decoder>,
+    own: &Snapshot,
+    vehicle: &Snapshot,
+) -> String {
     let mut page = Page::new("tautline_operator");
     let established = f64::from(status.session_state == SessionState::Established);
     page.gauge("established", None, "1 while the session stands", established);
+    let awaited = awaited(status);
+    let waiting = ["switchboard", "choice", "vehicle", "session"]
+        .map(|what| (Labels::of("what", what), f64::from(awaited == Some(what))));
+    page.gauges("waiting_for", None, "1 while nobody can drive without it", waiting);
+    let told = decoder
+        .map(|told| Decoder::ALL.map(|by| (Labels::of("by", by.name()), f64::from(by == told))));
+    let help = "1 for how the last page's browser decodes, as it says";
+    page.gauges("page_decoder", None, help, told.into_iter().flatten());
     stats::add_to(&mut page, own);
     let drops = vehicle.drops().map(|(name, count)| (Labels::of("name", name), count));
     page.counters("vehicle_drops", None, "Drops by name, as the vehicle last told", drops);
     page.finish()
 }
 
+/// Returns what an operator waits for before anybody can drive, by its name in metrics.
+fn awaited(status: &OperatorStatus) -> Option<&'static str> {
+    match status.session_state {
+        SessionState::Registering => Some("switchboard"),
+        SessionState::Waiting if status.vehicle_name.is_empty() => Some("choice"),
+        SessionState::Waiting => Some("vehicle"),
+        SessionState::Connecting | SessionState::Lost => Some("session"),
+        SessionState::Established => None,
+    }
+}
+
+/// What a person is told who has to pick a vehicle.
+pub(crate) const PICK: &str = "no vehicle is picked: pick one of the list";
+/// A session tells where it stands ten times a second.
+const IDLE_MIN: Duration = Duration::from_millis(250);
 /// Metres per second: what a standing machine's sensor says all the same.
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
 /// A machine says every 10 ms how fast it is.
@@ -537,6 +674,49 @@ mod tests {
     use tautline_message::GuardState;
 
     use super::*;
+
+    #[test]
+    fn what_is_waited_for_and_how_the_last_page_decodes_is_told_before_the_first_session_too() {
+        let shared = Shared::new("");
+        let empty = Snapshot::empty(End::Operator);
+        let page = |shared: &Shared, decoder| {
+            let status = shared.idle_status(1, Instant::from_millis(1)).expect("no session tells");
+            metrics(&status, decoder, &empty, &empty)
+        };
+        let waits = |page: &str, what: &str| {
+            page.contains(&format!("tautline_operator_waiting_for{{what=\"{what}\"}} 1.0\n"))
+        };
+        let first = page(&shared, None);
+        assert!(waits(&first, "switchboard") && !first.contains("page_decoder"), "{first}");
+        shared.set_waiting(SessionState::Waiting, PICK);
+        assert!(waits(&page(&shared, None), "choice"));
+        shared.set_vehicle("car-1");
+        let last = page(&shared, Some(Decoder::Processor));
+        assert!(waits(&last, "vehicle"), "{last}");
+        assert!(last.contains("tautline_operator_page_decoder{by=\"processor\"} 1.0\n"), "{last}");
+        assert!(last.contains("tautline_operator_page_decoder{by=\"hardware\"} 0.0\n"), "{last}");
+    }
+
+    #[test]
+    fn a_vehicle_is_let_go_of_when_it_is_held_or_not_heard_and_what_still_comes_counts_for_nothing()
+    {
+        let (shared, now) = (Shared::new("car-1"), Instant::from_millis(5_000));
+        assert!(shared.may_leave(now), "nothing is heard of it");
+        shared.set_standing(Standing::new(SessionState::Established, ""));
+        assert!(!shared.may_leave(now));
+        *lock(&shared.rests_at) = Some(now);
+        assert!(shared.may_leave(now + Duration::from_millis(299)));
+        assert!(!shared.may_leave(now + MACHINE_AGE_MAX), "that was long ago");
+        let admits = |lease: u8| lock(&shared.expected).admits(&[lease; 16]);
+        assert!(admits(1));
+        shared.expect([2; 16]);
+        assert!(admits(1), "what runs goes on");
+        shared.leave();
+        assert!(!admits(1) && !admits(2));
+        assert_eq!((shared.standing().state, &*shared.vehicle_name()), (SessionState::Waiting, ""));
+        shared.expect([3; 16]);
+        assert!(!admits(1) && admits(3) && admits(4), "from then on all");
+    }
 
     #[test]
     fn a_machine_whose_speed_is_not_known_does_not_stand() {

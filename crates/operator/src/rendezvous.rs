@@ -1,6 +1,7 @@
 //! The operator at the switchboard: it registers, takes its vehicle, and is introduced to it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -17,7 +18,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use crate::config::Config;
-use crate::reception::Shared;
+use crate::console::Hub;
+use crate::fleet::{Fleet, Word};
+use crate::reception::{PICK, Shared};
 
 /// The connection to the switchboard, and what follows from what it says.
 #[derive(Debug)]
@@ -25,19 +28,35 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     candidates: watch::Receiver<Vec<Candidate>>,
-    take: Vec<u8>,
+    fleet: Fleet,
+    hub: Arc<Hub>,
+    choices: mpsc::Receiver<Choice>,
     relays: Relays,
     /// The newest introduction, until it is told that nothing has come of it, if that is so.
     introduced: Option<Introduced>,
     /// Its lease, until that has ended.
     held: Option<Held>,
+    /// The lease of a vehicle that was let go of: its end is no news.
+    left: Option<[u8; 16]>,
+    /// Why the vehicle of the settings cannot be had, until the list of the others has come.
     refused: Option<String>,
+    /// Whether there has been a session with any vehicle.
+    has_driven: bool,
     /// When the vehicle is taken again that was refused or released.
     take_at: Option<Instant>,
     /// How often it was refused since it was introduced.
     refusals: u32,
     disconnections: LogLimit,
     troubles: LogLimit,
+}
+
+/// What a person wants of the vehicles.
+#[derive(Debug)]
+pub(crate) enum Choice {
+    /// This one.
+    Pick(String),
+    /// None: another one is to be picked.
+    Leave,
 }
 
 /// An introduction of which nothing may have come.
@@ -58,36 +77,43 @@ pub(crate) struct Standing {
 }
 
 impl Rendezvous {
-    /// Starts to register and to take the vehicle; connects again by itself for as long as it
-    /// lives.
+    /// Starts to register and to take the vehicle of the settings, or the one that `choices` pick of those that `hub`
+    /// shows; connects again by itself for as long as it lives.
     ///
     /// # Errors
-    /// When the switchboard's key is malformed.
+    /// When a key is malformed.
     pub(crate) fn start(
         config: &Config,
         identity: &Identity,
         driver: &Driver,
         clock: Clock,
+        hub: Arc<Hub>,
+        choices: mpsc::Receiver<Choice>,
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
         let register = register(config, driver, &candidates.borrow(), None);
-        let take = Control::Take { vehicle_name: config.vehicle.clone() }.encode();
+        let fleet = Fleet::new(config)?;
+        hub.show_fleet(&fleet.told());
         let (client, events) = Client::start(
             config.switchboard.as_str(),
             config.switchboard_public_key()?,
             identity,
-            vec![register, take.clone()],
+            vec![register, take(&fleet)],
             move |frame| latency::pong(frame, clock),
         )?;
         Ok(Self {
             client,
             events,
             candidates,
-            take,
+            fleet,
+            hub,
+            choices,
             relays: Relays::default(),
             introduced: None,
             held: None,
+            left: None,
             refused: None,
+            has_driven: false,
             take_at: None,
             refusals: 0,
             disconnections: LogLimit::default(),
@@ -101,7 +127,7 @@ impl Rendezvous {
     /// vehicle that it releases or refuses is taken again.
     ///
     /// # Errors
-    /// When there has been no session yet and the vehicle cannot be had: unknown, or not for this key.
+    /// When there has been no session yet and the vehicle of the settings cannot be had: unknown, or not for this key.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -113,6 +139,7 @@ impl Rendezvous {
         let take_in = self.take_at.map(|at| at.since(clock.now()));
         let heard_by = self.introduced.as_ref().map(|introduced| introduced.at + UNHEARD_MAX);
         let heard_in = heard_by.map(|at| at.since(clock.now()));
+        let list_in = self.fleet.poll_timeout().map(|at| at.since(clock.now()));
         let event = tokio::select! {
             event = self.events.recv() => event,
             Ok(()) = self.candidates.changed() => {
@@ -129,7 +156,17 @@ impl Rendezvous {
             () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
                 self.take_at = None;
                 // Without a connection it is said anew, first of all, with the next.
-                let _ = self.client.handle().send(self.take.clone());
+                let _ = self.client.handle().send(take(&self.fleet));
+                return Ok(());
+            }
+            () = sleep(list_in.unwrap_or_default()), if list_in.is_some() => {
+                self.fleet.on_asked(clock.now());
+                // Without a connection that is told by its end.
+                let _ = self.client.handle().send(Control::ListVehicles.encode());
+                return Ok(());
+            }
+            Some(choice) = self.choices.recv() => {
+                self.handle_choice(choice, config, driver, shared, clock);
                 return Ok(());
             }
         };
@@ -139,6 +176,14 @@ impl Rendezvous {
             }
             Some(Event::Connected { .. }) => {
                 tracing::info!(switchboard = config.switchboard, "registered");
+                self.handle_reached(true, clock.now());
+                match self.fleet.picked() {
+                    Some(name) => {
+                        let why = format!("the switchboard is asked for {name}");
+                        shared.set_waiting(SessionState::Waiting, &why);
+                    }
+                    None => shared.set_waiting(SessionState::Waiting, PICK),
+                }
                 if config.advertise.is_empty() {
                     driver.handle().find_addresses(reach::servers(&config.switchboard).await);
                 }
@@ -148,6 +193,9 @@ impl Rendezvous {
                 if let Some(left_out) = self.disconnections.take(clock.now()) {
                     tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
                 }
+                self.handle_reached(false, clock.now());
+                let why = format!("the switchboard is not reached: {error}");
+                shared.set_waiting(SessionState::Registering, &why);
                 Ok(())
             }
             None => bail!("the connection to the switchboard ended"),
@@ -180,12 +228,20 @@ impl Rendezvous {
                 epoch,
                 ..
             }) => {
+                if self.fleet.picked() != Some(peer_name.as_str()) {
+                    self.tell(&format!("{peer_name} is not what is wanted here"), clock);
+                    if self.fleet.picked().is_none() {
+                        // A lease of a former run, or one that was under way.
+                        let _ = self.client.handle().send(Control::Release.encode());
+                    }
+                    return Ok(());
+                }
                 let knocks = knocks(config, driver, &reach::from_message(&peer_candidates));
                 if self.held.as_ref().is_some_and(|held| held.lease == Some(lease)) {
                     driver.handle().knock(lease, knocks);
                     return Ok(());
                 }
-                let begun = known_vehicle(peer_key, config, shared).and_then(|peer| {
+                let begun = known_vehicle(peer_key, &self.fleet, shared).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
@@ -198,6 +254,7 @@ impl Rendezvous {
                     Ok(session) => {
                         tracing::info!(vehicle = peer_name, "introduced");
                         (self.take_at, self.refusals) = (None, 0);
+                        shared.expect(lease);
                         self.held = Some(Held { lease: Some(lease), epoch, peer_key });
                         self.greet(config, driver);
                         self.introduced =
@@ -221,6 +278,12 @@ impl Rendezvous {
                 }
                 Ok(())
             }
+            // Let go of by a person: that is its end.
+            Ok(Control::Released { lease, .. })
+                if self.fleet.picked().is_none() || self.left == Some(lease) =>
+            {
+                Ok(())
+            }
             Ok(Control::Released { reason, lease }) => {
                 self.held.take_if(|held| held.lease == Some(lease));
                 self.greet(config, driver);
@@ -235,26 +298,15 @@ impl Rendezvous {
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
                 Ok(())
             }
-            Ok(Control::Refused { reason_code: Refusal::UnknownVehicle, text })
-                if shared.vehicle_key().is_none() =>
-            {
-                self.refused = Some(text);
-                self.client.handle().send(Control::ListVehicles.encode())?;
-                Ok(())
-            }
             Ok(Control::Refused { reason_code, text }) => {
-                let text = format!("the switchboard refuses: {text}");
-                // Who drives will have driven.
-                if shared.vehicle_key().is_none() && reason_code != Refusal::VehicleTaken {
-                    bail!(text);
-                }
-                self.tell(&text, clock);
-                self.take_later(clock.now());
-                shared.set_standing_unless_heard(SessionState::Waiting, &text);
-                Ok(())
+                self.handle_refusal(reason_code, &text, config, driver, shared, clock)
             }
             Ok(Control::VehicleList { vehicles }) => {
-                let Some(text) = self.refused.take() else { return Ok(()) };
+                let Some(text) = self.refused.take() else {
+                    self.fleet.handle_list(vehicles, clock.now());
+                    self.hub.show_fleet(&self.fleet.told());
+                    return Ok(());
+                };
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
                 bail!("the switchboard refuses: {text}; it knows: {}", names.join(", "))
             }
@@ -266,10 +318,103 @@ impl Rendezvous {
         }
     }
 
+    /// Takes the switchboard's no: what a person has picked is not waited for, what the settings name is.
+    fn handle_refusal(
+        &mut self,
+        reason_code: Refusal,
+        text: &str,
+        config: &Config,
+        driver: &Driver,
+        shared: &Shared,
+        clock: Clock,
+    ) -> anyhow::Result<()> {
+        let is_met = shared.vehicle_key().is_some();
+        let text = match reason_code {
+            Refusal::UnknownVehicle if !is_met && !self.fleet.is_by_person() => {
+                self.refused = Some(text.to_owned());
+                self.client.handle().send(Control::ListVehicles.encode())?;
+                return Ok(());
+            }
+            _ => format!("the switchboard refuses: {text}"),
+        };
+        if !is_met && self.fleet.is_by_person() {
+            self.tell(&text, clock);
+            self.fleet.handle_refused(reason_code.into(), clock.now());
+            self.let_go(config, driver, shared);
+            return Ok(());
+        }
+        // Who drives will have driven.
+        self.has_driven |= is_met;
+        if !self.has_driven && reason_code != Refusal::VehicleTaken {
+            bail!(text);
+        }
+        self.tell(&text, clock);
+        if self.fleet.picked().is_some() {
+            self.take_later(clock.now());
+        }
+        shared.set_standing_unless_heard(SessionState::Waiting, &text);
+        Ok(())
+    }
+
+    /// Does what a person wants of the vehicles, or tells why not.
+    fn handle_choice(
+        &mut self,
+        choice: Choice,
+        config: &Config,
+        driver: &Driver,
+        shared: &Shared,
+        clock: Clock,
+    ) {
+        let is_picked = self.fleet.picked().is_some();
+        match choice {
+            Choice::Pick(name) => match self.fleet.pick(&name) {
+                Ok(()) if is_picked => {}
+                Ok(()) => {
+                    tracing::info!(vehicle = name, "picked on the console");
+                    shared.set_vehicle(&name);
+                    self.hub.set_vehicle(&name);
+                    self.greet(config, driver);
+                    // Without a connection it is said with the next.
+                    let _ = self.client.handle().send(take(&self.fleet));
+                }
+                Err(word) => self.tell(&format!("vehicle {name:?} is not taken: {word:?}"), clock),
+            },
+            Choice::Leave if !is_picked => {}
+            Choice::Leave if !shared.may_leave(clock.now()) => self.fleet.keep(Word::Moving),
+            Choice::Leave => {
+                tracing::info!(vehicle = shared.vehicle_name(), "let go of on the console");
+                let key = shared.vehicle_key();
+                self.has_driven |= key.is_some();
+                self.fleet.leave(key, clock.now());
+                self.let_go(config, driver, shared);
+            }
+        }
+        self.hub.show_fleet(&self.fleet.told());
+    }
+
+    /// Ends the session with a vehicle that is not wanted any more, and its lease. No command comes to its guard from
+    /// then on, which holds it.
+    fn let_go(&mut self, config: &Config, driver: &Driver, shared: &Shared) {
+        self.left = self.held.take().and_then(|held| held.lease);
+        (self.introduced, self.take_at, self.refusals) = (None, None, 0);
+        driver.handle().stop();
+        shared.leave();
+        self.hub.set_vehicle("");
+        self.hub.show_fleet(&self.fleet.told());
+        self.greet(config, driver);
+        // Without a connection it is said with the next.
+        let _ = self.client.handle().send(take(&self.fleet));
+    }
+
+    fn handle_reached(&mut self, is_reached: bool, now: Instant) {
+        self.fleet.set_reached(is_reached, now);
+        self.hub.show_fleet(&self.fleet.told());
+    }
+
     /// Sets what is said with the next connection, and returns the first of it.
     fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
         let register = register(config, driver, &self.candidates.borrow(), self.held.clone());
-        self.client.handle().set_greeting(vec![register.clone(), self.take.clone()]);
+        self.client.handle().set_greeting(vec![register.clone(), take(&self.fleet)]);
         register
     }
 
@@ -309,14 +454,20 @@ fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -
     datagrams.chain(streams).map(|destination| destination.to_string()).collect()
 }
 
+/// Returns what the switchboard is told that is wanted: a vehicle, or none, where a lease may be left of before.
+fn take(fleet: &Fleet) -> Vec<u8> {
+    match fleet.picked() {
+        Some(name) => Control::Take { vehicle_name: name.to_owned() }.encode(),
+        None => Control::Release.encode(),
+    }
+}
+
 /// Reads a vehicle's key, which must be the one of the settings and the one met before. The vehicle knows
 /// its operators by itself; an operator that has no key in its settings has only the switchboard's word for
 /// the first.
-fn known_vehicle(key: [u8; 32], config: &Config, shared: &Shared) -> anyhow::Result<PublicKey> {
+fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Result<PublicKey> {
     let key = PublicKey::from_bytes(key).context("the switchboard tells no key")?;
-    if let Some(set) = config.vehicle_public_key()?.filter(|set| *set != key) {
-        bail!("its key is {key}, and vehicle_key is {set}");
-    }
+    fleet.check_key(key)?;
     if let Some(known) = shared.vehicle_key().filter(|known| *known != key) {
         bail!("its key is {key}, and was {known}: start this operator anew to meet it");
     }
@@ -397,13 +548,15 @@ mod tests {
     #[test]
     fn a_vehicle_with_another_key_than_the_one_that_is_set_is_none() {
         let [own, other] = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]).public());
-        let (shared, open) = (Shared::new("car-1"), Config::default());
+        let named = Config { vehicle: Some("car-1".into()), ..Config::default() };
+        let (shared, open) = (Shared::new("car-1"), Fleet::new(&named).unwrap());
         assert_eq!(known_vehicle(*other.as_bytes(), &open, &shared).unwrap(), other);
-        let set = Config { vehicle_key: Some(own.to_string()), ..Config::default() };
-        assert_eq!(known_vehicle(*own.as_bytes(), &set, &shared).unwrap(), own);
-        let refused = known_vehicle(*other.as_bytes(), &set, &shared).unwrap_err().to_string();
-        assert_eq!(refused, format!("its key is {other}, and vehicle_key is {own}"));
-        let malformed = Config { vehicle_key: Some("ab".into()), ..Config::default() };
+        let set = Config { vehicle_key: Some(own.to_string()), ..named.clone() };
+        let fleet = Fleet::new(&set).unwrap();
+        assert_eq!(known_vehicle(*own.as_bytes(), &fleet, &shared).unwrap(), own);
+        let refused = known_vehicle(*other.as_bytes(), &fleet, &shared).unwrap_err().to_string();
+        assert_eq!(refused, format!("its key is {other}, and the one that is known here is {own}"));
+        let malformed = Config { vehicle_key: Some("ab".into()), ..named };
         assert!(malformed.vehicle_public_key().unwrap_err().to_string().contains("vehicle_key"));
     }
 }

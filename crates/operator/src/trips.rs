@@ -24,14 +24,14 @@ impl Trips {
     ///
     /// # Errors
     /// When the folder or a file cannot be made.
-    pub(crate) fn create(folder: &Path, vehicle: &str, clock: Clock) -> anyhow::Result<Self> {
+    pub(crate) fn create(folder: &Path, clock: Clock) -> anyhow::Result<Self> {
         let log = Log::begin_anew(folder, BYTES_MAX, clock)?;
-        Ok(Self { log, vehicle: vehicle.into(), clock, next_number: None })
+        Ok(Self { log, vehicle: "".into(), clock, next_number: None })
     }
 
-    /// Takes note that round trips are counted anew from here on.
-    pub(crate) fn handle_new_session(&mut self) {
-        self.next_number = None;
+    /// Takes note that round trips are counted anew from here on, and that they are those of `vehicle`.
+    pub(crate) fn handle_new_session(&mut self, vehicle: &str) {
+        (self.next_number, self.vehicle) = (None, vehicle.into());
     }
 
     /// Records those of the newest round trips that are not recorded yet; `links` has the links' names.
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn each_is_recorded_once_and_what_came_and_went_between_two_looks_is_counted() {
         let folder = tempfile::tempdir().unwrap();
-        let mut trips = Trips::create(folder.path(), "car-1", Clock::start()).unwrap();
+        let mut trips = Trips::create(folder.path(), Clock::start()).unwrap();
         let links = [(LinkNumber::new(0).unwrap(), "lte-a".into())];
         let mut look = |numbers: std::ops::Range<u64>| {
             let newest: Vec<RoundTrip> = numbers.map(trip).collect();
@@ -113,7 +113,7 @@ mod tests {
         look(40..44);
         look(41..46);
         look(50..52);
-        trips.handle_new_session();
+        trips.handle_new_session("car-1");
         trips.record([trip(0)].iter(), &links);
         assert_eq!(trips.dropped(), 4);
         drop(trips);

@@ -132,7 +132,7 @@ fn pictures_of_any_size_come_through_to_the_recording() {
         for strip in 0..Layout::STRIP_COUNT {
             let lines =
                 index.lines().filter(|line| line.split(',').nth(1) == Some(&strip.to_string()));
-            let bytes = lines.map(|line| line.split(',').nth(5).unwrap().parse::<usize>().unwrap());
+            let bytes = lines.map(|line| line.split(',').nth(6).unwrap().parse::<usize>().unwrap());
             let first = bytes.clone().next().unwrap();
             assert!(bytes.count() > 1, "strip {strip} of {width}x{height}");
             let stream = fs::read(folder.path().join(format!("strip-{strip}.h264"))).unwrap();

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{
-    self as message, Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
-};
+use tautline_message::{self as message, Candidate, Control, ProtocolVersions, Refusal};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
@@ -22,6 +20,7 @@ mod connection;
 mod enrolment;
 mod introductions;
 mod leases;
+mod listing;
 mod orders;
 mod registration;
 mod roster;
@@ -137,6 +136,8 @@ pub enum Timer {
 struct Vehicle {
     key: PublicKey,
     presence: Option<Presence>,
+    /// Since when it is away, in Unix time; not known before it has been there once.
+    away_since: Option<Duration>,
     /// The highest of any lease of it.
     epoch: u64,
     lease: Option<Lease>,
@@ -168,6 +169,10 @@ struct Presence {
     candidates: Vec<Candidate>,
     /// The name of the lease that it has in hand: it has said so, or was introduced under it.
     held: Option<[u8; 16]>,
+    /// Where it is, if it says that.
+    place: Option<String>,
+    /// How many links it has said that it has.
+    link_count: u8,
 }
 
 /// An operator's right to drive a vehicle; its epoch is the vehicle's.
@@ -273,12 +278,21 @@ impl Directory {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
         match message {
-            Control::RegisterVehicle { name, addresses, versions, relays, candidates, held } => {
-                let told = Told { addresses, versions, relays, candidates, held };
+            Control::RegisterVehicle {
+                name,
+                addresses,
+                versions,
+                relays,
+                candidates,
+                held,
+                place,
+            } => {
+                let told = Told { addresses, versions, relays, candidates, held, place };
                 self.register_vehicle(id, &name, told, now);
             }
             Control::RegisterOperator { name, addresses, versions, relays, candidates, held } => {
-                let told = Told { addresses, versions, relays, candidates, held };
+                let place = None;
+                let told = Told { addresses, versions, relays, candidates, held, place };
                 self.register_operator(id, &name, told, now);
             }
             Control::ListVehicles => {
@@ -356,6 +370,7 @@ impl Directory {
                     && vehicle.presence.as_ref().is_some_and(|p| p.id == id)
                 {
                     vehicle.presence = None;
+                    vehicle.away_since = Some(self.unix_start + now.since(Instant::ZERO));
                     tracing::info!(vehicle = name, "vehicle away");
                 }
             }
@@ -433,25 +448,6 @@ impl Directory {
         }
     }
 
-    fn list(&mut self, id: ConnectionId) {
-        let vehicles = self.vehicles.iter().map(|(name, vehicle)| VehicleEntry {
-            name: name.clone(),
-            key: *vehicle.key.as_bytes(),
-            state: match (&vehicle.presence, &vehicle.lease) {
-                (None, _) => VehicleState::Away,
-                (Some(_), Some(_)) => VehicleState::Taken,
-                (Some(_), None) => VehicleState::Free,
-            },
-            round_trip_ms: vehicle
-                .presence
-                .as_ref()
-                .and_then(|presence| self.connections.get(&presence.id)?.latency.newest())
-                .map(|round_trip| round_trip.as_secs_f32() * 1e3),
-        });
-        let vehicles = vehicles.collect();
-        self.send(id, Control::VehicleList { vehicles });
-    }
-
     /// Returns the registered operator's name; others are refused.
     fn operator_of(&mut self, id: ConnectionId) -> Option<String> {
         if let Role::Operator(name) = &self.connections.get(&id)?.role {
@@ -495,6 +491,7 @@ impl Vehicle {
         Self {
             key,
             presence: None,
+            away_since: None,
             epoch: 0,
             lease: None,
             pending_release: None,

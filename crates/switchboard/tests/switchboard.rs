@@ -490,6 +490,7 @@ fn register_vehicle(name: String, addresses: Vec<String>) -> Control {
         relays: false,
         candidates: vec![],
         held: None,
+        place: None,
     }
 }
 

@@ -125,6 +125,20 @@ impl Request {
         finish(out)
     }
 
+    /// Returns its datagram of `bytes`, with padding ([RFC5780] 7.6) in the rest: a multiple of four, and 4 more than
+    /// without at least.
+    ///
+    /// # Panics
+    /// If `bytes` is neither.
+    pub fn padded(&self, bytes: usize) -> Vec<u8> {
+        let mut out = self.to_bytes();
+        let padding = bytes.checked_sub(out.len() + 4).filter(|padding| padding % 4 == 0);
+        let padding = padding
+            .expect("a padded request's length is a multiple of four, with room for its padding");
+        attribute(&mut out, PADDING, &vec![0; padding]);
+        finish(out)
+    }
+
     fn read(transaction: Transaction, attributes: Attributes<'_>) -> Result<Self, Malformed> {
         let mut request = Self::new(transaction);
         for attribute in attributes {
@@ -322,8 +336,10 @@ const RESPONSE_ORIGIN: u16 = 0x802b;
 const OTHER_ADDRESS: u16 = 0x802c;
 /// From here on an attribute may be left alone.
 const OPTIONAL_FROM: u16 = 0x8000;
+/// An attribute that says nothing: it makes a message longer.
+const PADDING: u16 = 0x0026;
 /// User names, integrity, realms, nonces, padding: who it is does not matter here.
-const IGNORED: [u16; 7] = [0x0006, 0x0008, 0x0014, 0x0015, 0x001c, 0x001e, 0x0026];
+const IGNORED: [u16; 7] = [0x0006, 0x0008, 0x0014, 0x0015, 0x001c, 0x001e, PADDING];
 const CHANGE_ADDRESS: u32 = 4;
 const CHANGE_PORT: u32 = 2;
 const UNKNOWN_ATTRIBUTE: u16 = 420;
@@ -365,6 +381,18 @@ mod tests {
         attribute(&mut bytes, 0x0006, b"evtj:h6vY");
         let request = Message::parse(&finish(bytes)).unwrap();
         assert_eq!(request, Message::Request(Request::new(SAMPLE)));
+    }
+
+    #[test]
+    fn a_padded_request_is_as_long_as_it_is_asked_to_be_and_the_same() {
+        for change in [Change::default(), Change { address: true, port: false }] {
+            let request = Request { change, ..Request::new(SAMPLE) };
+            for bytes in [32, 548, 1_472] {
+                let padded = request.padded(bytes);
+                assert_eq!(padded.len(), bytes);
+                assert_eq!(Message::parse(&padded), Ok(Message::Request(request.clone())));
+            }
+        }
     }
 
     #[test]

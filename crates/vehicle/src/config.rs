@@ -24,6 +24,8 @@ use crate::topics::Topic;
 pub struct Config {
     /// Name under which the switchboard knows it.
     pub name: String,
+    /// Where it is, in words for those who choose a vehicle, at most 32 bytes; the switchboard tells them.
+    pub place: Option<String>,
     /// Secret key file.
     pub key: PathBuf,
     /// The switchboard's address, `host:port`.
@@ -109,6 +111,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             name: "car-1".into(),
+            place: None,
             key: "vehicle.key".into(),
             switchboard: "127.0.0.1:7443".into(),
             switchboard_key: String::new(),
@@ -146,6 +149,10 @@ impl Config {
     /// One line that names the field, what is wrong and what to do.
     pub fn validate(&self) -> anyhow::Result<()> {
         ensure!(!self.name.is_empty(), "name is empty: give the vehicle's name with --name");
+        if let Some(place) = &self.place {
+            let fits = (1..=PLACE_BYTES_MAX).contains(&place.len());
+            ensure!(fits, "place = {place:?}: must have 1 to {PLACE_BYTES_MAX} bytes");
+        }
         ensure!(
             (1.0..=60.0).contains(&self.pictures_per_second),
             "pictures_per_second = {}: must be 1 to 60",
@@ -285,6 +292,8 @@ impl Config {
 
 /// What a fact of the black box has room for beside the rest.
 const PERSON_BYTES_MAX: usize = 256;
+/// As much as the control plane carries.
+const PLACE_BYTES_MAX: usize = 32;
 /// Where a guard listens for the vehicle unless another address is given.
 const GUARD: &str = "/run/tautline/vehicle.sock";
 

@@ -308,6 +308,7 @@ fn register(
         relays: true,
         candidates: reach::to_message(candidates),
         held,
+        place: config.place.clone(),
     };
     register.encode()
 }

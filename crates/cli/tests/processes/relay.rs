@@ -219,6 +219,7 @@ impl End {
                         relays,
                         candidates: vec![],
                         held: None,
+                        place: None,
                     }
                     .encode(),
                 ]

@@ -52,6 +52,7 @@ fn what_is_written_brings_vehicle_and_operator_together() {
         let found = |what: &str| words.lines().any(|line| line.starts_with(what));
         assert!(found("ok    key ") && found("ok    switchboard "), "{words}");
         assert!(words.contains("over UDP"), "{words}");
+        assert!(words.contains("packets of 1500 bytes come to the switchboard whole"), "{words}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Each variant of [`Control`] to its table and back.
 
+use std::time::Duration;
+
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
 use tautline_units::Instant;
 
@@ -73,6 +75,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 relays: table.relays(),
                 candidates: candidates(table.candidates())?,
                 held: table.held().map(read_held),
+                place: read_place("place", table.place())?,
             })
         }),
         ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
@@ -150,7 +153,8 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
 
 /// Writes a vehicle's registration, which `control` must be.
 fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
-    let Control::RegisterVehicle { name, addresses, versions, relays, candidates, held } = control
+    let Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place } =
+        control
     else {
         unreachable!("the caller has looked")
     };
@@ -162,6 +166,7 @@ fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
         relays: *relays,
         candidates: write_candidates(builder, candidates),
         held: write_held(builder, held.as_ref()),
+        place: place.as_ref().map(|place| builder.create_string(place)),
     };
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
@@ -198,6 +203,14 @@ fn vehicle_list(builder: &mut Fbb, vehicles: &[VehicleEntry]) -> Message {
                 key: Some(&wire_control::Key::new(&vehicle.key)),
                 state: vehicle.state.to_wire(),
                 round_trip_ms: millis_on_wire(vehicle.round_trip_ms),
+                driver: vehicle.driver.as_ref().map(|driver| builder.create_string(driver)),
+                // Until the year 2106.
+                since_s: vehicle
+                    .since
+                    .map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX)),
+                place: vehicle.place.as_ref().map(|place| builder.create_string(place)),
+                link_count: vehicle.link_count,
+                links: vehicle.links,
             };
             wire_control::VehicleEntry::create(builder, &arguments)
         })
@@ -462,7 +475,21 @@ fn read_vehicle(entry: wire_control::VehicleEntry<'_>) -> Result<VehicleEntry, E
         key: entry.key().bytes().into(),
         state: VehicleState::from_wire(entry.state())?,
         round_trip_ms: millis("vehicles.round_trip_ms", entry.round_trip_ms())?,
+        driver: entry
+            .driver()
+            .map(|driver| text("vehicles.driver", driver, NAME_BYTES_MAX))
+            .transpose()?,
+        since: Some(entry.since_s())
+            .filter(|since| *since > 0)
+            .map(|since| Duration::from_secs(since.into())),
+        place: read_place("vehicles.place", entry.place())?,
+        link_count: entry.link_count(),
+        links: entry.links(),
     })
+}
+
+fn read_place(field: &'static str, place: Option<&str>) -> Result<Option<String>, Error> {
+    place.map(|place| text(field, place, PLACE_BYTES_MAX)).transpose()
 }
 
 fn read_relay(entry: wire_control::RelayTicket<'_>) -> Result<RelayTicket, Error> {
@@ -494,6 +521,8 @@ const TOKEN_BYTES_MAX: u16 = 256;
 const ADDRESS_COUNT_MAX: usize = 32;
 /// Most candidates of one peer.
 const CANDIDATE_COUNT_MAX: usize = 32;
+/// Longest word for where a vehicle is: a full list of vehicles must fit in one message.
+pub(super) const PLACE_BYTES_MAX: usize = 32;
 /// A session has sixteen links.
 const END_MAX: u16 = 15;
 /// More than a signed order has.

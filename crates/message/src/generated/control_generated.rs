@@ -1325,6 +1325,7 @@ impl<'a> RegisterVehicle<'a> {
   pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
   pub const VT_CANDIDATES: ::flatbuffers::VOffsetT = 12;
   pub const VT_HELD: ::flatbuffers::VOffsetT = 14;
+  pub const VT_PLACE: ::flatbuffers::VOffsetT = 16;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1336,6 +1337,7 @@ impl<'a> RegisterVehicle<'a> {
     args: &'args RegisterVehicleArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterVehicle<'bldr>> {
     let mut builder = RegisterVehicleBuilder::new(_fbb);
+    if let Some(x) = args.place { builder.add_place(x); }
     if let Some(x) = args.held { builder.add_held(x); }
     if let Some(x) = args.candidates { builder.add_candidates(x); }
     if let Some(x) = args.versions { builder.add_versions(x); }
@@ -1394,6 +1396,14 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Held>>(RegisterVehicle::VT_HELD, None)}
   }
+  /// Where it is, in words of whoever runs it: at most 32 bytes.
+  #[inline]
+  pub fn place(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RegisterVehicle::VT_PLACE, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
@@ -1408,6 +1418,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
      .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("candidates", Self::VT_CANDIDATES, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<Held>>("held", Self::VT_HELD, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("place", Self::VT_PLACE, false)?
      .finish();
     Ok(())
   }
@@ -1419,6 +1430,7 @@ pub struct RegisterVehicleArgs<'a> {
     pub relays: bool,
     pub candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
     pub held: Option<::flatbuffers::WIPOffset<Held<'a>>>,
+    pub place: Option<::flatbuffers::WIPOffset<&'a str>>,
 }
 impl<'a> Default for RegisterVehicleArgs<'a> {
   #[inline]
@@ -1430,6 +1442,7 @@ impl<'a> Default for RegisterVehicleArgs<'a> {
       relays: false,
       candidates: None,
       held: None,
+      place: None,
     }
   }
 }
@@ -1464,6 +1477,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterVehicleBuilder<'a, 'b
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<Held>>(RegisterVehicle::VT_HELD, held);
   }
   #[inline]
+  pub fn add_place(&mut self, place: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterVehicle::VT_PLACE, place);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterVehicleBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     RegisterVehicleBuilder {
@@ -1489,6 +1506,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
       ds.field("relays", &self.relays());
       ds.field("candidates", &self.candidates());
       ds.field("held", &self.held());
+      ds.field("place", &self.place());
       ds.finish()
   }
 }
@@ -1782,6 +1800,11 @@ impl<'a> VehicleEntry<'a> {
   pub const VT_KEY: ::flatbuffers::VOffsetT = 6;
   pub const VT_STATE: ::flatbuffers::VOffsetT = 8;
   pub const VT_ROUND_TRIP_MS: ::flatbuffers::VOffsetT = 10;
+  pub const VT_DRIVER: ::flatbuffers::VOffsetT = 12;
+  pub const VT_SINCE_S: ::flatbuffers::VOffsetT = 14;
+  pub const VT_PLACE: ::flatbuffers::VOffsetT = 16;
+  pub const VT_LINK_COUNT: ::flatbuffers::VOffsetT = 18;
+  pub const VT_LINKS: ::flatbuffers::VOffsetT = 20;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1793,9 +1816,14 @@ impl<'a> VehicleEntry<'a> {
     args: &'args VehicleEntryArgs<'args>
   ) -> ::flatbuffers::WIPOffset<VehicleEntry<'bldr>> {
     let mut builder = VehicleEntryBuilder::new(_fbb);
+    if let Some(x) = args.place { builder.add_place(x); }
+    builder.add_since_s(args.since_s);
+    if let Some(x) = args.driver { builder.add_driver(x); }
     builder.add_round_trip_ms(args.round_trip_ms);
     if let Some(x) = args.key { builder.add_key(x); }
     if let Some(x) = args.name { builder.add_name(x); }
+    builder.add_links(args.links);
+    builder.add_link_count(args.link_count);
     builder.add_state(args.state);
     builder.finish()
   }
@@ -1833,6 +1861,46 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(VehicleEntry::VT_ROUND_TRIP_MS, Some(-1.0)).unwrap()}
   }
+  /// The operator who has it, if somebody has; an older switchboard does not say.
+  #[inline]
+  pub fn driver(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_DRIVER, None)}
+  }
+  /// Since when it is driven, or away: seconds of Unix time; 0: not known.
+  #[inline]
+  pub fn since_s(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(VehicleEntry::VT_SINCE_S, Some(0)).unwrap()}
+  }
+  /// Where it is, as it has said itself: at most 32 bytes.
+  #[inline]
+  pub fn place(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_PLACE, None)}
+  }
+  /// How many links it has said that it has; 0: not known.
+  #[inline]
+  pub fn link_count(&self) -> u8 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u8>(VehicleEntry::VT_LINK_COUNT, Some(0)).unwrap()}
+  }
+  /// Of how many of these an address is known.
+  #[inline]
+  pub fn links(&self) -> u8 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u8>(VehicleEntry::VT_LINKS, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for VehicleEntry<'_> {
@@ -1845,6 +1913,11 @@ impl ::flatbuffers::Verifiable for VehicleEntry<'_> {
      .visit_field::<Key>("key", Self::VT_KEY, true)?
      .visit_field::<VehicleState>("state", Self::VT_STATE, false)?
      .visit_field::<f32>("round_trip_ms", Self::VT_ROUND_TRIP_MS, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("driver", Self::VT_DRIVER, false)?
+     .visit_field::<u32>("since_s", Self::VT_SINCE_S, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("place", Self::VT_PLACE, false)?
+     .visit_field::<u8>("link_count", Self::VT_LINK_COUNT, false)?
+     .visit_field::<u8>("links", Self::VT_LINKS, false)?
      .finish();
     Ok(())
   }
@@ -1854,6 +1927,11 @@ pub struct VehicleEntryArgs<'a> {
     pub key: Option<&'a Key>,
     pub state: VehicleState,
     pub round_trip_ms: f32,
+    pub driver: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub since_s: u32,
+    pub place: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub link_count: u8,
+    pub links: u8,
 }
 impl<'a> Default for VehicleEntryArgs<'a> {
   #[inline]
@@ -1863,6 +1941,11 @@ impl<'a> Default for VehicleEntryArgs<'a> {
       key: None, // required field
       state: VehicleState::Free,
       round_trip_ms: -1.0,
+      driver: None,
+      since_s: 0,
+      place: None,
+      link_count: 0,
+      links: 0,
     }
   }
 }
@@ -1889,6 +1972,26 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> VehicleEntryBuilder<'a, 'b, A
     self.fbb_.push_slot::<f32>(VehicleEntry::VT_ROUND_TRIP_MS, round_trip_ms, -1.0);
   }
   #[inline]
+  pub fn add_driver(&mut self, driver: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(VehicleEntry::VT_DRIVER, driver);
+  }
+  #[inline]
+  pub fn add_since_s(&mut self, since_s: u32) {
+    self.fbb_.push_slot::<u32>(VehicleEntry::VT_SINCE_S, since_s, 0);
+  }
+  #[inline]
+  pub fn add_place(&mut self, place: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(VehicleEntry::VT_PLACE, place);
+  }
+  #[inline]
+  pub fn add_link_count(&mut self, link_count: u8) {
+    self.fbb_.push_slot::<u8>(VehicleEntry::VT_LINK_COUNT, link_count, 0);
+  }
+  #[inline]
+  pub fn add_links(&mut self, links: u8) {
+    self.fbb_.push_slot::<u8>(VehicleEntry::VT_LINKS, links, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> VehicleEntryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     VehicleEntryBuilder {
@@ -1912,6 +2015,11 @@ impl ::core::fmt::Debug for VehicleEntry<'_> {
       ds.field("key", &self.key());
       ds.field("state", &self.state());
       ds.field("round_trip_ms", &self.round_trip_ms());
+      ds.field("driver", &self.driver());
+      ds.field("since_s", &self.since_s());
+      ds.field("place", &self.place());
+      ds.field("link_count", &self.link_count());
+      ds.field("links", &self.links());
       ds.finish()
   }
 }

@@ -195,10 +195,23 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
 
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
-        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates(), held())
-            .prop_map(|(name, addresses, versions, relays, candidates, held)| {
-                Control::RegisterVehicle { name, addresses, versions, relays, candidates, held }
-            }),
+        (
+            (text(64), addresses(), option::of(versions()), any::<bool>()),
+            (candidates(), held(), option::of(text(32)))
+        )
+            .prop_map(
+                |((name, addresses, versions, relays), (candidates, held, place))| {
+                    Control::RegisterVehicle {
+                        name,
+                        addresses,
+                        versions,
+                        relays,
+                        candidates,
+                        held,
+                        place,
+                    }
+                }
+            ),
         (text(64), addresses(), option::of(versions()), any::<bool>(), candidates(), held())
             .prop_map(|(name, addresses, versions, relays, candidates, held)| {
                 Control::RegisterOperator { name, addresses, versions, relays, candidates, held }
@@ -360,9 +373,12 @@ fn of(counts: Vec<u64>) -> impl FnMut(&'static str) -> u64 {
 }
 
 fn vehicle() -> impl Strategy<Value = VehicleEntry> {
-    let state = variant::<VehicleState>();
-    (text(64), any::<[u8; 32]>(), state, millis()).prop_map(|(name, key, state, round_trip_ms)| {
-        VehicleEntry { name, key, state, round_trip_ms }
+    let known = (text(64), any::<[u8; 32]>(), variant::<VehicleState>(), millis());
+    let since = option::of((1..=u32::MAX).prop_map(|since| Duration::from_secs(since.into())));
+    let told = (option::of(text(64)), since, option::of(text(32)), any::<[u8; 2]>());
+    (known, told).prop_map(|((name, key, state, round_trip_ms), (driver, since, place, links))| {
+        let [link_count, links] = links;
+        VehicleEntry { name, key, state, round_trip_ms, driver, since, place, link_count, links }
     })
 }
 

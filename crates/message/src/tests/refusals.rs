@@ -7,7 +7,7 @@ use crate::{
     Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear,
     GuardState, Known, LinkAction, LinkState, Mode, OperatorStatus, Order, PointCloud, Position,
     ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal, RelayTicket, Role, SessionState,
-    Snapshot, Telemetry, VideoFeedback,
+    Snapshot, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -326,7 +326,8 @@ fn control_over_its_lengths_is_refused_by_name() {
             versions: None,
             relays: false,
             candidates: vec![],
-            held: None
+            held: None,
+            place: None
         }),
         "name"
     );
@@ -344,8 +345,9 @@ fn control_over_its_lengths_is_refused_by_name() {
     let text = "x".repeat(257);
     let versions = Some(ProtocolVersions { lowest: 3, highest: 2 });
     let (name, addresses, relays, candidates) = ("a".into(), vec![], false, vec![]);
+    let (held, place) = (None, None);
     let register =
-        Control::RegisterVehicle { name, addresses, versions, relays, candidates, held: None };
+        Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place };
     assert_eq!(refused(register), "versions.lowest");
     let ticket = |length| RelayTicket { addresses: vec![], key: [1; 32], token: vec![7; length] };
     let relays = |relays| refused(Control::Relays { peer_key: [2; 32], relays });
@@ -358,10 +360,16 @@ fn control_over_its_lengths_is_refused_by_name() {
         [(vec![candidate(16)], "candidates.end"), (vec![candidate(0); 33], "candidates")]
     {
         let (name, addresses, versions, relays) = ("a".to_owned(), vec![], None, false);
+        let (held, place) = (None, None);
         let register =
-            Control::RegisterVehicle { name, addresses, versions, relays, candidates, held: None };
+            Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place };
         assert_eq!(refused(register), named);
     }
+    let (name, addresses, versions, relays) = ("a".to_owned(), vec![], None, false);
+    let (candidates, held, place) = (vec![], None, Some("x".repeat(33)));
+    let register =
+        Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place };
+    assert_eq!(refused(register), "place");
     let part = |length| Control::OrderPart { bytes: vec![7; length], is_last: true };
     assert_eq!(refused(part(32 * 1024 + 1)), "bytes");
     assert_eq!(Control::decode(&part(32 * 1024).encode()), Ok(part(32 * 1024)));
@@ -435,4 +443,28 @@ fn a_cloud_of_broken_records_is_refused() {
     assert_eq!(field(refused(&away)), "pose.position");
     let many = PointCloud { fields: vec![cloud.fields[0].clone(); 33], ..cloud };
     assert_eq!(field(refused(&many)), "fields");
+}
+
+/// It must fit in a frame of the control plane, which takes as much as a message may.
+#[test]
+fn a_full_list_of_vehicles_with_all_texts_at_their_longest_is_read() {
+    let vehicle = |place: &str, driver: &str| VehicleEntry {
+        name: "n".repeat(64),
+        key: [7; 32],
+        state: VehicleState::Taken,
+        round_trip_ms: Some(7.0),
+        driver: Some(driver.to_owned()),
+        since: Some(Duration::from_secs(u32::MAX.into())),
+        place: Some(place.to_owned()),
+        link_count: 16,
+        links: 16,
+    };
+    let (place, driver) = ("p".repeat(32), "d".repeat(64));
+    let list = |vehicle| Control::VehicleList { vehicles: vec![vehicle; 256] };
+    let longest = list(vehicle(&place, &driver));
+    assert_eq!(Control::decode(&longest.encode()), Ok(longest));
+    let refused = |control: Control| field(Control::decode(&control.encode()).unwrap_err());
+    let list = |vehicle| Control::VehicleList { vehicles: vec![vehicle] };
+    assert_eq!(refused(list(vehicle("p".repeat(33).as_str(), &driver))), "vehicles.place");
+    assert_eq!(refused(list(vehicle(&place, "d".repeat(65).as_str()))), "vehicles.driver");
 }

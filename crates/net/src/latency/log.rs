@@ -348,6 +348,20 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_is_too_slow_holds_nobody_up_and_the_next_line_tells() {
+        let (lines, slow) = sync_channel(2);
+        let mut log = Log { lines: Some(lines), thread: None, lost: Arc::default(), untold: 0 };
+        for number in 0..5 {
+            log.note(sample(number));
+        }
+        assert_eq!(log.lost(), 3);
+        assert_eq!([slow.recv().unwrap().lost, slow.recv().unwrap().lost], [0, 0]);
+        log.note(sample(5));
+        let line = slow.recv().unwrap();
+        assert_eq!((line.sample, line.lost, log.lost()), (sample(5), 3, 3));
+    }
+
+    #[test]
     fn a_disk_that_takes_nothing_loses_samples_which_the_next_line_tells() {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files::open(folder.path(), ByteCount::new(1 << 20)).unwrap();

@@ -18,6 +18,17 @@ pub struct Opening {
     pub address: String,
     /// SHA-256 of the certificate that the browser is shown; `None` without TLS.
     pub fingerprint: Option<String>,
+    /// What that browser's pages may do.
+    pub right: Right,
+}
+
+/// The right of a browser that was let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Right {
+    /// To drive, and to ask for it.
+    Drive,
+    /// To see telemetry and status, and nothing else: nothing that it says goes to the vehicle.
+    Watch,
 }
 
 /// What lets browsers in: each by a token that is taken once, and then by a cookie of its own.
@@ -35,10 +46,18 @@ pub(crate) struct Access {
 pub(crate) struct Browser(pub(crate) u64);
 
 struct Door {
-    token: Secret,
+    /// Tokens that let the next browser in: one of each right that is given.
+    tokens: Vec<(Right, Secret)>,
     /// The browsers that were let in and what each shows, the newest last.
-    admitted: VecDeque<(Browser, Secret)>,
+    admitted: VecDeque<Admitted>,
     admitted_count: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Admitted {
+    browser: Browser,
+    right: Right,
+    cookie: Secret,
 }
 
 /// The names by which browsers reach the console, and nothing else does.
@@ -56,8 +75,8 @@ pub(crate) struct Names {
 struct Secret([u8; 16]);
 
 impl Access {
-    /// Returns an access by `names` whose first token is drawn and announced, as will be each that
-    /// takes a used one's place.
+    /// Returns an access by `names` whose first token of each of `rights` is drawn and announced, as will be each
+    /// that takes a used one's place.
     ///
     /// # Errors
     /// When the system gives no randomness.
@@ -65,10 +84,12 @@ impl Access {
         names: Names,
         port: u16,
         fingerprint: Option<String>,
+        rights: &[Right],
         announce: impl Fn(Opening) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let token = Secret::draw()?;
-        let door = Door { token, admitted: VecDeque::new(), admitted_count: 0 };
+        let token = |right: &Right| -> anyhow::Result<_> { Ok((*right, Secret::draw()?)) };
+        let tokens = rights.iter().map(token).collect::<anyhow::Result<_>>()?;
+        let door = Door { tokens, admitted: VecDeque::new(), admitted_count: 0 };
         let access = Self {
             names,
             fingerprint,
@@ -76,7 +97,7 @@ impl Access {
             door: Mutex::new(door),
             announce: Box::new(announce),
         };
-        access.announce();
+        rights.iter().for_each(|right| access.announce(*right));
         Ok(access)
     }
 
@@ -89,41 +110,49 @@ impl Access {
     pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
         // Drawn before: a token that is taken leaves another.
         let (cookie, next) = (Secret::draw().ok()?, Secret::draw().ok()?);
-        {
+        let right = {
             let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-            if !door.token.is(token) {
-                return None;
-            }
-            door.token = next;
-            if door.admitted.len() == ADMITTED_MAX {
-                door.admitted.pop_front();
+            let (right, taken) = door.tokens.iter_mut().find(|(_, secret)| secret.is(token))?;
+            *taken = next;
+            let right = *right;
+            // Who watches takes no place of one who drives.
+            let alike = |other: &Admitted| other.right == right;
+            if door.admitted.iter().filter(|other| alike(other)).count() == ADMITTED_MAX
+                && let Some(oldest) = door.admitted.iter().position(alike)
+            {
+                door.admitted.remove(oldest);
             }
             door.admitted_count += 1;
             let browser = Browser(door.admitted_count);
-            door.admitted.push_back((browser, cookie));
-        }
-        self.announce();
+            door.admitted.push_back(Admitted { browser, right, cookie });
+            right
+        };
+        self.announce(right);
         let secure = if self.names.is_secure { "; Secure" } else { "" };
         Some(format!("{}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
     }
 
-    /// Returns which browser that was let in a request shows the cookie of.
-    pub(crate) fn admitted(&self, headers: &HeaderMap) -> Option<Browser> {
+    /// Returns which browser that was let in a request shows the cookie of, and its right.
+    pub(crate) fn admitted(&self, headers: &HeaderMap) -> Option<(Browser, Right)> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs =
             lines.flat_map(|line| line.split(';')).filter_map(|part| part.trim().split_once('='));
         let ours = pairs.filter(|(name, _)| *name == self.cookie_name);
         let mut browsers = ours.filter_map(|(_, value)| {
-            door.admitted.iter().find(|(_, secret)| secret.is(value.as_bytes()))
+            door.admitted.iter().find(|admitted| admitted.cookie.is(value.as_bytes()))
         });
-        browsers.next().map(|(browser, _)| *browser)
+        browsers.next().map(|admitted| (admitted.browser, admitted.right))
     }
 
-    fn announce(&self) {
-        let token = self.door.lock().unwrap_or_else(PoisonError::into_inner).token;
+    /// Tells the address of the next browser of this right, if it is given.
+    fn announce(&self, right: Right) {
+        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = door.tokens.iter().find(|(of, _)| *of == right).map(|(_, token)| *token);
+        drop(door);
+        let Some(token) = token else { return };
         let address = format!("{}/#{token}", self.names.origin());
-        (self.announce)(Opening { address, fingerprint: self.fingerprint.clone() });
+        (self.announce)(Opening { address, fingerprint: self.fingerprint.clone(), right });
     }
 }
 
@@ -235,7 +264,7 @@ fn port_of(host: &str) -> Option<u16> {
     port.parse().ok().filter(|_| is_whole)
 }
 
-/// Browsers that are let in at one time; the oldest makes room.
+/// Browsers of one right that are let in at one time; the oldest makes room.
 const ADMITTED_MAX: usize = 16;
 
 #[cfg(test)]
@@ -247,11 +276,15 @@ mod tests {
     type Announced = Arc<Mutex<Vec<String>>>;
 
     fn access() -> (Access, Announced) {
+        access_of(&[Right::Drive])
+    }
+
+    fn access_of(rights: &[Right]) -> (Access, Announced) {
         let announced = Announced::default();
         let names = Names::of(([127, 0, 0, 1], 8080).into(), &[], false).unwrap();
         let told = announced.clone();
         let tell = move |opening: Opening| told.lock().unwrap().push(opening.address);
-        (Access::new(names, 8080, None, tell).unwrap(), announced)
+        (Access::new(names, 8080, None, rights, tell).unwrap(), announced)
     }
 
     fn token(announced: &Announced) -> String {
@@ -272,12 +305,13 @@ mod tests {
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
         let shown = cookie.split(';').next().unwrap();
         let first_browser = access.admitted(&headers(&[(COOKIE, &format!("a=b; {shown}"))]));
-        assert_eq!(first_browser, Some(Browser(1)));
+        assert_eq!(first_browser, Some((Browser(1), Right::Drive)));
         assert_eq!(access.exchange(first.as_bytes()), None);
         assert_ne!(token(&announced), first);
         let second = access.exchange(token(&announced).as_bytes()).unwrap();
         let shown_by_second = second.split(';').next().unwrap();
-        assert_eq!(access.admitted(&headers(&[(COOKIE, shown_by_second)])), Some(Browser(2)));
+        let second_browser = access.admitted(&headers(&[(COOKIE, shown_by_second)]));
+        assert_eq!(second_browser, Some((Browser(2), Right::Drive)));
         assert_eq!(access.admitted(&headers(&[(COOKIE, shown)])), first_browser, "it stays");
     }
 
@@ -303,6 +337,31 @@ mod tests {
         };
         assert!(!admits(&cookies[0]));
         assert!(cookies[1..].iter().all(admits));
+    }
+
+    #[test]
+    fn a_token_to_watch_lets_nobody_drive_and_takes_no_drivers_place() {
+        let (access, announced) = access_of(&[Right::Drive, Right::Watch]);
+        let tokens = || announced.lock().unwrap().clone();
+        let [drive, watch] = tokens().try_into().unwrap();
+        let token = |address: &String| address.split_once('#').unwrap().1.to_owned();
+        assert_ne!(token(&drive), token(&watch));
+        let shown = |cookie: &String| {
+            access.admitted(&headers(&[(COOKIE, cookie.split(';').next().unwrap())]))
+        };
+        let driver = access.exchange(token(&drive).as_bytes()).unwrap();
+        assert_eq!(shown(&driver), Some((Browser(1), Right::Drive)));
+        assert_eq!(tokens().len(), 3, "the next to drive; the one to watch is as good as before");
+        let mut next = watch;
+        let mut watchers = Vec::new();
+        for _ in 0..=ADMITTED_MAX {
+            watchers.push(access.exchange(token(&next).as_bytes()).unwrap());
+            assert_eq!(access.exchange(token(&next).as_bytes()), None, "once");
+            next = tokens().last().unwrap().clone();
+        }
+        assert_eq!(shown(&watchers[0]), None, "the oldest of its kind makes room");
+        assert!(watchers[1..].iter().all(|cookie| shown(cookie).unwrap().1 == Right::Watch));
+        assert_eq!(shown(&driver), Some((Browser(1), Right::Drive)));
     }
 
     #[test]

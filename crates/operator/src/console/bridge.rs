@@ -12,7 +12,7 @@ use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_video::{Layout, SliceKind};
 use tokio::sync::{mpsc, watch};
 
-use super::access::Browser;
+use super::access::{Browser, Right};
 use super::holder::{Change, ConsoleId, Holder, Reason, Role};
 use super::wire::{self, SliceHead, kind, tagged};
 
@@ -23,6 +23,10 @@ pub enum Request {
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
+    /// Drive the vehicle of this name.
+    Pick(String),
+    /// Let go of the vehicle, to pick another.
+    Leave,
 }
 
 impl Request {
@@ -33,7 +37,11 @@ impl Request {
             (Self::Command(command), Role::Waits | Role::Asks | Role::Refused) => {
                 command.emergency_stop_number != 0
             }
-            (Self::Link(_), Role::Waits | Role::Asks | Role::Refused | Role::Succeeds) => false,
+            (_, Role::Watches) => false,
+            (
+                Self::Link(_) | Self::Pick(_) | Self::Leave,
+                Role::Waits | Role::Asks | Role::Refused | Role::Succeeds,
+            ) => false,
         }
     }
 }
@@ -41,15 +49,20 @@ impl Request {
 /// The place where slices, telemetry and status go, and the consoles that look at them at present.
 ///
 /// One console drives at a time, and sees the picture. The others are told who drives; they see
-/// telemetry and status, and may ask.
+/// telemetry and status, and may ask, but for those that may only watch: nothing that they say is taken.
 pub struct Hub {
     consoles: Mutex<Consoles>,
-    vehicle: String,
+    /// The vehicle's name; empty before one is picked.
+    vehicle: Mutex<String>,
     hello: Mutex<Bytes>,
+    /// The vehicles to pick from, as they were told last; empty before the first time.
+    fleet: Mutex<Bytes>,
     metrics: Mutex<String>,
     requests: mpsc::Sender<Request>,
     /// The console that drives.
     holding: watch::Sender<Holding>,
+    /// How the page that told it last decodes.
+    decoder: Mutex<Option<Decoder>>,
     /// What the browser asks of the encoders.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
@@ -63,6 +76,30 @@ pub struct Hub {
     pub requests_refused: AtomicU64,
     /// Commands that were held up between the browser and here.
     pub commands_stale: AtomicU64,
+}
+
+/// How a page's browser decodes, as it says itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decoder {
+    /// By hardware.
+    Hardware,
+    /// By the processor.
+    Processor,
+    /// It does not say.
+    Unknown,
+}
+
+impl Decoder {
+    pub(crate) const ALL: [Self; 3] = [Self::Hardware, Self::Processor, Self::Unknown];
+
+    /// Returns its name in metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Processor => "processor",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// Which console drives, and which may take over from it at any moment.
@@ -116,6 +153,7 @@ struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Visitor {
     pub(crate) browser: Browser,
+    pub(crate) right: Right,
     pub(crate) address: IpAddr,
 }
 
@@ -150,7 +188,7 @@ pub(crate) struct Joined {
 }
 
 impl Hub {
-    /// Makes a hub nobody looks at yet, of `vehicle`'s pictures. Requests of the browser go to
+    /// Makes a hub nobody looks at yet, of `vehicle`'s pictures; it is empty if one is to be picked. Requests of the browser go to
     /// `requests`; `unix_micros` reads the operator's clock.
     pub fn new(
         vehicle: &str,
@@ -159,11 +197,13 @@ impl Hub {
     ) -> Self {
         Self {
             consoles: Mutex::default(),
-            vehicle: vehicle.to_owned(),
+            vehicle: Mutex::new(vehicle.to_owned()),
             hello: Mutex::new(wire::hello(vehicle, None)),
+            fleet: Mutex::default(),
             metrics: Mutex::new(String::new()),
             requests,
             holding: watch::Sender::new(Holding::default()),
+            decoder: Mutex::new(None),
             feedback: Mutex::default(),
             unix_micros: Box::new(unix_micros),
             slices_dropped: AtomicU64::new(0),
@@ -185,7 +225,21 @@ impl Hub {
     /// Sets how the pictures are laid out and coded, which the consoles are told before the next
     /// slice: it begins each strip anew, from an IDR.
     pub fn set_picture(&self, layout: &Layout, codec: &str) {
-        *lock(&self.hello) = wire::hello(&self.vehicle, Some((layout, codec)));
+        *lock(&self.hello) = wire::hello(&lock(&self.vehicle), Some((layout, codec)));
+        self.greet_all();
+    }
+
+    /// Sets the vehicle whose pictures come from now on, which the consoles are told; empty: one is to be picked.
+    pub(crate) fn set_vehicle(&self, vehicle: &str) {
+        vehicle.clone_into(&mut lock(&self.vehicle));
+        *lock(&self.hello) = wire::hello(vehicle, None);
+        let mut consoles = lock(&self.consoles);
+        (consoles.stood_still_at, consoles.guarded) = (None, None);
+        drop(consoles);
+        self.greet_all();
+    }
+
+    fn greet_all(&self) {
         for place in &mut lock(&self.consoles).places {
             (place.hello_is_due, place.waiting_for_idr) = (true, ALL_STRIPS);
             self.greet(place);
@@ -278,12 +332,31 @@ impl Hub {
         self.show(kind::TOPICS, json);
     }
 
+    /// Shows the vehicles that may be picked, as JSON, now and to each console that comes.
+    pub(crate) fn show_fleet(&self, json: &str) {
+        *lock(&self.fleet) = tagged(kind::FLEET, json.as_bytes());
+        self.repeat_fleet();
+    }
+
+    /// Shows them again: a console that was too slow may have missed it.
+    pub(crate) fn repeat_fleet(&self) {
+        let fleet = lock(&self.fleet).clone();
+        if !fleet.is_empty() {
+            self.show_message(&fleet);
+        }
+    }
+
     /// Returns what the browser asks of the encoders; its keyframe requests are given once.
     pub fn take_feedback(&self) -> VideoFeedback {
         let mut feedback = lock(&self.feedback);
         let taken = *feedback;
         feedback.keyframe_strips = 0;
         taken
+    }
+
+    /// Returns how the last page decodes, if one has told.
+    pub(crate) fn decoder(&self) -> Option<Decoder> {
+        *lock(&self.decoder)
     }
 
     /// Returns which console drives, now and from then on.
@@ -303,7 +376,9 @@ impl Hub {
             return Err(Refused::Taken);
         }
         consoles.places.retain(|place| place.id != id);
-        if consoles.places.len() == CONSOLES_MAX {
+        let watching = consoles.places.iter().filter(|place| place.visitor.right == Right::Watch);
+        let is_one_too_many = visitor.right == Right::Watch && watching.count() == WATCHING_MAX;
+        if consoles.places.len() == CONSOLES_MAX || is_one_too_many {
             return Err(Refused::Full);
         }
         let number = consoles.places_made;
@@ -320,14 +395,21 @@ impl Hub {
             waiting_for_idr: ALL_STRIPS,
         });
         let again = consoles.holder.holding() == Some(id);
-        let change = consoles.holder.join(id);
-        self.apply(&mut consoles, change);
+        if visitor.right == Right::Drive {
+            let change = consoles.holder.join(id);
+            self.apply(&mut consoles, change);
+        }
         if again {
             self.begin_pictures(&mut consoles);
         }
         consoles.tell_standing();
         if let Some(place) = consoles.places.last_mut() {
             self.greet(place);
+            let fleet = lock(&self.fleet).clone();
+            if !fleet.is_empty() {
+                // It is shown again soon.
+                let _ = place.messages.try_send(fleet);
+            }
         }
         Ok(Joined { number, messages: receiver, standing })
     }
@@ -350,13 +432,19 @@ impl Hub {
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
             return;
         };
-        let (id, role) = (place.id, consoles.holder.role(place.id));
+        let (id, role) = (place.id, consoles.role(place));
+        if role == Role::Watches && message.first() != Some(&kind::CLOCK) {
+            self.requests_refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let drives = role == Role::Drives;
         let request = match message.split_first() {
             Some((&kind::COMMAND, rest)) => Command::decode(rest)
                 .ok()
                 .map(|command| Request::Command(Command { console: id.0.get(), ..command })),
             Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Request::Link),
+            Some((&kind::PICK, name)) => vehicle_name(name).map(Request::Pick),
+            Some((&kind::LEAVE, [])) => Some(Request::Leave),
             Some((&kind::CLOCK, rest)) if rest.len() == 8 => {
                 let now = (self.unix_micros)().to_be_bytes();
                 // A ping that is not answered is followed by others.
@@ -370,6 +458,10 @@ impl Hub {
                     feedback.keyframe_strips |= told.keyframe_strips & ALL_STRIPS;
                     feedback.picture_interval = told.picture_interval;
                 }
+                return;
+            }
+            Some((&kind::DECODER, &[by @ 0..=2])) => {
+                *lock(&self.decoder) = Some(Decoder::ALL[usize::from(by)]);
                 return;
             }
             Some((&kind::ASK, &[asks @ (0 | 1)])) => {
@@ -417,7 +509,10 @@ impl Hub {
     }
 
     fn show(&self, kind: u8, bytes: &[u8]) {
-        let message = tagged(kind, bytes);
+        self.show_message(&tagged(kind, bytes));
+    }
+
+    fn show_message(&self, message: &Bytes) {
         for place in &mut lock(&self.consoles).places {
             self.greet(place);
             // Newer news follows within a tenth of a second.
@@ -435,6 +530,10 @@ impl Hub {
     }
 
     fn stands_still(&self, consoles: &Consoles) -> bool {
+        // Before one is picked nothing moves.
+        if lock(&self.vehicle).is_empty() {
+            return true;
+        }
         let now = (self.unix_micros)();
         let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
         consoles.stood_still_at.is_some_and(is_fresh)
@@ -496,7 +595,11 @@ impl Hub {
         let mut joined = self
             .join(
                 ConsoleId(std::num::NonZeroU64::MIN),
-                Visitor { browser: Browser(1), address: IpAddr::from([127, 0, 0, 1]) },
+                Visitor {
+                    browser: Browser(1),
+                    right: Right::Drive,
+                    address: IpAddr::from([127, 0, 0, 1]),
+                },
             )
             .expect("there is room");
         let messages = std::mem::replace(&mut joined.messages, mpsc::channel(1).1);
@@ -517,7 +620,7 @@ impl Consoles {
     /// Tells every console who drives, as far as that is news to it.
     fn tell_standing(&self) {
         for place in &self.places {
-            let told = self.standing(place.id);
+            let told = self.standing(place.id, self.role(place));
             place.standing.send_if_modified(|standing| {
                 let is_news = *standing != told;
                 *standing = told;
@@ -526,8 +629,15 @@ impl Consoles {
         }
     }
 
-    fn standing(&self, to: ConsoleId) -> Bytes {
-        let role = self.holder.role(to);
+    /// Returns what a console is to the one that drives.
+    fn role(&self, place: &Place) -> Role {
+        match place.visitor.right {
+            Right::Drive => self.holder.role(place.id),
+            Right::Watch => Role::Watches,
+        }
+    }
+
+    fn standing(&self, to: ConsoleId, role: Role) -> Bytes {
         let address = |id: ConsoleId| {
             let place = self.places.iter().find(|place| place.id == id);
             place.map_or_else(String::new, |place| place.visitor.address.to_string())
@@ -566,6 +676,12 @@ impl std::fmt::Debug for Hub {
     }
 }
 
+/// Reads a vehicle's name as a page tells it.
+fn vehicle_name(bytes: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(bytes).ok()?;
+    (1..=NAME_BYTES_MAX).contains(&name.len()).then(|| name.to_owned())
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -575,6 +691,10 @@ const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
 const MESSAGES_MAX: usize = 128;
 /// More than people who would share one vehicle.
 const CONSOLES_MAX: usize = 8;
+/// Of these: those that may drive find room beside them.
+const WATCHING_MAX: usize = 4;
+/// As long as the control plane lets a name be.
+const NAME_BYTES_MAX: usize = 64;
 /// Telemetry comes some 20 times a second: an older one may be of a vehicle that moves by now.
 const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
 

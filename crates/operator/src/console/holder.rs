@@ -60,6 +60,8 @@ pub(crate) enum Role {
     Refused,
     /// It was told yes: it takes over when its person does.
     Succeeds,
+    /// It may not drive, nor ask to: it only watches.
+    Watches,
 }
 
 impl Reason {
@@ -83,6 +85,7 @@ impl Role {
             Self::Asks => "asks",
             Self::Refused => "refused",
             Self::Succeeds => "succeeds",
+            Self::Watches => "watches",
         }
     }
 }

@@ -107,14 +107,14 @@ async fn upgrade(
     if !console.access.names().is_own_page(&headers) {
         return (StatusCode::FORBIDDEN, WRONG_PAGE).into_response();
     }
-    let Some(browser) = console.access.admitted(&headers) else {
+    let Some((browser, right)) = console.access.admitted(&headers) else {
         return (StatusCode::UNAUTHORIZED, NOT_ADMITTED).into_response();
     };
     let Some(id) = query.as_deref().and_then(console_id) else {
         return (StatusCode::BAD_REQUEST, "a console tells its number: /ws?console=HEX\n")
             .into_response();
     };
-    let visitor = Visitor { browser, address: peer.ip() };
+    let visitor = Visitor { browser, right, address: peer.ip() };
     upgrade
         .max_message_size(REQUEST_BYTES_MAX)
         .max_frame_size(REQUEST_BYTES_MAX)

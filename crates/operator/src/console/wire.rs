@@ -52,7 +52,7 @@ impl SliceHead {
     }
 }
 
-/// Writes what a browser is told first: the vehicle's name and, once it is known, how its pictures are
+/// Writes what a browser is told first: the vehicle's name, empty before one is picked, and, once it is known, how its pictures are
 /// laid out and coded.
 pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     let picture = picture.map(|(layout, codec)| {
@@ -94,12 +94,16 @@ pub(super) mod kind {
     pub(in crate::console) const SNAPSHOT: u8 = 6;
     pub(in crate::console) const STANDING: u8 = 7;
     pub(in crate::console) const TOPICS: u8 = 8;
+    pub(in crate::console) const FLEET: u8 = 9;
     pub(in crate::console) const COMMAND: u8 = 1;
     pub(in crate::console) const LINK: u8 = 2;
     pub(in crate::console) const CLOCK: u8 = 3;
     pub(in crate::console) const VIDEO_FEEDBACK: u8 = 4;
     pub(in crate::console) const ASK: u8 = 5;
     pub(in crate::console) const ANSWER: u8 = 6;
+    pub(in crate::console) const PICK: u8 = 7;
+    pub(in crate::console) const LEAVE: u8 = 8;
+    pub(in crate::console) const DECODER: u8 = 9;
 }
 
 /// A message to the browser, as tests read it.

@@ -19,6 +19,8 @@ pub(super) struct Told {
     pub(super) candidates: Vec<Candidate>,
     /// What it was introduced under last.
     pub(super) held: Option<Held>,
+    /// Where it is, if it says that.
+    pub(super) place: Option<String>,
 }
 
 impl Directory {
@@ -114,13 +116,24 @@ impl Directory {
             self.refuse_unknown(id, key, remote, now);
             return None;
         }
-        let Told { addresses, versions, relays, candidates, held } = told;
+        let Told { addresses, versions, relays, candidates, held, place } = told;
+        let link_count = u8::try_from(addresses.len()).unwrap_or(u8::MAX);
         // Who tells other addresses on the connection that it has wants to be introduced anew.
         let held = held.and_then(|held| held.lease).filter(|_| !self.is_registered(id));
         match addresses::reachable(&addresses, remote.ip()) {
             Ok(addresses) => {
                 let versions = versions.unwrap_or(UNSAID);
-                Some((key, remote, Presence { id, addresses, versions, relays, candidates, held }))
+                let presence = Presence {
+                    id,
+                    addresses,
+                    versions,
+                    relays,
+                    candidates,
+                    held,
+                    place,
+                    link_count,
+                };
+                Some((key, remote, presence))
             }
             Err(text) => {
                 self.turn_away(id, Refusal::BadRequest, text, now);

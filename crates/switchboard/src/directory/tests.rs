@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use tautline_message::CandidateKind;
+use tautline_message::{CandidateKind, VehicleEntry};
 use tautline_net::latency::Leg;
 use tautline_transport::crypto::Identity;
 
@@ -512,6 +512,7 @@ impl Scene {
                         relays: false,
                         candidates: vec![],
                         held: None,
+                        place: None,
                     },
                 );
             }
@@ -562,6 +563,7 @@ impl Scene {
                             relays,
                             candidates,
                             held: None,
+                            place: None,
                         },
                         _ => Control::RegisterOperator {
                             name,
@@ -754,6 +756,7 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
             relays,
             candidates: vec![],
             held: None,
+            place: None,
         };
         directory.handle_message(vehicle, register, now);
         let (name, relays) = ("anna".to_owned(), operator_knows);

@@ -707,7 +707,8 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_VERSIONS = 8,
     VT_RELAYS = 10,
     VT_CANDIDATES = 12,
-    VT_HELD = 14
+    VT_HELD = 14,
+    VT_PLACE = 16
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -733,6 +734,10 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::Held *held() const {
     return GetPointer<const tautline::Held *>(VT_HELD);
   }
+  /// Where it is, in words of whoever runs it: at most 32 bytes.
+  const ::flatbuffers::String *place() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_PLACE);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -748,6 +753,8 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVectorOfTables(candidates()) &&
            VerifyOffset(verifier, VT_HELD) &&
            verifier.VerifyTable(held()) &&
+           VerifyOffset(verifier, VT_PLACE) &&
+           verifier.VerifyString(place()) &&
            verifier.EndTable();
   }
 };
@@ -774,6 +781,9 @@ struct RegisterVehicleBuilder {
   void add_held(::flatbuffers::Offset<tautline::Held> held) {
     fbb_.AddOffset(RegisterVehicle::VT_HELD, held);
   }
+  void add_place(::flatbuffers::Offset<::flatbuffers::String> place) {
+    fbb_.AddOffset(RegisterVehicle::VT_PLACE, place);
+  }
   explicit RegisterVehicleBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -794,8 +804,10 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
     const tautline::Versions *versions = nullptr,
     bool relays = false,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0,
-    ::flatbuffers::Offset<tautline::Held> held = 0) {
+    ::flatbuffers::Offset<tautline::Held> held = 0,
+    ::flatbuffers::Offset<::flatbuffers::String> place = 0) {
   RegisterVehicleBuilder builder_(_fbb);
+  builder_.add_place(place);
   builder_.add_held(held);
   builder_.add_candidates(candidates);
   builder_.add_versions(versions);
@@ -812,10 +824,12 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
     const tautline::Versions *versions = nullptr,
     bool relays = false,
     const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr,
-    ::flatbuffers::Offset<tautline::Held> held = 0) {
+    ::flatbuffers::Offset<tautline::Held> held = 0,
+    const char *place = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   auto candidates__ = candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*candidates) : 0;
+  auto place__ = place ? _fbb.CreateString(place) : 0;
   return tautline::CreateRegisterVehicle(
       _fbb,
       name__,
@@ -823,7 +837,8 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
       versions,
       relays,
       candidates__,
-      held);
+      held,
+      place__);
 }
 
 /// An operator says that it is there, and again when its candidates are others.
@@ -992,7 +1007,12 @@ struct VehicleEntry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_NAME = 4,
     VT_KEY = 6,
     VT_STATE = 8,
-    VT_ROUND_TRIP_MS = 10
+    VT_ROUND_TRIP_MS = 10,
+    VT_DRIVER = 12,
+    VT_SINCE_S = 14,
+    VT_PLACE = 16,
+    VT_LINK_COUNT = 18,
+    VT_LINKS = 20
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -1010,6 +1030,26 @@ struct VehicleEntry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   float round_trip_ms() const {
     return GetField<float>(VT_ROUND_TRIP_MS, -1.0f);
   }
+  /// The operator who has it, if somebody has; an older switchboard does not say.
+  const ::flatbuffers::String *driver() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_DRIVER);
+  }
+  /// Since when it is driven, or away: seconds of Unix time; 0: not known.
+  uint32_t since_s() const {
+    return GetField<uint32_t>(VT_SINCE_S, 0);
+  }
+  /// Where it is, as it has said itself: at most 32 bytes.
+  const ::flatbuffers::String *place() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_PLACE);
+  }
+  /// How many links it has said that it has; 0: not known.
+  uint8_t link_count() const {
+    return GetField<uint8_t>(VT_LINK_COUNT, 0);
+  }
+  /// Of how many of these an address is known.
+  uint8_t links() const {
+    return GetField<uint8_t>(VT_LINKS, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -1018,6 +1058,13 @@ struct VehicleEntry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyFieldRequired<tautline::Key>(verifier, VT_KEY, 1) &&
            VerifyField<uint8_t>(verifier, VT_STATE, 1) &&
            VerifyField<float>(verifier, VT_ROUND_TRIP_MS, 4) &&
+           VerifyOffset(verifier, VT_DRIVER) &&
+           verifier.VerifyString(driver()) &&
+           VerifyField<uint32_t>(verifier, VT_SINCE_S, 4) &&
+           VerifyOffset(verifier, VT_PLACE) &&
+           verifier.VerifyString(place()) &&
+           VerifyField<uint8_t>(verifier, VT_LINK_COUNT, 1) &&
+           VerifyField<uint8_t>(verifier, VT_LINKS, 1) &&
            verifier.EndTable();
   }
 };
@@ -1038,6 +1085,21 @@ struct VehicleEntryBuilder {
   void add_round_trip_ms(float round_trip_ms) {
     fbb_.AddElement<float>(VehicleEntry::VT_ROUND_TRIP_MS, round_trip_ms, -1.0f);
   }
+  void add_driver(::flatbuffers::Offset<::flatbuffers::String> driver) {
+    fbb_.AddOffset(VehicleEntry::VT_DRIVER, driver);
+  }
+  void add_since_s(uint32_t since_s) {
+    fbb_.AddElement<uint32_t>(VehicleEntry::VT_SINCE_S, since_s, 0);
+  }
+  void add_place(::flatbuffers::Offset<::flatbuffers::String> place) {
+    fbb_.AddOffset(VehicleEntry::VT_PLACE, place);
+  }
+  void add_link_count(uint8_t link_count) {
+    fbb_.AddElement<uint8_t>(VehicleEntry::VT_LINK_COUNT, link_count, 0);
+  }
+  void add_links(uint8_t links) {
+    fbb_.AddElement<uint8_t>(VehicleEntry::VT_LINKS, links, 0);
+  }
   explicit VehicleEntryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1056,11 +1118,21 @@ inline ::flatbuffers::Offset<VehicleEntry> CreateVehicleEntry(
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
     const tautline::Key *key = nullptr,
     tautline::VehicleState state = tautline::VehicleState::Free,
-    float round_trip_ms = -1.0f) {
+    float round_trip_ms = -1.0f,
+    ::flatbuffers::Offset<::flatbuffers::String> driver = 0,
+    uint32_t since_s = 0,
+    ::flatbuffers::Offset<::flatbuffers::String> place = 0,
+    uint8_t link_count = 0,
+    uint8_t links = 0) {
   VehicleEntryBuilder builder_(_fbb);
+  builder_.add_place(place);
+  builder_.add_since_s(since_s);
+  builder_.add_driver(driver);
   builder_.add_round_trip_ms(round_trip_ms);
   builder_.add_key(key);
   builder_.add_name(name);
+  builder_.add_links(links);
+  builder_.add_link_count(link_count);
   builder_.add_state(state);
   return builder_.Finish();
 }
@@ -1070,14 +1142,26 @@ inline ::flatbuffers::Offset<VehicleEntry> CreateVehicleEntryDirect(
     const char *name = nullptr,
     const tautline::Key *key = nullptr,
     tautline::VehicleState state = tautline::VehicleState::Free,
-    float round_trip_ms = -1.0f) {
+    float round_trip_ms = -1.0f,
+    const char *driver = nullptr,
+    uint32_t since_s = 0,
+    const char *place = nullptr,
+    uint8_t link_count = 0,
+    uint8_t links = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto driver__ = driver ? _fbb.CreateString(driver) : 0;
+  auto place__ = place ? _fbb.CreateString(place) : 0;
   return tautline::CreateVehicleEntry(
       _fbb,
       name__,
       key,
       state,
-      round_trip_ms);
+      round_trip_ms,
+      driver__,
+      since_s,
+      place__,
+      link_count,
+      links);
 }
 
 /// All vehicles that this operator may see.

@@ -96,7 +96,14 @@ fn join(hub: &Hub, id: u64) -> Joined {
 }
 
 fn visitor(number: u64) -> Visitor {
-    Visitor { browser: Browser(number), address: IpAddr::from([10, 0, 0, number as u8]) }
+    let address = IpAddr::from([10, 0, 0, number as u8]);
+    Visitor { browser: Browser(number), right: Right::Drive, address }
+}
+
+/// Joins a console that may only watch.
+fn watch(hub: &Hub, id: u64) -> Result<Joined, Refused> {
+    let visitor = Visitor { right: Right::Watch, ..visitor(id) };
+    hub.join(ConsoleId(NonZeroU64::new(id).unwrap()), visitor)
 }
 
 /// Returns what a console was told last of who drives.
@@ -124,7 +131,7 @@ fn commanding(requests: &mut mpsc::Receiver<Request>) -> Vec<u64> {
     std::iter::from_fn(|| requests.try_recv().ok())
         .map(|request| match request {
             Request::Command(command) => command.console,
-            Request::Link(action) => panic!("{action:?} was not asked for"),
+            other => panic!("{other:?} was not asked for"),
         })
         .collect()
 }
@@ -323,6 +330,75 @@ fn the_number_of_the_console_that_drives_gives_nobody_its_place() {
     assert!(hub.join(id, visitor(2)).is_ok(), "nobody has it any more");
 }
 
+#[test]
+fn who_may_only_watch_sees_telemetry_and_has_no_say_not_even_a_stop() {
+    let (hub, mut requests) = hub();
+    let mut watcher = watch(&hub, 9).unwrap();
+    let told = standing(&mut watcher);
+    assert_eq!((&told["role"], &told["holder"]), (&"watches".into(), &serde_json::Value::Null));
+    assert_eq!(*hub.holding().borrow(), Holding::default(), "nobody drives by watching");
+    let mut driver = join(&hub, 1);
+    assert_eq!(standing(&mut driver)["role"], "drives");
+    assert_eq!(standing(&mut driver)["watching"], serde_json::json!(["10.0.0.9"]));
+    takes(&mut watcher);
+    show(&hub, head(1, SliceKind::Idr), &[0]);
+    // At standstill any other console would drive at once.
+    hub.show_telemetry(&[7], true, 0);
+    hub.show_status(&[7]);
+    let seen = [Message::Other(kind::TELEMETRY), Message::Other(kind::STATUS)];
+    assert_eq!(takes(&mut watcher), seen);
+    let stop = Command { emergency_stop: true, emergency_stop_number: 5, ..Command::default() };
+    let stop = [&[kind::COMMAND], &stop.encode()[..]].concat();
+    let messages: [&[u8]; 7] = [
+        &stop,
+        &command(),
+        &[kind::ASK, 1],
+        &[kind::ANSWER, 0, 0, 0, 1, 1],
+        &[kind::PICK, b'x'],
+        &[kind::LEAVE],
+        &[],
+    ];
+    for message in messages {
+        hub.handle(watcher.number, message);
+    }
+    assert!(requests.try_recv().is_err());
+    assert_eq!(hub.requests_refused.load(Ordering::Relaxed), 7);
+    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS, "of the driver's own pictures");
+    hub.leave(driver.number);
+    assert_eq!(*hub.holding().borrow(), Holding::default(), "nor when the driver is gone");
+}
+
+#[test]
+fn who_watches_takes_no_place_of_one_who_may_drive() {
+    let (hub, _requests) = hub();
+    let watching: Vec<_> = (1..=WATCHING_MAX as u64).map(|id| watch(&hub, id).unwrap()).collect();
+    assert_eq!(watch(&hub, 99).unwrap_err(), Refused::Full);
+    let may_drive = CONSOLES_MAX - WATCHING_MAX;
+    let driving: Vec<_> = (11..11 + may_drive as u64).map(|id| join(&hub, id)).collect();
+    assert_eq!((watching.len(), driving.len()), (WATCHING_MAX, may_drive));
+}
+
+proptest! {
+    /// Whatever a page says that may only watch, nothing of it goes on, and nobody else's standing changes.
+    #[test]
+    fn no_message_of_a_watcher_counts(
+        messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..40)
+    ) {
+        let (hub, mut requests) = hub();
+        let (first, watcher) = (join(&hub, 1), watch(&hub, 2).unwrap());
+        hub.show_telemetry(&[7], true, 0);
+        let feedback = hub.take_feedback();
+        let before = *hub.holding().borrow();
+        for message in messages {
+            hub.handle(watcher.number, &message);
+        }
+        prop_assert!(requests.try_recv().is_err());
+        prop_assert_eq!(*hub.holding().borrow(), before);
+        prop_assert_eq!(hub.take_feedback(), VideoFeedback { keyframe_strips: 0, ..feedback });
+        drop(first);
+    }
+}
+
 proptest! {
     #[test]
     fn no_message_panics_or_takes_over(
@@ -342,10 +418,72 @@ proptest! {
 }
 
 #[test]
+fn a_vehicle_is_picked_and_let_go_of_by_the_console_that_drives_alone() {
+    let (hub, mut requests) = hub();
+    let (first, mut second) = (join(&hub, 1), join(&hub, 2));
+    let pick = [&[kind::PICK], "Käfer 7".as_bytes()].concat();
+    for message in [&pick[..], &[kind::LEAVE]] {
+        hub.handle(second.number, message);
+    }
+    assert!(requests.try_recv().is_err(), "who watches has no say");
+    assert_eq!(hub.requests_refused.load(Ordering::Relaxed), 2);
+    hub.handle(first.number, &pick);
+    hub.handle(first.number, &[kind::LEAVE]);
+    assert!(matches!(requests.try_recv(), Ok(Request::Pick(name)) if name == "Käfer 7"));
+    assert!(matches!(requests.try_recv(), Ok(Request::Leave)));
+    let too_long = [&[kind::PICK], &[b'x'; NAME_BYTES_MAX + 1][..]].concat();
+    for message in [&[kind::PICK][..], &[kind::PICK, 0xFF], &too_long[..], &[kind::LEAVE, 0]] {
+        hub.handle(first.number, message);
+    }
+    assert_eq!(hub.messages_malformed.load(Ordering::Relaxed), 4);
+    assert!(requests.try_recv().is_err());
+    takes(&mut second);
+    hub.show_fleet("{}");
+    assert_eq!(takes(&mut second), [Message::Other(kind::FLEET)], "but sees the list");
+    let mut late = join(&hub, 3);
+    let told = takes(&mut late);
+    assert_eq!(told, [Message::Hello { picture: None }, Message::Other(kind::FLEET)]);
+}
+
+#[test]
+fn a_page_tells_how_its_browser_decodes_and_the_last_word_counts() {
+    let (hub, _requests) = hub();
+    let (first, watcher) = (join(&hub, 1), watch(&hub, 2).unwrap());
+    assert_eq!(hub.decoder(), None);
+    hub.handle(watcher.number, &[kind::DECODER, 0]);
+    assert_eq!(hub.decoder(), None, "it decodes nothing");
+    for (by, told) in [(1, Decoder::Processor), (2, Decoder::Unknown), (0, Decoder::Hardware)] {
+        hub.handle(first.number, &[kind::DECODER, by]);
+        assert_eq!(hub.decoder(), Some(told));
+    }
+    for wrong in [&[kind::DECODER][..], &[kind::DECODER, 3], &[kind::DECODER, 0, 0]] {
+        hub.handle(first.number, wrong);
+    }
+    assert_eq!(hub.messages_malformed.load(Ordering::Relaxed), 3);
+    assert_eq!(hub.decoder(), Some(Decoder::Hardware));
+}
+
+#[test]
+fn another_vehicle_begins_without_a_picture_and_before_one_is_picked_nothing_moves() {
+    let (hub, _requests) = hub();
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    hub.set_picture(&Layout::of(640, 480).unwrap(), "avc1.42C01F");
+    hub.show_telemetry(&[7], false, 1);
+    takes(&mut first);
+    hub.set_vehicle("");
+    assert_eq!(takes(&mut first), [Message::Hello { picture: None }]);
+    hub.handle(second.number, &[kind::ASK, 1]);
+    assert_eq!(standing(&mut second)["role"], "drives");
+    hub.set_vehicle("mule");
+    hub.handle(first.number, &[kind::ASK, 1]);
+    assert_eq!(standing(&mut first)["role"], "asks", "it may move");
+}
+
+#[test]
 fn malformed_messages_of_the_browser_are_counted() {
     let (hub, mut requests) = hub();
     let (_messages, joined) = hub.attach();
-    for message in [&[][..], &[9], &[1, 2, 3], &[2], &[3, 1], &[5], &[5, 2], &[6, 0, 0, 0, 1]] {
+    for message in [&[][..], &[10], &[1, 2, 3], &[2], &[3, 1], &[5], &[5, 2], &[6, 0, 0, 0, 1]] {
         hub.handle(joined.number, message);
     }
     assert_eq!(hub.messages_malformed.load(Ordering::Relaxed), 8);

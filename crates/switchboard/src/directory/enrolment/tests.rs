@@ -168,8 +168,9 @@ fn who_was_not_invited_hears_at_once_that_its_key_is_not_known() {
     // It may come with a code now; but without one it is refused as before.
     let id = scene.connect(6, 1);
     let (name, addresses) = ("rover".to_owned(), vec![]);
-    let (versions, relays, candidates, held) = (None, false, vec![], None);
-    let register = Control::RegisterVehicle { name, addresses, versions, relays, candidates, held };
+    let (versions, relays, candidates, held, place) = (None, false, vec![], None, None);
+    let register =
+        Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place };
     let Some(Output::Send { message: Control::Refused { text, .. }, .. }) = scene.say(id, register)
     else {
         panic!()

@@ -56,7 +56,16 @@ impl World {
         let name = NAMES[usize::from(who)].to_owned();
         let register = match who {
             ROVER | MULE => {
-                Control::RegisterVehicle { name, addresses, versions, relays, candidates, held }
+                let place = None;
+                Control::RegisterVehicle {
+                    name,
+                    addresses,
+                    versions,
+                    relays,
+                    candidates,
+                    held,
+                    place,
+                }
             }
             _operator => {
                 Control::RegisterOperator { name, addresses, versions, relays, candidates, held }

@@ -61,6 +61,7 @@ impl Scene {
             relays,
             candidates: candidates.clone(),
             held: held.clone(),
+            place: None,
         };
         scene.say(0, rover);
         for (id, name) in [(1, "anna"), (2, "bert")] {

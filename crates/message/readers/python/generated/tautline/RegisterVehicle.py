@@ -116,8 +116,16 @@ class RegisterVehicle(object):
             return obj
         return None
 
+    # Where it is, in words of whoever runs it: at most 32 bytes.
+    # RegisterVehicle
+    def Place(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
 def RegisterVehicleStart(builder):
-    builder.StartObject(6)
+    builder.StartObject(7)
 
 def Start(builder):
     RegisterVehicleStart(builder)
@@ -181,6 +189,12 @@ def RegisterVehicleAddHeld(builder, held):
 
 def AddHeld(builder, held):
     RegisterVehicleAddHeld(builder, held)
+
+def RegisterVehicleAddPlace(builder, place):
+    builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(place), 0)
+
+def AddPlace(builder, place):
+    RegisterVehicleAddPlace(builder, place)
 
 def RegisterVehicleEnd(builder):
     return builder.EndObject()

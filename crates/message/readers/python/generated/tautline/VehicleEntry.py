@@ -65,8 +65,48 @@ class VehicleEntry(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return -1.0
 
+    # The operator who has it, if somebody has; an older switchboard does not say.
+    # VehicleEntry
+    def Driver(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Since when it is driven, or away: seconds of Unix time; 0: not known.
+    # VehicleEntry
+    def SinceS(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
+    # Where it is, as it has said itself: at most 32 bytes.
+    # VehicleEntry
+    def Place(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # How many links it has said that it has; 0: not known.
+    # VehicleEntry
+    def LinkCount(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # Of how many of these an address is known.
+    # VehicleEntry
+    def Links(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
 def VehicleEntryStart(builder):
-    builder.StartObject(4)
+    builder.StartObject(9)
 
 def Start(builder):
     VehicleEntryStart(builder)
@@ -94,6 +134,36 @@ def VehicleEntryAddRoundTripMs(builder, roundTripMs):
 
 def AddRoundTripMs(builder, roundTripMs):
     VehicleEntryAddRoundTripMs(builder, roundTripMs)
+
+def VehicleEntryAddDriver(builder, driver):
+    builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(driver), 0)
+
+def AddDriver(builder, driver):
+    VehicleEntryAddDriver(builder, driver)
+
+def VehicleEntryAddSinceS(builder, sinceS):
+    builder.PrependUint32Slot(5, sinceS, 0)
+
+def AddSinceS(builder, sinceS):
+    VehicleEntryAddSinceS(builder, sinceS)
+
+def VehicleEntryAddPlace(builder, place):
+    builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(place), 0)
+
+def AddPlace(builder, place):
+    VehicleEntryAddPlace(builder, place)
+
+def VehicleEntryAddLinkCount(builder, linkCount):
+    builder.PrependUint8Slot(7, linkCount, 0)
+
+def AddLinkCount(builder, linkCount):
+    VehicleEntryAddLinkCount(builder, linkCount)
+
+def VehicleEntryAddLinks(builder, links):
+    builder.PrependUint8Slot(8, links, 0)
+
+def AddLinks(builder, links):
+    VehicleEntryAddLinks(builder, links)
 
 def VehicleEntryEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { decodesByHardware } from './hardware';
+
+/** A browser that supports what `supports` says. */
+function browser(supports: (config: VideoDecoderConfig) => boolean): Pick<typeof VideoDecoder, 'isConfigSupported'> {
+  return { isConfigSupported: (config) => Promise.resolve({ supported: supports(config), config }) };
+}
+
+describe('how a browser decodes', () => {
+  it('is what it says of the strips that come', async () => {
+    const asked: VideoDecoderConfig[] = [];
+    const picture = { width: 640, height: 480, strips: [[0, 80], [80, 80]] as [number, number][], codec: 'avc1.42c01f' };
+    const hardware = browser((config) => asked.push(config) > 0);
+    expect(await decodesByHardware(picture, hardware)).toBe(true);
+    expect(asked.at(-1)).toMatchObject({ codec: 'avc1.42c01f', codedWidth: 640, codedHeight: 80, hardwareAcceleration: 'prefer-hardware' });
+    expect(await decodesByHardware(null, browser((config) => config.hardwareAcceleration === undefined))).toBe(false);
+  });
+
+  it('is not known of one that has no decoder, cannot decode it, or fails', async () => {
+    const fails = { isConfigSupported: () => Promise.reject(new TypeError('no codec')) };
+    expect(await decodesByHardware(null, undefined)).toBeNull();
+    expect(await decodesByHardware(null, browser(() => false))).toBeNull();
+    expect(await decodesByHardware(null, fails)).toBeNull();
+  });
+});

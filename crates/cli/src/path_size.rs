@@ -1,0 +1,171 @@
+//! How large a packet may be on the way to a server that speaks STUN.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_net::random;
+use tautline_transport::stun::{Message, Request, Transaction};
+use tautline_units::Instant;
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+use crate::reach::seen_by;
+
+/// What of the sizes that were tried came through, in bytes of a packet with the headers of IP and UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct PathSize {
+    /// The largest that was answered.
+    pub(crate) largest: Option<u16>,
+    /// The smallest that this machine's own interface did not take.
+    pub(crate) refused_here: Option<u16>,
+}
+
+/// One size on its way.
+struct Probe {
+    packet_bytes: u16,
+    request: Vec<u8>,
+    transaction: Transaction,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Answered,
+    RefusedHere,
+}
+
+/// Asks `server` in packets of many sizes, none of which may be cut into fragments on the way, for a second at most.
+///
+/// The socket must be one that sends so, as those of links are. Only the way there is measured: answers are small. A
+/// server of a build that reads no request of more than 576 bytes answers none of those.
+pub(crate) async fn path_size(
+    socket: &UdpSocket,
+    server: SocketAddr,
+    clock: Clock,
+) -> anyhow::Result<PathSize> {
+    let headers = if server.is_ipv4() { 28 } else { 48 };
+    let seed: [u8; 32] = random::seed()?;
+    let probe = |(index, packet_bytes): (u8, u16)| {
+        let mut name: [u8; 12] = *seed.first_chunk().expect("a seed is longer");
+        name[11] = index;
+        let transaction = Transaction(name);
+        let request = Request::new(transaction).padded(usize::from(packet_bytes - headers));
+        Probe { packet_bytes, request, transaction, state: State::Open }
+    };
+    let mut probes: Vec<Probe> = (0..).zip(SIZES).map(probe).collect();
+    for _ in 0..TRIES {
+        for probe in probes.iter_mut().filter(|probe| probe.state == State::Open) {
+            let sent = socket.send_to(&probe.request, seen_by(socket, server)).await;
+            let is_too_large = |error: &std::io::Error| {
+                error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
+            };
+            if sent.is_err_and(|error| is_too_large(&error)) {
+                probe.state = State::RefusedHere;
+            }
+        }
+        collect(socket, &mut probes, clock.now() + TRY, clock).await;
+        if probes[0].state == State::Answered {
+            break;
+        }
+    }
+    Ok(PathSize {
+        largest: sizes(&probes, State::Answered).max(),
+        refused_here: sizes(&probes, State::RefusedHere).min(),
+    })
+}
+
+/// Takes answers until then, or until none is open.
+async fn collect(socket: &UdpSocket, probes: &mut [Probe], until: Instant, clock: Clock) {
+    let mut bytes = [0; 576];
+    while probes.iter().any(|probe| probe.state == State::Open) {
+        let wait = until.since(clock.now());
+        if wait.is_zero() {
+            return;
+        }
+        let length = match timeout(wait, socket.recv_from(&mut bytes)).await {
+            Ok(Ok((length, _))) => length,
+            // An ICMP error: what it is of shows by no answer.
+            Ok(Err(_)) => continue,
+            Err(_) => return,
+        };
+        // A server that does not know the padding says so: it has come all the same.
+        let transaction = match Message::parse(&bytes[..length]) {
+            Ok(Message::Success(success)) => success.transaction,
+            Ok(Message::Refusal(refusal)) => refusal.transaction,
+            Ok(Message::Request(_)) | Err(_) => continue,
+        };
+        if let Some(probe) = probes.iter_mut().find(|probe| probe.transaction == transaction) {
+            probe.state = State::Answered;
+        }
+    }
+}
+
+fn sizes(probes: &[Probe], state: State) -> impl Iterator<Item = u16> {
+    probes.iter().filter(move |probe| probe.state == state).map(|probe| probe.packet_bytes)
+}
+
+/// Ethernet's, those of VPNs and mobile networks, IPv6's least, and less; each datagram's length a multiple of four.
+const SIZES: [u16; 16] =
+    [1500, 1492, 1480, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1300, 1280, 1248, 1000, 768, 576];
+const TRIES: u32 = 3;
+const TRY: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use tautline_net::Local;
+    use tautline_net::reflector::Reflector;
+    use tautline_transport::stun;
+
+    use super::*;
+
+    /// Opens a socket as links do, and asks.
+    async fn asked(server: SocketAddr) -> PathSize {
+        let local = Local::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let socket = std::net::UdpSocket::from(local.open().unwrap());
+        let socket = UdpSocket::from_std(socket).unwrap();
+        path_size(&socket, server, Clock::start()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_switchboard_answers_packets_of_an_ethernets_size() {
+        let (reflector, at) = (0..50)
+            .find_map(|_| {
+                // The port after a free one may be taken: then another is tried.
+                let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+                Some((Reflector::bind(free, None).ok()?, free))
+            })
+            .unwrap();
+        let serving = tokio::spawn(reflector.serve(Clock::start()));
+        assert_eq!(asked(at).await, PathSize { largest: Some(1_500), refused_here: None });
+        serving.abort();
+    }
+
+    #[tokio::test]
+    async fn what_gets_lost_on_the_way_is_no_part_of_it() {
+        let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let at = server.local_addr().unwrap();
+        let narrow = tokio::spawn(async move {
+            let mut bytes = [0; 2_048];
+            loop {
+                let (length, from) = server.recv_from(&mut bytes).await.unwrap();
+                // As a VPN of 1400 bytes has it.
+                let Ok(Message::Request(request)) = Message::parse(&bytes[..length]) else {
+                    continue;
+                };
+                if length + 28 <= 1_400 {
+                    server.send_to(&stun::answer(&request, from, None), from).await.unwrap();
+                }
+            }
+        });
+        assert_eq!(asked(at).await, PathSize { largest: Some(1_400), refused_here: None });
+        narrow.abort();
+    }
+
+    #[tokio::test]
+    async fn of_a_server_that_says_nothing_nothing_is_known() {
+        let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        assert_eq!(asked(server.local_addr().unwrap()).await, PathSize::default());
+    }
+}
