@@ -81,17 +81,15 @@ impl Init {
         let (switchboard, operator) = (key("switchboard")?, key("operator")?);
         let vehicle = if self.by_code { None } else { Some(key("vehicle")?) };
         let relay = self.relay.map(|address| key("relay").map(|key| (address, key))).transpose()?;
-        let (vehicle_name, operator_name) = (quoted(&self.vehicle), quoted(&self.operator));
-
-        let listed = vehicle.map(|vehicle| format!("{vehicle_name} = \"{vehicle}\"\n"));
-        let listed = listed.unwrap_or_default();
+        let vehicles = listed(vehicle.map(|vehicle| (&*self.vehicle, vehicle)));
+        let operators = listed([(&*self.operator, operator)]);
         let mut text = format!(
             "# Brings vehicle and operator together; both reach it at TCP and UDP port {port}, and at the next by UDP.\n\
              # Every setting: `tautline switchboard --help`.\n\
              listen = \"0.0.0.0:{port}\"\nkey = \"switchboard.key\"\n\
              # Keeps leases over a restart; a service has /var/lib/tautline/switchboard in its place.\n\
              state = \"state\"\n\n\
-             [vehicles]\n{listed}\n[operators]\n{operator_name} = \"{operator}\"\n",
+             [vehicles]\n{vehicles}\n[operators]\n{operators}",
             port = host.port
         );
         if let Some((address, key)) = &relay {
@@ -127,7 +125,7 @@ impl Init {
             // Its key is not made yet.
             None => {
                 let text = operator_file(&self.operator, host, switchboard, &[]);
-                format!("{text}vehicle = {vehicle_name}\n")
+                format!("{text}vehicle = {}\n", quoted(&self.vehicle))
             }
         };
         let file = write("operator/operator.toml", text)?;
@@ -245,15 +243,19 @@ pub(crate) fn operator_file(
         [] => {}
         several => {
             text += "# The person picks one of them on the console; `vehicle = NAME` takes one at the start.\n[vehicles]\n";
-            let keys =
-                several.iter().map(|(name, key)| ((*name).to_owned(), key.to_string().into()));
-            text += &keys.collect::<toml::Table>().to_string();
+            text += &listed(several.iter().copied());
         }
     }
     text
 }
 
-/// Returns a text as TOML has it, key or value.
+/// Returns lines of names and their keys, whatever the names.
+fn listed<'a>(keys: impl IntoIterator<Item = (&'a str, PublicKey)>) -> String {
+    let lines = keys.into_iter().map(|(name, key)| (name.to_owned(), key.to_string().into()));
+    lines.collect::<toml::Table>().to_string()
+}
+
+/// Returns a text as a value of TOML.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
