@@ -120,6 +120,15 @@ pub(crate) struct Change {
     pub(crate) state: Option<State>,
 }
 
+/// How a packet was missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// By itself: lost or overtaken, alone or with a few.
+    ByChance,
+    /// With the others of its link.
+    WithLink,
+}
+
 impl Link {
     pub(crate) fn new(number: LinkNumber, routing: Routing, config: &Config, now: Instant) -> Self {
         let controller = config.rate.controller();
@@ -421,11 +430,11 @@ impl Link {
         self.fates.count(settled);
     }
 
-    /// Learns from what became of a media packet.
-    pub(crate) fn on_settled(&mut self, packet: &Settled, now: Instant) {
+    /// Learns from what became of a media packet, and tells how it was missed if it was.
+    pub(crate) fn on_settled(&mut self, packet: &Settled, now: Instant) -> Option<Missed> {
         self.media.settle(packet.fate);
         let missed = packet.fate != Fate::InTime;
-        let by_chance = missed && self.fates.is_chance(packet.fate);
+        let by_chance = missed && self.fates.is_chance(packet);
         if !by_chance {
             self.on_time.observe(packet.entry.standing, !missed, now);
         }
@@ -433,6 +442,7 @@ impl Link {
             let late = packet.fate == Fate::Late;
             self.on_time.observe_chance(by_chance && !late, by_chance && late);
         }
+        missed.then_some(if by_chance { Missed::ByChance } else { Missed::WithLink })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::error::SendError;
 use crate::event::{Timer, UnitNumber};
-use crate::link::{Entry, Link, Settled};
+use crate::link::{Entry, Link, Missed, Settled};
 use crate::links::Links;
 use crate::protect::{self, Plan};
 use crate::shared::Shared;
@@ -454,7 +454,13 @@ impl Sender {
         shared: &mut Shared,
         now: Instant,
     ) {
-        self.recovery.on_settled(place, settled, links, shared, now);
+        links[place].count_fates(settled);
+        for packet in settled.iter() {
+            if let Some(missed) = links[place].on_settled(packet, now) {
+                self.planner.on_missed(missed == Missed::ByChance);
+            }
+        }
+        self.recovery.on_settled(settled, links, shared, now);
     }
 
     /// Writes off a media packet that could not leave.

@@ -59,6 +59,8 @@ enum Known {
 pub(crate) struct Settled {
     pub(crate) entry: Entry,
     pub(crate) fate: Fate,
+    /// Whether a newer one had arrived when nothing was known of it yet.
+    pub(crate) overtaken: bool,
 }
 
 /// The fate of a media packet.
@@ -98,10 +100,11 @@ impl Fates {
     }
 
     /// Returns whether a packet of this fate met it by itself and not because the link failed for all:
-    /// a few are lost, or among many that arrive; most are in time where some come late.
-    pub(crate) fn is_chance(self, fate: Fate) -> bool {
-        match fate {
+    /// a few are lost, or among many that arrive; most are in time where some come late, or newer ones came first.
+    pub(crate) fn is_chance(self, packet: &Settled) -> bool {
+        match packet.fate {
             Fate::InTime => false,
+            Fate::Late if packet.overtaken => true,
             Fate::Late => self.late_of_late * OVERTAKEN_OF <= self.in_time_of_late,
             Fate::Lost => self.lost <= CHANCE_MOST || self.lost <= self.in_time + self.late,
         }
@@ -225,7 +228,7 @@ impl InFlight {
             self.open -= 1;
             let in_time = known_at <= entry.deadline;
             let fate = if in_time { Fate::InTime } else { Fate::Late };
-            settled.push(Settled { entry, fate });
+            settled.push(Settled { entry, fate, overtaken: record.overtaken });
         }
     }
 
@@ -245,7 +248,7 @@ impl InFlight {
                     self.lost += u64::from(record.bytes);
                     if let Some(entry) = record.entry.take() {
                         self.open -= 1;
-                        settled.push(Settled { entry, fate: Fate::Lost });
+                        settled.push(Settled { entry, fate: Fate::Lost, overtaken: false });
                     }
                 } else {
                     record.overtaken = number < report.highest;
@@ -287,7 +290,7 @@ impl InFlight {
             }
             if let Some(entry) = record.entry.take() {
                 self.open -= 1;
-                settled.push(Settled { entry, fate: Fate::Lost });
+                settled.push(Settled { entry, fate: Fate::Lost, overtaken: false });
             }
             self.drop_first();
             self.find_oldest();

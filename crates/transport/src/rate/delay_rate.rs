@@ -206,7 +206,10 @@ impl DelayRate {
         }
         let fallen = self.capacity < FALLEN * self.former;
         let growth = if fallen { GROWTH_FALLEN } else { GROWTH };
-        let grown = self.capacity * (1.0 + step / growth.as_secs_f64());
+        // What is sent comes in full, or more than the link carries is sent already.
+        let came = (rates.received / rates.offered - STEMMED) / (FULL - STEMMED);
+        let share = if self.is_used(rates) { came.clamp(0.0, 1.0) } else { 1.0 };
+        let grown = self.capacity * (1.0 + step * share / growth.as_secs_f64());
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
     }
 
@@ -276,6 +279,7 @@ impl Controller for DelayRate {
             received: evidence.received,
             lost: evidence.lost,
             queued: evidence.queue > QUEUE_SEEN,
+            reordering: evidence.reordering,
             rtt: self.rtt_min,
             left: rates.left,
         };
@@ -357,6 +361,8 @@ const FOREIGN_GROWTH: f64 = 0.25;
 /// link gives way.
 const BEGINS: Duration = Duration::from_millis(4);
 const FULL: f64 = 0.985;
+/// Where no more than this share of what was sent comes, the estimate does not grow.
+const STEMMED: f64 = 0.92;
 const WAITING: Duration = Duration::from_millis(5);
 /// With fewer, recordings of LTE seem to give way all the time: their goodput fell to 0.4 of what it is.
 const JITTERS: u32 = 8;

@@ -17,6 +17,7 @@ pub(super) struct Losses {
     trial: Option<Trial>,
     limit: Option<Limit>,
     rtt: Duration,
+    reordering: Duration,
 }
 
 /// Totals of the datagrams up to the newest that arrived.
@@ -72,6 +73,8 @@ pub(super) struct Shown {
     pub(super) lost: ByteCount,
     /// Whether a queue stands.
     pub(super) queued: bool,
+    /// How much later than newer ones datagrams come.
+    pub(super) reordering: Duration,
     /// The round trip without a queue.
     pub(super) rtt: Duration,
     /// The rate that leaves now.
@@ -105,6 +108,12 @@ impl Losses {
         if shown.hole > OUTAGE {
             self.clear();
         }
+        // What was held lost came after all, later than was thought possible.
+        if shown.reordering > self.reordering {
+            self.clear();
+            self.limit = None;
+        }
+        self.reordering = shown.reordering;
         self.marks.push_back(mark);
         while self.marks.get(1).is_some_and(|next| mark.outlives(next)) {
             self.marks.pop_front();
@@ -119,7 +128,8 @@ impl Losses {
             return News::Nothing;
         }
         let deviation = (self.chance.max(0.01) * (1.0 - self.chance) / packets).sqrt();
-        if lost <= self.chance + LOST_SEEN + DEVIATIONS * deviation {
+        let seen = if shown.reordering.is_zero() { LOST_SEEN } else { LOST_SEEN_REORDERED };
+        if lost <= self.chance + seen + DEVIATIONS * deviation {
             self.calm(lost, shown.left, elapsed, now);
             return News::Nothing;
         }
@@ -240,6 +250,8 @@ const PACKETS_LEAST: f64 = 20.0;
 const OUTAGE: Duration = Duration::from_millis(50);
 /// Fewer losses beyond chance cost less than looking into them. BBR v3 bears as many.
 const LOST_SEEN: f64 = 0.02;
+/// The same where datagrams overtake each other: some that are held lost are still on their way.
+const LOST_SEEN_REORDERED: f64 = 0.1;
 /// How many standard deviations more than expected are no chance.
 const DEVIATIONS: f64 = 4.0;
 /// What is sent in a trial, of what arrived.
@@ -304,6 +316,7 @@ mod tests {
                 received: ByteCount::new(received as u64),
                 lost: ByteCount::new((sent_until - received) as u64),
                 queued: false,
+                reordering: Duration::ZERO,
                 rtt: Duration::from_millis(30),
                 left: rate,
             };
@@ -367,6 +380,7 @@ mod tests {
                 received: ByteCount::new(sent - lost),
                 lost: ByteCount::new(lost),
                 queued: false,
+                reordering: Duration::ZERO,
                 rtt: Duration::from_millis(30),
                 left: 0.0,
             };

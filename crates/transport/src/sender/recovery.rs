@@ -66,11 +66,9 @@ impl Recovery {
         self.recycle(entry.plaintext);
     }
 
-    /// Takes what became of media packets on the link at `place`; sends again what is lost, as far
-    /// as a unit lacks it.
+    /// Takes what became of media packets on one link; sends again what is lost, as far as a unit lacks it.
     pub(super) fn on_settled(
         &mut self,
-        place: usize,
         settled: &mut Vec<Settled>,
         links: &mut Links,
         shared: &mut Shared,
@@ -79,10 +77,8 @@ impl Recovery {
         if settled.is_empty() {
             return self.repair_stream(links, shared, now);
         }
-        links[place].count_fates(settled);
         for packet in settled.drain(..) {
-            links[place].on_settled(&packet, now);
-            let Settled { entry, fate } = packet;
+            let Settled { entry, fate, .. } = packet;
             let arrived = fate != Fate::Lost;
             let unit = entry.unit;
             if (arrived || !entry.again)

@@ -17,7 +17,7 @@ use super::malformed::Malformed;
 /// Counts are totals since the session began, so that a lost report costs nothing. `taken at` is
 /// the reporter's clock in nanoseconds and orders reports. `age` is how long before that the
 /// highest number arrived, in units of 10 us; 65535 is that long or longer. The map has `length`
-/// bytes, 32 at most: bit b (from the least) of byte i tells whether number
+/// bytes, 96 at most: bit b (from the least) of byte i tells whether number
 /// `highest - 1 - (8 i + b)` arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
@@ -37,7 +37,7 @@ pub struct Report {
     pub recent: Recent,
 }
 
-/// Which of the numbers just below the highest arrived: 256 of them at most.
+/// Which of the numbers just below the highest arrived: 768 of them at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recent {
     length: u8,
@@ -45,8 +45,8 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Bytes of the longest map.
-    pub const BYTES_MAX: usize = 32;
+    /// Bytes of the longest map: 150 ms of 10 Mbit/s in packets of 250 bytes, for so much later one may come.
+    pub const BYTES_MAX: usize = 96;
 
     /// Returns the map of at least the `count` numbers below the highest, as far as it has room;
     /// `arrived` says of the number `back` below the highest, from 1 on, whether it came.

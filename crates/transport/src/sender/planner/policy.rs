@@ -31,6 +31,9 @@ pub trait Planner: Debug + Send {
     /// nothing.
     fn on_delivery_report(&mut self, _delivered: u64, _lost: u64) {}
 
+    /// Takes note of a packet that did not come in time, by chance or with its link.
+    fn on_missed(&mut self, _by_chance: bool) {}
+
     /// Returns whether every packet that is assigned a link shall go over all others too.
     fn copies(&self) -> bool {
         false

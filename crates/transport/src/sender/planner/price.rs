@@ -13,12 +13,27 @@ use super::shares::Target;
 /// is forgotten, and the price has a ceiling: however bad a time was, the way back takes no more units than
 /// those of which 220 misses are accepted. All are counted in units and were found at 360 a second: with fewer, a stall
 /// is fewer misses and the way back as much longer.
+///
+/// Where units are missed because packets are lost or overtaken by chance, a smaller load makes none of them
+/// come: so those misses raise what repair is worth, and not what a load costs.
 #[derive(Debug, Clone)]
 pub(crate) struct Price {
     target: f64,
-    log: f64,
+    /// By the misses that a smaller load may spare.
+    load: Led,
+    /// By those of packets missed by chance.
+    repair: Led,
     /// Units delivered and lost that were told of.
     told: Option<(u64, u64)>,
+    /// Packets of late that failed with their link, and those that were missed by chance, fading.
+    failed: f64,
+    by_chance: f64,
+}
+
+/// A price that misses lead.
+#[derive(Debug, Clone, Copy)]
+struct Led {
+    log: f64,
     /// Misses that may raise the price now.
     allowance: f64,
     /// Misses that did not raise it and are to be made up for.
@@ -27,14 +42,21 @@ pub(crate) struct Price {
 
 impl Price {
     pub(crate) fn new(target: f64) -> Self {
-        let log = (PRICE_FIRST / target).ln();
-        Self { target, log, told: None, allowance: BURST, owed: 0.0 }
+        let led = Led { log: (PRICE_FIRST / target).ln(), allowance: BURST, owed: 0.0 };
+        Self { target, load: led, repair: led, told: None, failed: 0.0, by_chance: 0.0 }
     }
 
     /// Returns what a unit shall keep to.
     pub(crate) fn target(&self, spread: bool) -> Target {
-        let price = self.log.exp();
-        Target { price, risk: (LITTLE / price).min(self.target / 2.0), spread }
+        let repair = self.repair.log.max(self.load.log).exp();
+        let risk = (LITTLE / repair).min(self.target / 2.0);
+        Target { price: self.load.log.exp(), risk, spread }
+    }
+
+    /// Takes note of a packet that was missed, by chance or with its link.
+    pub(crate) fn on_missed(&mut self, by_chance: bool) {
+        let count = if by_chance { &mut self.by_chance } else { &mut self.failed };
+        *count += 1.0;
     }
 
     /// Takes totals of units delivered and lost; older ones than before say nothing.
@@ -44,21 +66,28 @@ impl Price {
             return;
         }
         self.told = Some((delivered, lost));
-        self.lead((delivered - delivered_before) as f64, (lost - lost_before) as f64);
+        let (came, missed) = ((delivered - delivered_before) as f64, (lost - lost_before) as f64);
+        let all = self.failed + self.by_chance;
+        let with_link = if self.by_chance > CHANCE_LEAST { self.failed / all } else { 1.0 };
+        self.load.lead(came, missed * with_link, self.target, PRICE_MOST);
+        self.repair.lead(came, missed * (1.0 - with_link), self.target, REPAIR_MOST);
+        let fade = (-(came + missed) / MISSES_MEMORY).exp();
+        (self.failed, self.by_chance) = (self.failed * fade, self.by_chance * fade);
     }
+}
 
-    fn lead(&mut self, came: f64, missed: f64) {
-        let refill = (came + missed) * self.target * SUSTAINED;
+impl Led {
+    fn lead(&mut self, came: f64, missed: f64, target: f64, most: f64) {
+        let refill = (came + missed) * target * SUSTAINED;
         self.allowance = (self.allowance + refill).min(BURST);
         let raising = missed.min(self.allowance);
         self.allowance -= raising;
         self.owed = (self.owed + missed - raising).min(OWED_MOST);
-        let earned = came * self.target / (1.0 - self.target);
+        let earned = came * target / (1.0 - target);
         let paid = earned.min(self.owed);
         self.owed -= paid;
         let step = raising - (earned - paid);
-        let most = PRICE_MOST / self.target;
-        self.log = (self.log + STEP * step).clamp(PRICE_LEAST.ln(), most.ln());
+        self.log = (self.log + STEP * step).clamp(PRICE_LEAST.ln(), (most / target).ln());
     }
 }
 
@@ -67,13 +96,20 @@ const STEP: f64 = 0.02;
 /// The price at first, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// The ceiling, times the target: at half as much recordings are carried as at this.
-const PRICE_MOST: f64 = 1.0;
+/// The ceiling, times the target: at four times as much recordings miss as many, and a link that is fast and slow in
+/// turns carries 2.9 Mbit/s in place of 4.4.
+const PRICE_MOST: f64 = 0.25;
+/// That of repair.
+const REPAIR_MOST: f64 = 8.0;
 /// Of misses on end, so many raise the price at once: at 360 units a second those of a
 /// stall of 30 ms.
 const BURST: f64 = 12.0;
 /// And as it lasts, so many times the share that is accepted.
 const SUSTAINED: f64 = 8.0;
+/// Units after which the packets that were missed count 1/e: a third of a second.
+const MISSES_MEMORY: f64 = 120.0;
+/// Fewer packets missed by chance say nothing.
+const CHANCE_LEAST: f64 = 4.0;
 /// At a target of 1 % and 360 units a second, what eleven seconds may miss.
 const OWED_MOST: f64 = 40.0;
 /// Repair that makes a unit no surer than by what is worth this share of all is left out.
@@ -95,7 +131,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
             // The dearer a miss, the rarer.
-            if draw < 0.3 / price.target(true).price {
+            if draw < 0.2 / price.target(true).price {
                 lost += 1;
                 missed += u32::from(unit > 50_000);
             } else {
@@ -106,7 +142,7 @@ mod tests {
         let share = f64::from(missed) / 150_000.0;
         assert!((0.0095..0.0105).contains(&share), "{share}");
         price.on_delivery_report(0, 0);
-        assert!((price.target(true).price - 30.0).abs() < 10.0, "{}", price.target(true).price);
+        assert!((price.target(true).price - 20.0).abs() < 7.0, "{}", price.target(true).price);
     }
     #[test]
     fn a_burst_of_misses_is_made_up_for_within_half_a_minute() {
@@ -120,6 +156,24 @@ mod tests {
         price.on_delivery_report(360 * 30, 375);
         let later = price.target(true).price;
         assert!(later < first, "{first} {later}");
+    }
+
+    #[test]
+    fn misses_by_chance_raise_repair_and_leave_the_load() {
+        let (mut by_chance, mut with_link) = (Price::new(0.01), Price::new(0.01));
+        let first = by_chance.target(true);
+        for report in 1..200_u64 {
+            for _ in 0..3 {
+                by_chance.on_missed(true);
+                with_link.on_missed(false);
+            }
+            by_chance.on_delivery_report(report * 18, report * 2);
+            with_link.on_delivery_report(report * 18, report * 2);
+        }
+        let (by_chance, with_link) = (by_chance.target(true), with_link.target(true));
+        assert!(by_chance.price < first.price, "{by_chance:?} {first:?}");
+        assert!(by_chance.risk < first.risk / 4.0, "{by_chance:?} {first:?}");
+        assert!(with_link.price > first.price, "{with_link:?} {first:?}");
     }
 
     proptest! {

@@ -83,9 +83,12 @@ impl Quantile {
             }
         }
         let least = if self.survival_pays { SURVIVAL_LEFT } else { SURVIVAL_BEGINS };
-        self.survival_pays = links.len() < 2
-            || sum - fastest.rate >= least * fastest.rate
-            || fastest.probability < SURE;
+        let rates = || links.iter().map(|link| link.rate.as_f64());
+        let most = rates().fold(0.0, f64::max);
+        let others = rates().sum::<f64>() - most;
+        let worth = sum - fastest.rate >= least * fastest.rate && others >= SURVIVAL_NOW * most;
+        let needed = fastest.probability < SURE && others >= SURVIVAL_NEEDED * most;
+        self.survival_pays = links.len() < 2 || worth || needed;
     }
 
     /// Returns what each link can take of a unit that is worth something for `span`, and how sure it is of one
@@ -284,6 +287,10 @@ impl Planner for Quantile {
     fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
         self.price.on_delivery_report(delivered, lost);
     }
+
+    fn on_missed(&mut self, by_chance: bool) {
+        self.price.on_missed(by_chance);
+    }
 }
 
 /// Returns the bytes that units at the floor's rate may have on their way beyond a link's window.
@@ -300,8 +307,12 @@ fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
 /// the second share on: a small link beside a large one must not hold it down.
 const SURVIVAL_LEFT: f64 = 0.5;
 const SURVIVAL_BEGINS: f64 = 0.7;
-/// Of a faster link that is less sure every unit is to be outlived, whatever that costs.
+/// And while they carry this share at present: of two links that are fast in turns the sum is more than either.
+const SURVIVAL_NOW: f64 = 0.4;
+/// Of a faster link that is less sure every unit is to be outlived, unless the others carry less than this share of
+/// it at present: then what they would leave is worth less than the misses that it spares.
 const SURE: f64 = 0.997;
+const SURVIVAL_NEEDED: f64 = 0.25;
 const WEIGHED_OVER: Duration = Duration::from_secs(2);
 /// Links that carry less together: a unit is a packet or two, of which each more is a large share.
 const THIN: Bitrate = Bitrate::from_kbps(2_000);

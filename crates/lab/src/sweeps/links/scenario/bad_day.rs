@@ -137,14 +137,14 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         name: "reordering",
         title: "Each packet's delay drawn anew, sigma 50 ms: no freeze, half of what a clean link carries",
         drive: |transport, seed| filled(transport, seed, vec![reordering(1.0)]),
-        judge: |runs| vec![carried(runs, 4.0), frozen(runs)],
+        judge: |runs| vec![carried(runs, 4.0), frozen(runs), missed("missed", runs)],
         ..SHORT
     },
     Scenario {
         name: "reordering-slow",
         title: "The same where delays wander in 50 ms",
         drive: |transport, seed| filled(transport, seed, vec![reordering(50.0)]),
-        judge: |runs| vec![carried(runs, 4.0), frozen(runs)],
+        judge: |runs| vec![carried(runs, 4.0), frozen(runs), missed("missed", runs)],
         ..SHORT
     },
     Scenario {
