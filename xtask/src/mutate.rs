@@ -15,13 +15,10 @@ mod trial;
 use anyhow::{Context, Result, bail, ensure};
 
 use kept::Kept;
-pub(crate) use list::faults;
+pub(crate) use list::{FILE, faults};
 use list::{List, Mutation};
 use tree::Tree;
 use trial::Outcome;
-
-/// The list, from the repository's root.
-pub(crate) const FILE: &str = "xtask/mutations.toml";
 
 /// Runs the mutations whose names, or whose experiments, are among `wanted`, or all; says what each turned
 /// red.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::Mutation;
+use super::list::Mutation;
 use super::tree::Tree;
 use super::trial::Outcome;
 

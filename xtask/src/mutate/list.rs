@@ -3,7 +3,6 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::FILE;
 use crate::source::Source;
 
 /// What xtask/mutations.toml holds.
@@ -92,6 +91,9 @@ pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
     }
     faults
 }
+
+/// The list, from the repository's root.
+pub(crate) const FILE: &str = "xtask/mutations.toml";
 
 #[cfg(test)]
 mod tests {

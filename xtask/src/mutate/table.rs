@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Mutation;
+use super::list::Mutation;
 use super::trial::Outcome;
 
 /// One experiment under one mutation.

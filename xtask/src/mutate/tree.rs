@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::Mutation;
+use super::list::Mutation;
 
 /// The checkout, and the folders beside it.
 #[derive(Debug)]
@@ -100,4 +100,43 @@ fn git(arguments: &[&str]) -> Result<String> {
         bail!("git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_made_once_and_taken_back() {
+        let folder = std::env::temp_dir().join(format!("tautline-tree-{}", std::process::id()));
+        let tree = Tree { folder: folder.clone(), name: String::new() };
+        fs::create_dir_all(tree.root()).unwrap();
+        let root = tree.root().to_str().unwrap().to_owned();
+        let file = tree.root().join("five.rs");
+        fs::write(&file, "const FIVE: u32 = 5;\n").unwrap();
+        git(&["-C", &root, "init", "--quiet"]).unwrap();
+        git(&["-C", &root, "add", "five.rs"]).unwrap();
+        let identity = ["-c", "user.name=five", "-c", "user.email=five@example.org"];
+        git(&[&["-C", &root], &identity[..], &["commit", "--quiet", "-m", "Five"]].concat())
+            .unwrap();
+
+        let mutation = Mutation {
+            name: "five".to_owned(),
+            what: "four for five".to_owned(),
+            file: "five.rs".to_owned(),
+            from: "u32 = 5".to_owned(),
+            to: "u32 = 4".to_owned(),
+            turns_red: Vec::new(),
+            build: None,
+        };
+        tree.apply(&mutation).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "const FIVE: u32 = 4;\n");
+        let told = tree.apply(&mutation).unwrap_err().to_string();
+        assert_eq!(told, "five.rs has not \"u32 = 5\" once");
+        tree.undo(&mutation).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "const FIVE: u32 = 5;\n");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
