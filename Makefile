@@ -16,6 +16,7 @@
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours; goes on where it was stopped   QUICK=1
+# make mutate  a constant of the product changed, for every experiment, which must notice; goes on likewise   ONLY=lte-fig-9
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
@@ -51,7 +52,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -185,6 +186,12 @@ nightly:
 lab: FEATURES := quorum
 lab: build
 	@$(BINARY) lab run all --resume $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
+
+# Of the last commit, in a checkout of its own below target/.
+ONLY ?=
+mutate: console
+	@./setup c++ nasm ffmpeg
+	cargo xtask mutate $(ONLY)
 
 numbers: FEATURES := lab
 numbers: build

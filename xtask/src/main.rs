@@ -1,3 +1,5 @@
+//! `cargo xtask mutate`: whether the lab's experiments notice a constant that is changed ([`mutate`]).
+//!
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
 //! - The arrows between crates are those of the table in ARCHITECTURE.md ([`arrows`]).
@@ -9,6 +11,7 @@
 //!   docs/papers.md has ([`docs`]).
 //! - A crate's docs are tested, unless they have no example ([`examples`]).
 //! - Tests that docs/safety.md names exist ([`safety`]).
+//! - Every change that xtask/mutations.toml lists can be made ([`mutate`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
@@ -17,6 +20,7 @@ mod docs;
 mod examples;
 mod files;
 mod invariants;
+mod mutate;
 mod safety;
 mod source;
 mod words;
@@ -26,9 +30,13 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 fn main() -> ExitCode {
-    let checked = match std::env::args().nth(1).as_deref() {
-        Some("tidy") => tidy(),
-        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy")),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let checked = match arguments.split_first() {
+        Some((command, [])) if command == "tidy" => tidy(),
+        Some((command, wanted)) if command == "mutate" => mutate::run(wanted),
+        _ => {
+            Err(anyhow::anyhow!("usage: cargo xtask tidy, or cargo xtask mutate [NAME or KEY ..]"))
+        }
     };
     match checked {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,6 +69,9 @@ fn tidy() -> Result<()> {
         faults.extend(invariants::faults(source));
         faults.extend(docs::faults(source, &keys));
         faults.extend(words::faults(source, &refused));
+        if source.path == mutate::FILE {
+            faults.extend(mutate::faults(source, &sources));
+        }
         if source.path == "docs/safety.md" {
             faults.extend(safety::faults(source, &sources));
         }

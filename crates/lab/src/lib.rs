@@ -10,13 +10,14 @@
 //! what the streaming code does by its formulas.
 //!
 //! # To add an experiment
-//! Three files: its own, the registry, `papers.rs`, and docs/papers.md, which lists everything that the
-//! papers show; a new paper also needs its key there.
+//! Four files: its own, the registry, `papers.rs`, docs/papers.md, which lists everything that the papers
+//! show, and xtask/mutations.toml, which lists what would turn it red; a new paper also needs its key in
+//! docs/papers.md.
 //!
 //! 1. Write `papers/<paper>/<name>.rs`: on top a `pub(crate) const EXPERIMENT: Experiment` with a key,
 //!    a title, its place in the paper and its function, `fn run(run: &Run<'_>) -> Result<Outcome>`.
-//! 2. Name the file and list its constant in `papers.rs`. Name its key in docs/papers.md, in the row of
-//!    its place.
+//! 2. Name the file and list its constant in `papers.rs`, and its key among those that measure time if it
+//!    does: it then has the machine to itself. Name its key in docs/papers.md, in the row of its place.
 //! 3. Take every random number from `run.seed`, sizes and tolerances from
 //!    `run.choose(quick, full)`, and call `run.progress(done, total, "what comes next")` now and
 //!    then in anything that lasts over a second. No clock, unless time is what is measured
@@ -32,7 +33,9 @@
 //!    ([`clocked`](experiment::Row::clocked)). What cannot be judged is left without a tolerance and shown;
 //!    what could not come out otherwise says so
 //!    ([`by_construction`](experiment::Row::by_construction)).
-//! 5. A check that fails for another reason than a differing number (a wrong decode) is an `Err`.
+//! 5. Name in xtask/mutations.toml a constant of the code under test, and a change of it that turns a row
+//!    red: `make mutate` makes it. What cannot be turned red says why.
+//! 6. A check that fails for another reason than a differing number (a wrong decode) is an `Err`.
 //!
 //! `cargo test -p tautline-lab` runs it quickly with all others; it needs no test of its own.
 //!
@@ -71,4 +74,4 @@ mod relayed;
 pub mod report;
 pub mod sweeps;
 pub mod theory;
-mod workers;
+pub mod workers;

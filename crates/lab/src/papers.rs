@@ -102,6 +102,11 @@ pub fn find(key: &str) -> Option<&'static Experiment> {
     all().find(|experiment| experiment.key == key)
 }
 
+/// Returns whether an experiment measures time by the machine's clock: it is to have the machine to itself.
+pub fn is_timed(key: &str) -> bool {
+    TIMED.contains(&key)
+}
+
 /// Returns the keys that look like a mistyped one, the nearest first.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
@@ -165,6 +170,20 @@ const ALL: &[Experiment] = &[
     serialization::table::FIG_2,
     serialization::reaction::EXPERIMENT,
     serialization::leader::EXPERIMENT,
+];
+
+/// Experiments with rows that the machine's clock measured.
+const TIMED: [&str; 10] = [
+    "lte-table-1",
+    "lte-table-2",
+    "lte-fig-13",
+    "lte-fig-14",
+    "lte-summary",
+    "lte-slice-times",
+    "lte-encoders",
+    "stream-speed",
+    "timing-here",
+    "timing-leader",
 ];
 
 /// More would hide the one that was meant.

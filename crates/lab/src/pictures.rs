@@ -3,4 +3,5 @@
 pub mod clip;
 pub(crate) mod coding;
 pub(crate) mod footage;
+mod kept;
 pub(crate) mod vmaf;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fmt, fs};
 
 use anyhow::{Context, Result, ensure};
@@ -38,6 +39,9 @@ pub struct Record {
     pub version: String,
     /// Where the figures come from, with the machine that measured them.
     pub origin: Origin,
+    /// What the run took, s, however many processors it had.
+    #[serde(default)]
+    pub seconds: f64,
     /// [`Findings::rows`].
     pub rows: Vec<Row>,
     /// [`Findings::notes`].
@@ -76,7 +80,7 @@ pub struct Picture {
 }
 
 impl Record {
-    /// Writes an outcome into `<out>/<key>/`, in the place of an earlier one.
+    /// Writes an outcome into `<out>/<key>/`, in the place of an earlier one; `took` is the run's time.
     ///
     /// # Errors
     /// When a file cannot be written, or findings lack rows, tables or plots.
@@ -85,6 +89,7 @@ impl Record {
         experiment: &Experiment,
         run: &Run<'_>,
         outcome: Outcome,
+        took: Duration,
     ) -> Result<Record> {
         let folder = out.join(experiment.key);
         create(&folder)?;
@@ -115,6 +120,7 @@ impl Record {
             seed: run.seed,
             version: machine::version(),
             origin,
+            seconds: took.as_secs_f64(),
             tables: findings.tables.iter().map(|table| table.name().to_owned()).collect(),
             captions: captions.collect(),
             plots: findings.plots.iter().map(picture).collect(),

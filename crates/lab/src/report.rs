@@ -152,9 +152,10 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
 fn again(record: &Record) -> String {
     let measured_by = match &record.origin {
         Origin::Measured { machine } => format!(
-            " <small>Tautline {}, {}</small>",
+            " <small>Tautline {}, {}; took {} s</small>",
             escape(&record.version),
-            escape(&machine.to_string())
+            escape(&machine.to_string()),
+            number(record.seconds)
         ),
         Origin::Committed(_) | Origin::Skipped(_) => String::new(),
     };

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use anyhow::Result;
 
 /// Returns how many threads this machine runs at a time.
-pub(crate) fn count() -> usize {
+pub fn count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn count() -> usize {
 ///
 /// # Errors
 /// That of the first job to fail; no other is begun then.
-pub(crate) fn each<Job: Sync, Done: Send>(
+pub fn each<Job: Sync, Done: Send>(
     threads: usize,
     jobs: &[Job],
     work: impl Fn(&Job) -> Result<Done> + Sync,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::fs;
+use std::time::Duration;
 
 use tautline_lab::experiment::{
     Experiment, Findings, Measurement, Outcome, Row, Run, Skipped, Table, Verdict,
@@ -54,10 +55,13 @@ fn measurement() -> Measurement {
 
 fn run(experiment: &Experiment, out: &std::path::Path) -> Record {
     let run = Run::silent(true, 1);
-    let record = Record::write(out, experiment, &run, (experiment.run)(&run).unwrap()).unwrap();
+    let record =
+        Record::write(out, experiment, &run, (experiment.run)(&run).unwrap(), TOOK).unwrap();
     assert_eq!(Record::read(out, experiment.key).unwrap().unwrap(), record);
     record
 }
+
+const TOOK: Duration = Duration::from_millis(1_500);
 
 #[test]
 fn a_record_names_the_machine_that_measured() {
@@ -65,7 +69,7 @@ fn a_record_names_the_machine_that_measured() {
     let measured = run(&MEASURED, out.path());
     assert_eq!(measured.origin, Origin::Measured { machine: Machine::here() });
     assert_eq!((measured.judged().count(), measured.out_of_tolerance().count()), (1, 1));
-    assert_eq!(measured.summary(), "0 of 1 within");
+    assert_eq!((measured.summary().as_str(), measured.seconds), ("0 of 1 within", 1.5));
 
     let committed = run(&COMMITTED, out.path());
     assert_eq!(committed.origin, Origin::Committed(measurement()));

@@ -8,6 +8,8 @@ use std::path::Path;
 use tautline_lab::experiment::{Experiment, Row, Run, Tolerance};
 use tautline_lab::record::{Origin, Record};
 use tautline_lab::{papers, report};
+use tautline_net::clock::Clock;
+use tautline_units::Instant;
 
 #[test]
 fn every_experiment_holds_and_leaves_files_that_can_be_read() {
@@ -18,6 +20,11 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         let read = Record::read(out.path(), experiment.key).unwrap().unwrap();
         assert_eq!(format!("{read:?}"), format!("{record:?}"), "read as it was written");
         let (key, judged) = (experiment.key, record.judged().count());
+        let is_timed = record.rows.iter().any(|row| row.is_clocked);
+        assert!(
+            papers::is_timed(key) || !is_timed,
+            "{key} measures time, and `is_timed` denies it"
+        );
         match &record.origin {
             // What the processor alone decides is judged on those whose speed is known.
             Origin::Measured { .. } => assert!(
@@ -49,9 +56,10 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
 }
 
 fn run(experiment: &Experiment, out: &Path) -> Record {
-    let run = Run::silent(true, 1);
+    let (run, clock) = (Run::silent(true, 1), Clock::start());
     let outcome = (experiment.run)(&run).unwrap_or_else(|e| panic!("{}: {e:#}", experiment.key));
-    Record::write(out, experiment, &run, outcome).unwrap()
+    let took = clock.now().since(Instant::ZERO);
+    Record::write(out, experiment, &run, outcome, took).unwrap()
 }
 
 fn check_files(folder: &Path, record: &Record) {

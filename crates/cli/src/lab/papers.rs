@@ -7,7 +7,9 @@ use clap::Args;
 use tautline_lab::experiment::{self, Experiment, Row};
 use tautline_lab::notation::number;
 use tautline_lab::record::{self, Origin, Record};
-use tautline_lab::{papers, report};
+use tautline_lab::{papers, report, workers};
+use tautline_net::clock::Clock;
+use tautline_units::Instant;
 
 use super::progress::Line;
 use super::table::print;
@@ -73,29 +75,53 @@ impl List {
 }
 
 impl Run {
-    /// Runs the experiments in turn, prints their rows and judges them.
+    /// Runs the experiments, prints their rows and judges them.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let experiments = chosen(&self.keys)?;
         record::create(&self.folder.out)?;
-        let mut out = Vec::new();
-        for (done, experiment) in experiments.iter().enumerate() {
-            if experiments.len() > 1 {
-                print!("{} of {}, ", done + 1, experiments.len());
-            }
-            let record = match self.left(experiment)? {
-                Some(record) => {
-                    println!("{}: {}, taken over", experiment.key, record.summary());
-                    record
+        let (clock, total) = (Clock::start(), experiments.len());
+        // What measures time has the machine to itself, after the others, which share its processors.
+        let (timed, others): (Vec<_>, Vec<_>) =
+            experiments.into_iter().partition(|experiment| papers::is_timed(experiment.key));
+        let (mut out, mut before, mut printed) = (Vec::new(), 0, Ok(()));
+        for (threads, experiments) in [(workers::count(), others), (1, timed)] {
+            let told = |done: usize, made: &Made| {
+                if total > 1 {
+                    print!("{} of {total}, ", before + done);
                 }
-                None => self.measure(experiment)?,
+                if printed.is_ok() {
+                    printed = made.print(&self.folder.out);
+                }
+                let rows = made.record.out_of_tolerance();
+                out.extend(rows.map(|row| format!("{}: {}", made.record.key, row.quantity)));
             };
-            let rows = record.out_of_tolerance();
-            out.extend(rows.map(|row| format!("{}: {}", record.key, row.quantity)));
+            workers::each(threads, &experiments, |experiment| self.make(experiment), told)?;
+            before += experiments.len();
+        }
+        printed?;
+        if total > 1 {
+            let took = clock.now().since(Instant::ZERO).as_secs_f64();
+            println!("{total} experiments, {took:.0} s");
         }
         if !out.is_empty() {
             bail!("out of tolerance: {}", out.join("; "));
         }
         Ok(())
+    }
+
+    /// Takes over what is left of an experiment, or runs it.
+    fn make(&self, experiment: &Experiment) -> anyhow::Result<Made> {
+        if let Some(record) = self.left(experiment)? {
+            return Ok(Made { record, is_left: true });
+        }
+        let (line, clock) = (Line::new(experiment.key), Clock::start());
+        let progress = |progress: experiment::Progress<'_>| line.show(progress);
+        let run = experiment::Run::new(self.quick, self.seed, &progress);
+        let outcome = (experiment.run)(&run);
+        line.clear();
+        let (outcome, took) = (outcome.context(experiment.key)?, clock.now().since(Instant::ZERO));
+        let record = Record::write(&self.folder.out, experiment, &run, outcome, took)?;
+        Ok(Made { record, is_left: false })
     }
 
     /// Returns what is to be taken over of an experiment: of the same kind of run, and younger than this binary.
@@ -116,24 +142,31 @@ impl Run {
         let is_skipped = matches!(record.origin, Origin::Skipped(_));
         Ok(Some(record).filter(|_| is_younger && !is_skipped))
     }
+}
 
-    fn measure(&self, experiment: &Experiment) -> anyhow::Result<Record> {
-        let Experiment { key, title, source, .. } = experiment;
+/// What came of an experiment.
+struct Made {
+    record: Record,
+    /// Whether an earlier run made it.
+    is_left: bool,
+}
+
+impl Made {
+    fn print(&self, out: &Path) -> anyhow::Result<()> {
+        let Record { key, title, source, origin, rows, seconds, .. } = &self.record;
+        if self.is_left {
+            println!("{key}: {}, taken over", self.record.summary());
+            return Ok(());
+        }
         println!("{key}: {title} ({source})");
-        let line = Line::new(key);
-        let progress = |progress: experiment::Progress<'_>| line.show(progress);
-        let run = experiment::Run::new(self.quick, self.seed, &progress);
-        let outcome = (experiment.run)(&run);
-        line.clear();
-        let record = Record::write(&self.folder.out, experiment, &run, outcome.context(*key)?)?;
-        if !matches!(record.origin, Origin::Measured { .. }) {
-            println!("{}", record.origin);
+        if !matches!(origin, Origin::Measured { .. }) {
+            println!("{origin}");
         }
-        if !record.rows.is_empty() {
-            print(&HEADS, record.rows.iter().map(cells).collect(), &[2, 3, 4, 5])?;
+        if !rows.is_empty() {
+            print(&HEADS, rows.iter().map(cells).collect(), &[2, 3, 4, 5])?;
         }
-        println!("{}\n", self.folder.out.join(key).display());
-        Ok(record)
+        println!("{}, {seconds:.1} s\n", out.join(key).display());
+        Ok(())
     }
 }
 

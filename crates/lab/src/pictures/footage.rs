@@ -1,6 +1,6 @@
 //! Pictures to code: the simulated windscreen camera's, and those of real clips where there are any.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -12,6 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use tautline_testtrack::{Autopilot, Camera, Windscreen, World};
 use tautline_video::Picture;
+
+use super::kept::{self, Kept};
 
 /// A run of pictures, all of one size.
 pub(crate) struct Footage {
@@ -45,36 +47,26 @@ impl Footage {
     }
 
     /// Returns the first `count` pictures of a clip, scaled, with those that it lacks for `rate` made by
-    /// interpolation along the motion.
+    /// interpolation along the motion. Those of the [recorded clips](clips) are kept in target/footage.
+    ///
+    /// # Errors
+    /// When ffmpeg is missing, or fails, or the clip is shorter.
     pub(crate) fn clip(path: &Path, size: Size, rate: u32, count: usize) -> Result<Self> {
-        let Size { width, height } = size;
-        let filter = format!("minterpolate=fps={rate}:mi_mode=mci,scale={width}:{height}");
-        let mut ffmpeg = Command::new("ffmpeg")
-            .args(["-nostdin", "-v", "error", "-threads", "1", "-i"])
-            .arg(path)
-            .args(["-an", "-vf", &filter, "-frames:v", &count.to_string()])
-            .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("clips need ffmpeg")?;
-        let mut output = ffmpeg.stdout.take().context("ffmpeg has no output")?;
-        let pictures = (0..count).map(|_| {
-            let mut picture = Picture::new(width, height)?;
-            let (luma, cb, cr) = picture.planes_mut();
-            for plane in [luma, cb, cr] {
-                output.read_exact(plane).with_context(|| format!("{} ended", path.display()))?;
+        let kept = Kept::of(Path::new(KEPT), path, [size.width, size.height], rate);
+        let kept = path.starts_with(CLIPS).then_some(kept);
+        let pictures = match kept.as_ref().and_then(|kept| kept.read(count)) {
+            Some(pictures) => pictures,
+            None => {
+                let pictures = interpolated(path, size, rate, count)?;
+                // Where nothing can be kept, as on a full disk, the next makes them again.
+                let _ = kept.map(|kept| kept.keep(&pictures));
+                pictures
             }
-            Ok(picture)
-        });
-        let pictures = pictures.collect::<Result<Vec<_>>>();
-        drop(output);
-        let ended = ffmpeg.wait()?;
-        ensure!(ended.success() || pictures.is_ok(), "ffmpeg failed on {}", path.display());
+        };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let stem = stem.replace(['_', ' '], "-");
         let name = stem.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        Ok(Self { name, pictures: pictures?, rate })
+        Ok(Self { name, pictures, rate })
     }
 
     /// Writes the pictures as a video that any player shows, coded so finely that little of them is lost.
@@ -151,6 +143,28 @@ impl Footage {
     }
 }
 
+/// Has ffmpeg make a clip's pictures.
+fn interpolated(path: &Path, size: Size, rate: u32, count: usize) -> Result<Vec<Picture>> {
+    let Size { width, height } = size;
+    let filter = format!("minterpolate=fps={rate}:mi_mode=mci,scale={width}:{height}");
+    let mut ffmpeg = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-threads", "1", "-i"])
+        .arg(path)
+        .args(["-an", "-vf", &filter, "-frames:v", &count.to_string()])
+        .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("clips need ffmpeg")?;
+    let mut output = ffmpeg.stdout.take().context("ffmpeg has no output")?;
+    let pictures = (0..count).map(|_| kept::read(&mut output, [width, height]));
+    let pictures = pictures.collect::<Result<Vec<_>>>();
+    drop(output);
+    let ended = ffmpeg.wait()?;
+    ensure!(ended.success() || pictures.is_ok(), "ffmpeg failed on {}", path.display());
+    pictures.with_context(|| format!("{} ended", path.display()))
+}
+
 /// The size of pictures, both sides multiples of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
@@ -181,6 +195,7 @@ pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
 
 /// Beside the repository: recordings of others are no part of it.
 const CLIPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/clips");
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/footage");
 /// Until the simulated car has its speed.
 const HEAD_START_SECONDS: u32 = 5;
 /// 255 / 10^(40 / 20), in steps of luma.

@@ -98,7 +98,7 @@ fn ours(codecs: &Codecs, memcpy: f64) -> Result<Vec<Row>> {
         let records = codecs.micros("table", "records", "hot", metric).context("no records")?;
         rows.push(
             Row::new(quantity, "", micros / memcpy)
-                .reference(target)
+                .asked(target)
                 .note(format!("fixed records take {}", number(records / memcpy))),
         );
     }

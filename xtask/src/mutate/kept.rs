@@ -1,0 +1,93 @@
+//! What came of experiments so far, kept while the product's code is the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::list::Mutation;
+use super::tree::Tree;
+use super::trial::Outcome;
+
+/// Outcomes, on disk after each.
+#[derive(Debug)]
+pub(super) struct Kept {
+    file: PathBuf,
+    record: Record,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    /// [`Tree::name`] of the code that ran.
+    tree: String,
+    /// By experiment.
+    baseline: BTreeMap<String, Outcome>,
+    /// By change and experiment.
+    mutated: BTreeMap<String, Outcome>,
+}
+
+impl Kept {
+    /// Reads what is kept of this code; what other code did is forgotten.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub(super) fn of(tree: &Tree) -> Result<Self> {
+        let file = tree.kept();
+        let mut record = Record::default();
+        if file.exists() {
+            record = serde_json::from_str(&fs::read_to_string(&file)?)
+                .with_context(|| format!("{} is none of ours: remove it", file.display()))?;
+        }
+        if record.tree != tree.name {
+            record = Record { tree: tree.name.clone(), ..Record::default() };
+        }
+        // What was out for a busy machine's sake is tried again.
+        record.baseline.retain(|_, outcome| *outcome == Outcome::Within);
+        Ok(Self { file, record })
+    }
+
+    /// Returns what came of an experiment as it stands.
+    pub(super) fn baseline(&self, key: &str) -> Option<&Outcome> {
+        self.record.baseline.get(key)
+    }
+
+    /// Returns what came of an experiment under a mutation.
+    pub(super) fn mutated(&self, mutation: &Mutation, key: &str) -> Option<&Outcome> {
+        self.record.mutated.get(&name(mutation, key))
+    }
+
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn keep_baseline(&mut self, key: &str, outcome: Outcome) -> Result<()> {
+        self.record.baseline.insert(key.to_owned(), outcome);
+        self.write()
+    }
+
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn keep_mutated(
+        &mut self,
+        mutation: &Mutation,
+        key: &str,
+        outcome: Outcome,
+    ) -> Result<()> {
+        self.record.mutated.insert(name(mutation, key), outcome);
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
+        let text = serde_json::to_string_pretty(&self.record)? + "\n";
+        // Whole or not at all: it may be stopped at any moment.
+        let new = self.file.with_extension("new");
+        fs::write(&new, text)?;
+        fs::rename(&new, &self.file).with_context(|| self.file.display().to_string())
+    }
+}
+
+/// Names what was done, so that another change of the same name is another one.
+fn name(mutation: &Mutation, key: &str) -> String {
+    let Mutation { file, from, to, .. } = mutation;
+    format!("{key}: {file}: {from} -> {to}")
+}
