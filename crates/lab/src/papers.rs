@@ -21,6 +21,7 @@ pub(crate) mod lte {
     pub(super) mod cuts;
     pub(super) mod encoders;
     pub(super) mod end_to_end;
+    mod healing;
     pub(super) mod intra_refresh;
     pub(super) mod joint_coding;
     mod latencies;
