@@ -21,7 +21,6 @@ pub(crate) mod lte {
     pub(super) mod cuts;
     pub(super) mod encoders;
     pub(super) mod end_to_end;
-    mod healing;
     pub(super) mod intra_refresh;
     pub(super) mod joint_coding;
     mod latencies;
@@ -30,6 +29,7 @@ pub(crate) mod lte {
     pub(super) mod ping_pong;
     pub(super) mod qp_table;
     pub(super) mod rate_control;
+    mod recovery;
     pub(super) mod refresh;
     pub(super) mod refresh_pattern;
     mod rig;

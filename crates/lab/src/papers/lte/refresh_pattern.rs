@@ -6,7 +6,7 @@ use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
 
-use super::healing::{self, Healing};
+use super::recovery::{self, Recovery};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size};
 use crate::plot::{Axis, Plot, Series};
@@ -28,20 +28,20 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let sources = footage.pictures.iter().map(|picture| picture.rows(rows.clone()));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let mut table = Table::new("columns", ["mode", "picture", "column"]);
-    let mut healings =
-        Table::new("healing", ["mode", "decoder", "lost_picture", "seen", "differing"]);
-    let (mut plots, mut found, mut healed) = (Vec::new(), Vec::new(), Vec::new());
-    let (decoders, losses) = (healing::Shown::all(), run.choose(&LOSSES[..3], &LOSSES));
+    let mut recoveries =
+        Table::new("recovery", ["mode", "decoder", "lost_picture", "seen", "differing"]);
+    let (mut plots, mut found, mut recovered) = (Vec::new(), Vec::new(), Vec::new());
+    let (decoders, losses) = (recovery::Shown::all(), run.choose(&LOSSES[..3], &LOSSES));
     for (done, mode) in MODES.iter().enumerate() {
         let Mode { name, way, .. } = mode;
         run.progress(done as u64, MODES.len() as u64, name);
-        for (decoder, of_decoder) in healing::of(&sources, *way, QP, losses, &decoders)? {
-            for Healing { lost, seen, differing } in &of_decoder {
+        for (decoder, of_decoder) in recovery::of(&sources, *way, QP, losses, &decoders)? {
+            for Recovery { lost, seen, differing } in &of_decoder {
                 let cells = [(*lost).into(), (*seen).into(), (*differing).into()];
                 let [lost, seen, differing] = cells;
-                healings.push([(*name).into(), decoder.name().into(), lost, seen, differing]);
+                recoveries.push([(*name).into(), decoder.name().into(), lost, seen, differing]);
             }
-            healed.extend(mode.healed(decoder, &of_decoder));
+            recovered.extend(mode.recovered(decoder, &of_decoder));
         }
         let columns = columns(&sources[..=PICTURES], Backend::Avc(*way))?;
         let points = columns.iter().enumerate().flat_map(|(picture, columns)| {
@@ -57,23 +57,23 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         found.push(columns);
     }
     let mut rows = rows_of(&found, size.width / 16);
-    rows.extend(healed);
+    rows.extend(recovered);
     let mut notes = vec![
         "Each P slice is decoded twice, after its own pictures and after another one: columns that \
          come out alike are intra. Single intra macroblocks that the encoder chose are not counted."
             .to_owned(),
         format!(
-            "Healing: one slice lost in {} places, a skip slice in its stead, each stream through the decoder \
+            "Recovery: one slice lost in {} places, a skip slice in its stead, each stream through the decoder \
              beside the same without a loss. What is seen is below {} dB of luma between the two. Chromium's \
              decoder is not compared pixel by pixel: `make loss` has it give every picture of such streams.",
             losses.len(),
-            healing::HEALED_DB
+            recovery::RECOVERED_DB
         ),
     ];
-    if !decoders.contains(&healing::Shown::Ffmpeg) {
+    if !decoders.contains(&recovery::Shown::Ffmpeg) {
         notes.push("Left out: ffmpeg, which is not installed.".to_owned());
     }
-    Ok(Outcome::Measured(Findings { tables: vec![table, healings], plots, rows, notes }))
+    Ok(Outcome::Measured(Findings { tables: vec![table, recoveries], plots, rows, notes }))
 }
 
 /// Makes the rows of `found`: by mode, picture by picture, the intra columns.
@@ -153,8 +153,9 @@ struct Mode {
 
 impl Mode {
     /// Judges how long losses were seen.
-    fn healed(&self, decoder: healing::Shown, healings: &[Healing]) -> [Row; 2] {
-        let worst = |of: fn(&Healing) -> usize| healings.iter().map(of).max().unwrap_or(0) as f64;
+    fn recovered(&self, decoder: recovery::Shown, recoveries: &[Recovery]) -> [Row; 2] {
+        let worst =
+            |of: fn(&Recovery) -> usize| recoveries.iter().map(of).max().unwrap_or(0) as f64;
         let named =
             |what: &str| format!("pictures in which {what}, {}, {}", self.name, decoder.name());
         let seen = Row::new(named("a lost slice is seen, the worst"), "", worst(|of| of.seen));

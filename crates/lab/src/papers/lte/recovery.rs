@@ -51,7 +51,7 @@ impl Shown {
 
 /// One loss, and how long it was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Healing {
+pub(super) struct Recovery {
     /// The picture that was lost.
     pub(super) lost: usize,
     /// Pictures from it to the last of which anything that can be seen is left.
@@ -68,7 +68,7 @@ pub(super) fn of(
     qp: u8,
     losses: &[usize],
     decoders: &[Shown],
-) -> Result<Vec<(Shown, Vec<Healing>)>> {
+) -> Result<Vec<(Shown, Vec<Recovery>)>> {
     let (width, height) = (sources[0].width(), sources[0].height());
     let mut encoder = Backend::Avc(way).open_at(width, height, RATE)?;
     let code =
@@ -79,12 +79,12 @@ pub(super) fn of(
         losses.iter().map(|lost| passed(&coded, Some(*lost))).collect::<Result<Vec<_>>>()?;
     let by = |decoder: &Shown| {
         let whole = decoder.decode(&clean, width, height)?;
-        let healings = losses.iter().zip(&lossy).map(|(lost, stream)| {
+        let recoveries = losses.iter().zip(&lossy).map(|(lost, stream)| {
             let shown = decoder.decode(stream, width, height)?;
             ensure!(shown.len() == whole.len(), "{}: pictures are missing", decoder.name());
             Ok(compare(&whole, &shown, *lost))
         });
-        Ok((*decoder, healings.collect::<Result<_>>()?))
+        Ok((*decoder, recoveries.collect::<Result<_>>()?))
     };
     decoders.iter().map(by).collect()
 }
@@ -99,16 +99,16 @@ fn passed(coded: &[Vec<u8>], lost: Option<usize>) -> Result<Vec<Vec<u8>>> {
     coded.iter().enumerate().map(pass).collect()
 }
 
-fn compare(whole: &[Vec<u8>], shown: &[Vec<u8>], lost: usize) -> Healing {
+fn compare(whole: &[Vec<u8>], shown: &[Vec<u8>], lost: usize) -> Recovery {
     let until = |differs: &dyn Fn(&[u8], &[u8]) -> bool| {
         let last = (lost..whole.len()).rev().find(|at| differs(&whole[*at], &shown[*at]));
         last.map_or(0, |last| last + 1 - lost)
     };
     let is_seen = |a: &[u8], b: &[u8]| {
         let squares: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
-        quality::decibels(squares as f64 / a.len() as f64) < HEALED_DB
+        quality::decibels(squares as f64 / a.len() as f64) < RECOVERED_DB
     };
-    Healing { lost, seen: until(&is_seen), differing: until(&|a, b| a != b) }
+    Recovery { lost, seen: until(&is_seen), differing: until(&|a, b| a != b) }
 }
 
 fn by_ffmpeg(access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Vec<Vec<u8>>> {
@@ -132,7 +132,7 @@ fn by_ffmpeg(access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Ve
 }
 
 /// Of a strip's luma against what it is without the loss: what is left is below what can be seen.
-pub(super) const HEALED_DB: f64 = 50.0;
+pub(super) const RECOVERED_DB: f64 = 50.0;
 const RATE: u32 = 60;
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
         shown[2] = vec![90; 64];
         shown[3] = vec![80; 64];
         shown[4][0] = 101;
-        let Healing { lost, seen, differing } = compare(&whole, &shown, 2);
+        let Recovery { lost, seen, differing } = compare(&whole, &shown, 2);
         assert_eq!((lost, seen, differing), (2, 2, 3));
         assert_eq!(compare(&whole, &whole, 1).differing, 0);
     }
