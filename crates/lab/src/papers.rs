@@ -28,6 +28,8 @@ pub(crate) mod lte {
     pub(super) mod modem_count;
     pub(super) mod ping_pong;
     pub(super) mod qp_table;
+    pub(super) mod rate_control;
+    mod recovery;
     pub(super) mod refresh;
     pub(super) mod refresh_pattern;
     mod rig;
@@ -123,6 +125,7 @@ const ALL: &[Experiment] = &[
     lte::block_latency::EXPERIMENT,
     lte::constant_rate::ONE_LINK,
     lte::block_speed::EXPERIMENT,
+    lte::rate_control::EXPERIMENT,
     lte::survival::EXPERIMENT,
     lte::cuts::EXPERIMENT,
     lte::constant_rate::MANY_LINKS,

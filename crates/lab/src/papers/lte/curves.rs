@@ -93,6 +93,22 @@ impl<'a> Curves<'a> {
             .note(format!("{never}The paper's claim {}.", words.join(", ")))
     }
 
+    /// Returns what refresh needs where the paper says that it is the best, over the least that intra or inter
+    /// does: the claim as it is stated. 0 where neither comes there, not a number where refresh does not.
+    pub(super) fn least(&self) -> [Row; PAPERS_BEST.len()] {
+        PAPERS_BEST.map(|quality| {
+            let [refresh, other] = self.least_rates(quality);
+            let share = match (refresh, other) {
+                (Some(refresh), Some(other)) => refresh / other,
+                (Some(_), None) => 0.0,
+                (None, _) => f64::NAN,
+            };
+            let quantity =
+                format!("rate of refresh over the least of intra and inter, {quality} dB");
+            Row::new(self.named(&quantity), "", share).published(1.0)
+        })
+    }
+
     /// Adds what all that the paper compared needs where it says that refresh is the best, to a
     /// [table of claims](claims).
     pub(super) fn list_claims(&self, table: &mut Table) {
@@ -123,20 +139,25 @@ impl<'a> Curves<'a> {
 
     /// Returns whether refresh needs less than intra and inter alone.
     fn judge(&self, quality: f64) -> &'static str {
-        let least = |names: [&str; 2]| {
+        match self.least_rates(quality).into() {
+            (Some(0.0), Some(0.0)) => "is not measured",
+            (Some(refresh), Some(other)) if refresh < other => "holds",
+            (Some(_), None) => "holds",
+            (Some(_) | None, _) => "does not hold",
+        }
+    }
+
+    /// Returns the least rate of refresh without a word from the receiver, and of intra and inter; 0 for one
+    /// below what was measured, none where no rate is enough.
+    fn least_rates(&self, quality: f64) -> [Option<f64>; 2] {
+        [[BAND, COLUMNS], [INTRA, INTER]].map(|names| {
             let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
                 Reach::At(rate) => Some(rate),
                 Reach::Below => Some(0.0),
                 Reach::Never => None,
             });
             rates.min_by(f64::total_cmp)
-        };
-        match (least([BAND, COLUMNS]), least([INTRA, INTER])) {
-            (Some(0.0), Some(0.0)) => "is not measured",
-            (Some(refresh), Some(other)) if refresh < other => "holds",
-            (Some(_), None) => "holds",
-            (Some(_) | None, _) => "does not hold",
-        }
+        })
     }
 
     fn reach(&self, name: &str, quality: f64) -> Reach {

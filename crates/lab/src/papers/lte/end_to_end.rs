@@ -7,7 +7,7 @@ use tautline_units::{Bitrate, Duration, Instant};
 use tautline_video::Layout;
 
 use super::rig::{self, Behind, Passage, Rig};
-use super::slices::{Modem, Slices, bytes_a_second, model_note};
+use super::slices::{Stream, model_note, modem};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
@@ -107,9 +107,9 @@ struct Shown {
 
 fn shown(run: &Run<'_>, passages: &[Passage]) -> Result<Vec<Shown>> {
     let decoding = rig::decode(passages)?;
-    let seconds = passages.len() as f64 / super::slices::PER_SECOND + 1.0;
-    let modems = [Modem::known(bytes_a_second(0.7e6)); 4];
-    let network = Slices::of_paper(8, seconds).latencies(&modems, run.seed)?;
+    let seconds = passages.len() as u64 / super::slices::PER_SECOND + 1;
+    let links = vec![modem(0.7e6, true); 4];
+    let network = Stream::of_paper(links, 8, seconds).send(run.seed)?.latencies;
     let skipped = passages.len() - rig::settled(passages).len();
     let rest = passages.iter().zip(decoding).zip(network).skip(skipped);
     Ok(rest

@@ -1,207 +1,246 @@
-//! Slices, coded and sent over several links that are modelled.
+//! Slices sent by whole sessions over links that are modelled or recorded.
+//!
+//! Two sessions of the transport in virtual time, as a vehicle's and an operator's: the paper's
+//! rate control of two states, its assignment by the anticipated transmission end, its code, and pacing.
 
-use anyhow::{Context, Result, ensure};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use tautline_sim::link::{Config, Jitter, Link, Outage, Retransmission, Swing};
-use tautline_transport::sender::planner::{self, Schedule};
+use anyhow::{Result, ensure};
+use tautline_scenario::measure::{Unit, millis, within};
+use tautline_scenario::run::Setup;
+use tautline_scenario::traffic::{Media, Traffic};
+use tautline_sim::link::{Config as Link, Jitter, Outage, Pair, Retransmission, Swing};
+use tautline_transport::Config;
+use tautline_transport::rate;
+use tautline_transport::sender::planner::Kind;
+use tautline_transport::wire::{Prefix, SYMBOL_AROUND_BYTES};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::block::Block;
-
-/// A stream of equal slices, each coded as a block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slices {
+/// A stream of equal slices, each coded as a block, and the links that it is sent over.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    /// The links, the stream going up.
+    pub(super) links: Vec<Pair>,
     /// K.
     pub(super) source_count: usize,
     /// N.
     pub(super) packet_count: usize,
     /// Slices a second.
-    pub(super) per_second: f64,
-    /// Bytes of each packet.
-    pub(super) packet_bytes: usize,
-    pub(super) seconds: f64,
+    pub(super) per_second: u64,
+    /// Bytes of a slice, at most where the source follows the budget.
+    pub(super) bytes: ByteCount,
+    /// Whether the source sends less where the budget is below that, as an encoder does.
+    pub(super) adapts: bool,
+    /// The rate control of every link.
+    pub(super) control: rate::Kind,
+    /// What a link is granted before anything is known of it.
+    pub(super) initial: Bitrate,
+    /// What is measured, after the first [`WARM_UP`].
+    pub(super) seconds: u64,
 }
 
-/// One modem as the sender sees it, and as it is.
+/// What came of a stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Came {
+    /// From hand-over to delivery in ms, slice by slice in the order of hand-over, of those that came.
+    pub(super) latencies: Vec<f64>,
+    /// Slices that never came: refused, dropped or lost.
+    pub(super) lost: usize,
+    /// What the slices that came held, over the time.
+    pub(super) rate: Bitrate,
+    /// What was seen of the links, every [`LOOK`].
+    pub(super) looks: Vec<Look>,
+}
+
+/// One link at one time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Modem {
-    /// The mean of what it can carry.
-    pub(super) capacity: Bitrate,
-    /// What the scheduler takes for its rate.
-    pub(super) granted: Bitrate,
-    /// Whether it has outages.
-    pub(super) outages: bool,
+pub(super) struct Look {
+    /// Since the end of the warm-up.
+    pub(super) second: f64,
+    /// Mbit/s.
+    pub(super) granted: f64,
+    /// Mbit/s, by the peer's last report.
+    pub(super) received: f64,
+    /// The queue that stands in the link, ms.
+    pub(super) queueing: f64,
 }
 
 /// Bytes a second of the application in all of the paper's experiments.
 pub(super) const APPLICATION: f64 = 1e6;
 /// Slices a second: six of 60 pictures.
-pub(super) const PER_SECOND: f64 = 360.0;
+pub(super) const PER_SECOND: u64 = 360;
 /// K, which [LTE] Fig. 8 names and its Fig. 15 is taken to share.
 pub(super) const SOURCES: usize = 4;
+/// Bytes of a packet: a slice of 1 MB/s in [`SOURCES`] packets.
+pub(super) const PACKET_BYTES: u64 = 694;
 
-impl Slices {
-    /// Returns the paper's stream: 1 MB/s before coding, in slices of K = 4 packets.
-    pub(super) fn of_paper(packet_count: usize, seconds: f64) -> Self {
-        let packet_bytes = (APPLICATION / PER_SECOND / SOURCES as f64).round() as usize;
-        Self { source_count: SOURCES, packet_count, per_second: PER_SECOND, packet_bytes, seconds }
+impl Stream {
+    /// Returns the paper's stream: 1 MB/s before coding, in slices of K = 4 packets, under the two-state
+    /// control, by a source that follows the budget.
+    pub(super) fn of_paper(links: Vec<Pair>, packet_count: usize, seconds: u64) -> Self {
+        Self {
+            links,
+            source_count: SOURCES,
+            packet_count,
+            per_second: PER_SECOND,
+            bytes: ByteCount::new(PACKET_BYTES * SOURCES as u64 - Prefix::BYTES as u64),
+            adapts: true,
+            control: rate::Kind::TwoState,
+            initial: Bitrate::from_mbps(8),
+            seconds,
+        }
     }
 
-    /// Sends the stream over `modems`, each packet where the anticipated transmission end is the
-    /// earliest, and returns every slice's latency in ms: from hand-over to the packet with which
-    /// the decoder has it.
+    /// Returns single packets of the paper's size, so many a second, at a constant rate whatever the links
+    /// are like.
+    pub(super) fn of_packets(links: Vec<Pair>, per_second: u64, seconds: u64) -> Self {
+        let bytes = ByteCount::new(PACKET_BYTES - Prefix::BYTES as u64);
+        Self {
+            source_count: 1,
+            per_second,
+            bytes,
+            adapts: false,
+            ..Self::of_paper(links, 1, seconds)
+        }
+    }
+
+    /// Sends the stream.
     ///
     /// # Errors
-    /// When a link loses a packet or the decoder gives wrong bytes: neither may happen.
-    pub(super) fn latencies(&self, modems: &[Modem], seed: u64) -> Result<Vec<f64>> {
-        let delays = self.packet_delays(modems, seed)?;
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut block =
-            Block::new(self.source_count, self.packet_count, self.packet_bytes, &mut random)?;
-        let complete = |delays: &[f64]| block.complete_after(delays)?.context("a slice was lost");
-        delays.chunks_exact(self.packet_count).map(complete).collect()
-    }
-
-    /// Returns every packet's latency in ms, in the order of sending.
-    pub(super) fn packet_delays(&self, modems: &[Modem], seed: u64) -> Result<Vec<f64>> {
-        let assigned = self.assign(modems);
-        let mut delays = vec![f64::INFINITY; assigned.len()];
-        for (number, modem) in modems.iter().enumerate() {
-            let on_this = assigned.iter().enumerate().filter(|(_, link)| **link == number);
-            let packets: Vec<usize> = on_this.map(|(packet, _)| packet).collect();
-            self.carry(modem, link_seed(seed, number), &packets, &mut delays)?;
-        }
-        ensure!(delays.iter().all(|delay| delay.is_finite()), "a link lost a packet");
-        Ok(delays)
-    }
-
-    /// Returns the link of every packet.
-    pub(super) fn assign(&self, modems: &[Modem]) -> Vec<usize> {
-        let datagram_bytes = ByteCount::new(self.packet_bytes as u64);
-        let mut links: Vec<planner::Link> =
-            modems.iter().map(|modem| planner::Link::new(modem.granted, Duration::ZERO)).collect();
-        let mut assigned = Vec::new();
-        let mut assignment = Vec::new();
-        for number in 0..self.count() {
-            let block = planner::Block {
-                source_count: self.source_count,
-                packet_count: self.packet_count,
-                datagram_bytes,
-                deadline: self.sent_at(number) + NO_DEADLINE,
-                spread: false,
-                now: self.sent_at(number),
-            };
-            Schedule::TransmissionEnd.assign(&block, &links, &mut assignment);
-            for link in assignment.iter().map(|link| link.expect("no deadline is near")) {
-                let start = links[link].free_at.max(block.now);
-                links[link].free_at = start + links[link].rate.time_for(datagram_bytes);
-                assigned.push(link);
-            }
-        }
-        assigned
-    }
-
-    /// Sends `packets` over one link and writes down their delays.
-    fn carry(&self, modem: &Modem, seed: u64, packets: &[usize], delays: &mut [f64]) -> Result<()> {
-        let mut link: Link<usize> = Link::new(&modem.model(), seed)?;
-        let sent_at = |packet: usize| self.sent_at(packet / self.packet_count);
-        let mut note = |link: &mut Link<usize>, now: Instant| {
-            while let Some((at, packet)) = link.pop(now) {
-                delays[packet] = at.since(sent_at(packet)).as_secs_f64() * 1e3;
-            }
+    /// For links or a session that cannot be configured so, and when nothing comes.
+    pub(super) fn send(&self, seed: u64) -> Result<Came> {
+        let rate = self.bytes.get() * 8 * self.per_second;
+        let media = Media {
+            adapts: self.adapts,
+            deadline: DEADLINE,
+            ..Media::slices(self.per_second, Bitrate::from_bps(rate))
         };
-        for &packet in packets {
-            let now = sent_at(packet);
-            note(&mut link, now);
-            let taken = link.push(now, ByteCount::new(self.packet_bytes as u64), packet);
-            taken.map_err(|why| anyhow::anyhow!("a link dropped a packet: {why}"))?;
+        let setup = Setup::new(seed, self.links.clone()).with_config(self.config());
+        let mut run = setup.start(Traffic::default().with_media(media), Traffic::default())?;
+        let (from, to) = (Instant::ZERO + WARM_UP, self.end());
+        let mut looks = Vec::new();
+        let mut at = from;
+        while at <= to {
+            run.until(at);
+            looks.extend(run.vehicle().session.links().map(|view| Look {
+                second: at.since(from).as_secs_f64(),
+                granted: view.granted.as_f64() / 1e6,
+                received: view.received.as_f64() / 1e6,
+                queueing: millis(view.queueing),
+            }));
+            at += LOOK;
         }
-        while let Some(at) = link.next_departure() {
-            note(&mut link, at);
-        }
-        Ok(())
+        run.until(to + DEADLINE);
+        let media = run.media();
+        let sent: Vec<&Unit> = within(&media, from..to).collect();
+        let latencies: Vec<f64> = sent.iter().filter_map(|unit| unit.delay().map(millis)).collect();
+        ensure!(!latencies.is_empty(), "nothing came of {} slices, seed {seed}", sent.len());
+        let came = sent.iter().filter(|unit| unit.received.is_some());
+        let bytes: ByteCount = came.map(|unit| unit.offered.bytes).sum();
+        let rate = Bitrate::of(bytes, to.since(from));
+        Ok(Came { lost: sent.len() - latencies.len(), latencies, rate, looks })
     }
 
-    fn count(&self) -> usize {
-        (self.seconds * self.per_second) as usize
+    /// Returns bytes a second on the wire, IP and UDP headers included, if all slices have their full size.
+    pub(super) fn wire_bytes(&self) -> f64 {
+        let symbol = (self.bytes.get() + Prefix::BYTES as u64) as f64 / self.source_count as f64;
+        (symbol + (SYMBOL_AROUND_BYTES as f64 + HEADERS))
+            * self.packet_count as f64
+            * self.per_second as f64
     }
 
-    fn sent_at(&self, slice: usize) -> Instant {
-        Instant::from_nanos((slice as f64 * 1e9 / self.per_second) as u64)
+    fn end(&self) -> Instant {
+        Instant::ZERO + WARM_UP + Duration::from_secs(self.seconds)
+    }
+
+    /// Returns the paper's way of sending: no thought of a link's loss, nothing sent again.
+    fn config(&self) -> Config {
+        let mut config = Config {
+            schedule: Kind::TransmissionEnd,
+            spread: false,
+            retransmit: false,
+            media_deadline: DEADLINE,
+            ..Config::default()
+        };
+        config.protect.source_count_min = self.source_count;
+        config.protect.code_rate = self.source_count as f64 / self.packet_count as f64;
+        config.rate.controller = self.control;
+        config.rate.initial = self.initial;
+        config
     }
 }
 
-impl Modem {
-    /// Returns a modem whose mean capacity the scheduler knows.
-    pub(super) fn known(capacity: Bitrate) -> Self {
-        Self { capacity, granted: capacity, outages: true }
+impl Came {
+    /// Adds another run's slices; its looks are left out.
+    pub(super) fn add(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+        self.lost += other.lost;
     }
 
-    /// Returns a modem that is granted what it has to carry, `load` bytes a second, which is a share
-    /// `utilisation` of what it can.
-    pub(super) fn loaded(load: f64, utilisation: f64) -> Self {
-        let capacity = bytes_a_second(load / utilisation);
-        Self { capacity, granted: bytes_a_second(load), outages: true }
+    /// Returns the share of slices that never came.
+    pub(super) fn lost_share(&self) -> f64 {
+        self.lost as f64 / (self.lost + self.latencies.len()) as f64
     }
+}
 
-    /// Returns the link model of the paper's reproduction, from the reference page: the logarithm of the
-    /// capacity is an Ornstein-Uhlenbeck process round its mean, outages hold packets, delays
-    /// wander, the radio repeats itself, and packets stay in order.
-    fn model(&self) -> Config {
-        Config {
-            swing: Some(Swing { sigma: 0.25, tau_ms: 80.0 }),
-            queue_bytes: 8_000_000,
-            delay_ms: 15.0,
-            jitter: Some(Jitter { sigma_ms: 2.0, tau_ms: 1000.0 }),
-            retransmission: Some(Retransmission { probability: 0.1, delay_ms: 8.0 }),
-            outage_holding: self.outages.then_some(Outage { every_s: 20.0, mean_ms: 60.0 }),
-            overhead_bytes: 0,
-            ..Config::of_rate(self.capacity)
-        }
-    }
+/// Returns the link model of the paper's reproduction, from the reference page: the logarithm of the
+/// capacity is an Ornstein-Uhlenbeck process round its mean, outages hold packets, delays wander, the radio
+/// repeats itself, and packets stay in order. The way back is roomy.
+pub(super) fn modem(bytes_a_second: f64, outages: bool) -> Pair {
+    let capacity = Bitrate::from_bps((bytes_a_second * 8.0).round() as u64);
+    let up = Link {
+        swing: Some(Swing { sigma: 0.25, tau_ms: 80.0 }),
+        queue_bytes: 8_000_000,
+        delay_ms: 15.0,
+        jitter: Some(Jitter { sigma_ms: 2.0, tau_ms: 1000.0 }),
+        retransmission: Some(Retransmission { probability: 0.1, delay_ms: 8.0 }),
+        outage_holding: outages.then_some(Outage { every_s: 20.0, mean_ms: 60.0 }),
+        ..Link::of_rate(capacity)
+    };
+    let down = Link::of_rate(Bitrate::from_mbps(10)).with_delay(Duration::from_millis(15));
+    Pair { up, down }
 }
 
 /// Returns what a reader must know of the links in every experiment that uses them.
 pub(super) fn model_note() -> String {
-    "Links: logarithm of the capacity Ornstein-Uhlenbeck, sigma .25, time constant 80 ms; outages \
-     that hold, one in 20 s, 60 ms in the mean; delay 15 ms + |AR(1), sigma 2 ms, 1 s|; HARQ + 8 \
-     ms with probability .1, again and again; in order. The paper measured real modems; this \
-     model's numbers are the reference's, which meets the paper's own with it."
+    "Sent by two sessions in virtual time. Links: logarithm of the capacity Ornstein-Uhlenbeck, sigma .25, \
+     time constant 80 ms; outages that hold, one in 20 s, 60 ms in the mean; delay 15 ms + |AR(1), sigma 2 ms, \
+     1 s|; HARQ + 8 ms with probability .1, again and again; in order. The paper measured real modems; this \
+     model's numbers are the reference's. Loads count all bytes on the wire."
         .to_owned()
 }
 
-pub(super) fn bytes_a_second(bytes: f64) -> Bitrate {
-    Bitrate::from_bps((bytes * 8.0).round() as u64)
-}
-
-/// Returns the seed of one link: the golden ratio's bits take neighbouring numbers far apart.
-fn link_seed(seed: u64, link: usize) -> u64 {
-    seed ^ (link as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-/// The paper's slices have no deadline: they wait for as long as it takes.
-const NO_DEADLINE: Duration = Duration::from_secs(1_000_000);
+/// Not measured: handshake, first pings, first steps of the rate control.
+pub(super) const WARM_UP: Duration = Duration::from_secs(5);
+/// The paper's slices have no deadline; here what is a second late is dropped.
+pub(super) const DEADLINE: Duration = Duration::from_secs(1);
+/// Between two looks at the links.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+/// IPv4 (20) and UDP (8), as the links count them.
+const HEADERS: f64 = 28.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_packet_of_a_slow_enough_stream_has_the_bare_delay_at_least() {
-        let modem = Modem::loaded(APPLICATION, 0.5);
-        let slices = Slices::of_paper(4, 2.0);
-        let delays = slices.packet_delays(&[modem], 1).unwrap();
-        assert_eq!(delays.len(), 4 * 720);
-        let first = delays.chunks_exact(4).map(|slice| slice[0]).fold(f64::MAX, f64::min);
-        assert!((15.0..16.0).contains(&first), "{first}");
+    fn two_modems() -> Stream {
+        let load = Stream::of_paper(Vec::new(), 7, 1).wire_bytes() / 2.0;
+        Stream::of_paper(vec![modem(load / 0.5, false); 2], 7, 1)
     }
 
     #[test]
-    fn granted_rates_share_the_packets() {
-        let modems = [Modem::loaded(1.0e6, 0.7), Modem::loaded(0.75e6, 0.7)];
-        let assigned = Slices::of_paper(7, 10.0).assign(&modems);
-        let first = assigned.iter().filter(|link| **link == 0).count() as f64;
-        assert!((first / assigned.len() as f64 - 4.0 / 7.0).abs() < 0.01);
+    fn every_slice_comes_no_sooner_than_the_links_allow() {
+        let came = two_modems().send(1).unwrap();
+        assert_eq!((came.latencies.len(), came.lost), (360, 0));
+        assert!(came.latencies.iter().all(|latency| *latency >= 15.0));
+        assert_eq!(came.latencies, two_modems().send(1).unwrap().latencies);
+        assert_ne!(came.latencies, two_modems().send(2).unwrap().latencies);
+        let carried = came.rate.as_f64() / (8.0 * APPLICATION);
+        assert!((0.95..=1.0).contains(&carried), "{carried}");
+    }
+
+    #[test]
+    fn the_wire_carries_what_is_around_each_packet_too() {
+        let stream = two_modems();
+        let each = stream.wire_bytes() / (360.0 * 7.0);
+        assert!((740.0..790.0).contains(&each), "{each}");
     }
 }

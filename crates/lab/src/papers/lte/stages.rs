@@ -5,7 +5,7 @@ use tautline_units::Bitrate;
 use tautline_video::Layout;
 
 use super::rig::{self, Behind, Rig};
-use super::slices::{Modem, Slices, bytes_a_second, model_note};
+use super::slices::{Stream, model_note, modem};
 use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
@@ -109,11 +109,8 @@ impl Stage {
 
 /// Returns slices' latencies in ms over four modems that each carry a quarter of the coded stream.
 fn network_delays(run: &Run<'_>) -> Result<Vec<f64>> {
-    let modems = [Modem::known(bytes_a_second(LINK_BYTES)); 4];
-    let mut slices = Slices::of_paper(8, run.choose(5.0, 60.0));
-    // 8 Mbit/s of video, coded at one half.
-    slices.packet_bytes = 694;
-    slices.latencies(&modems, run.seed)
+    let links = vec![modem(LINK_BYTES, true); 4];
+    Ok(Stream::of_paper(links, 8, run.choose(5, 30)).send(run.seed)?.latencies)
 }
 
 fn table(stages: &[Stage]) -> Table {

@@ -1,0 +1,348 @@
+//! III.B: the rate control of two states, over time: on a step of the capacity, on links that wander, and on
+//! recordings.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use tautline_sim::link::{Config, Pair, Step};
+use tautline_transport::rate::Kind;
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use super::latencies::Latencies;
+use super::slices::{Came, Look, PER_SECOND, SOURCES, Stream, WARM_UP, modem};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::plot::{Axis, Plot, Series};
+use crate::sweeps::links::set::Set;
+use crate::workers;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    key: "lte-rate-control",
+    title: "The rate control of two states: a step, wandering links, recordings",
+    source: "[LTE] III.B",
+    run,
+};
+
+/// Lets a source fill its budget over one link, and looks at what the link is granted.
+fn run(run: &Run<'_>) -> Result<Outcome> {
+    let (recordings, none) = recordings(run)?;
+    let names = ["step", "wandering"].map(String::from).into_iter();
+    let names: Vec<String> = names.chain(recordings.iter().map(|set| set.name.clone())).collect();
+    let jobs: Vec<(usize, Kind)> = (0..names.len())
+        .flat_map(|link| [Kind::TwoState, Kind::DelayRate].map(|control| (link, control)))
+        .collect();
+    let (seed, others) = (run.seed, run.choose(20, RECORDED_SECONDS));
+    let made = workers::each(
+        workers::count(),
+        &jobs,
+        |(link, control)| {
+            let (pair, capacity) = match *link {
+                0 => (stepping(), None),
+                1 => (modem(WANDERING, true), None),
+                at => recorded(&recordings[at - 2], seed)?,
+            };
+            let seconds = if *link == 0 { STEP_SECONDS } else { others };
+            let came = filling(pair, *control, seconds).send(seed)?;
+            Ok(Ridden { name: names[*link].clone(), control: *control, came, capacity })
+        },
+        |done, ridden| run.progress(done as u64, jobs.len() as u64, &ridden.name),
+    )?;
+    let mut notes = vec![
+        format!(
+            "One link, {PER_SECOND} slices a second that fill the budget, uncoded, in virtual time. Step: {HIGH} \
+             Mbit/s, {LOW} from second {DOWN_AT} on, {HIGH} again from second {UP_AT} on, 15 ms each way, a \
+             queue of 1 MB. Beside the paper's control the transport's own, which no row here is about."
+        ),
+        "The climb after the step up is faster than by the published constants, and is held against them: a link \
+         that has fallen probes sooner and by half, the sixth deviation of the table."
+            .to_owned(),
+    ];
+    notes.extend(none);
+    Ok(Outcome::Measured(Findings {
+        rows: rows(&made),
+        tables: vec![summary(&made), over_time_table(&made), deviations()],
+        plots: made.chunks(2).map(over_time).collect(),
+        notes,
+    }))
+}
+
+/// Mbit/s before and after the step, and during it.
+const HIGH: f64 = 30.0;
+const LOW: f64 = 8.0;
+/// Seconds after the warm-up.
+const DOWN_AT: u64 = 25;
+const UP_AT: u64 = 45;
+const STEP_SECONDS: u64 = 80;
+const RECORDED_SECONDS: u64 = 100;
+/// Bytes a second of the link that wanders.
+const WANDERING: f64 = 1.5e6;
+
+/// What came over one link under one control.
+struct Ridden {
+    name: String,
+    control: Kind,
+    came: Came,
+    /// What the recording could carry, Mbit/s.
+    capacity: Option<f64>,
+}
+
+/// Returns a source that fills its budget.
+fn filling(link: Pair, control: Kind, seconds: u64) -> Stream {
+    let bytes = ByteCount::new(30_000);
+    Stream { bytes, control, ..Stream::of_paper(vec![link], SOURCES, seconds) }
+}
+
+fn stepping() -> Pair {
+    let at = |second: u64, rate_mbps| Step { at_s: (WARM_UP.as_secs() + second) as f64, rate_mbps };
+    let of_rate =
+        |mbps| Config::of_rate(Bitrate::from_mbps(mbps)).with_delay(Duration::from_millis(15));
+    let steps = vec![at(DOWN_AT, LOW), at(UP_AT, HIGH)];
+    Pair { up: Config { steps, queue_bytes: 1_000_000, ..of_rate(HIGH as u64) }, down: of_rate(10) }
+}
+
+/// Returns the recordings, where they are kept, and what to say where they are not.
+fn recordings(run: &Run<'_>) -> Result<(Vec<Set>, Option<String>)> {
+    let folder = Path::new(RECORDINGS);
+    if run.quick || !folder.exists() {
+        let none =
+            "Left out: recordings, in a quick run and where ../shared/data/links is not there.";
+        return Ok((Vec::new(), Some(none.to_owned())));
+    }
+    Ok((Set::single_recordings(folder)?, None))
+}
+
+fn recorded(set: &Set, seed: u64) -> Result<(Pair, Option<f64>)> {
+    let pair = set.pairs(seed).pop().context("a recording is a link")?;
+    let from = Instant::ZERO + WARM_UP;
+    let span = Duration::from_secs(RECORDED_SECONDS);
+    let capacity =
+        set.capacity(seed, 0, from, from + span).context("a recording has a capacity")?;
+    Ok((pair, Some(Bitrate::of(capacity, span).as_f64() / 1e6)))
+}
+
+/// Beside the repository: recordings of others are no part of it.
+const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/links");
+
+fn rows(made: &[Ridden]) -> Vec<Row> {
+    let looks = &made[0].came.looks;
+    let before = looks.iter().filter(|look| look.second < DOWN_AT as f64);
+    let climb = levels(&before.copied().collect::<Vec<_>>());
+    let (raise, pause) = steps(&climb);
+    let down = DOWN_AT as f64;
+    let after = |from: f64, bar: &dyn Fn(&Look) -> bool| {
+        let first = looks.iter().find(|look| look.second >= from && bar(look));
+        first.map_or(f64::NAN, |look| look.second - from)
+    };
+    let settled = after(down, &|look| look.granted <= LOW);
+    let climbed = after(UP_AT as f64, &|look| look.granted >= CLIMBED * HIGH);
+    let mean = |from: f64, to: f64| {
+        let within = looks.iter().filter(|look| (from..to).contains(&look.second));
+        let (sum, count) =
+            within.fold((0.0, 0), |(sum, count), look| (sum + look.granted, count + 1));
+        sum / f64::from(count)
+    };
+    let by_published = (CLIMBED * HIGH / (0.9 * LOW)).ln() / 1.2_f64.ln() * PROBATION_SECONDS;
+    let steady = "with more room than a fifth a probation succeeds";
+    let queue = looks.iter().map(|look| look.queueing).fold(0.0, f64::max);
+    let mut rows = vec![
+        Row::new("climb: a probation that succeeds raises the rate by", "x", raise)
+            .reference(1.2)
+            .within(0.03)
+            .because("the mean of three received samples of 100 ms"),
+        Row::new("climb: from one probation to the next", "s", pause)
+            .reference(PROBATION_SECONDS)
+            .within(0.05)
+            .because("reports come every 100 ms, and are looked at every 50"),
+        Row::new(
+            "granted in the 5 s before the step, of the capacity",
+            "%",
+            100.0 * mean(down - 5.0, down) / HIGH,
+        )
+        .asked(STEADY)
+        .at_least(1.0)
+        .because(steady),
+        Row::new("step down: until no more is granted than the link carries", "s", settled)
+            .reference(0.9)
+            .within(0.3)
+            .because("four reports until less arrives in the mean, half a second between two changes, and a trip"),
+        Row::new(
+            "granted in the 10 s before it ends, of the capacity",
+            "%",
+            100.0 * mean(UP_AT as f64 - 10.0, UP_AT as f64) / LOW,
+        )
+        .asked(STEADY)
+        .at_least(1.0)
+        .because(steady),
+        Row::new("largest queue that is seen in the link", "ms", queue),
+        Row::new(format!("step up: until {CLIMBED} of the capacity are granted"), "s", climbed)
+            .reference(by_published)
+            .at_most(1.0)
+            .because("by the published constants; a link that has fallen may only climb faster")
+            .note("From .9 of what the step left, a fifth more every 2.3 s."),
+    ];
+    for ridden in made {
+        rows.extend(ridden.rows());
+    }
+    rows
+}
+
+impl Ridden {
+    fn title(&self) -> String {
+        let control: &str = self.control.into();
+        format!("{}, {control}", self.name)
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let latencies = Latencies::new(self.came.latencies.clone());
+        vec![
+            Row::new(
+                format!("{}: slices carried", self.title()),
+                "Mbit/s",
+                self.came.rate.as_f64() / 1e6,
+            ),
+            Row::new(format!("{}: latency, p95", self.title()), "ms", latencies.quantile(0.95)),
+            Row::new(format!("{}: lost", self.title()), "%", 100.0 * self.came.lost_share()),
+        ]
+    }
+}
+
+/// What [LLMLNCL] waits before a probation, and its eight reports.
+const PROBATION_SECONDS: f64 = 2.3;
+/// Percent of the capacity: a probation raises by a fifth.
+const STEADY: f64 = 100.0 / 1.2;
+/// Of the capacity.
+const CLIMBED: f64 = 0.8;
+
+/// Returns the grants that lasted for a second or more, each with its first second: the rates between
+/// probations.
+fn levels(looks: &[Look]) -> Vec<(f64, f64)> {
+    let parts = looks.chunk_by(|a, b| a.granted == b.granted);
+    let lasting = parts.filter(|part| part[part.len() - 1].second - part[0].second >= 1.0);
+    lasting.map(|part| (part[0].second, part[0].granted)).collect()
+}
+
+/// Returns the median rise from one level to a higher one, and the median time between two.
+fn steps(levels: &[(f64, f64)]) -> (f64, f64) {
+    let rising = levels.windows(2).filter(|pair| pair[1].1 > 1.01 * pair[0].1);
+    let (raises, pauses): (Vec<f64>, Vec<f64>) =
+        rising.map(|pair| (pair[1].1 / pair[0].1, pair[1].0 - pair[0].0)).unzip();
+    if raises.is_empty() {
+        return (f64::NAN, f64::NAN);
+    }
+    (Latencies::new(raises).quantile(0.5), Latencies::new(pauses).quantile(0.5))
+}
+
+fn summary(made: &[Ridden]) -> Table {
+    let columns = [
+        "link",
+        "control",
+        "carried_mbps",
+        "capacity_mbps",
+        "p50_ms",
+        "p95_ms",
+        "later_than_100_ms",
+        "lost",
+    ];
+    let mut table = Table::new("summary", columns).shown("Each link under either control");
+    for ridden in made {
+        let latencies = Latencies::new(ridden.came.latencies.clone());
+        let control: &str = ridden.control.into();
+        table.push([
+            ridden.name.as_str().into(),
+            control.into(),
+            (ridden.came.rate.as_f64() / 1e6).into(),
+            ridden.capacity.unwrap_or(f64::NAN).into(),
+            latencies.quantile(0.5).into(),
+            latencies.quantile(0.95).into(),
+            (1.0 - latencies.share_below(100.0)).into(),
+            ridden.came.lost_share().into(),
+        ]);
+    }
+    table
+}
+
+fn over_time_table(made: &[Ridden]) -> Table {
+    let columns = ["link", "control", "second", "granted_mbps", "received_mbps", "queue_ms"];
+    let mut table = Table::new("rate", columns);
+    for ridden in made {
+        let control: &str = ridden.control.into();
+        for look in &ridden.came.looks {
+            table.push([
+                ridden.name.as_str().into(),
+                control.into(),
+                look.second.into(),
+                look.granted.into(),
+                look.received.into(),
+                look.queueing.into(),
+            ]);
+        }
+    }
+    table
+}
+
+fn over_time(both: &[Ridden]) -> Plot {
+    let name = &both[0].name;
+    let line = |ridden: &Ridden, what: &str, of: &dyn Fn(&Look) -> f64| {
+        let control: &str = ridden.control.into();
+        let points = ridden.came.looks.iter().map(|look| (look.second, of(look)));
+        Series::line(format!("{control}, {what}"), points.collect())
+    };
+    let title = format!("What the link is granted: {name}");
+    Plot::new(&format!("rate-{name}"), &title, Axis::linear("s"), Axis::linear("Mbit/s"))
+        .with(line(&both[0], "granted", &|look| look.granted))
+        .with(line(&both[0], "arrives", &|look| look.received))
+        .with(line(&both[1], "granted", &|look| look.granted))
+}
+
+/// Lists where the control differs from the published code.
+fn deviations() -> Table {
+    let mut table = Table::new("deviations", ["number", "deviation"]).shown("Where it deviates");
+    for (number, deviation) in DEVIATIONS.iter().enumerate() {
+        table.push([(number + 1).into(), (*deviation).into()]);
+    }
+    table
+}
+
+/// As `tautline_transport::rate::TwoState` has them.
+const DEVIATIONS: [&str; 8] = [
+    "sent and received samples are of the same datagrams, not of the same 100 ms",
+    "a link that sends less than .7 of its grant does not probe",
+    "a link that sends less than the floor never falls, one that sends less than .7 of its grant only while a queue stands",
+    "padding fills the grant while the link probes",
+    "a stall of the link begins the samples anew, and lowers nothing",
+    "a link below .6 of its rate of the last 20 s probes after .5 s, and once that has shown room by half",
+    "a probation is aborted below half the floor, not below the floor",
+    "while a queue of 80 ms stands there is no probation, and the rate falls if less than .7 of it arrives",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_what_lasts_and_steps_lie_between_them() {
+        let looks: Vec<Look> = (0..120)
+            .map(|at| {
+                let second = f64::from(at) / 20.0;
+                // A level of two seconds, then a raise and a fall that do not last.
+                let granted = match (at / 50, at % 50) {
+                    (turn, 0..40) => 8.0 * 1.2_f64.powi(turn),
+                    (turn, 40..45) => 9.6 * 1.2_f64.powi(turn),
+                    (turn, _) => 6.4 * 1.2_f64.powi(turn),
+                };
+                Look { second, granted, received: 0.0, queueing: 0.0 }
+            })
+            .collect();
+        let levels = levels(&looks);
+        assert_eq!(levels.len(), 2, "{levels:?}");
+        let (raise, pause) = steps(&levels);
+        assert!((raise - 1.2).abs() < 1e-9 && (pause - 2.5).abs() < 1e-9, "{raise} {pause}");
+        assert!(steps(&levels[..1]).0.is_nan());
+    }
+
+    #[test]
+    fn every_deviation_that_the_control_names_is_listed() {
+        let control = include_str!("../../../../transport/src/rate/two_state.rs");
+        let named = control.lines().filter(|line| line.starts_with("/// - ")).count();
+        assert_eq!(named, DEVIATIONS.len());
+    }
+}

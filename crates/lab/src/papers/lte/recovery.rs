@@ -1,0 +1,153 @@
+//! How long a lost slice is seen: what decoders show with it lost against what they show without.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use tautline_video::avc::LossRecovery;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Backend, Concealer, Decoder, Picture, Quantizers, Refresh, quality};
+
+/// A decoder that shows what came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Openh264,
+    /// libavcodec, by the program; the paper's.
+    Ffmpeg,
+}
+
+impl Shown {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Openh264 => "openh264",
+            Self::Ffmpeg => "ffmpeg",
+        }
+    }
+
+    /// Returns the decoders of this machine.
+    pub(super) fn all() -> Vec<Self> {
+        let is_there =
+            Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_ok();
+        let mut all = vec![Self::Openh264];
+        all.extend(is_there.then_some(Self::Ffmpeg));
+        all
+    }
+
+    /// Returns the luma of every picture.
+    fn decode(self, access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Vec<Vec<u8>>> {
+        match self {
+            Self::Openh264 => {
+                let mut decoder = StripDecoder::new()?;
+                let shown = access_units.iter().map(|bytes| {
+                    let shown = decoder.decode(bytes)?.context("a slice gave no rows")?;
+                    Ok(shown.luma().to_vec())
+                });
+                shown.collect()
+            }
+            Self::Ffmpeg => by_ffmpeg(access_units, width, height),
+        }
+    }
+}
+
+/// One loss, and how long it was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    /// The picture that was lost.
+    pub(super) lost: usize,
+    /// Pictures from it to the last of which anything that can be seen is left.
+    pub(super) seen: usize,
+    /// Pictures from it to the last of which any pixel differs.
+    pub(super) differing: usize,
+}
+
+/// Codes a strip at one quantizer, loses each of `losses` in a stream of its own, and compares what each
+/// decoder shows, pixel by pixel. A picture that stays different to the stream's end counts to there.
+pub(super) fn of(
+    sources: &[Picture],
+    way: LossRecovery,
+    qp: u8,
+    losses: &[usize],
+    decoders: &[Shown],
+) -> Result<Vec<(Shown, Vec<Recovery>)>> {
+    let (width, height) = (sources[0].width(), sources[0].height());
+    let mut encoder = Backend::Avc(way).open_at(width, height, RATE)?;
+    let code =
+        |source| Ok(encoder.encode_at(source, Quantizers::both(qp), Refresh::No)?.bytes.to_vec());
+    let coded = sources.iter().map(code).collect::<Result<Vec<_>>>()?;
+    let clean = passed(&coded, None)?;
+    let lossy =
+        losses.iter().map(|lost| passed(&coded, Some(*lost))).collect::<Result<Vec<_>>>()?;
+    let by = |decoder: &Shown| {
+        let whole = decoder.decode(&clean, width, height)?;
+        let recoveries = losses.iter().zip(&lossy).map(|(lost, stream)| {
+            let shown = decoder.decode(stream, width, height)?;
+            ensure!(shown.len() == whole.len(), "{}: pictures are missing", decoder.name());
+            Ok(compare(&whole, &shown, *lost))
+        });
+        Ok((*decoder, recoveries.collect::<Result<_>>()?))
+    };
+    decoders.iter().map(by).collect()
+}
+
+/// Returns the access units as the operator's decoder gets them, a skip slice in the place of the lost one.
+fn passed(coded: &[Vec<u8>], lost: Option<usize>) -> Result<Vec<Vec<u8>>> {
+    let mut concealer = Concealer::new();
+    let pass = |(number, bytes): (usize, &Vec<u8>)| match lost == Some(number) {
+        true => concealer.skip().context("the first slice is never lost"),
+        false => Ok(concealer.pass(bytes)?.context("the first slice is an IDR")?.into_owned()),
+    };
+    coded.iter().enumerate().map(pass).collect()
+}
+
+fn compare(whole: &[Vec<u8>], shown: &[Vec<u8>], lost: usize) -> Recovery {
+    let until = |differs: &dyn Fn(&[u8], &[u8]) -> bool| {
+        let last = (lost..whole.len()).rev().find(|at| differs(&whole[*at], &shown[*at]));
+        last.map_or(0, |last| last + 1 - lost)
+    };
+    let is_seen = |a: &[u8], b: &[u8]| {
+        let squares: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+        quality::decibels(squares as f64 / a.len() as f64) < RECOVERED_DB
+    };
+    Recovery { lost, seen: until(&is_seen), differing: until(&|a, b| a != b) }
+}
+
+fn by_ffmpeg(access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Vec<Vec<u8>>> {
+    let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+    let file = folder.path().join("strip.h264");
+    fs::write(&file, access_units.concat())?;
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-flags", "low_delay", "-threads", "1", "-i"])
+        .arg(&file)
+        .args(["-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
+        .stdin(Stdio::null())
+        .output()?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && words.is_empty(), "ffmpeg says: {words}");
+    let luma = width * height;
+    let pictures = output.stdout.chunks_exact(luma * 3 / 2);
+    let shown: Vec<Vec<u8>> = pictures.map(|picture| picture[..luma].to_vec()).collect();
+    let wanted = access_units.len();
+    ensure!(shown.len() == wanted, "ffmpeg gave {} of {wanted} pictures", shown.len());
+    Ok(shown)
+}
+
+/// Of a strip's luma against what it is without the loss: what is left is below what can be seen.
+pub(super) const RECOVERED_DB: f64 = 50.0;
+const RATE: u32 = 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_seen_until_the_last_picture_that_differs() {
+        let whole = vec![vec![100; 64]; 6];
+        let mut shown = whole.clone();
+        shown[2] = vec![90; 64];
+        shown[3] = vec![80; 64];
+        shown[4][0] = 101;
+        let Recovery { lost, seen, differing } = compare(&whole, &shown, 2);
+        assert_eq!((lost, seen, differing), (2, 2, 3));
+        assert_eq!(compare(&whole, &whole, 1).differing, 0);
+    }
+}
