@@ -99,7 +99,7 @@ testbed:
 	@testbed/kernel/build $(KERNEL)
 
 # The lab shows what this writes but for QUICK=1, which writes beside the cells. TABLE=1 runs no cell, and makes the
-# table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two guests at once, with namespaces.
+# table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
 TABLE ?=
 ANEW ?=
 JOBS ?= 1

@@ -28,6 +28,7 @@ pub(crate) fn first() -> u32 {
 pub(crate) trait Kept: Serialize + DeserializeOwned + Clone {
     /// What it was measured of, the length of its runs left out, in the order of the tables.
     type Kind: Ord;
+    /// Returns what it was measured of.
     fn kind(&self) -> Self::Kind;
     /// Returns the testbed's edition, the runs' length and how many there are.
     fn weight(&self) -> (u32, u32, usize);
@@ -140,7 +141,7 @@ fn permille(percent: f64) -> u32 {
 mod tests {
     use super::*;
 
-    /// What a line of such a weight has.
+    /// Returns a line of such a weight.
     fn line(rate_kbyte_per_s: u32, edition: u32, seconds: u32, seeds: usize) -> WirelessLine {
         let zero = "udp,0,-35,true,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0";
         let head = "transport,rate_kbyte_per_s,power_dbm,disturbed,seeds,seconds,received_share,\

@@ -189,7 +189,7 @@ impl fmt::Display for Origin {
             Self::Measured { machine } => write!(f, "Measured on {machine}."),
             Self::Committed(Measurement { file, command, machine, date, is_reproducible }) => {
                 let judged = match is_reproducible {
-                    true => "Judged: any machine measures the same.",
+                    true => "Any machine measures the same.",
                     false => "Not judged.",
                 };
                 write!(

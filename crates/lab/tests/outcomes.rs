@@ -109,7 +109,7 @@ fn what_any_machine_repeats_is_read_and_judged() {
         page.contains("1 read from committed measurements that any machine repeats."),
         "{page}"
     );
-    assert!(page.contains("Judged: any machine measures the same.</p>"), "{page}");
+    assert!(page.contains("Any machine measures the same.</p>"), "{page}");
     assert!(page.contains("✗ out") && !page.contains("Not judged."), "{page}");
 }
 

@@ -296,7 +296,7 @@ fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
 
 /// Draws the paper's eighteen figures beside ours; of the round trips the one of its reference.
 fn published_plot(videos: &Videos) -> Plot {
-    let [x, y] = [Axis::linear(""), Axis::linear("PSNR, dB")];
+    let [x, y] = [Axis::linear("").range(0.0, 7.0), Axis::linear("PSNR, dB")];
     let title = "Table 3: 1 UDP, 2 Reno, 3 large windows, 4 Westwood, 5 DCCP, 6 SCTP";
     let bars = |label: &str, of: &dyn Fn(&Published) -> Option<f64>| {
         let at = |(place, it): (usize, &Published)| Some((place as f64 + 1.0, of(it)?));
