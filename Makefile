@@ -5,10 +5,11 @@
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
 # make testbed the kernel in which transports are compared, built once
 # make smoke   every transport of this machine's own kernel, over the loopback interface
-# make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
+# make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1 JOBS=2
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make blocked a drive where the network lets no UDP pass, with its latency
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
+# make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
@@ -52,7 +53,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead deb container nat kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: ahead deb container nat tun kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -99,15 +100,17 @@ testbed:
 	@testbed/kernel/build $(KERNEL)
 
 # The lab shows what this writes but for QUICK=1, which writes beside the cells. TABLE=1 runs no cell, and makes the
-# table of those that are there.
+# table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
 TABLE ?=
+ANEW ?=
+JOBS ?= 1
 transports: testbed
 	@./setup ffmpeg
 	@mkdir -p $(CELLS)
 	nice -n 15 cargo run --release --locked --package testbed -- matrix --kernel $(KERNEL) --cells $(CELLS) \
-		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv \
+		--jobs $(JOBS) $(if $(TABLE),--table) $(if $(ANEW),--anew) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv \
 		--wireless-csv $(CELLS)/quick-wireless.csv,\
-		--csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv --wireless-csv $(CAR)/wireless.csv)
+		--pages . --csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv --wireless-csv $(CAR)/wireless.csv)
 	@$(if $(QUICK),,printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
 		>$(CAR)/transports.machine.json)
@@ -141,6 +144,11 @@ nat: console
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
 	@./setup nftables
 	NAT_EVERY=$(EVERY) $(TEST) --test processes -- --ignored nat:: --skip inside --skip kills --test-threads 1 --nocapture
+
+# Needs /dev/net/tun too.
+tun:
+	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
+	$(TEST) --test processes -- --ignored devices:: --test-threads 1 --nocapture
 
 # A second relay takes over; the switchboard has no part in what goes on.
 KILLS ?= 20

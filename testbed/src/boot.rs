@@ -163,7 +163,7 @@ pub(crate) fn video() -> PathBuf {
 }
 
 /// Part of what the guest sees, and so the same on every machine.
-const FOLDER: &str = "/tmp/tautline-testbed";
+pub(crate) const FOLDER: &str = "/tmp/tautline-testbed";
 /// What the guest reads and leaves.
 pub(crate) const OUT: &str = "/tmp/tautline-testbed/out";
 /// This program, for the guest.

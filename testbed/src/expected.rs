@@ -31,6 +31,14 @@ impl Comparison {
     }
 }
 
+/// Returns what came of a rate at a loss, in thousands of bytes a second, where it was measured.
+pub(crate) fn throughput(transport: Transport, rate: u32, loss: f64) -> Option<f64> {
+    let expected = EXPECTED.iter().find(|it| it.transport == transport)?;
+    let loss = LOSSES.iter().position(|it| *it == loss)?;
+    let rate = RATES.iter().position(|it| *it == rate)?;
+    Some(expected.throughput[loss][rate])
+}
+
 /// Compares every figure that has several runs among `outcomes`.
 pub(crate) fn compare(outcomes: &[Outcome]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
@@ -96,8 +104,8 @@ fn comparison(what: String, expected: f64, values: &[f64], least: f64) -> Option
     Some(Comparison { what, expected, measured, allowed: measured.reach().max(least) })
 }
 
-const RATES: [u32; 4] = [450, 700, 1200, 2000];
-const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
+pub(crate) const RATES: [u32; 4] = [450, 700, 1200, 2000];
+pub(crate) const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
 const RTT_MS: u32 = 20;
 const SD_RATE: u32 = 1200;
 /// UDP's runs differ by less than what is printed of them.

@@ -14,11 +14,13 @@ mod end;
 mod expected;
 mod grid;
 mod guest;
+mod kept;
 mod log;
 mod matrix;
 mod measures;
 mod native;
 mod packet;
+mod page;
 mod place;
 mod quic;
 mod receive;
@@ -30,12 +32,12 @@ mod summary;
 mod timed;
 mod transport;
 mod video;
+mod workers;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use strum::VariantArray;
 use tautline_sim::wireless::Power;
 
 use crate::air::Air;
@@ -45,6 +47,7 @@ use crate::matrix::Videos;
 use crate::measures::Outcome;
 use crate::transport::Transport;
 use crate::video::Codec;
+use crate::workers::Share;
 
 /// Measures transports of the kernel and Tautline's own under emulated loss.
 #[derive(Parser)]
@@ -99,6 +102,18 @@ struct Matrix {
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Transport>,
+    /// Leave no line of an earlier table that has no cell here
+    #[arg(long)]
+    anew: bool,
+    /// Write what the tables say into docs/transports.md and testbed/README.md, which are in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pages: Option<PathBuf>,
+    /// Guests at once, 1 to 64; more than one needs root, or user namespaces
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: u32,
+    /// Which of the workers this is
+    #[arg(long, hide = true, value_name = "PLACE/COUNT")]
+    share: Option<Share>,
 }
 
 #[derive(clap::Args)]
@@ -153,16 +168,45 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
         false => grid::whole(matrix.seconds.unwrap_or(20)),
     };
     cells.retain(|cell| matrix.only.is_empty() || matrix.only.contains(&cell.transport));
+    if let Some(share) = matrix.share {
+        // Whose tables whoever started it writes.
+        let cells: Vec<Cell> = share.of(&cells);
+        return matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel)?).map(|_| ());
+    }
     let outcomes = if matrix.table {
+        matrix::read_all(&cells, &matrix.cells)?
+    } else if matrix.jobs > 1 {
+        workers::run(matrix.jobs)?;
         matrix::read_all(&cells, &matrix.cells)?
     } else {
         matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel)?)?
     };
     let lines = summary::lines(&outcomes);
-    summary::write(&lines, &matrix.csv)?;
-    summary::write(&summary::video_lines(&outcomes), &matrix.video_csv)?;
-    summary::write(&summary::wireless_lines(&outcomes), &matrix.wireless_csv)?;
     show(&lines);
+    let keep = !matrix.anew;
+    for (file, told) in [
+        (&matrix.csv, kept::update(&lines, &matrix.csv, keep)?),
+        (
+            &matrix.video_csv,
+            kept::update(&summary::video_lines(&outcomes), &matrix.video_csv, keep)?,
+        ),
+        (
+            &matrix.wireless_csv,
+            kept::update(&summary::wireless_lines(&outcomes), &matrix.wireless_csv, keep)?,
+        ),
+    ] {
+        let kept::Told { new, kept, replaced, outdated } = told;
+        println!(
+            "{}: {new} lines of these cells, {kept} of before stay, {replaced} gave way, {outdated} \
+             were another edition's",
+            file.display()
+        );
+    }
+    if let Some(root) = &matrix.pages {
+        let (lines, videos) = (kept::read(&matrix.csv)?, kept::read(&matrix.video_csv)?);
+        page::put(&root.join("docs/transports.md"), &page::answer(&videos))?;
+        page::put(&root.join("testbed/README.md"), &page::throughput(&lines))?;
+    }
     let comparisons = expected::compare(&outcomes);
     for comparison in comparisons.iter().filter(|it| !it.holds()) {
         println!(
@@ -197,8 +241,7 @@ fn run_cell(one: &One) -> Result<()> {
 }
 
 fn air(dbm: i32, disturbed: bool) -> Result<Air> {
-    let power = Power::VARIANTS.iter().copied().find(|power| power.dbm() == dbm);
-    Ok(Air { power: power.context("the paper has -20, -35 and -60 dBm")?, disturbed })
+    Ok(Air { power: Power::of_dbm(dbm).context("the paper has -20, -35 and -60 dBm")?, disturbed })
 }
 
 fn show(lines: &[summary::Line]) {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::boot::{self, Host};
 use crate::cell::{Cell, Load};
 use crate::clock;
+use crate::kept::EDITION;
 use crate::measures::{Outcome, Shown};
 use crate::schedule::Schedule;
 use crate::video::{Codec, Video};
@@ -97,7 +98,7 @@ fn read(file: &Path, cell: &Cell) -> Result<Option<Outcome>> {
     let Ok(text) = fs::read_to_string(file) else { return Ok(None) };
     let outcome: Outcome = serde_json::from_str(&text)
         .with_context(|| format!("{} is no outcome: remove it", file.display()))?;
-    Ok((outcome.cell == *cell).then_some(outcome))
+    Ok((outcome.cell == *cell && outcome.edition == EDITION).then_some(outcome))
 }
 
 /// Writes under another name first: a run that is stopped leaves no half of a file.

@@ -9,6 +9,7 @@ use crate::air;
 use crate::cell::Cell;
 use crate::clock;
 use crate::guest::Told;
+use crate::kept::{self, EDITION};
 use crate::log::{Arrival, Log};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -40,6 +41,9 @@ pub(crate) struct Outcome {
     /// What a wireless network did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wireless: Option<Wireless>,
+    /// The testbed's, by [`EDITION`].
+    #[serde(default = "kept::first")]
+    pub(crate) edition: u32,
 }
 
 /// What is to be said of a wireless network.
@@ -102,6 +106,7 @@ impl Outcome {
                 damaged: told.damaged,
                 by_second: by_second(log, cell.seconds),
             }),
+            edition: EDITION,
         })
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::air::Air;
 use crate::cell::Load;
+use crate::kept::{self, EDITION};
 use crate::measures::{Outcome, Shown, Wireless};
 use crate::packet::Packet;
 use crate::transport::Transport;
@@ -40,6 +41,9 @@ pub(crate) struct Line {
     pub(crate) network_bytes_per_byte: f64,
     /// Packets that the application gave up before the transport, of those that it had.
     pub(crate) abandoned_share: f64,
+    /// The testbed's, by [`EDITION`].
+    #[serde(default = "kept::first")]
+    pub(crate) edition: u32,
 }
 
 /// One line of the table of constant rates in the paper's wireless network.
@@ -75,6 +79,9 @@ pub(crate) struct WirelessLine {
     pub(crate) second_p50: f64,
     pub(crate) second_p75: f64,
     pub(crate) second_p90: f64,
+    /// The testbed's, by [`EDITION`].
+    #[serde(default = "kept::first")]
+    pub(crate) edition: u32,
 }
 
 /// One line of the table of videos; `_in_time` is with a play-out limit.
@@ -104,6 +111,9 @@ pub(crate) struct VideoLine {
     pub(crate) owd_p99_ms: f64,
     /// Bytes both ways that passed the links, over the bytes of the video.
     pub(crate) network_bytes_per_byte: f64,
+    /// The testbed's, by [`EDITION`].
+    #[serde(default = "kept::first")]
+    pub(crate) edition: u32,
 }
 
 /// A mean of a few runs, and what a further run may be.
@@ -210,6 +220,7 @@ fn line(outcomes: &[&Outcome], rate_kbyte_per_s: u32) -> Line {
         owd_p99_ci,
         network_bytes_per_byte: mean(|it| network_bytes_per(it, it.measures.received)).0,
         abandoned_share: mean(|it| it.abandoned as f64 / it.offered as f64).0,
+        edition: EDITION,
     }
 }
 
@@ -253,6 +264,7 @@ fn wireless_line(outcomes: &[&Outcome], air: Air, rate_kbyte_per_s: u32) -> Wire
         second_p50: percentile(0.5),
         second_p75: percentile(0.75),
         second_p90: percentile(0.9),
+        edition: EDITION,
     }
 }
 
@@ -291,6 +303,7 @@ fn video_line(outcomes: &[&Outcome], codec: Codec) -> VideoLine {
         owd_p50_ms: mean(|it| it.measures.owd_p50_ms).0,
         owd_p99_ms: mean(|it| it.measures.owd_p99_ms).0,
         network_bytes_per_byte: mean(|it| network_bytes_per(it, it.offered)).0,
+        edition: EDITION,
     }
 }
 

@@ -6,25 +6,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use tautline_net::emulate::control::{Status, Summary};
-use tautline_net::emulate::{Config, Emulator, check};
+use tautline_net::emulate::{Config, Emulator, End, WirelessConfig, check};
 use tautline_net::realtime::{self, Urgency};
+use tautline_net::tun::Namespace;
 use tautline_sim::preset::Preset;
 
 use crate::{settings, stop};
 
-/// Emulate mobile links as a UDP relay.
+/// Emulate mobile links, as a UDP relay or, for sockets of any kind, as devices.
 ///
-/// Each link listens on a port of its own and forwards to the operator, and back. With --config
-/// every link and direction has its own model: rate, queue, delay, jitter, loss, handovers,
-/// outages, a Mahimahi trace, a recording of pings, and what links have in common; without, all
-/// follow one preset.
+/// As a relay each link listens on a port of its own and forwards to the operator, and back. With --tun each
+/// link is a TUN device in each of two network namespaces, and packets of any protocol go from one to the
+/// other; it needs root. With --config every link and direction has its own model: rate, queue, delay, jitter,
+/// loss, handovers, outages, a Mahimahi trace, a recording of pings, and what links have in common; without,
+/// all follow one preset.
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {
     /// TOML file with the links; instead of the flags below
-    #[arg(long, env = "TAUTLINE_CONFIG", conflicts_with_all = ["preset", "links", "listen", "target", "seed"])]
+    #[arg(long, env = "TAUTLINE_CONFIG", conflicts_with_all = ["preset", "links", "listen", "target", "seed", "wireless"])]
     config: Option<PathBuf>,
     /// Model of every link: lan, lte, lte-driving, lte-town, lte-countryside or model
     #[arg(long, default_value = "lte-driving")]
@@ -41,6 +43,30 @@ pub(crate) struct Emulate {
     /// Seed of every random number of the models
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Make devices in the place of the relay: link 3 is tautline3, in the first namespace with the address
+    /// 10.77.3.1, in the second with 10.77.3.2. `listen` and `target` are of no use then
+    #[arg(long, conflicts_with_all = ["listen", "target", "check"])]
+    tun: bool,
+    /// Network namespaces of --tun, the vehicle's and the operator's: made if absent, and removed at the end if so
+    #[arg(
+        long,
+        value_name = "VEHICLE,OPERATOR",
+        value_delimiter = ',',
+        num_args = 1,
+        default_value = "vehicle,operator",
+        requires = "tun"
+    )]
+    namespaces: Vec<String>,
+    /// Make every link of --tun the wireless network of a car in the place of the preset, received with so many
+    /// dBm: -20, -35 or -60. Both directions share its channel, and another's flow of 2000 kB/s
+    #[arg(
+        long,
+        value_name = "DBM",
+        allow_hyphen_values = true,
+        requires = "tun",
+        conflicts_with = "preset"
+    )]
+    wireless: Option<i32>,
     /// Address of the control channel, TCP, where links are cut and restored [default: none]
     #[arg(long, value_name = "ADDRESS")]
     control: Option<SocketAddr>,
@@ -51,39 +77,82 @@ pub(crate) struct Emulate {
 }
 
 impl Emulate {
-    /// Runs the relay until it is asked to end, and prints how late it was.
+    /// Runs the links until it is asked to end, and prints what they did and how late they were.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config = match &self.config {
             Some(file) => settings::read::<Config>(file)?,
-            None => Config::of_preset(self.preset, self.links, self.listen, self.target, self.seed),
+            None => self.of_flags(),
         };
         if let Some(seconds) = self.check {
             return check(config, seconds).await;
         }
         settings::set(&mut config.control, self.control.map(Some));
+        if self.tun {
+            return self.between_namespaces(config).await;
+        }
         let emulator = Emulator::bind(config)?;
         for (number, address) in emulator.listen_addresses().iter().enumerate() {
             tracing::info!(number, %address, "link");
         }
-        let ending = Arc::new(AtomicBool::new(false));
-        let mut relay = {
-            let ending = ending.clone();
-            tokio::task::spawn_blocking(move || {
-                realtime::raise_thread("the emulated network", Urgency::Network);
-                emulator.run(&ending)
-            })
-        };
-        let status = tokio::select! {
-            ended = &mut relay => ended,
-            () = stop::asked() => {
-                ending.store(true, Ordering::Relaxed);
-                relay.await
-            }
-        };
-        let status = status.context("the relay's thread failed")??;
-        println!("{}", serde_json::to_string_pretty(&status)?);
-        Ok(())
+        run(emulator).await
     }
+
+    fn of_flags(&self) -> Config {
+        let mut config =
+            Config::of_preset(self.preset, self.links, self.listen, self.target, self.seed);
+        if let Some(power_dbm) = self.wireless {
+            for link in &mut config.links {
+                link.preset = None;
+                link.wireless = Some(WirelessConfig { power_dbm, disturbed: true });
+            }
+        }
+        config
+    }
+
+    /// Joins two namespaces, which outlive the devices.
+    async fn between_namespaces(&self, config: Config) -> anyhow::Result<()> {
+        ensure!(
+            rustix::process::geteuid().is_root(),
+            "--tun makes devices in network namespaces, which only root may"
+        );
+        let [vehicle, operator] = self.namespaces.as_slice() else {
+            bail!(
+                "--namespaces: two names with a comma between them, the vehicle's and the operator's"
+            );
+        };
+        ensure!(vehicle != operator, "--namespaces: {vehicle} is given twice");
+        config.validate()?;
+        let namespaces = [Namespace::open_or_make(vehicle)?, Namespace::open_or_make(operator)?];
+        let ends = namespaces.each_ref().map(|namespace| End { namespace, device: DEVICE });
+        let names: Vec<String> = config.links.iter().map(|link| link.name.clone()).collect();
+        let emulator = Emulator::between(config, ends, NETWORK)?;
+        for (number, [here, there]) in emulator.device_addresses().into_iter().enumerate() {
+            let name = &names[number];
+            tracing::info!(number, name, "link: {here} in {vehicle}, {there} in {operator}");
+        }
+        run(emulator).await
+    }
+}
+
+async fn run(emulator: Emulator) -> anyhow::Result<()> {
+    let ending = Arc::new(AtomicBool::new(false));
+    let mut relay = {
+        let ending = ending.clone();
+        tokio::task::spawn_blocking(move || {
+            realtime::raise_thread("the emulated network", Urgency::Network);
+            emulator.run(&ending)
+        })
+    };
+    let status = tokio::select! {
+        ended = &mut relay => ended,
+        () = stop::asked() => {
+            ending.store(true, Ordering::Relaxed);
+            relay.await
+        }
+    };
+    let status = status.context("the relay's thread failed")??;
+    println!("{}", serde_json::to_string_pretty(&status)?);
+    Ok(())
 }
 
 /// Prints scheduled against actual departures.
@@ -109,3 +178,7 @@ async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     row("all", &status.lateness);
     Ok(())
 }
+
+/// Of the devices' names, and the networks of their addresses.
+const DEVICE: &str = "tautline";
+const NETWORK: [u8; 2] = [10, 77];

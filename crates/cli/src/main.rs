@@ -67,7 +67,7 @@ enum Command {
     Switchboard(switchboard::Switchboard),
     /// Forward sealed datagrams between the two ends of a lease, blindly
     Relay(relay::Relay),
-    /// Emulate mobile links as a UDP relay
+    /// Emulate mobile links, as a UDP relay or as devices for sockets of any kind
     Emulate(emulate::Emulate),
     Status(status::Status),
     Reach(reach::Reach),

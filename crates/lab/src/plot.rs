@@ -38,6 +38,8 @@ pub struct Plot {
 pub struct Series {
     label: String,
     points: Vec<(f64, f64)>,
+    /// How far each point may be off along y, both ways; of fewer points than there are, or of none.
+    reaches: Vec<f64>,
     form: Form,
     published: bool,
     dashed: bool,
@@ -151,6 +153,13 @@ impl Series {
         Self::new(label, ends.collect(), Form::Spans)
     }
 
+    /// Draws through each point an upright line, so much up and down: how sure it is.
+    #[must_use]
+    pub fn with_intervals(mut self, half_widths: Vec<f64>) -> Self {
+        self.reaches = half_widths;
+        self
+    }
+
     /// Says that these are the paper's numbers: black, dashed, hollow.
     #[must_use]
     pub fn published(mut self) -> Self {
@@ -173,7 +182,15 @@ impl Series {
     }
 
     fn new(label: impl Into<String>, points: Vec<(f64, f64)>, form: Form) -> Self {
-        Self { label: label.into(), points, form, published: false, dashed: false, colour: None }
+        Self {
+            label: label.into(),
+            points,
+            reaches: Vec::new(),
+            form,
+            published: false,
+            dashed: false,
+            colour: None,
+        }
     }
 }
 

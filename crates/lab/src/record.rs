@@ -163,13 +163,18 @@ impl Record {
     /// Returns what came of it in a few words: how many rows hold, or why none is judged.
     pub fn summary(&self) -> String {
         match &self.origin {
-            Origin::Measured { .. } => {
-                let judged = self.judged().count();
-                format!("{} of {judged} within", judged - self.out_of_tolerance().count())
+            Origin::Measured { .. } => self.held(),
+            Origin::Committed(measurement) if self.judged().next().is_some() => {
+                format!("{}, read, of {}", self.held(), measurement.date)
             }
             Origin::Committed(measurement) => format!("read, of {}", measurement.date),
             Origin::Skipped(_) => "skipped".to_owned(),
         }
+    }
+
+    fn held(&self) -> String {
+        let judged = self.judged().count();
+        format!("{} of {judged} within", judged - self.out_of_tolerance().count())
     }
 
     /// Returns the rows that are judged.
@@ -188,10 +193,16 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measured { machine } => write!(f, "Measured on {machine}."),
-            Self::Committed(Measurement { file, command, machine, date }) => write!(
-                f,
-                "Read from {file}, which `{command}` measured on {date}: {machine}. Not judged."
-            ),
+            Self::Committed(Measurement { file, command, machine, date, is_reproducible }) => {
+                let judged = match is_reproducible {
+                    true => "Any machine measures the same.",
+                    false => "Not judged.",
+                };
+                write!(
+                    f,
+                    "Read from {file}, which `{command}` measured on {date}: {machine}. {judged}"
+                )
+            }
             Self::Skipped(Skipped { missing, remedy }) => write!(f, "Skipped: {missing}. {remedy}"),
         }
     }

@@ -53,25 +53,30 @@ fn contents(html: &mut String, records: &[Record]) {
         _ => format!("{out} of {} judged rows are out of tolerance.", within + out),
     };
     let _ = writeln!(html, "<p class=\"{}\">{words}</p>", if out == 0 { "good" } else { "bad" });
-    let not_judged = |what: &str, is: fn(&Origin) -> bool| match records
+    let counted = |what: &str, is: fn(&Record) -> bool| match records
         .iter()
-        .filter(|record| is(&record.origin))
+        .filter(|record| is(record))
         .count()
     {
         0 => String::new(),
         count => format!("<p class=\"plain\">{count} {what}</p>\n"),
     };
-    html.push_str(&not_judged("read from committed measurements, not judged.", |origin| {
-        matches!(origin, Origin::Committed(_))
+    html.push_str(&counted("read from committed measurements, not judged.", |record| {
+        matches!(record.origin, Origin::Committed(_)) && record.judged().next().is_none()
     }));
-    html.push_str(&not_judged("skipped, because something is missing.", |origin| {
-        matches!(origin, Origin::Skipped(_))
+    html.push_str(&counted(
+        "read from committed measurements that any machine repeats.",
+        |record| matches!(record.origin, Origin::Committed(_)) && record.judged().next().is_some(),
+    ));
+    html.push_str(&counted("skipped, because something is missing.", |record| {
+        matches!(record.origin, Origin::Skipped(_))
     }));
     html.push_str("<table class=\"contents\"><thead><tr><th>Source<th>Experiment<th>Rows");
     html.push_str("<th>Run</tr></thead><tbody>\n");
     for record in records {
         let (tone, effort) = match &record.origin {
             Origin::Measured { .. } => (tone(record), if record.quick { "quick" } else { "full" }),
+            Origin::Committed(_) if record.judged().next().is_some() => (tone(record), "committed"),
             Origin::Committed(_) => ("read", "committed"),
             Origin::Skipped(_) => ("skipped", "–"),
         };
@@ -129,7 +134,9 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
                 .with_context(|| format!("{name}.csv of {}", record.key))?;
         }
     }
-    rows(html, &record.rows, matches!(record.origin, Origin::Measured { .. }));
+    let is_judged =
+        matches!(record.origin, Origin::Measured { .. }) || record.judged().next().is_some();
+    rows(html, &record.rows, is_judged);
     html.push_str("<ul class=\"notes\">\n");
     for note in &record.notes {
         let _ = writeln!(html, "<li>{}</li>", escape(note));

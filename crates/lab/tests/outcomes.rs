@@ -27,6 +27,16 @@ const COMMITTED: Experiment = Experiment {
     run: |_| Ok(Outcome::committed(measurement(), findings())),
 };
 
+const REPEATED: Experiment = Experiment {
+    key: "repeated",
+    title: "The same, where any machine measures the same",
+    source: "[LTE] II",
+    run: |_| {
+        let measurement = Measurement { is_reproducible: true, ..measurement() };
+        Ok(Outcome::committed(measurement, findings()))
+    },
+};
+
 const SKIPPED: Experiment = Experiment {
     key: "skipped",
     title: "What nobody could measure",
@@ -50,6 +60,7 @@ fn measurement() -> Measurement {
         command: "make delay".to_owned(),
         machine: Machine { processor: "Abacus 9".to_owned(), kernel: None },
         date: "2026-02-03".to_owned(),
+        is_reproducible: false,
     }
 }
 
@@ -88,6 +99,22 @@ fn committed_rows_are_shown_and_never_judged() {
     assert_eq!(record.command(), "make delay");
     let csv = fs::read_to_string(out.path().join("committed/rows.csv")).unwrap();
     assert!(csv.contains("delay,ms,10,,,20,,,-,"), "{csv}");
+}
+
+#[test]
+fn what_any_machine_repeats_is_read_and_judged() {
+    let out = tempfile::tempdir().unwrap();
+    let record = run(&REPEATED, out.path());
+    assert_eq!(record.summary(), "0 of 1 within, read, of 2026-02-03");
+    report::write(out.path(), [REPEATED].iter()).unwrap();
+    let page = fs::read_to_string(out.path().join(report::FILE)).unwrap();
+    assert!(page.contains("1 of 1 judged rows are out of tolerance."), "{page}");
+    assert!(
+        page.contains("1 read from committed measurements that any machine repeats."),
+        "{page}"
+    );
+    assert!(page.contains("Any machine measures the same.</p>"), "{page}");
+    assert!(page.contains("✗ out") && !page.contains("Not judged."), "{page}");
 }
 
 #[test]

@@ -31,7 +31,10 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
                 judged > 0 || record.rows.iter().all(|row| row.is_clocked),
                 "{key} judges nothing"
             ),
-            Origin::Committed(_) => assert_eq!(judged, 0, "{key} judges what it did not measure"),
+            Origin::Committed(measurement) => assert!(
+                judged == 0 || measurement.is_reproducible,
+                "{key} judges what another machine measured"
+            ),
             Origin::Skipped(_) => {
                 assert!(LACKING.contains(&key), "{key}: {}", record.origin);
                 continue;
@@ -40,7 +43,10 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         assert!(!LACKING.contains(&key), "{key} lacks nothing any more");
         check_files(&out.path().join(key), &record);
         check_tolerances(&record);
-        faults.extend(record.out_of_tolerance().cloned());
+        // A committed row that misses is told, in its record and in the report; this run did not measure it.
+        if matches!(record.origin, Origin::Measured { .. }) {
+            faults.extend(record.out_of_tolerance().cloned());
+        }
     }
     assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
 
@@ -94,6 +100,5 @@ fn check_tolerances(record: &Record) {
 /// What a row that measures no time may miss in a quick run.
 const LOOSEST: f64 = 2.0 + 1e-9;
 
-/// What nothing stands of yet: the wireless channel of [CAR], and, as long as no measurement of its videos is
-/// committed, what they show.
-const LACKING: [&str; 3] = ["lte-summary", "car-fig-4", "car-bit-errors"];
+/// What a quick run has no time for.
+const LACKING: [&str; 1] = ["lte-summary"];

@@ -25,6 +25,7 @@ mod socket;
 pub mod stats;
 pub mod streams;
 mod timer;
+pub mod tun;
 
 pub use destination::Destination;
 pub use log_limit::LogLimit;

@@ -51,6 +51,15 @@ pub struct Disturbance {
     pub interval: Duration,
 }
 
+impl Disturbance {
+    /// Returns the highest rate of [CAR] Table 2, 2000 kB/s in UDP packets of 1328 bytes; which one the paper's own
+    /// disturbing flow had it does not tell.
+    pub const fn of_table_2() -> Self {
+        // A payload of 1328 bytes behind the headers of UDP and IP, every 664 us.
+        Self { bytes: ByteCount::new(1328 + 28), interval: Duration::from_micros(664) }
+    }
+}
+
 /// One of the two that share the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Side {
@@ -164,6 +173,11 @@ impl<P> Medium<P> {
     /// Returns what became of a side's packets.
     pub fn counters(&self, side: Side) -> Counters {
         self.counters[side as usize]
+    }
+
+    /// Returns the bytes that wait on a side, another's flow included.
+    pub fn queued(&self, side: Side) -> ByteCount {
+        ByteCount::new(self.queues[side as usize].iter().map(|frame| frame.bytes).sum())
     }
 
     fn enqueue(&mut self, from: Side, bytes: u64, payload: Option<P>) -> bool {

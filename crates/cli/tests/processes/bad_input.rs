@@ -49,6 +49,35 @@ fn set_mode(file: &str, mode: u32) {
 const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
 #[test]
+fn devices_that_only_root_may_make() {
+    use std::os::unix::process::CommandExt;
+    // Whoever runs this may be root, but then it need not be.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
+    command.args(["emulate", "--tun", "--wireless", "-35"]).env_remove("TAUTLINE_CONFIG");
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534);
+    }
+    match command.output() {
+        Ok(output) => {
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && words.lines().count() == 1, "{words}");
+            assert!(words.contains("--tun makes devices") && words.contains("root"), "{words}");
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+            println!("not run: the binary is where only root may start it");
+        }
+    }
+    for (arguments, expected) in [
+        (&["emulate", "--wireless", "-35"][..], "--tun"),
+        (&["emulate", "--tun", "--listen", "127.0.0.1:7101"][..], "--listen"),
+    ] {
+        let (success, words) = tautline(arguments);
+        assert!(!success && words.contains(expected), "{words}");
+    }
+}
+
+#[test]
 fn a_missing_clip() {
     let words = complaint(&["demo", "--console", "127.0.0.1:0", "--clip", "/no/such.mp4"]);
     assert!(words.contains("there is no clip /no/such.mp4"), "{words}");

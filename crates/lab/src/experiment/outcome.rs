@@ -14,7 +14,8 @@ use crate::plot::Plot;
 pub enum Outcome {
     /// Measured by this run on this machine; the rows are judged.
     Measured(Findings),
-    /// Read from a measurement that was committed, perhaps of another machine; shown, never judged.
+    /// Read from a measurement that was committed, perhaps of another machine: shown, and judged only where every
+    /// machine would have measured the same.
     Committed(Measurement, Findings),
     /// Nothing was measured, because something is missing.
     Skipped(Skipped),
@@ -47,6 +48,9 @@ pub struct Measurement {
     pub machine: Machine,
     /// The day of the measurement, `2026-11-22`.
     pub date: String,
+    /// Whether any machine measures the same, to the byte, as in virtual time: then its rows are judged.
+    #[serde(default)]
+    pub is_reproducible: bool,
 }
 
 impl Measurement {
@@ -72,7 +76,12 @@ impl Measurement {
         let lines = csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect();
         let lines: Result<_, csv::Error> = lines;
         let lines = lines.with_context(|| format!("{file} has a line that is none"))?;
-        Ok((Self { file, command, machine, date }, lines))
+        Ok((Self { file, command, machine, date, is_reproducible: false }, lines))
+    }
+
+    /// Says that any machine measures the same.
+    pub(crate) fn reproducible(self) -> Self {
+        Self { is_reproducible: true, ..self }
     }
 }
 
@@ -86,11 +95,13 @@ pub struct Skipped {
 }
 
 impl Outcome {
-    /// Returns the findings of a committed measurement, without the tolerances of their rows: what
+    /// Returns the findings of a committed measurement. Their rows lose their tolerances unless it is reproducible: what
     /// another machine measured on another day says nothing about this run.
     pub fn committed(measurement: Measurement, mut findings: Findings) -> Self {
-        for row in &mut findings.rows {
-            (row.tolerance, row.reason) = (Tolerance::None, String::new());
+        if !measurement.is_reproducible {
+            for row in &mut findings.rows {
+                (row.tolerance, row.reason) = (Tolerance::None, String::new());
+            }
         }
         Self::Committed(measurement, findings)
     }
@@ -107,21 +118,26 @@ mod tests {
     use crate::experiment::Verdict;
 
     #[test]
-    fn what_is_read_from_a_committed_measurement_is_not_judged() {
+    fn what_is_read_from_a_committed_measurement_is_judged_only_where_every_machine_measures_the_same()
+     {
         let measurement = Measurement {
             file: "figures.csv".to_owned(),
             command: "make figures".to_owned(),
             machine: Machine::here(),
             date: "2026-11-22".to_owned(),
+            is_reproducible: false,
         };
         let rows = vec![
             Row::new("worse than published", "ms", 9.0).published(1.0).at_most(1.0),
             Row::new("as published", "ms", 1.0).published(1.0).within(0.1),
         ];
         let findings = Findings { rows, ..Findings::default() };
-        let Outcome::Committed(_, findings) = Outcome::committed(measurement, findings) else {
-            panic!("committed");
+        let verdicts = |measurement: Measurement| {
+            let outcome = Outcome::committed(measurement, findings.clone());
+            let Outcome::Committed(_, findings) = outcome else { panic!("committed") };
+            [0, 1].map(|at: usize| findings.rows[at].verdict())
         };
-        assert_eq!([0, 1].map(|at: usize| findings.rows[at].verdict()), [Verdict::Shown; 2]);
+        assert_eq!(verdicts(measurement.clone()), [Verdict::Shown; 2]);
+        assert_eq!(verdicts(measurement.reproducible()), [Verdict::Out, Verdict::Within]);
     }
 }

@@ -203,6 +203,12 @@ fn draw_curve<'b>(
             }
         }
     }
+    for ((at, value), reach) in series.points.iter().zip(&series.reaches) {
+        let Some(at) = x.position(*at).filter(|at| (low.0..=high.0).contains(at)) else { continue };
+        let end = |value| y.position(value).unwrap_or(y.low).clamp(y.low, y.high);
+        let (from, to) = (end(value - reach), end(value + reach));
+        chart.draw_series([PathElement::new(vec![(at, from), (at, to)], look.stroke())])?;
+    }
     if !series.has_markers() {
         return Ok(());
     }

@@ -68,7 +68,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 fn on_loopback(config: &Config, target: SocketAddr) -> Config {
     let mut config = Config { control: None, ..config.clone() };
     for link in &mut config.links {
-        (link.listen, link.target) = (SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), target);
+        link.listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        link.target = Some(target);
     }
     config
 }

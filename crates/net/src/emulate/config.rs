@@ -4,8 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
-use tautline_sim::link::{self, Common};
+use tautline_sim::link::{self, Common, Seeds};
 use tautline_sim::preset::{Carrier, Preset};
+use tautline_sim::wireless::{self, Disturbance, Power};
+
+use super::model::Model;
 
 /// What the emulator emulates.
 ///
@@ -27,6 +30,10 @@ use tautline_sim::preset::{Carrier, Preset};
 /// target = "127.0.0.1:7200"
 /// up = { rate_mbps = 4.0, delay_ms = 30.0 }   # every field: tautline_sim::link::Config
 /// down = { rate_mbps = 20.0, delay_ms = 20.0 }
+///
+/// [[links]]
+/// name = "a wireless network"       # of [`tautline_sim::wireless`], whose access point is at the vehicle's side;
+/// wireless = { power_dbm = -35 }    # between devices only
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,10 +54,15 @@ pub struct Config {
 pub struct LinkConfig {
     /// The name that people see; each its own.
     pub name: String,
-    /// The UDP address that the vehicle sends to; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The UDP address that it is forwarded to.
-    pub target: SocketAddr,
+    /// The UDP address that the vehicle sends to; port 0 takes a free one. Between devices it is of no use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<SocketAddr>,
+    /// The UDP address that it is forwarded to. Between devices it is of no use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<SocketAddr>,
+    /// A wireless network in the place of `preset`, `up` and `down`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wireless: Option<WirelessConfig>,
     /// The model of both directions, as far as `up` and `down` do not replace it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
@@ -66,6 +78,21 @@ pub struct LinkConfig {
     /// Where the link's randomness begins.
     #[serde(default)]
     pub seed: u64,
+}
+
+/// A wireless network of [CAR]'s, whose two directions share one channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WirelessConfig {
+    /// The power that the station receives, dBm: -20, -35 or -60.
+    pub power_dbm: i32,
+    /// Whether another's flow of 2000 kB/s shares it, as in the paper's tests.
+    #[serde(default = "yes")]
+    pub disturbed: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Config {
@@ -94,8 +121,9 @@ impl Config {
             }
             LinkConfig {
                 name: format!("{letter}{}", index / 2 + 1),
-                listen,
-                target,
+                listen: Some(listen),
+                target: Some(target),
+                wireless: None,
                 preset: Some(preset),
                 carrier,
                 up: None,
@@ -136,13 +164,22 @@ impl Config {
         for link in &self.links {
             let name = &link.name;
             ensure!(names.insert(name), "links: the name {name:?} is given twice");
-            ensure!(
-                link.listen.is_ipv4() == link.target.is_ipv4(),
-                "link {name:?}: listen {} and target {} must both be IPv4 or both IPv6",
-                link.listen,
-                link.target
-            );
-            ensure!(link.target.port() != 0, "link {name:?}: target {} has no port", link.target);
+            if let (Some(listen), Some(target)) = (link.listen, link.target) {
+                ensure!(
+                    listen.is_ipv4() == target.is_ipv4(),
+                    "link {name:?}: listen {listen} and target {target} must both be IPv4 or both IPv6"
+                );
+                ensure!(target.port() != 0, "link {name:?}: target {target} has no port");
+            }
+            if let Some(wireless) = &link.wireless {
+                let models = [link.preset.is_some(), link.up.is_some(), link.down.is_some()];
+                ensure!(
+                    models == [false; 3],
+                    "link {name:?}: wireless stands in the place of preset, up and down"
+                );
+                wireless.model().with_context(|| format!("link {name:?}"))?;
+                continue;
+            }
             let pair = link.pair()?;
             for (direction, model) in [("up", &pair.up), ("down", &pair.down)] {
                 model.validate().with_context(|| format!("link {name:?}, {direction}"))?;
@@ -176,6 +213,43 @@ impl LinkConfig {
             }
             (None, _, _) => bail!("link {:?}: give preset, or both up and down", self.name),
         }
+    }
+
+    /// Returns where it listens, and where it leads to.
+    pub(super) fn addresses(&self) -> anyhow::Result<(SocketAddr, SocketAddr)> {
+        let name = &self.name;
+        ensure!(
+            self.wireless.is_none(),
+            "link {name:?}: a wireless network is between devices only (--tun)"
+        );
+        let listen = self.listen.with_context(|| format!("link {name:?}: give listen"))?;
+        let target = self.target.with_context(|| format!("link {name:?}: give target"))?;
+        Ok((listen, target))
+    }
+
+    /// Makes what carries the packets, each of which has `header_bytes` of its headers already.
+    pub(super) fn model(&self, common: u64, header_bytes: u64) -> anyhow::Result<Model> {
+        if let Some(wireless) = &self.wireless {
+            return Ok(Model::of_wireless(wireless.model()?, self.seed));
+        }
+        let mut pair = self.pair()?;
+        for config in [&mut pair.up, &mut pair.down] {
+            config.overhead_bytes = config.overhead_bytes.saturating_sub(header_bytes);
+        }
+        let seeds = Seeds { common, ..Seeds::of(self.seed) };
+        let (up, down) = pair.links_of(seeds).with_context(|| format!("link {:?}", self.name))?;
+        Ok(Model::of_links(up, down))
+    }
+}
+
+impl WirelessConfig {
+    fn model(&self) -> anyhow::Result<wireless::Config> {
+        let power = Power::of_dbm(self.power_dbm).with_context(|| {
+            format!("wireless: power_dbm = {}: dBm, -20, -35 or -60", self.power_dbm)
+        })?;
+        let mut config = power.config();
+        config.disturbance = self.disturbed.then(Disturbance::of_table_2);
+        Ok(config)
     }
 }
 

@@ -20,7 +20,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 pub use super::lateness::Summary;
-use super::relay::{self, Direction, Relay};
+use super::model::Direction;
+use super::relay::{self, Relay};
 pub use super::status::{DirectionStatus, LinkStatus, Status};
 
 /// A client of the control channel, for the operator's process.
@@ -202,9 +203,10 @@ enum Answer {
 /// newline.
 pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     let answer = match serde_json::from_slice(line) {
-        Ok(Request::Cut { link, cut, direction }) => {
-            change(relays, link, |relay| relay.set_cut(direction, cut))
-        }
+        Ok(Request::Cut { link, cut, direction }) => change(relays, link, |relay| {
+            relay.set_cut(direction, cut);
+            Ok(())
+        }),
         Ok(Request::Delay { link, delay_ms, direction }) => {
             let added = Duration::from_millis(delay_ms.into());
             change(relays, link, |relay| relay.set_delay_added(direction, added))
@@ -218,13 +220,15 @@ pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     json(&answer)
 }
 
-fn change(relays: &mut [Relay], link: usize, change: impl FnOnce(&mut Relay)) -> Answer {
+fn change(
+    relays: &mut [Relay],
+    link: usize,
+    change: impl FnOnce(&mut Relay) -> Result<(), &'static str>,
+) -> Answer {
     let last = relays.len().saturating_sub(1);
-    match relays.get_mut(link) {
-        Some(relay) => {
-            change(relay);
-            Answer::Ok { ok: true }
-        }
+    match relays.get_mut(link).map(change) {
+        Some(Ok(())) => Answer::Ok { ok: true },
+        Some(Err(error)) => Answer::Error { error: error.to_owned() },
         None => Answer::Error { error: format!("no link {link}: they are 0 to {last}") },
     }
 }

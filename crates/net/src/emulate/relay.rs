@@ -1,20 +1,23 @@
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use mio::net::UdpSocket;
-use serde::{Deserialize, Serialize};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
-use tautline_sim::link::{Link, Seeds};
-use tautline_units::{ByteCount, Instant};
+use tautline_units::Instant;
 
 use super::config::LinkConfig;
 use super::lateness::Lateness;
+use super::model::{Direction, Model};
 use super::status::{DirectionStatus, LinkStatus, Status};
 use crate::clock::Clock;
+use crate::tun::Device;
 
-/// One emulated link: two sockets and two models.
+/// One emulated link: two ends, and what carries packets between them.
 #[derive(Debug)]
 pub(super) struct Relay {
     number: usize,
@@ -23,21 +26,12 @@ pub(super) struct Relay {
     target: SocketAddr,
     /// The latest address that sent to `listen`.
     client: Option<SocketAddr>,
-    /// From client to target: read at the client's side, written at the target's.
-    up: Half,
-    /// From target to client.
-    down: Half,
+    /// By [`Side`].
+    plugs: [Plug; 2],
+    model: Model,
+    /// By [`Direction`].
+    dropped: [RelayDrops; 2],
     lateness: Lateness,
-}
-
-/// One of a link's two ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Direction {
-    /// From client to target.
-    Up,
-    /// From target to client.
-    Down,
 }
 
 /// The two sides of a relay.
@@ -49,13 +43,17 @@ pub(super) enum Side {
     Target = 1,
 }
 
-/// One direction: the socket it is read from, and its model.
+/// Where packets come from and go to.
 #[derive(Debug)]
-struct Half {
-    socket: UdpSocket,
+struct Plug {
+    kind: Kind,
     readable: bool,
-    model: Link<Vec<u8>>,
-    dropped: RelayDrops,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Socket(UdpSocket),
+    Device(Device),
 }
 
 /// What the relay itself had to drop, outside the model.
@@ -72,6 +70,10 @@ struct RelayDrops {
 /// Datagrams read from one socket in one turn: the others must not starve.
 const READS_MAX: usize = 64;
 
+/// What a packet of a device has already of what a datagram's `overhead_bytes` stand for: headers of IP
+/// and UDP.
+const HEADER_BYTES: u64 = 28;
+
 /// Receive and send buffers: a tenth of a second at 80 Mbit/s. The kernel may give less.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 
@@ -82,148 +84,141 @@ impl Side {
 impl Relay {
     /// Binds link `number`, with `common` as the seed of what links have in common.
     pub(super) fn bind(number: usize, config: &LinkConfig, common: u64) -> anyhow::Result<Self> {
-        let seeds = Seeds { common, ..Seeds::of(config.seed) };
-        let models = config.pair()?.links_of(seeds);
-        let (up, down) = models.with_context(|| format!("link {:?}", config.name))?;
-        let client_side = open(config.listen).map_err(|error| {
-            let (address, reason) = (config.listen, reason(&error));
+        let (listen, target) = config.addresses()?;
+        let model = config.model(common, 0)?;
+        let client_side = open(listen).map_err(|error| {
+            let reason = reason(&error);
             anyhow!(
-                "cannot listen on {address}: {reason}; choose another with links[{number}].listen"
+                "cannot listen on {listen}: {reason}; choose another with links[{number}].listen"
             )
         })?;
-        let listen = client_side.local_addr().context("a bound socket has an address")?;
-        let target_side = connected_to(config.target).map_err(|error| {
-            let (address, reason) = (config.target, reason(&error));
-            anyhow!("cannot reach {address}: {reason}; choose another with links[{number}].target")
+        let bound = client_side.local_addr().context("a bound socket has an address")?;
+        let target_side = connected_to(target).map_err(|error| {
+            let reason = reason(&error);
+            anyhow!("cannot reach {target}: {reason}; choose another with links[{number}].target")
         })?;
-        Ok(Self {
+        let kinds = [client_side, target_side].map(Kind::Socket);
+        Ok(Self::new(number, config, [bound, target], kinds, model))
+    }
+
+    /// Joins two devices, the vehicle's first, which have these addresses.
+    pub(super) fn join(
+        number: usize,
+        config: &LinkConfig,
+        common: u64,
+        devices: [Device; 2],
+        addresses: [IpAddr; 2],
+    ) -> anyhow::Result<Self> {
+        let model = config.model(common, HEADER_BYTES)?;
+        let addresses = addresses.map(|address| SocketAddr::new(address, 0));
+        Ok(Self::new(number, config, addresses, devices.map(Kind::Device), model))
+    }
+
+    fn new(
+        number: usize,
+        config: &LinkConfig,
+        [listen, target]: [SocketAddr; 2],
+        kinds: [Kind; 2],
+        model: Model,
+    ) -> Self {
+        Self {
             number,
             name: config.name.clone(),
             listen,
-            target: config.target,
+            target,
             client: None,
-            up: Half::new(client_side, up),
-            down: Half::new(target_side, down),
+            plugs: kinds.map(|kind| Plug { kind, readable: false }),
+            model,
+            dropped: [RelayDrops::default(); 2],
             lateness: Lateness::default(),
-        })
+        }
     }
 
-    pub(super) fn listen_address(&self) -> SocketAddr {
-        self.listen
+    pub(super) fn addresses(&self) -> [SocketAddr; 2] {
+        [self.listen, self.target]
     }
 
     pub(super) fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    pub(super) fn socket_mut(&mut self, side: Side) -> &mut UdpSocket {
-        match side {
-            Side::Client => &mut self.up.socket,
-            Side::Target => &mut self.down.socket,
+    /// Lets `registry` tell when a side may be read.
+    pub(super) fn register(
+        &mut self,
+        side: Side,
+        token: Token,
+        registry: &Registry,
+    ) -> io::Result<()> {
+        match &mut self.plugs[side as usize].kind {
+            Kind::Socket(socket) => registry.register(socket, token, Interest::READABLE),
+            Kind::Device(device) => {
+                registry.register(&mut SourceFd(&device.as_raw_fd()), token, Interest::READABLE)
+            }
         }
     }
 
     pub(super) fn set_readable(&mut self, side: Side) {
-        match side {
-            Side::Client => self.up.readable = true,
-            Side::Target => self.down.readable = true,
-        }
+        self.plugs[side as usize].readable = true;
     }
 
-    /// Returns whether a socket may hold more than was read in the last turn.
+    /// Returns whether a side may hold more than was read in the last turn.
     pub(super) fn is_readable(&self) -> bool {
-        self.up.readable || self.down.readable
+        self.plugs.iter().any(|plug| plug.readable)
     }
 
     /// Cuts or restores a direction, or both.
     pub(super) fn set_cut(&mut self, direction: Option<Direction>, cut: bool) {
-        for half in self.halves(direction) {
-            half.model.set_cut(cut);
+        for way in chosen(direction) {
+            self.model.set_cut(way, cut);
         }
         tracing::info!(link = self.number, name = self.name, ?direction, cut, "emulated link");
     }
 
     /// Delays a direction, or both, by so much beside what is configured.
-    pub(super) fn set_delay_added(&mut self, direction: Option<Direction>, added: Duration) {
-        for half in self.halves(direction) {
-            half.model.set_delay_added(added);
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) fn set_delay_added(
+        &mut self,
+        direction: Option<Direction>,
+        added: Duration,
+    ) -> Result<(), &'static str> {
+        for way in chosen(direction) {
+            self.model.set_delay_added(way, added)?;
         }
         tracing::info!(link = self.number, name = self.name, ?direction, ?added, "emulated link");
+        Ok(())
     }
 
-    fn halves(&mut self, direction: Option<Direction>) -> impl Iterator<Item = &mut Half> {
-        let halves = [(Direction::Up, &mut self.up), (Direction::Down, &mut self.down)];
-        let chosen = move |of| direction.is_none_or(|direction| direction == of);
-        halves.into_iter().filter(move |(of, _)| chosen(*of)).map(|(_, half)| half)
+    /// Returns when [`Self::release`] is to be called next.
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        self.model.next_event()
     }
 
-    pub(super) fn next_departure(&self) -> Option<Instant> {
-        let both = [self.up.model.next_departure(), self.down.model.next_departure()];
-        both.into_iter().flatten().min()
-    }
-
-    /// Reads at most [`READS_MAX`] datagrams from each side into the models.
+    /// Reads at most [`READS_MAX`] packets from each side into the model.
     pub(super) fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock) {
-        if self.up.readable {
-            self.up.read_turn(buffer, clock, |from| self.client = Some(from));
-        }
-        if self.down.readable {
-            self.down.read_turn(buffer, clock, |_| ());
-        }
-    }
-
-    /// Sends what is due.
-    pub(super) fn release(&mut self, clock: &Clock) {
-        let mut now = clock.now();
-        while let Some((due, datagram)) = self.up.model.pop(now) {
-            let sent = send(|| self.down.socket.send(&datagram));
-            now = clock.now();
-            self.up.dropped.count(sent, now.since(due), &mut self.lateness);
-        }
-        while let Some((due, datagram)) = self.down.model.pop(now) {
-            let Some(client) = self.client else {
-                self.down.dropped.no_client += 1;
-                continue;
-            };
-            let sent = send(|| self.up.socket.send_to(&datagram, client));
-            now = clock.now();
-            self.down.dropped.count(sent, now.since(due), &mut self.lateness);
+        for (side, way) in [(Side::Client, Direction::Up), (Side::Target, Direction::Down)] {
+            if self.plugs[side as usize].readable {
+                self.read(side, way, buffer, clock);
+            }
         }
     }
 
-    pub(super) fn status(&self) -> LinkStatus {
-        LinkStatus {
-            link: self.number,
-            name: self.name.clone(),
-            cut: self.up.model.is_cut() || self.down.model.is_cut(),
-            listen: self.listen,
-            target: self.target,
-            client: self.client,
-            up: self.up.status(),
-            down: self.down.status(),
-            lateness: (&self.lateness).into(),
-        }
-    }
-}
-
-impl Half {
-    fn new(socket: UdpSocket, model: Link<Vec<u8>>) -> Self {
-        Self { socket, readable: false, model, dropped: RelayDrops::default() }
-    }
-
-    fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock, mut saw: impl FnMut(SocketAddr)) {
+    fn read(&mut self, side: Side, way: Direction, buffer: &mut [u8], clock: &Clock) {
+        let plug = &mut self.plugs[side as usize];
         for _ in 0..READS_MAX {
-            match self.socket.recv_from(buffer) {
+            match plug.kind.recv(buffer) {
                 Ok((bytes, from)) => {
-                    saw(from);
-                    let datagram = &buffer[..bytes];
-                    let len = ByteCount::of(datagram);
-                    if let Err(reason) = self.model.push(clock.now(), len, datagram.to_vec()) {
+                    if side == Side::Client {
+                        self.client = from;
+                    }
+                    let packet = buffer[..bytes].to_vec();
+                    if let Err(reason) = self.model.push(way, packet, clock.now()) {
                         tracing::trace!(%reason, bytes, "emulated drop");
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.readable = false;
+                    plug.readable = false;
                     return;
                 }
                 // Errors of datagrams sent earlier (ICMP) surface here; the socket goes on.
@@ -232,22 +227,65 @@ impl Half {
         }
     }
 
-    fn status(&self) -> DirectionStatus {
-        let counters = self.model.counters();
-        let relay = [
-            ("no_client", self.dropped.no_client),
-            ("refused", self.dropped.refused),
-            ("send", self.dropped.send),
-        ];
-        let drops = counters.drops().chain(relay);
-        DirectionStatus {
-            received: counters.pushed,
-            received_bytes: counters.pushed_bytes.get(),
-            delivered: counters.delivered,
-            delivered_bytes: counters.delivered_bytes.get(),
-            in_flight: self.model.in_flight(),
-            queued_bytes: self.model.queued().get(),
-            drops: drops.map(|(name, count)| (name.to_owned(), count)).collect(),
+    /// Sends what is due.
+    pub(super) fn release(&mut self, clock: &Clock) {
+        let mut now = clock.now();
+        while let Some((way, due, packet)) = self.model.pop(now) {
+            let sent = match way {
+                Direction::Up => self.plugs[Side::Target as usize].kind.send(&packet, None),
+                Direction::Down => {
+                    let plug = &mut self.plugs[Side::Client as usize].kind;
+                    if matches!(plug, Kind::Socket(_)) && self.client.is_none() {
+                        self.dropped[way as usize].no_client += 1;
+                        continue;
+                    }
+                    plug.send(&packet, self.client)
+                }
+            };
+            now = clock.now();
+            self.dropped[way as usize].count(sent, now.since(due), &mut self.lateness);
+        }
+    }
+
+    pub(super) fn status(&self) -> LinkStatus {
+        LinkStatus {
+            link: self.number,
+            name: self.name.clone(),
+            cut: self.model.is_cut(),
+            listen: self.listen,
+            target: self.target,
+            client: self.client,
+            up: self.status_of(Direction::Up),
+            down: self.status_of(Direction::Down),
+            lateness: (&self.lateness).into(),
+        }
+    }
+
+    fn status_of(&self, way: Direction) -> DirectionStatus {
+        let mut status = self.model.status(way);
+        let RelayDrops { no_client, refused, send } = self.dropped[way as usize];
+        let relay = [("no_client", no_client), ("refused", refused), ("send", send)];
+        status.drops.extend(relay.map(|(name, count)| (name.to_owned(), count)));
+        status
+    }
+}
+
+impl Kind {
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketAddr>)> {
+        match self {
+            Self::Socket(socket) => {
+                socket.recv_from(buffer).map(|(bytes, from)| (bytes, Some(from)))
+            }
+            Self::Device(device) => device.recv(buffer).map(|bytes| (bytes, None)),
+        }
+    }
+
+    /// Sends to `to`, or to what it is connected to.
+    fn send(&self, packet: &[u8], to: Option<SocketAddr>) -> io::Result<()> {
+        match (self, to) {
+            (Self::Socket(socket), None) => twice(|| socket.send(packet)),
+            (Self::Socket(socket), Some(to)) => twice(|| socket.send_to(packet, to)),
+            (Self::Device(device), _) => device.send(packet),
         }
     }
 }
@@ -264,11 +302,15 @@ impl RelayDrops {
 
 /// Sends, and once more if what failed was an earlier datagram: a connected UDP socket tells an
 /// ICMP error at the next call, in place of doing it.
-fn send(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+fn twice(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
     match attempt() {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => attempt().map(|_| ()),
         result => result.map(|_| ()),
     }
+}
+
+fn chosen(direction: Option<Direction>) -> impl Iterator<Item = Direction> {
+    Direction::BOTH.into_iter().filter(move |way| direction.is_none_or(|one| one == *way))
 }
 
 fn open(address: SocketAddr) -> io::Result<UdpSocket> {

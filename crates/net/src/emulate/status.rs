@@ -23,9 +23,9 @@ pub struct LinkStatus {
     pub name: String,
     /// Whether it is cut.
     pub cut: bool,
-    /// Where it listens.
+    /// Where it listens; of a device the vehicle's address, and port 0.
     pub listen: SocketAddr,
-    /// Where it forwards to.
+    /// Where it forwards to; of a device the operator's address, and port 0.
     pub target: SocketAddr,
     /// The latest address that sent to it.
     pub client: Option<SocketAddr>,
@@ -52,6 +52,9 @@ pub struct DirectionStatus {
     pub in_flight: u64,
     /// Bytes in the queue, headers included.
     pub queued_bytes: u64,
+    /// Datagrams delivered, or lost in a cut, with one bit changed.
+    #[serde(default)]
+    pub damaged: u64,
     /// Drops by name: `queue`, `loss`, `outage`, `cut` by the model; after it `no_client`,
     /// `refused` and `send` of those delivered.
     pub drops: BTreeMap<String, u64>,

@@ -24,8 +24,9 @@ impl Bench {
         let target = operator.local_addr().unwrap();
         let links = models.iter().enumerate().map(|(index, model)| LinkConfig {
             name: format!("link {index}"),
-            listen: local(),
-            target,
+            listen: Some(local()),
+            target: Some(target),
+            wireless: None,
             preset: None,
             carrier: tautline_sim::preset::Carrier::A,
             up: Some(model.clone()),
@@ -322,6 +323,20 @@ fn configurations_are_checked() {
     assert_eq!(none, "links: 0 given; 1 to 16 are possible");
     let missing = of_link(r#","preset":"lan","up":{"trace":{"file":"/no/such.pps"}}"#);
     assert_eq!(missing, Ok(()), "the file is looked for when it is loaded");
+    assert_eq!(of_link(r#","wireless":{"power_dbm":-35,"disturbed":false}"#), Ok(()));
+    assert_eq!(
+        of_link(r#","preset":"lan","wireless":{"power_dbm":-35}"#).unwrap_err(),
+        "link \"a\": wireless stands in the place of preset, up and down"
+    );
+    assert_eq!(
+        of_link(r#","wireless":{"power_dbm":-40}"#).unwrap_err(),
+        "link \"a\": wireless: power_dbm = -40: dBm, -20, -35 or -60"
+    );
+    let bind = |text: &str| format!("{:#}", Emulator::bind(parse(text).unwrap()).unwrap_err());
+    let nowhere = bind(r#"{"links":[{"name":"a","preset":"lan","target":"127.0.0.1:9"}]}"#);
+    assert_eq!(nowhere, "link \"a\": give listen");
+    let relayed = bind(r#"{"links":[{"name":"a","wireless":{"power_dbm":-35}}]}"#);
+    assert_eq!(relayed, "link \"a\": a wireless network is between devices only (--tun)");
     let common = |every_s: f64| {
         let outage = format!(r#"{{"every_s":{every_s},"mean_ms":50.0}}"#);
         format!(r#"{{"rate_mbps":8.0,"common":[{{"name":"cell","outage_losing":{outage}}}]}}"#)

@@ -1,21 +1,12 @@
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 use tautline_units::{Bitrate, Duration};
 
 use super::Config;
 
 /// How much of the access point's power the station receives, as [CAR] has it.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::VariantArray,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Power {
@@ -35,6 +26,11 @@ impl Power {
             Self::Middle => -35,
             Self::Far => -60,
         }
+    }
+
+    /// Returns the one of so many dBm, if the paper has it.
+    pub fn of_dbm(dbm: i32) -> Option<Self> {
+        Self::VARIANTS.iter().copied().find(|power| power.dbm() == dbm)
     }
 
     /// Returns the network at this power, nobody else in it.

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::experiment::{Measurement, Outcome};
+use crate::experiment::{Measurement, Outcome, Row};
 use crate::notation::number;
+use crate::plot::Series;
 
 /// Every line of the testbed's table, as it was committed, and what it was measured on.
 pub(super) struct Transports {
@@ -51,12 +52,48 @@ impl Transports {
     /// When it is none.
     pub(super) fn read() -> Result<Self> {
         let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
-        Ok(Self { lines, measurement })
+        // In virtual time.
+        Ok(Self { lines, measurement: measurement.reproducible() })
     }
 
     /// Returns the lines that are so, in the order of the table.
     pub(super) fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
         self.lines.iter().filter(|line| is(line)).collect()
+    }
+
+    /// Returns one transport's line of a rate, loss and round trip; of several lengths the longest.
+    pub(super) fn line(
+        &self,
+        transport: &str,
+        rate_kbyte_per_s: u64,
+        loss_percent: f64,
+        rtt_ms: u64,
+    ) -> Option<&Line> {
+        let is = |line: &&Line| {
+            (line.transport.as_str(), line.rate_kbyte_per_s) == (transport, rate_kbyte_per_s)
+                && (line.loss_percent, line.rtt_ms) == (loss_percent, rtt_ms)
+        };
+        self.lines.iter().filter(is).max_by_key(|line| line.seconds)
+    }
+
+    /// Returns a figure of 1200 kB/s over the loss by each of `drawn`, with its intervals.
+    pub(super) fn over_loss(
+        &self,
+        drawn: &[&str],
+        rtt_ms: u64,
+        of: fn(&Line) -> (f64, f64),
+    ) -> Vec<Series> {
+        let series = names().filter(|name| drawn.contains(&name.here)).filter_map(|name| {
+            let is = |line: &Line| {
+                (line.transport.as_str(), line.rate_kbyte_per_s, line.rtt_ms)
+                    == (name.here, RATE_OF_ALL, rtt_ms)
+            };
+            let lines = self.lines(is);
+            let points = lines.iter().map(|line| (line.loss_percent, of(line).0)).collect();
+            let reaches = lines.iter().map(|line| of(line).1).collect();
+            (!lines.is_empty()).then(|| Series::marked(name.said, points).with_intervals(reaches))
+        });
+        series.collect()
     }
 
     /// Returns what a reader must know of these figures.
@@ -103,11 +140,32 @@ pub(super) fn lacking(what: &str) -> Outcome {
 
 /// Returns how sure a mean over seeds is: of one run nobody knows.
 pub(super) fn sure(interval: f64, seeds: u64) -> String {
-    if seeds < 2 {
-        "one seed".to_owned()
-    } else {
-        format!("± {}, {seeds} seeds", number(interval))
+    match seeds {
+        ..2 => of_seeds(seeds),
+        _ => format!("± {}, {}", number(interval), of_seeds(seeds)),
     }
+}
+
+/// Returns of how many seeds a figure is whose interval is not told.
+pub(super) fn of_seeds(seeds: u64) -> String {
+    match seeds {
+        ..2 => "one seed".to_owned(),
+        _ => format!("{seeds} seeds"),
+    }
+}
+
+/// Judges the sign of a difference of two means, in which the paper's has `sign`: where both have several seeds, and the
+/// difference is beyond both intervals together.
+pub(super) fn ordered(row: Row, interval: f64, seeds: u64, sign: f64, paper: &str) -> Row {
+    let note = sure(interval, seeds);
+    if seeds < SEEDS_LEAST {
+        return row.note(format!("{note}: too few to judge"));
+    }
+    if row.measured.abs() <= interval {
+        return row.note(format!("{note}: no difference beyond chance"));
+    }
+    let row = row.asked(0.0).note(note).because(format!("{paper}; only which is more is asked"));
+    if sign < 0.0 { row.at_most(1.0) } else { row.at_least(1.0) }
 }
 
 fn notes() -> Vec<String> {
@@ -145,6 +203,10 @@ const NAMES: [Name; 20] = [
     Name { here: "quic-datagrams", said: "QUIC, datagrams", is_papers: false },
     Name { here: "udp-lite-sealed", said: "UDP-Lite, sealed", is_papers: false },
 ];
+/// Of constant rates the one at which today's transports were measured too.
+pub(super) const RATE_OF_ALL: u64 = 1200;
+/// Of which a mean has an interval that says something.
+pub(super) const SEEDS_LEAST: u64 = 3;
 const MEASURED: &str = include_str!("transports.csv");
 const MADE: &str = include_str!("transports.machine.json");
 /// Where a reader of the report finds them.
@@ -154,7 +216,21 @@ const FILE: &str = "crates/lab/src/papers/car/transports.csv";
 mod tests {
     use super::super::{conclusion, delays, throughput, videos, wireless};
     use super::*;
-    use crate::experiment::{Experiment, Run};
+    use crate::experiment::{Experiment, Run, Verdict};
+
+    #[test]
+    fn an_order_is_judged_where_it_is_beyond_chance() {
+        let verdict = |difference, interval, seeds, sign| {
+            let row = Row::new("x", "dB", difference);
+            ordered(row, interval, seeds, sign, "the paper's").verdict()
+        };
+        assert_eq!(verdict(2.0, 0.5, 3, 1.0), Verdict::Within);
+        assert_eq!(verdict(-2.0, 0.5, 3, 1.0), Verdict::Out);
+        assert_eq!(verdict(-2.0, 0.5, 3, -1.0), Verdict::Within);
+        assert_eq!(verdict(2.0, 0.5, 3, -1.0), Verdict::Out);
+        assert_eq!(verdict(-0.4, 0.5, 3, 1.0), Verdict::Shown, "within both intervals");
+        assert_eq!(verdict(-2.0, 0.5, 2, 1.0), Verdict::Shown, "of two seeds");
+    }
 
     #[test]
     fn what_is_committed_can_be_shown_and_what_is_not_says_so() {

@@ -1,0 +1,288 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tautline_sim::link::{Drop, Link};
+use tautline_sim::wireless::{self, Medium};
+use tautline_units::{ByteCount, Instant};
+
+use super::status::DirectionStatus;
+
+/// One of a link's two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// From client to target.
+    Up,
+    /// From target to client.
+    Down,
+}
+
+/// What carries a link's packets both ways.
+#[derive(Debug)]
+pub(super) enum Model {
+    /// Each way by itself: up, then down.
+    Links(Box<[Link<Vec<u8>>; 2]>),
+    /// Both ways through one channel.
+    Wireless(Box<Wireless>),
+}
+
+/// A wireless network whose access point is at the client's side, and what the model itself does not count.
+#[derive(Debug)]
+pub(super) struct Wireless {
+    medium: Medium<Vec<u8>>,
+    ways: [Way; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    is_cut: bool,
+    received: u64,
+    received_bytes: u64,
+    cut: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+}
+
+impl Direction {
+    pub(super) const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    fn side(self) -> wireless::Side {
+        match self {
+            Self::Up => wireless::Side::AccessPoint,
+            Self::Down => wireless::Side::Station,
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn of_links(up: Link<Vec<u8>>, down: Link<Vec<u8>>) -> Self {
+        Self::Links(Box::new([up, down]))
+    }
+
+    pub(super) fn of_wireless(config: wireless::Config, seed: u64) -> Self {
+        let medium = Medium::new(config, seed);
+        Self::Wireless(Box::new(Wireless { medium, ways: [Way::default(); 2] }))
+    }
+
+    /// Takes a packet in.
+    pub(super) fn push(
+        &mut self,
+        way: Direction,
+        packet: Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Drop> {
+        let len = ByteCount::of(&packet);
+        match self {
+            Self::Links(links) => links[way as usize].push(now, len, packet),
+            Self::Wireless(air) => air.push(way, len, packet, now),
+        }
+    }
+
+    /// Returns the next packet that has come by `now`, its way, and when it came.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Vec<u8>)> {
+        match self {
+            Self::Links(links) => Direction::BOTH.into_iter().find_map(|way| {
+                let (at, packet) = links[way as usize].pop(now)?;
+                Some((way, at, packet))
+            }),
+            Self::Wireless(air) => air.pop(now),
+        }
+    }
+
+    /// Returns when [`Self::pop`] is to be called next.
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        match self {
+            Self::Links(links) => links.iter().filter_map(Link::next_departure).min(),
+            Self::Wireless(air) => air.medium.next_event(),
+        }
+    }
+
+    /// Cuts one way, or restores it.
+    pub(super) fn set_cut(&mut self, way: Direction, cut: bool) {
+        match self {
+            Self::Links(links) => links[way as usize].set_cut(cut),
+            Self::Wireless(air) => air.ways[way as usize].is_cut = cut,
+        }
+    }
+
+    /// Delays one way by so much more.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) fn set_delay_added(
+        &mut self,
+        way: Direction,
+        added: Duration,
+    ) -> Result<(), &'static str> {
+        match self {
+            Self::Links(links) => {
+                links[way as usize].set_delay_added(added);
+                Ok(())
+            }
+            Self::Wireless(_) => Err("a wireless network has the delays of its channel only"),
+        }
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        match self {
+            Self::Links(links) => links.iter().any(Link::is_cut),
+            Self::Wireless(air) => air.ways.iter().any(|way| way.is_cut),
+        }
+    }
+
+    /// Returns what became of the packets of one way.
+    pub(super) fn status(&self, way: Direction) -> DirectionStatus {
+        match self {
+            Self::Links(links) => status_of(&links[way as usize]),
+            Self::Wireless(air) => air.status(way),
+        }
+    }
+}
+
+impl Wireless {
+    fn push(
+        &mut self,
+        way: Direction,
+        len: ByteCount,
+        packet: Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Drop> {
+        let at = &mut self.ways[way as usize];
+        at.received += 1;
+        at.received_bytes += len.get();
+        if at.is_cut {
+            at.cut += 1;
+            return Err(Drop::Cut);
+        }
+        match self.medium.push(way.side(), len, packet, now) {
+            true => Ok(()),
+            false => Err(Drop::Queue),
+        }
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Vec<u8>)> {
+        loop {
+            let arrival = self.medium.pop(now)?;
+            let way = match arrival.from {
+                wireless::Side::AccessPoint => Direction::Up,
+                wireless::Side::Station => Direction::Down,
+            };
+            let mut packet = arrival.payload;
+            if let Some(bit) = arrival.damaged_bit
+                && let Some(byte) = packet.get_mut((bit / 8) as usize)
+            {
+                *byte ^= 1 << (bit % 8);
+            }
+            let at = &mut self.ways[way as usize];
+            if at.is_cut {
+                at.cut += 1;
+                continue;
+            }
+            at.delivered += 1;
+            at.delivered_bytes += packet.len() as u64;
+            return Some((way, arrival.at, packet));
+        }
+    }
+
+    fn status(&self, way: Direction) -> DirectionStatus {
+        let did = self.medium.counters(way.side());
+        let Way { received, received_bytes, cut, delivered, delivered_bytes, .. } =
+            self.ways[way as usize];
+        let lost = [("queue", did.dropped_queue), ("loss", did.lost), ("cut", cut)];
+        DirectionStatus {
+            received,
+            received_bytes,
+            delivered,
+            delivered_bytes,
+            in_flight: received - delivered - lost.iter().map(|(_, count)| count).sum::<u64>(),
+            queued_bytes: self.medium.queued(way.side()).get(),
+            damaged: did.damaged,
+            drops: lost.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        }
+    }
+}
+
+fn status_of(link: &Link<Vec<u8>>) -> DirectionStatus {
+    let counters = link.counters();
+    DirectionStatus {
+        received: counters.pushed,
+        received_bytes: counters.pushed_bytes.get(),
+        delivered: counters.delivered,
+        delivered_bytes: counters.delivered_bytes.get(),
+        in_flight: link.in_flight(),
+        queued_bytes: link.queued().get(),
+        damaged: 0,
+        drops: counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tautline_sim::link;
+    use tautline_sim::wireless::{Disturbance, Power};
+    use tautline_units::Bitrate;
+
+    use super::*;
+
+    fn models() -> [Model; 2] {
+        let slow = link::Config::of_rate(Bitrate::from_mbps(5));
+        let lossy = link::Config { loss: 0.2, queue_bytes: 5_000, ..slow };
+        let (up, down) = link::Pair::symmetric(lossy).links(1).unwrap();
+        let mut air = Power::Far.config();
+        air.disturbance = Some(Disturbance::of_table_2());
+        [Model::of_links(up, down), Model::of_wireless(air, 1)]
+    }
+
+    proptest! {
+        /// Whatever comes when, cut or not: what comes out is what went in that way, in its order, with one bit
+        /// changed at most; and what did not is counted.
+        #[test]
+        fn every_packet_comes_out_in_order_or_is_counted(
+            steps in prop::collection::vec((0_u64..3_000, any::<bool>(), 0_usize..1500, 0_u8..40), 1..300),
+        ) {
+            for mut model in models() {
+                let mut now = Instant::ZERO;
+                let (mut sent, mut came) = ([0_u32; 2], [None::<u32>; 2]);
+                let mut damaged = [0; 2];
+                let mut take = |model: &mut Model, now: Instant| {
+                    while let Some((way, at, packet)) = model.pop(now) {
+                        assert!(at <= now);
+                        // Its number three times: one bit cannot change two of them.
+                        let read = |place: usize| {
+                            u32::from_be_bytes(packet[place * 4..place * 4 + 4].try_into().unwrap())
+                        };
+                        let numbers = [read(0), read(1), read(2)];
+                        let number = if numbers[0] == numbers[1] { numbers[0] } else { numbers[2] };
+                        let intact = numbers == [number; 3] && packet[12..].iter().all(|byte| *byte == 0);
+                        damaged[way as usize] += u64::from(!intact);
+                        assert!(came[way as usize].is_none_or(|before| before < number));
+                        came[way as usize] = Some(number);
+                    }
+                };
+                for (wait, up, len, cut) in &steps {
+                    now += Duration::from_micros(*wait);
+                    take(&mut model, now);
+                    let way = if *up { Direction::Up } else { Direction::Down };
+                    if *cut < 2 {
+                        model.set_cut(way, *cut == 0);
+                    }
+                    let mut packet = sent[way as usize].to_be_bytes().repeat(3);
+                    packet.resize(12 + len, 0);
+                    let _ = model.push(way, packet, now);
+                    sent[way as usize] += 1;
+                }
+                now += Duration::from_secs(10);
+                take(&mut model, now);
+                for way in Direction::BOTH {
+                    let status = model.status(way);
+                    prop_assert_eq!(status.received, u64::from(sent[way as usize]));
+                    prop_assert_eq!(status.in_flight, 0);
+                    let dropped: u64 = status.drops.values().sum();
+                    prop_assert_eq!(status.received, status.delivered + dropped);
+                    prop_assert!(damaged[way as usize] <= status.damaged);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What becomes of the lines of a committed table when a new one is written from fewer cells.
+//!
+//! A line stays where the new table has none of its kind, or one of fewer seeds, and the testbed that measured it is
+//! the present one by [`EDITION`]. All others go, and that is said.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::summary::{Line, VideoLine, WirelessLine, write};
+use crate::transport::Transport;
+use crate::video::Codec;
+
+/// The testbed's edition, which stands in each cell's file and in each line. What changes the log of a cell (the guest's
+/// kernel, its network, a transport's settings, how a packet or a video is made) raises it; `testbed cell` shows
+/// the log's digest, which then differs from the one in the cell's file.
+pub(crate) const EDITION: u32 = 1;
+
+/// Returns the edition of cells and lines that were written before they told one.
+pub(crate) fn first() -> u32 {
+    1
+}
+
+/// A line of a table.
+pub(crate) trait Kept: Serialize + DeserializeOwned + Clone {
+    /// What it was measured of, the length of its runs left out, in the order of the tables.
+    type Kind: Ord;
+    /// Returns what it was measured of.
+    fn kind(&self) -> Self::Kind;
+    /// Returns the testbed's edition, the runs' length and how many there are.
+    fn weight(&self) -> (u32, u32, usize);
+}
+
+/// What became of a table's lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Lines that were measured now.
+    pub(crate) new: usize,
+    /// Lines of before that stay.
+    pub(crate) kept: usize,
+    /// Lines of before that give way to one of their kind.
+    pub(crate) replaced: usize,
+    /// Lines of before that go because another edition measured them.
+    pub(crate) outdated: usize,
+}
+
+/// Writes a table: `new`, and what stays of what stands there, if `keep`.
+///
+/// # Errors
+/// When what stands there is no such table, or cannot be written.
+pub(crate) fn update<T: Kept>(new: &[T], file: &Path, keep: bool) -> Result<Told> {
+    let before = if keep { read(file)? } else { Vec::new() };
+    let (lines, told) = merged(new, &before);
+    write(&lines, file)?;
+    Ok(told)
+}
+
+/// Reads a table; none is an empty one.
+pub(crate) fn read<T: Kept>(file: &Path) -> Result<Vec<T>> {
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    let lines = csv::Reader::from_path(file)?.into_deserialize().collect::<Result<_, csv::Error>>();
+    lines.with_context(|| format!("{} is no table of this testbed", file.display()))
+}
+
+fn merged<T: Kept>(new: &[T], before: &[T]) -> (Vec<T>, Told) {
+    let mut lines = new.to_vec();
+    let mut told = Told::default();
+    for old in before {
+        let (edition, seconds, seeds) = old.weight();
+        if edition != EDITION {
+            told.outdated += 1;
+            continue;
+        }
+        match lines.iter_mut().find(|line| line.kind() == old.kind()) {
+            None => {
+                lines.push(old.clone());
+                told.kept += 1;
+            }
+            // As long, and of more seeds: what is new is a part of it.
+            Some(line) if (line.weight().1, line.weight().2) < (seconds, seeds) => {
+                *line = old.clone();
+                told.kept += 1;
+            }
+            Some(_) => told.replaced += 1,
+        }
+    }
+    told.new = lines.len() - told.kept;
+    lines.sort_by_key(Kept::kind);
+    (lines, told)
+}
+
+impl Kept for Line {
+    type Kind = (Transport, u32, u32, u32);
+
+    fn kind(&self) -> Self::Kind {
+        let Self { transport, rate_kbyte_per_s, loss_percent, rtt_ms, .. } = self;
+        (*transport, *rtt_ms, permille(*loss_percent), *rate_kbyte_per_s)
+    }
+
+    fn weight(&self) -> (u32, u32, usize) {
+        (self.edition, self.seconds, self.seeds)
+    }
+}
+
+impl Kept for VideoLine {
+    type Kind = (Transport, Option<Reverse<i32>>, u32, u32, Codec);
+
+    fn kind(&self) -> Self::Kind {
+        let Self { transport, codec, loss_percent, rtt_ms, power_dbm, .. } = self;
+        (*transport, power_dbm.map(Reverse), *rtt_ms, permille(*loss_percent), *codec)
+    }
+
+    fn weight(&self) -> (u32, u32, usize) {
+        (self.edition, self.seconds, self.seeds)
+    }
+}
+
+impl Kept for WirelessLine {
+    type Kind = (Transport, Reverse<i32>, bool, u32);
+
+    fn kind(&self) -> Self::Kind {
+        let Self { transport, rate_kbyte_per_s, power_dbm, disturbed, .. } = self;
+        (*transport, Reverse(*power_dbm), *disturbed, *rate_kbyte_per_s)
+    }
+
+    fn weight(&self) -> (u32, u32, usize) {
+        (self.edition, self.seconds, self.seeds)
+    }
+}
+
+fn permille(percent: f64) -> u32 {
+    (percent * 10.0).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a line of such a weight.
+    fn line(rate_kbyte_per_s: u32, edition: u32, seconds: u32, seeds: usize) -> WirelessLine {
+        let zero = "udp,0,-35,true,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0";
+        let head = "transport,rate_kbyte_per_s,power_dbm,disturbed,seeds,seconds,received_share,\
+            throughput_kbyte_per_s,throughput_ci,jitter_ms,owd_p50_ms,owd_p99_ms,owd_p99_ci,\
+            network_bytes_per_byte,dropped_queue_share,lost_share,damaged_share,damaged,damaged_came,\
+            second_p10,second_p25,second_p50,second_p75,second_p90";
+        let text = format!("{head}\n{zero}\n");
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let line: WirelessLine = reader.deserialize().next().unwrap().unwrap();
+        assert_eq!(line.edition, 1, "of a table of before there were editions");
+        WirelessLine { rate_kbyte_per_s, edition, seconds, seeds, ..line }
+    }
+
+    #[test]
+    fn a_line_goes_only_for_a_better_one_or_another_edition() {
+        let new =
+            [line(1000, EDITION, 20, 1), line(2000, EDITION, 20, 3), line(4000, EDITION, 20, 1)];
+        let before = [
+            line(500, EDITION, 5, 1),
+            line(1000, EDITION, 20, 3),
+            line(2000, EDITION, 20, 2),
+            line(3000, EDITION + 1, 20, 5),
+            line(4000, EDITION, 5, 5),
+        ];
+        let (lines, told) = merged(&new, &before);
+        let seen = |line: &WirelessLine| (line.rate_kbyte_per_s, line.seconds, line.seeds);
+        let seen: Vec<_> = lines.iter().map(seen).collect();
+        assert_eq!(seen, [(500, 5, 1), (1000, 20, 3), (2000, 20, 3), (4000, 20, 1)]);
+        assert_eq!(told, Told { new: 2, kept: 2, replaced: 2, outdated: 1 });
+    }
+
+    #[test]
+    fn a_table_that_is_written_again_from_no_cells_stays_to_the_byte() {
+        let folder = std::env::temp_dir().join(format!("testbed-kept-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("wireless.csv");
+        let new = [line(1000, EDITION, 20, 1), line(2000, EDITION, 20, 3)];
+        assert_eq!(update(&new, &file, true).unwrap().new, 2);
+        let first = std::fs::read(&file).unwrap();
+        assert_eq!(update::<WirelessLine>(&[], &file, true).unwrap().kept, 2);
+        assert_eq!(std::fs::read(&file).unwrap(), first);
+        assert_eq!(update(&new[..1], &file, false).unwrap(), Told { new: 1, ..Told::default() });
+        assert_ne!(std::fs::read(&file).unwrap(), first);
+        std::fs::write(&file, "no,table\n1,2\n").unwrap();
+        let error = update(&new, &file, true).unwrap_err().to_string();
+        assert!(error.contains("wireless.csv is no table"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
