@@ -43,6 +43,7 @@ pub(crate) mod lte {
 pub(crate) mod ugv {
     pub(super) mod bins;
     pub(super) mod gate;
+    pub(super) mod key_frames;
     mod published;
 }
 
@@ -68,6 +69,7 @@ pub(crate) mod streaming {
     mod residual;
     pub(super) mod retransmission;
     mod rows;
+    mod sessions;
     pub(super) mod speed;
     mod trial;
 }
@@ -135,6 +137,7 @@ const ALL: &[Experiment] = &[
     lte::budget_steps::EXPERIMENT,
     lte::encoders::EXPERIMENT,
     ugv::gate::EXPERIMENT,
+    ugv::key_frames::EXPERIMENT,
     ugv::bins::TABLE_1,
     ugv::bins::TABLE_2,
     car::wireless::TABLE_1,
