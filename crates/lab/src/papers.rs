@@ -49,9 +49,9 @@ pub(crate) mod ugv {
 
 /// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
 ///
-/// The paper measured real transfers between servers; here a link is simulated slot by slot, with
-/// this project's own streaming code at its ends. Definitions stand in `link`, `arq`,
-/// `block` and `coded`.
+/// The paper measured real transfers between servers; here a link is simulated, slot by slot with this
+/// project's own coders at its ends, and in virtual time with two sessions of the transport. Definitions
+/// stand in `link`, `arq`, `block`, `coded` and `sessions`.
 pub(crate) mod streaming {
     mod arq;
     mod block;

@@ -1,8 +1,8 @@
 //! Transfers by the transport: two sessions over a link in virtual time.
 //!
-//! Under the streaming code; a unit is one source packet. A sender hands one over as soon as nothing else waits for the link, so that
-//! source packets, repair packets and those sent again follow each other without a gap, as in the paper's
-//! transfer of a file. What is measured is what `link` defines: slots from the first transmission to the
+//! Under the streaming code; a unit is one source packet. A sender hands one over as soon as nothing else waits for
+//! the link, so that source packets, repair packets and those sent again follow each other without a gap, as in the
+//! paper's transfer of a file. What is measured is what `link` defines: slots from the first transmission to the
 //! time at which a packet and all before it are there, less what the link itself takes.
 
 use std::collections::BTreeSet;
