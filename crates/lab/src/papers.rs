@@ -45,14 +45,15 @@ pub(crate) mod lte {
 pub(crate) mod ugv {
     pub(super) mod bins;
     pub(super) mod gate;
+    pub(super) mod key_frames;
     mod published;
 }
 
 /// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
 ///
-/// The paper measured real transfers between servers; here a link is simulated slot by slot, with
-/// this project's own streaming code at its ends. Definitions stand in `link`, `arq`,
-/// `block` and `coded`.
+/// The paper measured real transfers between servers; here a link is simulated, slot by slot with this
+/// project's own coders at its ends, and in virtual time with two sessions of the transport. Definitions
+/// stand in `link`, `arq`, `block`, `coded` and `sessions`.
 pub(crate) mod streaming {
     mod arq;
     mod block;
@@ -70,6 +71,7 @@ pub(crate) mod streaming {
     mod residual;
     pub(super) mod retransmission;
     mod rows;
+    mod sessions;
     pub(super) mod speed;
     mod trial;
 }
@@ -143,6 +145,7 @@ const ALL: &[Experiment] = &[
     lte::budget_steps::EXPERIMENT,
     lte::encoders::EXPERIMENT,
     ugv::gate::EXPERIMENT,
+    ugv::key_frames::EXPERIMENT,
     ugv::bins::TABLE_1,
     ugv::bins::TABLE_2,
     car::wireless::TABLE_1,

@@ -6,10 +6,12 @@
 mod address;
 mod carrier;
 mod counted;
+mod round_trips;
 mod sent;
 mod switchboard;
 
 use anyhow::Result;
+use tautline_net::latency::Sample;
 use tautline_scenario::endpoint::Endpoint;
 use tautline_scenario::measure;
 use tautline_scenario::run::{LEASE, identity};
@@ -73,6 +75,8 @@ pub(crate) struct Observed {
     pub(crate) wire: ByteCount,
     /// Bytes of messages and media units that came.
     pub(crate) payload: ByteCount,
+    /// The session's own pings from the operator, as it writes them into files of latency; none without sessions.
+    pub(crate) round_trips: Vec<Sample>,
 }
 
 /// Returns a camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
@@ -126,7 +130,7 @@ impl Setup {
         if side == Side::Vehicle {
             traffic = traffic.with_media(self.media);
         }
-        let application = Counted { traffic, departed: Vec::new() };
+        let application = Counted { traffic, ..Counted::default() };
         let endpoint = Endpoint::new(self.carrier(side)?, application, Clock::default(), self.seed);
         Ok(Place::End(Box::new(endpoint)))
     }
@@ -173,6 +177,7 @@ impl Setup {
             vehicle_leg: leg(vehicle, 0),
             operator_leg: leg(operator, 1),
             paused: up.pauses.iter().filter(|at| **at >= begin).count() as u64,
+            round_trips: operator.round_trips.within(begin, end),
             ..Observed::default()
         };
         let headers = ByteCount::new(HEADERS);
@@ -270,6 +275,11 @@ mod tests {
                 assert!((30..100).contains(&delay.as_millis()), "{delay:?}");
             }
             assert!(observed.payload < observed.wire);
+            let is_session = matches!(carriage, Carriage::Session(_));
+            assert_eq!(observed.round_trips.len() > 50, is_session, "a ping in 20 ms at most");
+            for sample in observed.round_trips {
+                assert!((120..400).contains(&sample.round_trip().as_millis()), "{sample:?}");
+            }
         }
     }
 }

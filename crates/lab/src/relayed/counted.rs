@@ -5,12 +5,15 @@ use tautline_transport::{Event, Route};
 use tautline_units::{ByteCount, Instant};
 
 use super::carrier::Carrier;
+use super::round_trips::RoundTrips;
 use super::sent::{Sent, digest};
 
-/// Traffic, with every datagram that left, by its digest.
+/// Traffic, with every datagram that left, by its digest, and the session's round trips.
+#[derive(Default)]
 pub(super) struct Counted {
     pub(super) traffic: Traffic,
     pub(super) departed: Vec<(u64, Sent)>,
+    pub(super) round_trips: RoundTrips,
 }
 
 impl Application<Carrier> for Counted {
@@ -20,6 +23,9 @@ impl Application<Carrier> for Counted {
 
     fn produce(&mut self, carrier: &mut Carrier, _rng: &mut ChaCha20Rng, at: Moment) {
         self.traffic.produce(carrier, at);
+        if let Carrier::Session(session) = carrier {
+            self.round_trips.take(session.round_trips());
+        }
     }
 
     fn handle_event(&mut self, _carrier: &Carrier, event: Event, at: Moment) {

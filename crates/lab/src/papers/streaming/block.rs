@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use anyhow::Result;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
-use tautline_fec::theory::innovative_probability;
+use tautline_fec::stream::{Config, Decoder, Encoder};
 
+use super::coded::{SYMBOL_BYTES, symbol};
 use super::link::{Log, RTT_SLOTS, Scheme};
 
 /// A sender of blocks of k source packets, each followed by its repair packets.
@@ -15,9 +14,8 @@ use super::link::{Log, RTT_SLOTS, Scheme};
 /// of a block's round, ahead of everything new, again and again; without it a block that cannot be
 /// decoded at its end is given up.
 ///
-/// What is simulated is the rank at the receiver, not the bytes: while m more equations are needed
-/// a combination with random coefficients in GF(256) is new with probability 1 - 256^-m, whatever
-/// came before.
+/// The packets are real: each block has an encoder and a decoder of this crate's random linear code with a
+/// coding window that is the block, and what the decoder gives is compared with what was sent.
 #[derive(Debug)]
 pub(super) struct Block {
     source_count: u64,
@@ -33,7 +31,8 @@ pub(super) struct Block {
     queue: VecDeque<Round>,
     /// Rounds that have ended: the slot in which the sender hears how, and the block.
     ended: VecDeque<(u64, u64)>,
-    rng: ChaCha8Rng,
+    /// Of the next repair packet.
+    seed: u16,
 }
 
 /// The number of repair packets that follow the source packets of a block.
@@ -45,15 +44,16 @@ pub(super) enum Repairs {
     Share(f64),
 }
 
-/// A block as the receiver has it.
+/// A block at both ends.
 #[derive(Debug)]
 struct State {
     size: u64,
+    encoder: Encoder,
+    decoder: Decoder,
     /// Of each source packet sent so far: whether it came.
     came: Vec<bool>,
-    /// Source packets that came before the first that did not.
-    prefix: u64,
-    rank: u64,
+    /// Source packets that were decoded in order.
+    delivered: u64,
 }
 
 /// A number of repair packets of one block, sent one after another.
@@ -64,8 +64,8 @@ struct Round {
 }
 
 impl Block {
-    /// Makes blocks of `source_count` packets; `seed` decides which combinations are new.
-    pub(super) fn new(source_count: u64, repairs: Repairs, feedback: bool, seed: u64) -> Block {
+    /// Makes blocks of `source_count` packets.
+    pub(super) fn new(source_count: u64, repairs: Repairs, feedback: bool) -> Block {
         Block {
             source_count,
             repairs,
@@ -76,7 +76,7 @@ impl Block {
             first_source: 0,
             queue: VecDeque::new(),
             ended: VecDeque::new(),
-            rng: ChaCha8Rng::seed_from_u64(seed),
+            seed: 0,
         }
     }
 
@@ -86,22 +86,23 @@ impl Block {
             && heard <= now
         {
             self.ended.pop_front();
-            let missing = self.state(block).map_or(0, |state| state.size - state.rank);
+            let missing = self.state(block).map_or(0, |state| state.missing());
             if missing > 0 {
                 self.queue.push_back(Round { block, left: missing });
             }
         }
     }
 
-    fn send_source(&mut self, now: u64, erased: bool, log: &mut Log) {
+    fn send_source(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
         if self.blocks.back().is_none_or(State::is_sent) {
             let size = self.source_count.min(log.source_count() - self.next);
-            self.blocks.push_back(State { size, came: Vec::new(), prefix: 0, rank: 0 });
+            self.blocks.push_back(State::begin(size)?);
         }
         log.sent_first(now);
+        let symbol = symbol(self.next);
         self.next += 1;
         let state = self.blocks.back_mut().expect("the block that was begun");
-        state.receive(!erased);
+        state.send_source(&symbol, erased)?;
         if state.is_sent() {
             let block = self.first_block + self.blocks.len() as u64 - 1;
             match self.repair_count() {
@@ -109,6 +110,7 @@ impl Block {
                 left => self.queue.push_front(Round { block, left }),
             }
         }
+        Ok(())
     }
 
     /// Returns how many repair packets the block is given whose source packets have been sent.
@@ -122,21 +124,22 @@ impl Block {
         }
     }
 
-    fn send_repair(&mut self, now: u64, erased: bool, log: &mut Log) {
-        let Some(round) = self.queue.front_mut() else { return };
+    fn send_repair(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
+        let Some(round) = self.queue.front_mut() else { return Ok(()) };
         let block = round.block;
         round.left -= 1;
         let ends = round.left == 0;
         log.sent_more();
-        let draw = self.rng.random::<f64>();
-        if let Some(state) = self.state(block).filter(|state| !erased && state.rank < state.size) {
-            let missing = u32::try_from(state.size - state.rank).unwrap_or(u32::MAX);
-            state.rank += u64::from(draw < innovative_probability(missing));
+        let seed = self.seed;
+        self.seed = seed.wrapping_add(1);
+        if let Some(state) = self.state(block) {
+            state.send_repair(seed, erased)?;
         }
         if ends {
             self.queue.pop_front();
             self.end_round(block, now, log);
         }
+        Ok(())
     }
 
     fn end_round(&mut self, block: u64, now: u64, log: &mut Log) {
@@ -150,7 +153,7 @@ impl Block {
         }
         // Without feedback one block ends before the next begins: this is the only one.
         let state = self.blocks.pop_front().expect("a block that is not complete");
-        for &came in &state.came[state.prefix as usize..] {
+        for &came in &state.came[state.delivered as usize..] {
             if came {
                 log.deliver_below(log.edge() + 1, now);
             } else {
@@ -163,15 +166,19 @@ impl Block {
 
     /// Hands over what is known in order now.
     fn deliver(&mut self, now: u64, log: &mut Log) {
-        while let Some(state) = self.blocks.front() {
-            if state.rank < state.size {
-                log.deliver_below(self.first_source + state.prefix, now);
+        while let Some(state) = self.blocks.front_mut() {
+            while let Some((id, bytes)) = state.decoder.poll_in_order() {
+                let number = self.first_source + id;
+                assert_eq!(bytes, symbol(number), "packet {number} was decoded wrongly");
+                state.delivered = id + 1;
+            }
+            log.deliver_below(self.first_source + state.delivered, now);
+            if state.delivered < state.size {
                 return;
             }
             self.first_block += 1;
             self.first_source += state.size;
             self.blocks.pop_front();
-            log.deliver_below(self.first_source, now);
         }
     }
 
@@ -181,16 +188,41 @@ impl Block {
 }
 
 impl State {
+    fn begin(size: u64) -> Result<Self> {
+        let config = Config::new(SYMBOL_BYTES, size as usize);
+        let config = Config { repairs_max: size as usize, ..config };
+        let (encoder, decoder) = (Encoder::new(config)?, Decoder::new(config)?);
+        Ok(Self { size, encoder, decoder, came: Vec::new(), delivered: 0 })
+    }
+
     /// Returns whether all source packets were sent once.
     fn is_sent(&self) -> bool {
         self.came.len() as u64 == self.size
     }
 
-    /// Takes note of the next source packet.
-    fn receive(&mut self, came: bool) {
-        self.prefix += u64::from(came && self.prefix == self.came.len() as u64);
-        self.rank += u64::from(came);
-        self.came.push(came);
+    /// Returns how many more repair packets make all source packets known.
+    fn missing(&self) -> u64 {
+        let report = self.decoder.report();
+        self.size - report.next + (report.missing - report.rank) as u64
+    }
+
+    fn send_source(&mut self, symbol: &[u8], erased: bool) -> Result<()> {
+        let id = self.encoder.push(symbol)?;
+        if !erased {
+            self.decoder.handle_source(id, symbol)?;
+        }
+        self.came.push(!erased);
+        Ok(())
+    }
+
+    fn send_repair(&mut self, seed: u16, erased: bool) -> Result<()> {
+        let mut payload = [0; SYMBOL_BYTES];
+        let repair = self.encoder.repair(seed, &mut payload)?;
+        if !erased {
+            // What it does not take is one that says nothing new.
+            let _ = self.decoder.handle_repair(&repair, &payload);
+        }
+        Ok(())
     }
 }
 
@@ -198,9 +230,9 @@ impl Scheme for Block {
     fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
         self.hear(now);
         if !self.queue.is_empty() {
-            self.send_repair(now, erased, log);
+            self.send_repair(now, erased, log)?;
         } else if self.next < log.source_count() {
-            self.send_source(now, erased, log);
+            self.send_source(now, erased, log)?;
         }
         self.deliver(now, log);
         Ok(())

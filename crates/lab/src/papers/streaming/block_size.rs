@@ -1,13 +1,14 @@
 //! Figs. 2 and 9: the delay over the size of a block.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::block::Repairs;
 use super::link::Transfer;
-use super::rows::{delay_rows, link_note};
+use super::rows::{delay_rows, link_note, sessions_note};
 use super::trial::{Protection, Trial};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
+use crate::workers;
 
 /// Source packets of a block.
 const SIZES: [u64; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
@@ -72,7 +73,9 @@ fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
         rows,
         notes: vec![
             link_note(),
+            sessions_note(),
             files_note(run),
+            format!("{} files by sessions.", sessions_count(run)),
             "Repair packets make the code rate one less the loss rate on average: where their \
              number is not whole, some blocks have one more."
                 .to_owned(),
@@ -117,17 +120,16 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
         rows.extend(block_rows(run, curve, given));
         rows.push(best_row(curve, given));
         let best = given.blocks.iter().map(Transfer::mean_ms).fold(f64::INFINITY, f64::min);
-        rows.push(
-            Row::new(
-                format!("{} : best block, mean delay", curve.other_name),
-                "",
-                given.other.mean_ms() / best,
-            )
-            .published(0.5)
-            .at_most(1.0)
-            .because("the claim's own edge")
-            .note("The paper: about half."),
-        );
+        let half = |name: &str, given: &Transfer| {
+            Row::new(format!("{name} : best block, mean delay"), "", given.mean_ms() / best)
+                .published(0.5)
+                .at_most(1.0)
+                .because("the claim's own edge")
+                .note("The paper: about half.")
+        };
+        rows.push(half(curve.other_name, &given.other));
+        let by_sessions = format!("{}, by sessions", curve.other_name);
+        rows.extend(given.by_sessions.iter().map(|given| half(&by_sessions, given)));
     }
     let title = "The streaming code against blocks, 10 % loss, redundancy of 15 %";
     Ok(Outcome::Measured(Findings {
@@ -136,7 +138,9 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
         rows,
         notes: vec![
             link_note(),
+            sessions_note(),
             files_note(run),
+            format!("{} files by sessions.", sessions_count(run)),
             "The paper does not say whether 15 % are of the source packets or of all packets; both \
              are shown."
                 .to_owned(),
@@ -148,29 +152,40 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
 struct Measured {
     blocks: Vec<Transfer>,
     other: Transfer,
+    /// The same by sessions of the transport, if it is the streaming code.
+    by_sessions: Option<Transfer>,
 }
 
 fn measure(run: &Run<'_>, curves: &[Curve]) -> Result<Vec<Measured>> {
-    let total = (curves.len() * (SIZES.len() + 1)) as u64;
-    let mut done = 0;
-    let mut files = |what: String, trial: Trial| {
-        run.progress(done, total, &what);
-        done += 1;
-        trial.files(run, files_count(run))
-    };
-    let mut all = Vec::new();
+    let mut jobs = Vec::new();
     for curve in curves {
         let of = |protection| Trial { protection, erasure_rate: curve.erasure_rate, burst: 1.0 };
-        let other = files(curve.other_name.to_owned(), of(curve.other))?;
-        let mut blocks = Vec::new();
-        for size in SIZES {
-            let block = Protection::Block(size, Repairs::Share(curve.share));
-            blocks.push(files(format!("{}, k = {size}", curve.name), of(block))?);
+        jobs.push((of(curve.other), false));
+        let block = |size| Protection::Block(size, Repairs::Share(curve.share));
+        jobs.extend(SIZES.map(|size| (of(block(size)), false)));
+        if matches!(curve.other, Protection::Stream(_)) {
+            jobs.push((of(curve.other), true));
         }
-        all.push(Measured { blocks, other });
     }
-    run.progress(total, total, "");
-    Ok(all)
+    let (seed, count, by_sessions) = (run.seed, files_count(run), sessions_count(run));
+    let send = |(trial, is_by_sessions): &(Trial, bool)| match is_by_sessions {
+        true => trial.files_by_sessions(seed, by_sessions),
+        false => trial.files(seed, count),
+    };
+    let told = |done: usize, _: &Transfer| run.progress(done as u64, jobs.len() as u64, "files");
+    let mut sent = workers::each(workers::count(), &jobs, send, told)?.into_iter();
+    let mut measured = Vec::new();
+    for curve in curves {
+        let other = sent.next().context("a curve without a level")?;
+        let blocks = sent.by_ref().take(SIZES.len()).collect();
+        let by_sessions = matches!(curve.other, Protection::Stream(_)).then(|| sent.next());
+        measured.push(Measured { blocks, other, by_sessions: by_sessions.flatten() });
+    }
+    Ok(measured)
+}
+
+fn sessions_count(run: &Run<'_>) -> u64 {
+    run.choose(1, 16)
 }
 
 fn files_count(run: &Run<'_>) -> u64 {
@@ -208,10 +223,13 @@ fn table(curves: &[Curve], measured: &[Measured]) -> Table {
     let columns = ["scheme", "k", "erasure_rate", "effective_code_rate", "mean_ms", "p95_ms"];
     let mut table = Table::new("delay", columns);
     for (curve, given) in curves.iter().zip(measured) {
-        let other = (curve.other_name, 0, &given.other);
-        let blocks =
-            SIZES.iter().zip(&given.blocks).map(|(size, given)| (curve.name, *size, given));
-        for (name, size, given) in std::iter::once(other).chain(blocks) {
+        let by_sessions = format!("{}, by sessions", curve.other_name);
+        let by_sessions = given.by_sessions.iter().map(|given| (by_sessions.clone(), 0, given));
+        let others =
+            std::iter::once((curve.other_name.to_owned(), 0, &given.other)).chain(by_sessions);
+        let blocks = SIZES.iter().zip(&given.blocks);
+        let blocks = blocks.map(|(size, given)| (curve.name.to_owned(), *size, given));
+        for (name, size, given) in others.chain(blocks) {
             table.push([
                 name.into(),
                 size.into(),
@@ -236,9 +254,15 @@ fn plot(name: &str, title: &str, low: f64, curves: &[Curve], measured: &[Measure
         let blocks = SIZES.iter().zip(&given.blocks);
         let points = blocks.map(|(size, given)| (*size as f64, given.mean_ms())).collect();
         let ends = [SIZES[0], SIZES[SIZES.len() - 1]];
-        let level = ends.map(|size| (size as f64, given.other.mean_ms())).to_vec();
+        let level = |given: &Transfer| ends.map(|size| (size as f64, given.mean_ms())).to_vec();
+        let by_sessions = format!("{}, by sessions", curve.other_name);
+        let by_sessions = given
+            .by_sessions
+            .iter()
+            .map(|given| Series::marked(by_sessions.as_str(), level(given)).colour(colour));
         plot = plot
-            .with(Series::line(curve.other_name, level).colour(colour))
+            .with(Series::line(curve.other_name, level(&given.other)).colour(colour))
+            .with_all(by_sessions)
             .with(Series::marked(curve.name, points).dashed().colour(colour));
     }
     plot

@@ -28,7 +28,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             run.progress(points.len() as u64, total, &what);
             let protection = Protection::Stream(1.0 / f64::from(interval - 1));
             let trial = Trial { protection, erasure_rate, burst: 1.0 };
-            points.push((stream, trial.open_loop(run, slots)?));
+            points.push((stream, trial.open_loop(run.seed, slots)?));
         }
     }
     run.progress(total, total, "");

@@ -55,7 +55,7 @@ impl Intervals {
             let symbol = symbol(self.sent);
             let id = self.encoder.push(&symbol)?;
             self.sent += 1;
-            match self.erasures.next() {
+            match self.erasures.draw() {
                 true => is_hit = true,
                 false => self.decoder.handle_source(id, &symbol)?,
             }
@@ -63,7 +63,7 @@ impl Intervals {
         let mut payload = [0; SYMBOL_BYTES];
         let repair = self.encoder.repair(self.seed, &mut payload)?;
         self.seed = self.seed.wrapping_add(1);
-        if !self.erasures.next() {
+        if !self.erasures.draw() {
             // What it does not take is one that says nothing new.
             let _ = self.decoder.handle_repair(&repair, &payload);
         }

@@ -41,11 +41,11 @@ pub(super) enum Length {
     Slots(u64),
 }
 
-/// Runs `scheme` over a link with these erasures.
+/// Runs `scheme` over a link with these erasures, slot by slot; where they end, nothing is erased.
 pub(super) fn transfer(
     scheme: &mut dyn Scheme,
     length: Length,
-    erasures: &mut Erasures,
+    mut erasures: impl Iterator<Item = bool>,
 ) -> Result<Transfer> {
     let (source_count, slots) = match length {
         Length::Packets(count) => (count, u64::MAX),
@@ -56,7 +56,7 @@ pub(super) fn transfer(
         if log.edge == source_count {
             break;
         }
-        scheme.slot(now, erasures.next(), &mut log)?;
+        scheme.slot(now, erasures.next().unwrap_or(false), &mut log)?;
     }
     Ok(log.transfer)
 }
@@ -165,9 +165,18 @@ impl Erasures {
     }
 
     /// Returns whether the next slot's packet is erased.
-    pub(super) fn next(&mut self) -> bool {
+    pub(super) fn draw(&mut self) -> bool {
         self.erased = self.rng.random_bool(self.after[usize::from(self.erased)]);
         self.erased
+    }
+}
+
+/// Without an end.
+impl Iterator for Erasures {
+    type Item = bool;
+
+    fn next(&mut self) -> Option<bool> {
+        Some(self.draw())
     }
 }
 
@@ -190,8 +199,7 @@ mod tests {
     #[test]
     fn erasures_have_their_rate_and_bursts_their_length() {
         for (rate, burst) in [(0.1, 1.0), (0.1, 2.0), (0.05, 4.0)] {
-            let mut erasures = Erasures::new(rate, burst, 5);
-            let slots: Vec<bool> = (0..1_000_000).map(|_| erasures.next()).collect();
+            let slots: Vec<bool> = Erasures::new(rate, burst, 5).take(1_000_000).collect();
             let erased = slots.iter().filter(|erased| **erased).count() as f64;
             let begun = slots.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
             assert!((erased / 1e6 / rate - 1.0).abs() < 0.02, "{rate} {burst}: {erased}");

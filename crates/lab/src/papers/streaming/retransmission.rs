@@ -24,7 +24,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     for (done, case) in CASES.iter().enumerate() {
         run.progress(done as u64, CASES.len() as u64, case.name);
         let trial = Trial { protection: case.protection, erasure_rate: ERASURE_RATE, burst: 1.0 };
-        cases.push((case, trial.files(run, files)?));
+        cases.push((case, trial.files(run.seed, files)?));
     }
     run.progress(CASES.len() as u64, CASES.len() as u64, "");
     let tolerance = run.choose(0.08, 0.05);

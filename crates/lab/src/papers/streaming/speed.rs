@@ -111,9 +111,9 @@ impl<'a> Transfer<'a> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut contents = vec![vec![0; PACKET_BYTES]; CONTENTS];
         contents.iter_mut().for_each(|content| random.fill_bytes(content));
-        let mut erasures = Erasures::new(case.erasure_rate, 1.0, seed);
         let slots = packets + packets / case.sources;
-        let erased = (0..slots).map(|_| erasures.next()).collect();
+        let erasures = Erasures::new(case.erasure_rate, 1.0, seed);
+        let erased = erasures.take(slots as usize).collect();
         Self { case, contents, erased }
     }
 

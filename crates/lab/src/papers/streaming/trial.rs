@@ -1,12 +1,12 @@
 //! Transfers of one kind, repeated.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::arq::Arq;
 use super::block::{Block, Repairs};
 use super::coded::Coded;
 use super::link::{Erasures, FILE_PACKETS, Length, Scheme, Transfer, transfer};
-use crate::experiment::Run;
+use super::sessions::Sessions;
 
 /// The way source packets are protected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,33 +32,75 @@ impl Trial {
     /// Sends the paper's file `count` times with feedback, under `count` different losses.
     ///
     /// The losses depend on the run's seed alone, so that all trials of a run meet the same.
-    pub(super) fn files(&self, run: &Run<'_>, count: u64) -> Result<Transfer> {
+    pub(super) fn files(&self, seed: u64, count: u64) -> Result<Transfer> {
         let mut all = Transfer::default();
         for number in 0..count {
-            let seed = run.seed.wrapping_mul(SEED_STRIDE).wrapping_add(number);
+            let seed = seed_of(seed, number);
             all.append(&self.once(true, Length::Packets(FILE_PACKETS), seed)?);
         }
         Ok(all)
     }
 
     /// Sends for so many slots without feedback.
-    pub(super) fn open_loop(&self, run: &Run<'_>, slots: u64) -> Result<Transfer> {
-        self.once(false, Length::Slots(slots), run.seed.wrapping_mul(SEED_STRIDE))
+    pub(super) fn open_loop(&self, seed: u64, slots: u64) -> Result<Transfer> {
+        self.once(false, Length::Slots(slots), seed_of(seed, 0))
+    }
+
+    /// Sends the paper's file `count` times by sessions of the transport, each under losses of its own.
+    ///
+    /// # Errors
+    /// For another protection than the streaming code: a session hands over whole units, not a block's packets, and
+    /// remembers 512 of those on their way, which retransmission alone would need more of.
+    pub(super) fn files_by_sessions(&self, seed: u64, count: u64) -> Result<Transfer> {
+        let sessions = self.sessions(true)?;
+        let mut all = Transfer::default();
+        for number in 0..count {
+            let sent = sessions.send(Length::Packets(FILE_PACKETS), seed_of(seed, number))?;
+            all.append(&sent.first(FILE_PACKETS));
+        }
+        Ok(all)
+    }
+
+    /// Sends for so many slots by sessions, without feedback, and again slot by slot under the very losses
+    /// that the sessions met.
+    ///
+    /// # Errors
+    /// As [`Trial::files_by_sessions`].
+    pub(super) fn open_loop_by_sessions(&self, seed: u64, slots: u64) -> Result<[Transfer; 2]> {
+        let sent = self.sessions(false)?.send(Length::Slots(slots), seed_of(seed, 0))?;
+        let slots = Length::Slots(sent.erased.len() as u64);
+        let erasures = sent.erased.iter().copied();
+        let again = transfer(self.scheme(false)?.as_mut(), slots, erasures)?;
+        Ok([sent.first(again.delays.count()), again])
+    }
+
+    fn sessions(&self, feedback: bool) -> Result<Sessions> {
+        let Trial { protection, erasure_rate, burst } = *self;
+        let Protection::Stream(share) = protection else {
+            bail!("sessions send under the streaming code here, not by {protection:?}")
+        };
+        Ok(Sessions { share, erasure_rate, burst, feedback })
     }
 
     fn once(&self, feedback: bool, length: Length, seed: u64) -> Result<Transfer> {
-        let mut erasures = Erasures::new(self.erasure_rate, self.burst, seed);
-        let mut scheme: Box<dyn Scheme> = match self.protection {
+        let erasures = Erasures::new(self.erasure_rate, self.burst, seed);
+        transfer(self.scheme(feedback)?.as_mut(), length, erasures)
+    }
+
+    fn scheme(&self, feedback: bool) -> Result<Box<dyn Scheme>> {
+        Ok(match self.protection {
             Protection::Arq => Box::new(Arq::default()),
-            Protection::Block(size, repairs) => {
-                Box::new(Block::new(size, repairs, feedback, !seed))
-            }
+            Protection::Block(size, repairs) => Box::new(Block::new(size, repairs, feedback)),
             Protection::Stream(share) => {
                 Box::new(Coded::new(share, feedback.then_some(self.erasure_rate))?)
             }
-        };
-        transfer(scheme.as_mut(), length, &mut erasures)
+        })
     }
+}
+
+/// Returns the seed of one of a run's transfers.
+fn seed_of(seed: u64, number: u64) -> u64 {
+    seed.wrapping_mul(SEED_STRIDE).wrapping_add(number)
 }
 
 /// The distance of neighbouring runs' seeds: it keeps their repetitions apart.

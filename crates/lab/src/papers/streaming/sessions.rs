@@ -1,0 +1,283 @@
+//! Transfers by the transport: two sessions over a link in virtual time.
+//!
+//! Under the streaming code; a unit is one source packet. A sender hands one over as soon as nothing else waits for
+//! the link, so that source packets, repair packets and those sent again follow each other without a gap, as in the
+//! paper's transfer of a file. What is measured is what `link` defines: slots from the first transmission to the
+//! time at which a packet and all before it are there, less what the link itself takes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use rand_chacha::ChaCha20Rng;
+use tautline_scenario::endpoint::{Application, Moment};
+use tautline_scenario::run::{Run, Setup};
+use tautline_sim::link::{self, BurstLoss, Pair};
+use tautline_transport::protect::Code;
+use tautline_transport::sender::planner;
+use tautline_transport::{ChannelNumber, Config, Event, Route, Session, rate};
+use tautline_units::{Bitrate, ByteCount, Instant};
+
+use super::coded::symbol;
+use super::link::{Length, Transfer, chain};
+
+/// Two sessions, and the link between them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sessions {
+    /// Repair packets of the streaming code per source packet.
+    pub(super) share: f64,
+    pub(super) erasure_rate: f64,
+    /// Mean length of a burst of erasures; 1 for independent ones.
+    pub(super) burst: f64,
+    /// Whether reports make the sender send more: the paper's closed loop. Without, they only move the
+    /// coding window, and come at once.
+    pub(super) feedback: bool,
+}
+
+impl Sessions {
+    /// Sends as much, under the losses of `seed`.
+    ///
+    /// # Errors
+    /// When the sessions do not find each other, or do not bring a file over.
+    pub(super) fn send(&self, length: Length, seed: u64) -> Result<Sent> {
+        let mut run = self.start(length, seed)?;
+        let begun = self.begin(&mut run)?;
+        match length {
+            Length::Packets(count) => {
+                // Ten times as long as without a loss.
+                let end = begun + SLOT * u32::try_from(10 * count)?;
+                while !run.operator().application.has_all(self.warm_up(), count) {
+                    let now = run.world.now();
+                    ensure!(now < end, "not all of {count} packets came");
+                    run.until(now + STEP);
+                }
+            }
+            Length::Slots(count) => run.until(begun + SLOT * u32::try_from(count)?),
+        }
+        let (sender, receiver) = (&run.vehicle().application, &run.operator().application);
+        let came: BTreeSet<&Tag> = receiver.packets.iter().collect();
+        let erased = sender.packets.iter().map(|tag| !came.contains(tag));
+        let warm_up = self.warm_up() as usize;
+        Ok(Sent {
+            handed: sender.handed[warm_up..].to_vec(),
+            arrived: receiver.arrived.get(warm_up..).unwrap_or_default().to_vec(),
+            erased: erased.collect(),
+            least: SLOT + self.delay(),
+        })
+    }
+
+    fn start(&self, length: Length, seed: u64) -> Result<Run<Flow>> {
+        let mut up = link::Config::of_rate(LINK).with_delay(self.delay());
+        let [after_good, after_bad] = chain(self.erasure_rate, self.burst);
+        if self.burst <= 1.0 {
+            up.loss = self.erasure_rate;
+        } else {
+            let (enter, leave) = (after_good, 1.0 - after_bad);
+            up.burst_loss = Some(BurstLoss { enter, leave, loss: 1.0 });
+        }
+        let down = link::Config::of_rate(LINK).with_delay(self.delay());
+        let setup = Setup::new(seed, vec![Pair { up, down }]).with_config(self.config());
+        let warm_up = self.warm_up();
+        let count = match length {
+            Length::Packets(count) => warm_up + count,
+            Length::Slots(_) => u64::MAX,
+        };
+        Ok(setup.start(Flow { count, warm_up, ..Flow::default() }, Flow::default())?)
+    }
+
+    /// Lets the sessions find each other and the size of their datagrams, and the first unit leave.
+    fn begin(&self, run: &mut Run<Flow>) -> Result<Instant> {
+        for _ in 0..WARM_UP_STEPS {
+            if let Some(first) = run.vehicle().application.handed.get(self.warm_up() as usize) {
+                return Ok(*first);
+            }
+            let next = run.world.now() + STEP;
+            run.until(next);
+        }
+        bail!("the sessions found no link of datagrams of {DATAGRAM_BYTES} bytes")
+    }
+
+    fn config(&self) -> Config {
+        let mut config = Config {
+            datagram_bytes_max: ByteCount::new(DATAGRAM_BYTES),
+            schedule: planner::Kind::TransmissionEnd,
+            spread: false,
+            retransmit: self.feedback,
+            ping_interval: Duration::from_millis(100),
+            link_timeout: Duration::from_secs(10),
+            report_interval: Duration::from_millis(5),
+            media_deadline: DEADLINE,
+            ..Config::default()
+        };
+        config.rate.controller = rate::Kind::Fixed;
+        config.rate.initial = PACE;
+        config.protect.code = Code::Stream;
+        config.protect.code_rate = 1.0 / (1.0 + self.share);
+        config
+    }
+
+    /// Returns how many units go ahead of those that are measured: whole intervals, so that these begin one.
+    fn warm_up(&self) -> u64 {
+        (WARM_UP_INTERVALS / self.share).round() as u64
+    }
+
+    fn delay(&self) -> Duration {
+        if self.feedback { RTT / 2 } else { Duration::from_millis(1) }
+    }
+}
+
+/// What was sent, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    /// When each unit was handed over.
+    handed: Vec<Instant>,
+    /// When each came.
+    arrived: Vec<Option<Instant>>,
+    /// Of each packet that left, from the first unit's on: whether the link lost it.
+    pub(super) erased: Vec<bool>,
+    /// A packet's own transmission, and the way.
+    least: Duration,
+}
+
+impl Sent {
+    /// Returns what came of the first `count` units.
+    pub(super) fn first(&self, count: u64) -> Transfer {
+        let mut transfer = Transfer::default();
+        let mut all_by = Instant::ZERO;
+        for (number, at) in self.handed.iter().enumerate().take(count as usize) {
+            let Some(Some(arrived)) = self.arrived.get(number) else {
+                transfer.lost += 1;
+                continue;
+            };
+            all_by = all_by.max(*arrived);
+            let late = all_by.since(*at).saturating_sub(self.least);
+            transfer.delays.add((late.as_secs_f64() / SLOT.as_secs_f64()).round() as u64);
+        }
+        // Of these, as many as of all.
+        let share = count as f64 / self.handed.len() as f64;
+        transfer.sent = (self.erased.len() as f64 * share).round() as u64;
+        transfer
+    }
+}
+
+/// What one end hands over, and what came to it.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Units that are to be handed over, and those of them that go ahead.
+    count: u64,
+    warm_up: u64,
+    /// When each was.
+    handed: Vec<Instant>,
+    /// When the next may be, if nothing waits then.
+    due: Instant,
+    /// After those that go ahead.
+    rests_until: Instant,
+    /// When each came.
+    arrived: Vec<Option<Instant>>,
+    /// Of the datagrams of media that left, or of all large ones that came.
+    packets: Vec<Tag>,
+    /// Packets of media that had left before.
+    left: u64,
+}
+
+impl Flow {
+    fn has_all(&self, from: u64, count: u64) -> bool {
+        let measured = self.arrived.get(from as usize..).unwrap_or_default();
+        measured.len() as u64 == count && measured.iter().all(Option::is_some)
+    }
+}
+
+impl Application for Flow {
+    fn next_at(&self) -> Option<Instant> {
+        ((self.handed.len() as u64) < self.count).then_some(self.due.max(self.rests_until))
+    }
+
+    fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
+        let now = at.local();
+        if now < self.due.max(self.rests_until) || self.handed.len() as u64 >= self.count {
+            return;
+        }
+        self.due = now + LOOK;
+        let link = session.links().next();
+        let is_free = link.is_some_and(|link| {
+            link.queued == ByteCount::ZERO && link.datagram_bytes.get() == DATAGRAM_BYTES
+        });
+        let number = self.handed.len() as u64;
+        if is_free && session.is_up() {
+            let deadline = if number < self.warm_up { WARM_UP_DEADLINE } else { DEADLINE };
+            if number == self.warm_up {
+                self.packets.clear();
+            }
+            if session.send(ChannelNumber::MEDIA, &content(number), deadline, now).is_ok() {
+                self.handed.push(at.world());
+            }
+        }
+        if number + 1 == self.warm_up && self.handed.len() as u64 == self.warm_up {
+            self.rests_until = now + WARM_UP_REST;
+        }
+    }
+
+    fn handle_event(&mut self, _session: &Session, event: Event, at: Moment) {
+        if let Event::Unit { channel: ChannelNumber::MEDIA, number, bytes, .. } = event {
+            let number = number.get();
+            assert_eq!(bytes, content(number), "unit {number} came damaged");
+            let place = number as usize;
+            if place >= self.arrived.len() {
+                self.arrived.resize(place + 1, None);
+            }
+            self.arrived[place] = Some(at.world());
+        }
+    }
+
+    fn watch_departure(&mut self, session: &Session, _route: Route, datagram: &[u8], at: Moment) {
+        if datagram.len() < UNIT_BYTES {
+            return;
+        }
+        self.due = self.due.max(at.local()) + SLOT + SLACK;
+        // A probe for the size of datagrams is as large.
+        let media = session.links().next().map_or(0, |link| link.media.given - link.media.waiting);
+        if std::mem::replace(&mut self.left, media) != media {
+            self.packets.extend(datagram.last_chunk());
+        }
+    }
+
+    fn watch_arrival(&mut self, _route: Route, datagram: &[u8], _at: Moment) {
+        if datagram.len() >= UNIT_BYTES {
+            self.packets.extend(datagram.last_chunk());
+        }
+    }
+}
+
+/// A datagram's last bytes, which are those of a seal: no two are equal.
+type Tag = [u8; 8];
+
+/// Returns bytes that tell each unit from all others.
+fn content(number: u64) -> Vec<u8> {
+    symbol(number).repeat(UNIT_BYTES.div_ceil(8))[..UNIT_BYTES].to_vec()
+}
+
+/// The paper's packets of 1500 bytes at 25 Mbit/s.
+const SLOT: Duration = Duration::from_micros(480);
+const LINK: Bitrate = Bitrate::from_mbps(25);
+const RTT: Duration = Duration::from_millis(60);
+/// Such a packet less the headers of IP and UDP.
+const DATAGRAM_BYTES: u64 = 1_472;
+/// So many that a repair packet fills a datagram: 23 bytes around what is sealed, 15 of the repair packet and
+/// the symbol in it, 8 before the unit.
+const UNIT_BYTES: usize = 1_472 - 23 - 15 - 8;
+/// More than the link carries: who hands over units keeps to the slots, a repair packet follows at once.
+const PACE: Bitrate = Bitrate::from_mbps(26);
+/// So much longer than a slot each packet is given, for pings and what leaves at once.
+const SLACK: Duration = Duration::from_micros(2);
+/// How often a sender looks whether the link is free.
+const LOOK: Duration = Duration::from_micros(60);
+/// The longest that a session knows: nothing is given up.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// A few units go ahead, so that both ends know the link and each other's clock, and are worthless when the
+/// others begin.
+const WARM_UP_INTERVALS: f64 = 30.0;
+const WARM_UP_DEADLINE: Duration = Duration::from_millis(300);
+const WARM_UP_REST: Duration = Duration::from_secs(1);
+const STEP: Duration = Duration::from_millis(50);
+/// Ten seconds.
+const WARM_UP_STEPS: u32 = 200;
