@@ -3,4 +3,5 @@
 pub mod clip;
 pub(crate) mod coding;
 pub(crate) mod footage;
+pub(crate) mod seams;
 pub(crate) mod vmaf;
