@@ -31,11 +31,11 @@ impl Toll {
 
 /// Pictures: two seconds at 60 a second.
 const MEMORY: f64 = 120.0;
-/// Reached where 1.5 % of slices are lost, each alone, at a round trip of 6 pictures; `tautline lab loss --toll` shows
-/// both ways around it.
-const HIGH: f64 = 0.1;
-/// What is left of a single loss after two seconds is less.
-const LOW: f64 = 0.03;
+/// Reached by one loss at a round trip of 6 pictures, by two within two seconds at one of 3; `tautline lab loss --toll`
+/// shows both ways around it.
+const HIGH: f64 = 0.05;
+/// What is left of a single loss after three seconds is less.
+const LOW: f64 = 0.015;
 
 #[cfg(test)]
 mod tests {
@@ -57,11 +57,11 @@ mod tests {
 
     #[test]
     fn few_losses_are_recovered_from_and_many_are_provided_for() {
-        // One loss in 10 s, of 7 pictures; then one every two and a half seconds; then five a second.
-        assert_eq!(high(600, 7).0, 0.0);
-        assert_eq!(high(150, 7).0, 0.0);
+        // One loss in 10 s, of 3 pictures; then one every two and a half seconds; then five a second, of 7.
+        assert_eq!(high(600, 3).0, 0.0);
+        assert_eq!(high(150, 3).0, 0.0);
         let (share, changes) = high(12, 7);
-        assert!(share > 0.99 && changes == 1, "{share} {changes}");
+        assert!(share > 0.99 && changes <= 1, "{share} {changes}");
     }
 
     #[test]
