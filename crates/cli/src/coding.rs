@@ -15,16 +15,16 @@ pub(crate) struct Coding {
     #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
     encoder: Option<EncoderChoice>,
     /// What our own encoder does about lost slices: idr, intra-refresh, intra-columns,
-    /// intra-refresh-on-loss, acknowledged-references or reference-selection
-    /// [default: reference-selection]
+    /// intra-refresh-on-loss, acknowledged-references, reference-selection or references-by-loss
+    /// [default: references-by-loss]
     #[arg(long, env = "TAUTLINE_LOSS_RECOVERY", value_name = "WAY")]
     loss_recovery: Option<LossRecovery>,
     /// Pictures that an intra refresh takes, and columns from one that is refreshed to the next, 2 to
     /// 250 [default: 8]
     #[arg(long, value_name = "PICTURES")]
     refresh_period: Option<u8>,
-    /// How many pictures back one may refer with acknowledged-references and reference-selection, 1 to
-    /// 16 [default: 16]
+    /// How many pictures back one may refer with acknowledged-references, reference-selection and
+    /// references-by-loss, 1 to 16 [default: 16]
     #[arg(long, value_name = "PICTURES")]
     references: Option<u8>,
     /// Have our own encoder make strips that an operator's --record also joins to whole pictures, for

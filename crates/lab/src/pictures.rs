@@ -4,4 +4,5 @@ pub mod clip;
 pub(crate) mod coding;
 pub(crate) mod footage;
 mod kept;
+pub(crate) mod seams;
 pub(crate) mod vmaf;

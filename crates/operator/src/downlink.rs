@@ -62,6 +62,8 @@ struct ReorderBuffer {
     since_lost: u32,
     /// Whether slices tell their history: then their encoder recovers without an IDR.
     recovers: bool,
+    /// The newest picture that came before any IDR, and could not be shown.
+    unusable: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -207,6 +209,7 @@ impl ReorderBuffer {
             lost: None,
             since_lost: 0,
             recovers: false,
+            unusable: None,
         }
     }
 
@@ -215,7 +218,7 @@ impl ReorderBuffer {
     }
 
     fn report(&self, now: Instant) -> Option<StripReport> {
-        let shown = self.newest?;
+        let Some(shown) = self.newest else { return self.report_without_idr(now) };
         let (newest, lost) = match self.missing(now) {
             Some(picture) => (picture.wrapping_add(1), Some(picture)),
             None => (shown, self.lost),
@@ -226,6 +229,14 @@ impl ReorderBuffer {
         };
         let (clean_before, lost_before) = (before(self.clean), before(lost));
         Some(StripReport { newest, clean_before, lost_before })
+    }
+
+    /// Returns what is told where pictures come and nothing to show them by has: the IDR before them was lost.
+    fn report_without_idr(&self, now: Instant) -> Option<StripReport> {
+        let mut held = self.held.iter().rev();
+        let waited = held.find(|(_, held)| now >= held.told_from).map(|(picture, _)| *picture);
+        let newest = waited.or(self.unusable)?;
+        Some(StripReport { newest, clean_before: None, lost_before: Some(1) })
     }
 
     /// Returns the newest picture that what is held has waited for long enough to be told of.
@@ -280,6 +291,7 @@ impl ReorderBuffer {
         }
         let Ok(parsed) = parsed else {
             counters.unusable += 1;
+            self.unusable = Some(held.slice.picture);
             return None;
         };
         let picture = held.slice.picture;
@@ -303,6 +315,7 @@ impl ReorderBuffer {
             Some(Cow::Owned(bytes)) => Some(AccessUnit::from(bytes.as_slice())),
             None => {
                 counters.unusable += 1;
+                self.unusable = Some(picture);
                 return None;
             }
         };

@@ -353,7 +353,8 @@ mod tests {
         let clock = Clock::start();
         let control = Arc::new(EncoderControl::new());
         control.set_budget(Bitrate::from_mbps(1), clock.now());
-        control.handle_feedback(&VideoFeedback { picture_interval: 3, ..VideoFeedback::default() });
+        let asked = VideoFeedback { picture_interval: 3, ..VideoFeedback::default() };
+        control.handle_feedback(&asked, clock.now());
         let (outlet, queues, give_back) = Outlet::new(1, control);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let (sender, taken) = channel();

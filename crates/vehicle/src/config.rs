@@ -244,6 +244,7 @@ impl Config {
             LossRecovery::ReferenceSelection => {
                 avc::LossRecovery::ReferenceSelection { references }
             }
+            LossRecovery::ReferencesByLoss => avc::LossRecovery::ReferencesByLoss { references },
         };
         match self.encoder {
             EncoderChoice::Openh264 => Backend::Openh264,
@@ -349,13 +350,15 @@ pub enum LossRecovery {
     /// Prediction from acknowledged pictures alone.
     AcknowledgedReferences,
     /// Prediction from an acknowledged picture once for each loss that is reported.
-    #[default]
     ReferenceSelection,
+    /// The same while losses are few, and from acknowledged pictures alone while they are many.
+    #[default]
+    ReferencesByLoss,
 }
 
 named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" IntraColumns,
     "intra-refresh-on-loss" IntraRefreshOnLoss, "acknowledged-references" AcknowledgedReferences,
-    "reference-selection" ReferenceSelection);
+    "reference-selection" ReferenceSelection, "references-by-loss" ReferencesByLoss);
 
 /// What follows a pause in which nothing could be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
@@ -428,7 +431,7 @@ mod tests {
         let joinable = Config { encoder: EncoderChoice::Own, ..joinable };
         assert!(matches!(
             joinable.backend(),
-            Backend::JoinableAvc(avc::LossRecovery::ReferenceSelection { .. })
+            Backend::JoinableAvc(avc::LossRecovery::ReferencesByLoss { .. })
         ));
         let refused = "x265".parse::<EncoderChoice>().unwrap_err().to_string();
         assert_eq!(refused, "\"x265\" is none of own, openh264");
@@ -439,6 +442,7 @@ mod tests {
             "intra-refresh-on-loss",
             "acknowledged-references",
             "reference-selection",
+            "references-by-loss",
         ] {
             assert_eq!(name.parse::<LossRecovery>().unwrap().to_string(), name);
         }

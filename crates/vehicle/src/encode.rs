@@ -20,7 +20,7 @@ use control::Fate;
 pub use governor::{Governor, QUANTIZER_ACCEPTABLE, Taking};
 pub use meter::{ENCODER_COUNT, Meter};
 pub use plan::Plan;
-pub use strip::StripCoder;
+pub use strip::{Request, StripCoder};
 
 use crate::readout::Readout;
 
@@ -158,7 +158,7 @@ impl Turn {
             strip_coder.handle_refused(refused);
         }
         let Some(budget) = control.size(now()) else { return Ok(None) };
-        let requested = control.take_refresh(strip);
+        let requested = control.take_request(strip);
         let encoded = strip_coder.encode(rows, picture, budget, &self.plan, requested, now())?;
         let need = strip_coder.is_own().then(|| self.plan.bytes_at(QUANTIZER_ACCEPTABLE));
         let need = need.filter(|_| encoded.kind == SliceKind::Predicted);

@@ -85,7 +85,9 @@ pub async fn run(
     let guarded = Arc::new(Guarded::new()?);
     let reporter = Reporter {
         guarded: guarded.clone(),
-        control: Arc::new(EncoderControl::with(config.after_pause).governed()),
+        control: Arc::new(
+            EncoderControl::with(config.after_pause).governed().referring(config.backend()),
+        ),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),

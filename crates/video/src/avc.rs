@@ -22,6 +22,7 @@ mod residual;
 mod search;
 mod slice;
 mod syntax;
+mod toll;
 mod vector;
 
 pub use encoder::{Config, StripEncoder};

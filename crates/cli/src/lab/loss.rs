@@ -4,17 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::sweeps::loss::{self, Faults};
+use tautline_lab::sweeps::loss::{self, Faults, Pattern, Scene, Terms, Toll};
+use tautline_units::Bitrate;
+use tautline_video::avc::LossRecovery;
 
 /// Lose slices at random and check that no decoder ever stops, and that each strip recovers
 ///
 /// Every encoder of this build codes a strip, and recovers in each of its ways by what the receiver tells;
-/// openh264 and ffmpeg decode what is left.
+/// openh264 and ffmpeg decode what is left. With --toll it is told instead what patterns of losses cost whole
+/// pictures in the ways that need no refresh.
 #[derive(Debug, Args)]
 pub(crate) struct Loss {
-    /// Pictures to code
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pictures: usize,
+    /// Pictures to code [default: 10000, with --toll 960]
+    #[arg(long, value_name = "N")]
+    pictures: Option<usize>,
     /// Probability of a slice to be lost
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     loss: f64,
@@ -24,6 +27,16 @@ pub(crate) struct Loss {
     /// Seed of what is lost
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Tell what ten patterns of losses cost whole pictures of 1280x720, 60 a second: single slices, bursts, whole
+    /// pictures, every 17th slice, and 30 % for 10 s
+    #[arg(long)]
+    toll: bool,
+    /// What the slices take together with --toll, Mbit/s
+    #[arg(long, value_name = "MBPS", default_value_t = 6)]
+    mbps: u32,
+    /// Video file in the simulated camera's place with --toll; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: Option<PathBuf>,
     /// Folder to keep the streams in, for decoders elsewhere [default: none]
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
@@ -34,11 +47,46 @@ impl Loss {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         ensure!((0.0..=0.9).contains(&self.loss), "--loss {}: must be 0 to 0.9", self.loss);
         ensure!(self.round_trip <= 60, "--round-trip {}: must be 0 to 60", self.round_trip);
-        let Self { pictures, loss, round_trip, seed, .. } = self;
+        if self.toll {
+            return self.tell_toll();
+        }
+        let Self { loss, round_trip, seed, .. } = self;
+        let pictures = self.pictures.unwrap_or(10_000);
         let faults = Faults { pictures, loss, round_trip, seed };
         for way in loss::run(faults, self.keep.as_deref())? {
             println!("{way}");
         }
         Ok(())
     }
+
+    fn tell_toll(&self) -> anyhow::Result<()> {
+        let pictures = self.pictures.unwrap_or(960);
+        ensure!(pictures >= 60, "--pictures {pictures}: must be 60 at least");
+        ensure!((1..=100).contains(&self.mbps), "--mbps {}: must be 1 to 100", self.mbps);
+        let bitrate = Bitrate::from_mbps(self.mbps.into());
+        let terms = Terms { pictures, bitrate, round_trip: self.round_trip, seed: self.seed };
+        let scene = match &self.clip {
+            Some(clip) => Scene::clip(clip, FOOTAGE)?,
+            None => Scene::simulated(false, FOOTAGE, self.seed)?,
+        };
+        println!(
+            "| lost | way | lost, % | damaged, % | PSNR, dB | worst tenth, dB | IDRs | Mbit/s |"
+        );
+        println!("|---|---|---|---|---|---|---|---|");
+        for pattern in Pattern::ALL {
+            for way in WAYS {
+                println!("{}", Toll::of(&scene, way, pattern, &terms)?);
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Two seconds at 60 a second, there and back again.
+const FOOTAGE: usize = 120;
+/// Those of which none costs a refresh.
+const WAYS: [LossRecovery; 3] = [
+    LossRecovery::AcknowledgedReferences { references: 16 },
+    LossRecovery::ReferenceSelection { references: 16 },
+    LossRecovery::ReferencesByLoss { references: 16 },
+];

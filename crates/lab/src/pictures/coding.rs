@@ -13,6 +13,7 @@ use tautline_video::{
 };
 
 use crate::pictures::footage::Footage;
+use crate::pictures::seams::Seams;
 
 /// One strip's encoder.
 pub(crate) enum Coder {
@@ -133,6 +134,7 @@ pub(crate) struct Coded {
     /// What each picture was to take; none at a quantizer.
     picture_budget: Option<ByteCount>,
     seconds: f64,
+    layout: Layout,
 }
 
 /// One slice that was coded.
@@ -189,7 +191,8 @@ impl Coding {
         let shown = decode(&self.layout, &mut self.slices, &self.access_units)?;
         let seconds = shown.len() as f64 / f64::from(footage.rate);
         let picture_budget = self.rate.picture_budget(footage);
-        Ok(Coded { slices: self.slices, shown, picture_budget, seconds })
+        let Self { slices, layout, .. } = self;
+        Ok(Coded { slices, shown, picture_budget, seconds, layout })
     }
 }
 
@@ -221,6 +224,15 @@ impl Coded {
         }
         let count = self.shown.len() as f64;
         Ok((sums.0 / count, sums.1 / count))
+    }
+
+    /// Returns how much larger the step between strips is than that within them, a share: see [`Seams`].
+    pub(crate) fn seams(&self, footage: &Footage) -> Result<f64> {
+        let mut seams = Seams::default();
+        for (shown, captured) in self.shown.iter().zip(&footage.pictures) {
+            seams.add(&self.layout, shown, captured)?;
+        }
+        Ok(seams.excess())
     }
 
     /// Returns the share of one processor that the encoders take.

@@ -66,6 +66,8 @@ pub struct Trial {
     pub taken: Bitrate,
     /// Mean luma PSNR in dB, and SSIM, of whole pictures as decoded against those captured.
     pub quality: (f64, f64),
+    /// How much larger the luma's step of coding error is between strips than within them, a share.
+    pub seams: f64,
     /// VMAF, where ffmpeg has it.
     pub vmaf: Option<f64>,
     /// The encoder's processor time a slice, ms, ascending; without IDRs.
@@ -180,6 +182,7 @@ impl Comparison {
             "psnr_db",
             "ssim",
             "vmaf",
+            "seam_excess",
             "encode_p50_ms",
             "encode_p99_ms",
             "decode_p50_ms",
@@ -203,11 +206,12 @@ impl fmt::Display for Comparison {
         writeln!(f, "{}", self.footage)?;
         writeln!(
             f,
-            "{:22}{:>10}{:>9}{:>9}{:>15}{:>8}{:>27}{:>13}",
+            "{:22}{:>10}{:>9}{:>9}{:>8}{:>15}{:>8}{:>27}{:>13}",
             "encoder",
             "held to",
             "Mbit/s",
             "dB",
+            "seams",
             "ms p50, p99",
             "core",
             "slice/given p50 p99 mean",
@@ -289,6 +293,7 @@ impl Trial {
             quantizer,
             taken: coded.bitrate(),
             quality: coded.quality(footage)?,
+            seams: coded.seams(footage)?,
             vmaf,
             encoding: coded.encoding_times(),
             decoding: coded.decoding_times(),
@@ -323,6 +328,7 @@ impl Trial {
             self.quality.0.into(),
             self.quality.1.into(),
             self.vmaf.into(),
+            self.seams.into(),
             self.encoding_at(0.5).into(),
             self.encoding_at(0.99).into(),
             quantile(&self.decoding, 0.5).into(),
@@ -343,10 +349,11 @@ impl fmt::Display for Trial {
         };
         write!(
             f,
-            "{:22}{held_to:>10}{:9.2}{:9.2}{:>15}{:>8}",
+            "{:22}{held_to:>10}{:9.2}{:9.2}{:>8}{:>15}{:>8}",
             self.backend.to_string(),
             self.taken.as_f64() / 1e6,
             self.quality.0,
+            format!("{:+.0} %", self.seams * 100.0),
             format!("{:.2}, {:.2}", self.encoding_at(0.5), self.encoding_at(0.99)),
             format!("{:.0} %", self.load * 100.0),
         )?;

@@ -1,6 +1,9 @@
 //! Strips' streams with slices lost at random, from the vehicle's encoder through the operator's downlink
 //! into decoders: none of them may ever stop, and each loss is recovered from.
 
+mod pattern;
+mod toll;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs;
@@ -14,12 +17,13 @@ use rand_chacha::ChaCha8Rng;
 use tautline_message::StripReport;
 use tautline_operator::downlink::{Downlink, Shown};
 use tautline_units::{ByteCount, Instant};
-use tautline_vehicle::encode::{Plan, StripCoder};
+use tautline_vehicle::encode::{Plan, Request, StripCoder};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{
-    Backend, Decoder, Encoded, Layout, Picture, Refresh, Slice, SliceKind, quality,
-};
+use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, Slice, SliceKind, quality};
+
+pub use pattern::Pattern;
+pub use toll::{Scene, Terms, Toll};
 
 use crate::pictures::coding::{quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
@@ -128,6 +132,7 @@ fn ways(round_trip: usize) -> Vec<Way> {
         (LossRecovery::IntraRefreshOnLoss { period }, true, known + swept - 1),
         (LossRecovery::AcknowledgedReferences { references }, true, 1),
         (LossRecovery::ReferenceSelection { references }, true, known),
+        (LossRecovery::ReferencesByLoss { references }, true, known),
     ];
     let own = own.map(|(way, hears, most)| (Backend::Avc(way), hears, Some(most)));
     let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
@@ -159,14 +164,14 @@ impl Stream {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
-            let mut asked = Refresh::No;
+            let mut asked = Request::Nothing;
             if way.hears && told.len() >= faults.round_trip.max(1) {
                 let (report, needs_idr): (Option<StripReport>, bool) =
                     told.pop_front().expect("it was looked at");
                 if let Some(report) = report {
                     sender.handle_report(&report);
                 }
-                asked = if needs_idr { Refresh::Idr } else { Refresh::No };
+                asked = if needs_idr { Request::IdrByReceiver } else { Request::Nothing };
             }
             let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
             let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, asked, now)?;

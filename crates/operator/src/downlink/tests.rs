@@ -194,6 +194,34 @@ fn a_slice_that_follows_from_none_before_it_ends_the_wait() {
 }
 
 #[test]
+fn a_first_idr_that_was_lost_is_told_of_once_it_is_not_just_late() {
+    let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    assert_eq!(take_until(&mut downlink, &units[1], at(200), at(20)), []);
+    assert_eq!(downlink.reports(at(49))[2], None);
+    assert_eq!(told_at(&downlink, at(50)), (1, None, Some(0)));
+    take_until(&mut downlink, &units[2], at(210), at(30));
+    assert_eq!(told_at(&downlink, at(60)), (2, None, Some(1)));
+    assert_ne!(downlink.keyframe_strips() & 0b100, 0);
+    // Thrown away it is told of all the same.
+    assert_eq!(wait(&mut downlink, at(300)), []);
+    assert_eq!(downlink.counters().unusable, 2);
+    assert_eq!(told_at(&downlink, at(300)), (2, None, Some(1)));
+    let anew = source.next(Refresh::Idr);
+    assert_eq!(take(&mut downlink, &anew, at(310)), [(3, SliceKind::Idr)]);
+    assert_eq!(told_at(&downlink, at(310)), (3, Some(3), None));
+}
+
+#[test]
+fn a_first_idr_that_is_late_is_shown_with_what_came_before_it() {
+    let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
+    let units: Vec<_> = (0..2).map(|_| source.next(Refresh::No)).collect();
+    assert_eq!(take_until(&mut downlink, &units[1], at(200), at(20)), []);
+    let shown = take_until(&mut downlink, &units[0], at(190), at(40));
+    assert_eq!(shown, [(0, SliceKind::Idr), (1, SliceKind::Predicted)]);
+}
+
+#[test]
 fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),

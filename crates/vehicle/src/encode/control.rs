@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::{Refresh, SliceKind};
+use tautline_video::avc::LossRecovery;
+use tautline_video::{Backend, SliceKind};
 
 use super::governor::{Governor, Taking};
+use super::strip::Request;
 use crate::config::AfterPause;
 
 /// Encoder control: what the transport and the operator ask of the camera and the encoders.
@@ -15,6 +17,8 @@ pub struct EncoderControl {
     budget_bps: AtomicU64,
     /// Strips whose next slice is to be an IDR, as bits.
     keyframe_strips: AtomicU64,
+    /// The same as the receiver requests it, again and again.
+    requested_strips: AtomicU64,
     /// Strips that are to recover in their encoder's own way, as bits.
     recovery_strips: AtomicU64,
     strips: Mutex<[Fate; VideoFeedback::STRIPS_MAX]>,
@@ -47,6 +51,7 @@ impl EncoderControl {
         Self {
             budget_bps: AtomicU64::new(0),
             keyframe_strips: AtomicU64::new(ALL_STRIPS),
+            requested_strips: AtomicU64::new(0),
             recovery_strips: AtomicU64::new(0),
             strips: Mutex::default(),
             governor: Mutex::new(Governor::every_picture()),
@@ -60,6 +65,24 @@ impl EncoderControl {
     /// Makes picture rate and size follow the budget.
     pub fn governed(self) -> Self {
         Self { governor: Mutex::new(Governor::new(60.0)), ..self }
+    }
+
+    /// Makes the picture rate let `backend`'s references reach over a round trip, where it needs that.
+    pub fn referring(self, backend: Backend) -> Self {
+        if let Backend::Avc(
+            LossRecovery::AcknowledgedReferences { references }
+            | LossRecovery::ReferenceSelection { references }
+            | LossRecovery::ReferencesByLoss { references },
+        )
+        | Backend::JoinableAvc(
+            LossRecovery::AcknowledgedReferences { references }
+            | LossRecovery::ReferenceSelection { references }
+            | LossRecovery::ReferencesByLoss { references },
+        ) = backend
+        {
+            self.governor().set_references(references);
+        }
+        self
     }
 
     /// Takes note of a source of so many pictures a second, and whether it gives them row by row.
@@ -155,13 +178,17 @@ impl EncoderControl {
         *self.lock() = Default::default();
         self.picture_interval.store(1, Ordering::Relaxed);
         self.governor().handle_new_session();
+        self.requested_strips.store(0, Ordering::Relaxed);
         self.request_keyframes(ALL_STRIPS);
     }
 
     /// Takes what a receiver of the video asks for and tells of the strips.
-    pub fn handle_feedback(&self, feedback: &VideoFeedback) {
-        self.request_keyframes(feedback.keyframe_strips.into());
+    pub fn handle_feedback(&self, feedback: &VideoFeedback, now: Instant) {
+        self.requested_strips.fetch_or(feedback.keyframe_strips.into(), Ordering::Relaxed);
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
+        if let Some(newest) = feedback.strips.iter().flatten().map(|told| told.newest).max() {
+            self.governor().note_told(newest, now);
+        }
         let mut strips = self.lock();
         for (strip, told) in strips.iter_mut().zip(feedback.strips) {
             strip.report = told.or(strip.report);
@@ -185,13 +212,15 @@ impl EncoderControl {
     }
 
     /// Takes what is asked of a strip, the greater request if there are two.
-    pub(super) fn take_refresh(&self, strip: usize) -> Refresh {
+    pub(super) fn take_request(&self, strip: usize) -> Request {
         let bit = 1 << strip;
         let take = |strips: &AtomicU64| strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        let is_requested = take(&self.requested_strips);
         match (take(&self.keyframe_strips), take(&self.recovery_strips)) {
-            (true, _) => Refresh::Idr,
-            (false, true) => Refresh::Recover,
-            (false, false) => Refresh::No,
+            (true, _) => Request::Idr,
+            (false, _) if is_requested => Request::IdrByReceiver,
+            (false, true) => Request::Recover,
+            (false, false) => Request::Nothing,
         }
     }
 
@@ -229,26 +258,26 @@ mod tests {
 
     use super::*;
 
-    fn after_a_pause(control: &EncoderControl, pause: Duration) -> Refresh {
+    fn after_a_pause(control: &EncoderControl, pause: Duration) -> Request {
         control.set_budget(Bitrate::ZERO, Instant::from_millis(3_000));
         control.set_budget(Bitrate::from_mbps(2), Instant::from_millis(3_000) + pause);
-        control.take_refresh(3)
+        control.take_request(3)
     }
 
     #[test]
     fn after_a_long_pause_every_strip_recovers_as_the_settings_say() {
         for (after_pause, refresh) in
-            [(AfterPause::Recover, Refresh::Recover), (AfterPause::Idr, Refresh::Idr)]
+            [(AfterPause::Recover, Request::Recover), (AfterPause::Idr, Request::Idr)]
         {
             let control = EncoderControl::with(after_pause);
             for strip in 0..Layout::STRIP_COUNT {
-                assert_eq!(control.take_refresh(strip), Refresh::Idr);
+                assert_eq!(control.take_request(strip), Request::Idr);
             }
             control.set_budget(Bitrate::from_mbps(1), Instant::from_millis(1_000));
-            assert_eq!(control.take_refresh(3), refresh);
+            assert_eq!(control.take_request(3), refresh);
             control.set_budget(Bitrate::from_mbps(2), Instant::from_millis(2_000));
-            assert_eq!(control.take_refresh(3), Refresh::No);
-            assert_eq!(after_a_pause(&control, Duration::from_millis(249)), Refresh::No);
+            assert_eq!(control.take_request(3), Request::Nothing);
+            assert_eq!(after_a_pause(&control, Duration::from_millis(249)), Request::Nothing);
             assert_eq!(after_a_pause(&control, Duration::from_millis(250)), refresh);
         }
     }
@@ -259,12 +288,10 @@ mod tests {
         let report = StripReport { newest: 9, clean_before: Some(0), lost_before: None };
         let mut strips = [None; VideoFeedback::STRIPS_MAX];
         strips[2] = Some(report);
-        control.handle_feedback(&VideoFeedback { keyframe_strips: 1, ..VideoFeedback::default() });
-        control.handle_feedback(&VideoFeedback {
-            strips,
-            picture_interval: 3,
-            ..VideoFeedback::default()
-        });
+        let requested = VideoFeedback { keyframe_strips: 1, ..VideoFeedback::default() };
+        control.handle_feedback(&requested, Instant::ZERO);
+        let told = VideoFeedback { strips, picture_interval: 3, ..VideoFeedback::default() };
+        control.handle_feedback(&told, Instant::ZERO);
         control.handle_refused(2, 11, SliceKind::Predicted);
         assert_eq!(control.fate(2), Fate { report: Some(report), refused: Some(11) });
         assert_eq!(control.fate(3), Fate::default());

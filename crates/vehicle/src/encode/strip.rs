@@ -25,6 +25,19 @@ enum Codec {
     Other(Box<dyn Encoder>),
 }
 
+/// What a strip's next picture is asked to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Whatever its encoder makes of it.
+    Nothing,
+    /// A recovery from a loss, in the encoder's own way.
+    Recover,
+    /// An IDR, by the vehicle itself.
+    Idr,
+    /// An IDR, by the receiver, which repeats that until one is there.
+    IdrByReceiver,
+}
+
 /// A picture's number by the camera, and by the encoder, which lacks those it never got.
 struct Coded {
     picture: u32,
@@ -87,7 +100,8 @@ impl StripCoder {
 
     /// Codes the strip's next picture, which may take its share of `budget`.
     ///
-    /// An IDR that is requested is coded at once, but no oftener than the request is repeated.
+    /// An IDR that is requested is coded at once, but one for each request: a receiver repeats its own until an IDR
+    /// is there, a round trip later, and is heard again before if it told that the last one did not come.
     ///
     /// # Errors
     /// As the encoder.
@@ -97,15 +111,16 @@ impl StripCoder {
         picture: u32,
         budget: ByteCount,
         plan: &Plan,
-        requested: Refresh,
+        requested: Request,
         now: Instant,
     ) -> Result<Encoded, Error> {
-        let due = self.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
+        let after = |time| self.idr_at.is_none_or(|at| now.since(at) >= time);
         let refresh = match requested {
-            Refresh::Idr if due => Refresh::Idr,
-            Refresh::Recover => Refresh::Recover,
-            Refresh::Idr | Refresh::No if self.corrupt => Refresh::Recover,
-            Refresh::Idr | Refresh::No => Refresh::No,
+            Request::Idr if after(IDR_INTERVAL_MIN) => Refresh::Idr,
+            Request::IdrByReceiver if self.corrupt || after(REQUEST_AGE_MAX) => Refresh::Idr,
+            Request::Recover => Refresh::Recover,
+            _ if self.corrupt => Refresh::Recover,
+            Request::Idr | Request::IdrByReceiver | Request::Nothing => Refresh::No,
         };
         let encoded = match &mut self.codec {
             Codec::Own { encoder, coded } => {
@@ -151,8 +166,11 @@ fn is_before(a: u32, b: u32) -> bool {
 
 /// As many pictures as an encoder may refer back to, and as many again that the camera kept.
 const CODED_MAX: usize = 32;
-/// A keyframe request is repeated until an IDR arrives; this is longer than such a round trip.
+/// The vehicle itself wants no IDR sooner after another: of links that refuse one it would be more of the same.
 const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
+/// After so long a receiver that still requests an IDR and tells of no loss did not get the last one either: longer
+/// than a round trip over any link that can be driven over.
+const REQUEST_AGE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -176,7 +194,7 @@ mod tests {
             Self { strip, plan: Plan::new(6), picture: u32::MAX - 2 }
         }
 
-        fn next(&mut self, requested: Refresh) -> (u32, Encoded) {
+        fn next(&mut self, requested: Request) -> (u32, Encoded) {
             let rows = Picture::new(64, 16).unwrap();
             let (picture, budget) = (self.picture, ByteCount::new(6_000));
             self.picture = picture.wrapping_add(1);
@@ -204,17 +222,17 @@ mod tests {
         {
             let mut drive = Drive::new(backend);
             for _ in 0..4 {
-                drive.next(Refresh::No);
+                drive.next(Request::Nothing);
             }
-            let (newest, _) = drive.next(Refresh::No);
+            let (newest, _) = drive.next(Request::Nothing);
             assert!(drive.report(newest, 3, 1));
-            let (began, _) = drive.next(Refresh::No);
+            let (began, _) = drive.next(Request::Nothing);
             assert!(!drive.report(newest, 3, 1));
             assert!(!drive.report(began, 4, 2));
             // What begins the recovery is lost as well.
-            let (newest, _) = drive.next(Refresh::No);
+            let (newest, _) = drive.next(Request::Nothing);
             assert!(drive.report(newest, 5, 1));
-            drive.next(Refresh::No);
+            drive.next(Request::Nothing);
             assert!(!drive.report(newest, 5, 1));
             assert!(!drive.report(newest.wrapping_add(2), 0, 3));
         }
@@ -224,13 +242,13 @@ mod tests {
     fn a_slice_that_was_never_sent_is_recovered_from_with_the_next_picture_once() {
         let mut drive =
             Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
-        let (first, _) = drive.next(Refresh::No);
+        let (first, _) = drive.next(Request::Nothing);
         let clean = StripReport { newest: first, clean_before: Some(0), lost_before: None };
-        let (refused, _) = drive.next(Refresh::No);
+        let (refused, _) = drive.next(Request::Nothing);
         let mut recovered = |refused: u32| {
             drive.strip.handle_report(&clean);
             drive.strip.handle_refused(refused);
-            drive.next(Refresh::No)
+            drive.next(Request::Nothing)
         };
         for history in [0, 1, 2] {
             assert_eq!(recovered(refused).1.history, Some(history));
@@ -246,21 +264,44 @@ mod tests {
     fn a_picture_known_to_be_clean_is_referred_to_again() {
         let mut drive =
             Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
-        let (first, encoded) = drive.next(Refresh::No);
+        let (first, encoded) = drive.next(Request::Nothing);
         assert_eq!(encoded.history, Some(0));
         for _ in 0..5 {
-            drive.next(Refresh::No);
+            drive.next(Request::Nothing);
         }
         assert!(drive.report(first.wrapping_add(4), 3, 1));
-        let (_, encoded) = drive.next(Refresh::No);
+        let (_, encoded) = drive.next(Request::Nothing);
         assert_eq!((encoded.kind, encoded.history), (SliceKind::Predicted, Some(0)));
-        assert_eq!(drive.next(Refresh::No).1.history, Some(1));
+        assert_eq!(drive.next(Request::Nothing).1.history, Some(1));
     }
 
     #[test]
     fn an_idr_that_is_requested_again_and_again_is_not_coded_at_each_request() {
-        let mut drive = Drive::new(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }));
-        let idrs = (0..30).filter(|_| drive.next(Refresh::Idr).1.kind == SliceKind::Idr).count();
-        assert_eq!(idrs, 3);
+        for (request, expected) in [(Request::Idr, 3), (Request::IdrByReceiver, 1)] {
+            let mut drive =
+                Drive::new(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }));
+            let idrs = (0..30).filter(|_| drive.next(request).1.kind == SliceKind::Idr).count();
+            assert_eq!(idrs, expected, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn an_idr_that_is_told_not_to_have_come_is_coded_anew_at_once() {
+        for backend in
+            [Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 }), Backend::Openh264]
+        {
+            let mut drive = Drive::new(backend);
+            let (first, encoded) = drive.next(Request::IdrByReceiver);
+            assert_eq!(encoded.kind, SliceKind::Idr);
+            let (second, encoded) = drive.next(Request::IdrByReceiver);
+            assert_eq!(encoded.kind, SliceKind::Predicted);
+            // The receiver has the second, and nothing to show it by.
+            let told = StripReport { newest: second, clean_before: None, lost_before: Some(1) };
+            assert_eq!(second.wrapping_sub(1), first);
+            drive.strip.handle_report(&told);
+            assert_eq!(drive.next(Request::IdrByReceiver).1.kind, SliceKind::Idr);
+            drive.strip.handle_report(&told);
+            assert_eq!(drive.next(Request::IdrByReceiver).1.kind, SliceKind::Predicted);
+        }
     }
 }

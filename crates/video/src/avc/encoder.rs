@@ -13,6 +13,7 @@ use super::plane::{Halves, Reconstruction};
 use super::rate_control::{Model, Order, RateControl};
 use super::reference::Reference;
 use super::slice::Slice;
+use super::toll::Toll;
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
@@ -64,9 +65,10 @@ pub struct StripEncoder {
     acknowledged: u64,
     /// Whether it has told since the last IDR.
     told: bool,
-    /// With [`LossRecovery::ReferenceSelection`], whether the next picture refers to the acknowledged
-    /// one.
+    /// With [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`], whether the next
+    /// picture refers to the acknowledged one.
     selects: bool,
+    toll: Toll,
     intra_refresh: IntraRefresh,
     macroblocks: Vec<Macroblock>,
     co_located: Vec<Vector>,
@@ -118,6 +120,7 @@ impl StripEncoder {
             acknowledged: 0,
             told: false,
             selects: false,
+            toll: Toll::new(),
             intra_refresh: IntraRefresh::new(loss_recovery, columns, config.joinable),
             macroblocks: vec![Macroblock::new(Kind::Intra, 0); count],
             co_located: vec![Vector::default(); count],
@@ -151,8 +154,8 @@ impl StripEncoder {
 
     /// Takes note that the receiver has decoded a picture as it was meant.
     ///
-    /// Of use with [`LossRecovery::AcknowledgedReferences`] and [`LossRecovery::ReferenceSelection`]
-    /// alone. Pictures that were never coded or came before the last IDR are ignored.
+    /// Of use with [`LossRecovery::AcknowledgedReferences`], [`LossRecovery::ReferenceSelection`] and
+    /// [`LossRecovery::ReferencesByLoss`] alone. Pictures that were never coded or came before the last IDR are ignored.
     pub fn acknowledge(&mut self, picture: u64) {
         self.finish_reconstruction();
         if self.kept.iter().any(|(number, _)| *number == picture) {
@@ -179,6 +182,10 @@ impl StripEncoder {
         known.or(if self.told { None } else { last })
     }
 
+    fn has_acknowledged(&self) -> bool {
+        self.told && self.kept.iter().any(|(number, _)| *number == self.acknowledged)
+    }
+
     fn refers_to_acknowledged(&self) -> bool {
         matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. })
             || self.selects
@@ -193,6 +200,13 @@ impl StripEncoder {
             LossRecovery::AcknowledgedReferences { .. } => self.told,
             LossRecovery::ReferenceSelection { .. } => {
                 self.selects = refresh == Refresh::Recover;
+                self.told
+            }
+            LossRecovery::ReferencesByLoss { .. } => {
+                let recovers = refresh == Refresh::Recover;
+                self.toll.note(recovers.then(|| self.next - self.acknowledged));
+                // Without need an IDR is no better than a reference that may be corrupt.
+                self.selects = recovers || self.toll.is_high() && self.has_acknowledged();
                 self.told
             }
             LossRecovery::IntraRefreshOnLoss { .. } => {
@@ -326,7 +340,10 @@ impl StripEncoder {
         }
         self.reconstruction.extend();
         self.keep(number, idr);
-        if !matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. }) {
+        // The last picture is referred to next, but where that one is chosen by what has come.
+        let chosen =
+            matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. });
+        if !chosen && !self.toll.is_high() {
             self.interpolate(kernel, 0);
         }
     }

@@ -172,8 +172,8 @@ impl Shape {
         writer.bit(!self.contained); // motion_vectors_over_pic_boundaries_flag
         writer.unsigned(0); // max_bytes_per_pic_denom
         writer.unsigned(0); // max_bits_per_mb_denom
-        writer.unsigned(16); // log2_max_mv_length_horizontal
-        writer.unsigned(16); // log2_max_mv_length_vertical
+        writer.unsigned(15); // log2_max_mv_length_horizontal
+        writer.unsigned(15); // log2_max_mv_length_vertical
         writer.unsigned(0); // max_num_reorder_frames
         writer.unsigned(self.references); // max_dec_frame_buffering
     }

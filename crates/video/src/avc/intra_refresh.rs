@@ -64,7 +64,8 @@ impl IntraRefresh {
         match self.loss_recovery {
             LossRecovery::Idr
             | LossRecovery::AcknowledgedReferences { .. }
-            | LossRecovery::ReferenceSelection { .. } => 0.1,
+            | LossRecovery::ReferenceSelection { .. }
+            | LossRecovery::ReferencesByLoss { .. } => 0.1,
             LossRecovery::IntraRefresh { period } | LossRecovery::IntraRefreshOnLoss { period } => {
                 1.0 + 11.0 / f64::from(period)
             }
@@ -90,7 +91,8 @@ impl IntraRefresh {
             (
                 LossRecovery::Idr
                 | LossRecovery::AcknowledgedReferences { .. }
-                | LossRecovery::ReferenceSelection { .. },
+                | LossRecovery::ReferenceSelection { .. }
+                | LossRecovery::ReferencesByLoss { .. },
                 _,
             )
             | (LossRecovery::IntraRefreshOnLoss { .. }, None) => return reach,

@@ -43,6 +43,12 @@ pub enum LossRecovery {
         /// How many pictures back a picture may refer, 1 to 16.
         references: u8,
     },
+    /// Of the two before the one that the losses ask for: reference picture selection after a loss, and, where that
+    /// left a tenth of the pictures or more corrupt, at every picture, until it would leave few.
+    ReferencesByLoss {
+        /// How many pictures back a picture may refer, 1 to 16.
+        references: u8,
+    },
 }
 
 impl LossRecovery {
@@ -58,7 +64,8 @@ impl LossRecovery {
             }
             Self::IntraColumns { spacing } => ("refresh spacing", spacing, 2..=250),
             Self::AcknowledgedReferences { references }
-            | Self::ReferenceSelection { references } => ("references", references, 1..=16),
+            | Self::ReferenceSelection { references }
+            | Self::ReferencesByLoss { references } => ("references", references, 1..=16),
         };
         if range.contains(&value) {
             return Ok(());
@@ -67,10 +74,11 @@ impl LossRecovery {
     }
 
     /// Returns how many pictures decoders keep to refer to.
-    pub(super) fn references(self) -> u32 {
+    pub fn references(self) -> u32 {
         match self {
             Self::AcknowledgedReferences { references }
-            | Self::ReferenceSelection { references } => references.into(),
+            | Self::ReferenceSelection { references }
+            | Self::ReferencesByLoss { references } => references.into(),
             Self::Idr
             | Self::IntraRefresh { .. }
             | Self::IntraColumns { .. }
@@ -93,6 +101,7 @@ impl fmt::Display for LossRecovery {
             Self::ReferenceSelection { references } => {
                 write!(f, " reference selection {references}")
             }
+            Self::ReferencesByLoss { references } => write!(f, " references by loss {references}"),
         }
     }
 }
