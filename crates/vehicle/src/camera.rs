@@ -353,8 +353,7 @@ mod tests {
         let clock = Clock::start();
         let control = Arc::new(EncoderControl::new());
         control.set_budget(Bitrate::from_mbps(1), clock.now());
-        let asked = VideoFeedback { picture_interval: 3, ..VideoFeedback::default() };
-        control.handle_feedback(&asked, clock.now());
+        control.handle_feedback(&VideoFeedback { picture_interval: 3, ..VideoFeedback::default() });
         let (outlet, queues, give_back) = Outlet::new(1, control);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let (sender, taken) = channel();

@@ -85,9 +85,7 @@ pub async fn run(
     let guarded = Arc::new(Guarded::new()?);
     let reporter = Reporter {
         guarded: guarded.clone(),
-        control: Arc::new(
-            EncoderControl::with(config.after_pause).governed().referring(config.backend()),
-        ),
+        control: Arc::new(EncoderControl::with(config.after_pause).governed()),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),

@@ -101,7 +101,7 @@ impl Uplink {
         let malformed = match channel {
             channels::COMMAND => return self.handle_command(bytes, session),
             channels::VIDEO_FEEDBACK => VideoFeedback::decode(bytes)
-                .map(|feedback| self.control.handle_feedback(&feedback, self.clock.now()))
+                .map(|feedback| self.control.handle_feedback(&feedback))
                 .err(),
             channels::PROBE_QUESTION => ProbeQuestion::decode(bytes)
                 .map(|question| self.probe.handle_question(&question, self.clock.now()))

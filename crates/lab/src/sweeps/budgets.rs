@@ -268,9 +268,9 @@ struct Vehicle<'a> {
 
 impl<'a> Vehicle<'a> {
     fn new(scene: &'a Scene, drive: &Drive) -> Result<Self> {
-        let backend = Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 });
+        let backend = Backend::Avc(LossRecovery::ReferenceSelection { references: 16 });
         let rate = f64::from(scene.footage.rate);
-        let control = EncoderControl::new().governed().referring(backend);
+        let control = EncoderControl::new().governed();
         control.set_source(rate, scene.gives_rows);
         let turn = Turn::all(backend, &scene.layout, 1, rate)?.pop().context("no encoder")?;
         Ok(Self {
@@ -479,7 +479,7 @@ impl Application for Side<'_> {
                 Event::Unit { channel: channels::VIDEO_FEEDBACK, bytes, .. },
             ) => {
                 if let Ok(feedback) = VideoFeedback::decode(&bytes) {
-                    vehicle.control.handle_feedback(&feedback, now);
+                    vehicle.control.handle_feedback(&feedback);
                 }
             }
             (

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::avc::LossRecovery;
-use tautline_video::{Backend, SliceKind};
+use tautline_video::SliceKind;
 
 use super::governor::{Governor, Taking};
 use super::strip::Request;
@@ -65,24 +64,6 @@ impl EncoderControl {
     /// Makes picture rate and size follow the budget.
     pub fn governed(self) -> Self {
         Self { governor: Mutex::new(Governor::new(60.0)), ..self }
-    }
-
-    /// Makes the picture rate let `backend`'s references reach over a round trip, where it needs that.
-    pub fn referring(self, backend: Backend) -> Self {
-        if let Backend::Avc(
-            LossRecovery::AcknowledgedReferences { references }
-            | LossRecovery::ReferenceSelection { references }
-            | LossRecovery::ReferencesByLoss { references },
-        )
-        | Backend::JoinableAvc(
-            LossRecovery::AcknowledgedReferences { references }
-            | LossRecovery::ReferenceSelection { references }
-            | LossRecovery::ReferencesByLoss { references },
-        ) = backend
-        {
-            self.governor().set_references(references);
-        }
-        self
     }
 
     /// Takes note of a source of so many pictures a second, and whether it gives them row by row.
@@ -183,12 +164,9 @@ impl EncoderControl {
     }
 
     /// Takes what a receiver of the video asks for and tells of the strips.
-    pub fn handle_feedback(&self, feedback: &VideoFeedback, now: Instant) {
+    pub fn handle_feedback(&self, feedback: &VideoFeedback) {
         self.requested_strips.fetch_or(feedback.keyframe_strips.into(), Ordering::Relaxed);
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
-        if let Some(newest) = feedback.strips.iter().flatten().map(|told| told.newest).max() {
-            self.governor().note_told(newest, now);
-        }
         let mut strips = self.lock();
         for (strip, told) in strips.iter_mut().zip(feedback.strips) {
             strip.report = told.or(strip.report);
@@ -289,9 +267,9 @@ mod tests {
         let mut strips = [None; VideoFeedback::STRIPS_MAX];
         strips[2] = Some(report);
         let requested = VideoFeedback { keyframe_strips: 1, ..VideoFeedback::default() };
-        control.handle_feedback(&requested, Instant::ZERO);
+        control.handle_feedback(&requested);
         let told = VideoFeedback { strips, picture_interval: 3, ..VideoFeedback::default() };
-        control.handle_feedback(&told, Instant::ZERO);
+        control.handle_feedback(&told);
         control.handle_refused(2, 11, SliceKind::Predicted);
         assert_eq!(control.fate(2), Fate { report: Some(report), refused: Some(11) });
         assert_eq!(control.fate(3), Fate::default());

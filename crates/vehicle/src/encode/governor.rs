@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use tautline_units::{Bitrate, ByteCount, Instant};
@@ -28,12 +27,6 @@ pub struct Governor {
     budget: f64,
     /// Bytes that a picture takes at the acceptable quantizer, smoothed; `None` before one was coded.
     need: Option<f64>,
-    /// How many pictures back one may refer, where it refers to what the receiver told that it has.
-    references: Option<u8>,
-    /// When the last pictures were begun, the newest last.
-    begun: VecDeque<(u32, Instant)>,
-    /// From a picture's beginning until the receiver's word of it is here, smoothed; zero before there was one.
-    told_after: Duration,
     short_since: Option<Instant>,
     ample_since: Option<Instant>,
     /// When the links will have carried what was handed over, at the budget of the time.
@@ -80,9 +73,6 @@ impl Governor {
             granted: 0.0,
             budget: 0.0,
             need: None,
-            references: None,
-            begun: VecDeque::new(),
-            told_after: Duration::ZERO,
             short_since: None,
             ample_since: None,
             busy_until: Instant::ZERO,
@@ -113,8 +103,8 @@ impl Governor {
 
     /// Takes note of a new session, over links of which nothing is known.
     pub fn handle_new_session(&mut self) {
-        let Self { follows, gives_rows, need, references, .. } = *self;
-        *self = Self { follows, gives_rows, need, references, ..Self::new(self.source) };
+        let Self { follows, gives_rows, need, .. } = *self;
+        *self = Self { follows, gives_rows, need, ..Self::new(self.source) };
     }
 
     /// Takes the rate that all slices together may take.
@@ -130,25 +120,6 @@ impl Governor {
             }
             (true, false | true) | (false, false) => {}
         }
-    }
-
-    /// Takes how many pictures back one may refer, of an encoder that refers to what has come.
-    pub fn set_references(&mut self, references: u8) {
-        self.references = Some(references);
-    }
-
-    /// Takes note that the receiver told of a picture, the newest that it has.
-    pub fn note_told(&mut self, picture: u32, now: Instant) {
-        let begun = self.begun.iter().position(|(begun, _)| *begun == picture);
-        // Each is told of again and again; the first word counts.
-        let Some((_, at)) = begun.and_then(|index| self.begun.drain(..=index).next_back()) else {
-            return;
-        };
-        let after = now.since(at);
-        self.told_after = match self.told_after {
-            Duration::ZERO => after,
-            before => before.mul_f64(1.0 - TOLD_SHARE) + after.mul_f64(TOLD_SHARE),
-        };
     }
 
     /// Takes note of what the links have shown that they carry at least: so much need not be tried out.
@@ -198,14 +169,7 @@ impl Governor {
         if self.is_busy(now) {
             return Taking::Waits;
         }
-        if self.awaits_word(now) {
-            return Taking::LeftOutForLinks;
-        }
         self.taken = Some(picture);
-        if self.begun.len() == BEGUN_MAX {
-            self.begun.pop_front();
-        }
-        self.begun.push_back((picture, now));
         self.begun_at.get_or_insert(now);
         self.time =
             Duration::from_secs_f64(f64::from(self.interval.max(screen_interval)) / self.source);
@@ -263,15 +227,6 @@ impl Governor {
         self.follows && self.rate(now) < THICK && self.busy_until.since(now) > most
     }
 
-    /// Returns whether the session's first picture is still under way, and maybe nothing else fits beside it: headers
-    /// alone of 60 pictures a second are more than the thinnest link carries.
-    fn awaits_word(&self, now: Instant) -> bool {
-        let Some((_, begun)) = self.begun.back().filter(|_| self.follows) else { return false };
-        let is_new = self.begun_at.is_some_and(|begun_at| now.since(begun_at) < WORD_MAX);
-        let is_unknown = self.told_after == Duration::ZERO && self.shown * SHOWN_SHARE < THICK;
-        is_new && is_unknown && now.since(*begun) < WORD_PAUSE
-    }
-
     /// Returns the most that a session's first pictures take: links of which nothing is known are tried out.
     fn ramp(&self, now: Instant) -> f64 {
         let since = self.begun_at.map_or(Duration::ZERO, |begun_at| now.since(begun_at));
@@ -309,42 +264,24 @@ impl Governor {
         budget / (need.max(1.0) * 8.0 * self.source / f64::from(interval))
     }
 
-    /// Returns whether, at this interval, a picture of which word has come is among those that may be referred to.
-    fn reaches(&self, interval: u32, told_after: Duration) -> bool {
-        let Some(references) = self.references else { return true };
-        if self.source / f64::from(interval) <= RATE_REACHING {
-            return true;
-        }
-        // One is under way while the word comes, and the word may miss one.
-        let pictures = f64::from(references.saturating_sub(2).max(1));
-        told_after.as_secs_f64() * self.source <= pictures * f64::from(interval)
-    }
-
-    /// Returns whether an interval does, as what is known stands.
-    fn does(&self, interval: u32) -> bool {
-        self.paid(interval) >= 1.0 && self.reaches(interval, self.told_after)
-    }
-
     fn choose(&mut self, now: Instant) {
         let elapsed = now.since(self.seen_at).as_secs_f64();
         self.seen_at = self.seen_at.max(now);
         let share = 1.0 - (-elapsed / BUDGET_MEMORY.as_secs_f64()).exp();
         self.budget += (self.rate(now) - self.budget) * share;
         let intervals = self.intervals();
-        let is_short = !self.does(self.interval);
+        let is_short = self.paid(self.interval) < 1.0;
         self.short_since = is_short.then(|| self.short_since.unwrap_or(now));
         if self.short_since.is_some_and(|since| now.since(since) >= SHORT_FOR) {
             let longer = intervals.iter().copied().filter(|step| *step > self.interval);
             let mut longer = longer.collect::<Vec<_>>().into_iter();
             let last = longer.clone().next_back();
-            let next = longer.find(|step| self.does(*step)).or(last);
+            let next = longer.find(|step| self.paid(*step) >= 1.0).or(last);
             self.set_interval(next);
             return;
         }
         let shorter = intervals.iter().copied().rfind(|step| *step < self.interval);
-        let longest = self.told_after.mul_f64(REACH_AMPLE);
-        let is_ample =
-            shorter.is_some_and(|step| self.paid(step) >= AMPLE && self.reaches(step, longest));
+        let is_ample = shorter.is_some_and(|step| self.paid(step) >= AMPLE);
         self.ample_since = is_ample.then(|| self.ample_since.unwrap_or(now));
         // While links are tried out, and found to carry more each moment, there is nothing to wait for.
         let is_new = self.begun_at.is_none_or(|begun_at| now.since(begun_at) < TRIAL);
@@ -388,9 +325,6 @@ const RAMP_FIRST: f64 = 200e3;
 const SHOWN_SHARE: f64 = 0.5;
 /// Three round trips of a mobile link: what is too much shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
-/// Until there is word of a picture, the next one follows after so long, for at most as long in all.
-const WORD_PAUSE: Duration = Duration::from_millis(100);
-const WORD_MAX: Duration = Duration::from_secs(1);
 /// As long a session's links are new: a session over thick ones has its full rate by then.
 const TRIAL: Duration = Duration::from_secs(3);
 const BUDGET_MEMORY: Duration = Duration::from_millis(300);
@@ -400,13 +334,6 @@ const PAUSE_LONG: Duration = Duration::from_millis(250);
 /// A link that stalls for less changes nothing.
 const SHORT_FOR: Duration = Duration::from_millis(400);
 const AMPLE: f64 = 1.3;
-/// Pictures a second below which none is left out so that references reach: with 16, over 600 ms.
-const RATE_REACHING: f64 = 20.0;
-/// Round trips that swing by less leave the rate as it is.
-const REACH_AMPLE: f64 = 1.2;
-const TOLD_SHARE: f64 = 0.1;
-/// A second of pictures: no word comes later.
-const BEGUN_MAX: usize = 64;
 const AMPLE_FOR: Duration = Duration::from_secs(3);
 /// Of six slices: a slice's own header, a unit's prefix, a datagram's.
 const HEADERS_BITS: f64 = 6.0 * 67.0 * 8.0;
@@ -546,41 +473,6 @@ mod tests {
         );
     }
 
-    /// Returns the picture rate that a drive over thick links comes to, where word of a picture comes so much later.
-    fn rate_by_round_trip(references: Option<u8>, round_trip: Duration) -> (f64, usize) {
-        let mut governor = Governor::new(60.0);
-        references.into_iter().for_each(|references| governor.set_references(references));
-        governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-        let mut told = VecDeque::new();
-        let mut changes = 0;
-        for picture in 0..1_200_u32 {
-            let now = Instant::ZERO + Duration::from_secs(1) * picture / 60;
-            let before = governor.interval();
-            if governor.take(picture, 1, now) == Taking::Taken {
-                governor.note_need(ByteCount::new(3_000));
-                // Some swing by a tenth.
-                let swing = round_trip.mul_f64(f64::from(picture % 7) / 60.0);
-                told.push_back((picture, now + round_trip + swing));
-            }
-            while told.front().is_some_and(|(_, at)| *at <= now) {
-                let (picture, _) = told.pop_front().unwrap();
-                (0..3).for_each(|_| governor.note_told(picture, now));
-            }
-            // Until then links are tried out.
-            changes += usize::from(picture >= 300 && governor.interval() != before);
-        }
-        (governor.picture_rate(), changes)
-    }
-
-    #[test]
-    fn what_pictures_refer_to_reaches_over_the_round_trip() {
-        let rate = |millis| rate_by_round_trip(Some(16), Duration::from_millis(millis)).0;
-        assert_eq!([40, 150, 300, 350, 500].map(rate), [60.0, 60.0, 30.0, 30.0, 20.0]);
-        let (rate, changes) = rate_by_round_trip(Some(16), Duration::from_millis(221));
-        assert!(changes <= 1 && rate >= 30.0, "{rate} after {changes}");
-        assert_eq!(rate_by_round_trip(None, Duration::from_millis(500)), (60.0, 0));
-    }
-
     #[test]
     fn what_the_links_have_shown_is_not_tried_out() {
         for known_at in [0, 40] {
@@ -598,27 +490,6 @@ mod tests {
             assert_eq!(governor.size(known + RAMP_DOUBLING), picture(3));
             assert_eq!(governor.size(known + RAMP_DOUBLING * 6), picture(8));
         }
-    }
-
-    #[test]
-    fn little_follows_a_sessions_first_picture_until_there_is_word_of_it() {
-        let at = |picture: u32| Instant::ZERO + Duration::from_secs(1) * picture / 60;
-        let taken = |told_at: u32| {
-            let mut governor = Governor::new(60.0);
-            governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-            let taken = (0..90).filter(|picture| {
-                if *picture == told_at {
-                    governor.note_told(0, at(*picture));
-                }
-                governor.take(*picture, 1, at(*picture)) == Taking::Taken
-            });
-            taken.collect::<Vec<_>>()
-        };
-        let told = taken(9);
-        assert_eq!(told[..4], [0, 6, 9, 10]);
-        assert_eq!(told.len(), 83);
-        // Nobody tells: for a second, then as ever.
-        assert_eq!(taken(u32::MAX)[..12], [0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60, 61]);
     }
 
     #[test]
