@@ -1,6 +1,6 @@
 //! `tautline lab leader`: three real processes of which one acts, and what befalls it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -45,8 +45,12 @@ struct Stand {
     acted: Option<(u64, usize)>,
     /// When each member acted last.
     acts: [Option<Instant>; 3],
-    /// Acts of a member after one of a later term: there must be none.
+    /// When the first and the last act of each term were decided on, by the machine's monotonic clock.
+    terms: BTreeMap<u64, (Duration, Duration)>,
+    /// Acts decided on after one of a later term: there must be none.
     stale: u64,
+    /// Acts that came after one of a later term, and are refused by their term.
+    late: u64,
 }
 
 struct Running {
@@ -76,6 +80,7 @@ impl Leader {
             println!("{fault:8} {least:>8.1} {:>8.1} {most:>8.1}", times[times.len() / 2]);
         }
         println!("acts of a leader after one of a later leader: {}", stand.stale);
+        println!("acts that came after one of a later term, and are refused by it: {}", stand.late);
         ensure!(stand.stale == 0, "two leaders acted at once");
         Ok(())
     }
@@ -93,7 +98,9 @@ impl Stand {
             members: Vec::new(),
             acted: None,
             acts: [None; 3],
+            terms: BTreeMap::new(),
             stale: 0,
+            late: 0,
         };
         for member in 0..3 {
             let process = stand.start(member)?;
@@ -177,8 +184,11 @@ impl Stand {
         let Some(sender) = self.members.get_mut(who) else { return Ok(()) };
         sender.address = Some(from);
         if *to == ACT {
-            if let Some(term) = rest.first_chunk() {
-                self.note_act(who, u64::from_le_bytes(*term));
+            if let Some((term, rest)) = rest.split_first_chunk()
+                && let Some(decided) = rest.first_chunk()
+            {
+                let decided = Duration::from_nanos(u64::from_le_bytes(*decided));
+                self.note_act(who, u64::from_le_bytes(*term), decided);
             }
             return Ok(());
         }
@@ -191,14 +201,22 @@ impl Stand {
         Ok(())
     }
 
-    fn note_act(&mut self, member: usize, term: u64) {
-        match self.acted {
-            Some((later, _)) if later > term => self.stale += 1,
-            _ => {
-                self.acted = Some((term, member));
-                self.acts[member] = Some(self.clock.now());
-            }
+    /// A process may be held between deciding and acting, for as long as the machine likes: whether two led at once is
+    /// told by when they decided, and what comes late is told by its term, as an actuator must.
+    fn note_act(&mut self, member: usize, term: u64, decided: Duration) {
+        let (first, last) = self.terms.entry(term).or_insert((decided, decided));
+        (*first, *last) = ((*first).min(decided), (*last).max(decided));
+        let mut later = self.terms.range(term + 1..).map(|(_, (first, _))| *first);
+        let mut earlier = self.terms.range(..term).map(|(_, (_, last))| *last);
+        if later.any(|first| first <= decided) || earlier.any(|last| last >= decided) {
+            self.stale += 1;
         }
+        if self.acted.is_some_and(|(latest, _)| latest > term) {
+            self.late += 1;
+            return;
+        }
+        self.acted = Some((term, member));
+        self.acts[member] = Some(self.clock.now());
     }
 }
 
@@ -255,9 +273,11 @@ impl LeaderMember {
             }
             if clock.now() >= act_due {
                 act_due = clock.now() + ACT_EVERY;
-                let term = member.term().to_le_bytes();
+                let decided = Clock::monotonic();
                 if member.may_act(clock.now()) {
-                    socket.send(&[&[who, ACT][..], &term].concat())?;
+                    let decided = u64::try_from(decided.as_nanos())?.to_le_bytes();
+                    let term = member.term().to_le_bytes();
+                    socket.send(&[&[who, ACT][..], &term, &decided].concat())?;
                 }
             }
         }
