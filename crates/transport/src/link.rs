@@ -254,10 +254,9 @@ impl Link {
         let newest = self.replay.highest().is_none_or(|highest| number > highest);
         self.replay.note(number);
         self.choice.heard_at = now;
-        if self.arrivals.note(number, bytes, now) {
-            // A hole is news as well.
-            self.arrivals.hurry(self.report_interval(config));
-        }
+        let interval = self.report_interval(config);
+        let soon = if self.is_sparing() { interval } else { interval / GAP_INTERVALS };
+        self.arrivals.note(number, bytes, (soon, interval), now);
         match self.routing.note(route, bytes, newest, now) {
             Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
             Arrival::Candidate => {
@@ -382,7 +381,8 @@ impl Link {
         let departed = self.in_flight.sent_at(report.highest);
         let sent_until = self.in_flight.sent_until(report.highest);
         let hole = self.in_flight.hole(report);
-        let news = self.in_flight.on_report(report, known_at, settled, now);
+        let trip = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2);
+        let news = self.in_flight.on_report(report, known_at, trip, settled, now);
         if news {
             self.liveness.on_news();
         }
@@ -679,4 +679,6 @@ const QUEUE_FREE: Duration = Duration::from_millis(40);
 const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
 /// A mobile link's usual one-way delay.
+/// What is missing is told of so many times as soon as what arrives.
+const GAP_INTERVALS: u32 = 4;
 const OWD_GUESS: Duration = Duration::from_millis(40);

@@ -1,3 +1,5 @@
+use tautline_units::Duration;
+
 /// A window of the numbers that have arrived: packets of one link and direction, or units.
 ///
 /// Remembers the [`Window::SPAN`] numbers up to the highest; anything older is refused, because it
@@ -93,6 +95,8 @@ fn place(number: u64) -> (usize, u64) {
 }
 
 const WORDS: usize = 32;
+/// What newer ones overtook by less may have left together with them.
+pub(crate) const REORDERING_LEAST: Duration = Duration::from_millis(3);
 
 #[cfg(test)]
 mod tests {

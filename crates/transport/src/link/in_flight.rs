@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use tautline_units::{ByteCount, Duration, Instant};
 
 use super::pacing::Entry;
+use crate::sequence::REORDERING_LEAST;
 use crate::wire::Report;
 
 /// The datagrams of one link that have left, and what the peer's reports say of each.
@@ -167,11 +168,12 @@ impl InFlight {
     }
 
     /// Takes a report of what had arrived by `known_at` on our clock, and gives every media packet
-    /// that it settles; true if a newer datagram than before has arrived.
+    /// that it settles; true if a newer datagram than before has arrived. `trip`: the least round trip.
     pub(crate) fn on_report(
         &mut self,
         report: &Report,
         known_at: Instant,
+        trip: Duration,
         settled: &mut Vec<Settled>,
         now: Instant,
     ) -> bool {
@@ -187,7 +189,7 @@ impl InFlight {
                 self.arrive(report.highest - back, known_at, settled);
             }
         }
-        self.write_off(report, settled);
+        self.write_off(report, trip / OVERTAKEN_PART, settled);
         self.trim(now);
         self.find_oldest();
         news
@@ -232,16 +234,17 @@ impl InFlight {
         }
     }
 
-    /// Gives up what newer datagrams have overtaken by too much.
-    fn write_off(&mut self, report: &Report, settled: &mut Vec<Settled>) {
+    /// Gives up what newer datagrams have overtaken by too much: several of them, or one that left `later`.
+    fn write_off(&mut self, report: &Report, later: Duration, settled: &mut Vec<Settled>) {
         let Some(newest_at) = self.sent_at(report.highest) else { return };
         let mut number = self.settled.max(self.first);
         let mut gap = false;
         while number <= report.highest {
             let Some(record) = self.records.get_mut((number - self.first) as usize) else { break };
             if record.known == Known::Flying {
-                let overtaken = report.highest - number >= OVERTAKEN_BY
-                    && newest_at.since(record.sent_at) >= self.reordering.borne();
+                let behind = newest_at.since(record.sent_at);
+                let overtaken = behind >= self.reordering.borne()
+                    && (report.highest - number >= OVERTAKEN_BY || behind >= later);
                 if overtaken {
                     record.known = Known::Lost;
                     self.bytes -= u64::from(record.bytes);
@@ -449,8 +452,8 @@ const FATES_MEMORY: f64 = 24.0;
 const RECORDS_MAX: usize = 8_192;
 /// [RFC9002] 6.1.1: packets.
 const OVERTAKEN_BY: u64 = 3;
-/// Short of it, the three may have left together.
-const REORDERING_LEAST: Duration = Duration::from_millis(3);
+/// [RFC9002] 6.1.2: by so much of a round trip, where few leave in it.
+const OVERTAKEN_PART: u32 = 8;
 const REORDERING_MOST: Duration = Duration::from_millis(150);
 /// Seconds for which what was overtaken is remembered.
 const SLOTS: u64 = 10;
@@ -461,6 +464,8 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
 mod tests {
     use super::*;
     use crate::wire::{LinkNumber, Recent};
+
+    const TRIP: Duration = Duration::from_millis(80);
 
     fn entry(unit: u64) -> Entry {
         Entry {
@@ -497,7 +502,7 @@ mod tests {
 
     fn settle(packets: &mut InFlight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
         let mut settled = Vec::new();
-        packets.on_report(report, Instant::ZERO, &mut settled, Instant::from_millis(now));
+        packets.on_report(report, Instant::ZERO, TRIP, &mut settled, Instant::from_millis(now));
         let units = |arrived: bool| {
             let of = settled.iter().filter(|s| (s.fate != Fate::Lost) == arrived);
             let mut units: Vec<u64> = of.map(|settled| settled.entry.unit).collect();
@@ -517,6 +522,18 @@ mod tests {
         assert_eq!(packets.bytes().get(), 400);
         assert_eq!(settle(&mut packets, &report(11, 8, &[]), 21), (vec![7, 9, 10, 11], vec![]));
         assert_eq!((packets.bytes().get(), packets.doubtful().count()), (0, 0));
+    }
+
+    #[test]
+    fn where_few_leave_one_that_left_much_later_is_enough() {
+        let mut packets = InFlight::new();
+        for number in 0..4 {
+            packets.push(100, Instant::from_millis(number * 6));
+            packets.carry(entry(number));
+        }
+        // An eighth of the trip of 80 ms is 10 ms.
+        assert_eq!(settle(&mut packets, &report(1, 8, &[0]), 90), (vec![1], vec![]));
+        assert_eq!(settle(&mut packets, &report(2, 8, &[0]), 92), (vec![2], vec![0]));
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Losses {
 
     /// Returns the most that may be sent, bit/s.
     pub(super) fn rate_most(&self) -> f64 {
-        let tried = self.trial.map_or(f64::INFINITY, |trial| trial.delivered * TRIAL_SHARE);
+        let tried = self.trial.map_or(f64::INFINITY, |trial| trial.rate());
         tried.min(self.limit.map_or(f64::INFINITY, |limit| limit.rate * LIMIT_SHARE))
     }
 
@@ -187,9 +187,9 @@ impl Losses {
         if lost < trial.lost * ENDED {
             let rate = trial.delivered;
             self.limit = Some(Limit { rate, met_at: mark.at, met: rate });
-        } else if !trial.again {
+        } else if !trial.again && !AS_BEFORE.contains(&(lost / trial.lost)) {
             // What a bucket let pass at first hid its rate.
-            let delivered = mark.received_since(first).min(trial.delivered * TRIAL_SHARE);
+            let delivered = mark.received_since(first).min(trial.rate());
             let from = mark.at + SETTLES + self.rtt;
             self.trial = Some(Trial { from, first: None, lost, delivered, again: true });
             return;
@@ -209,6 +209,13 @@ impl Losses {
     pub(super) fn clear(&mut self) {
         self.marks.clear();
         self.trial = None;
+    }
+}
+
+impl Trial {
+    /// Returns the rate that is tried, bit/s: the fewer were lost, the nearer is a policer's to what is sent.
+    fn rate(self) -> f64 {
+        self.delivered * (1.0 - self.lost - TRIAL_MARGIN).max(TRIAL_SHARE)
     }
 }
 
@@ -254,14 +261,17 @@ const LOST_SEEN: f64 = 0.02;
 const LOST_SEEN_REORDERED: f64 = 0.1;
 /// How many standard deviations more than expected are no chance.
 const DEVIATIONS: f64 = 4.0;
-/// What is sent in a trial, of what arrived.
+/// What is sent in a trial, of what arrived, at the least; and by how much less than that would be what was lost.
 const TRIAL_SHARE: f64 = 0.8;
+const TRIAL_MARGIN: f64 = 0.03;
 /// What a lower rate takes to show, beside a round trip.
 const SETTLES: Duration = Duration::from_millis(20);
 /// A trial goes on until so many losses were to be expected, or for so long. (Without a verdict at that time a
 /// policer of 1 Mbit/s leaves .53 where it leaves .65.)
 const EXPECTED: f64 = 6.0;
 const TRIAL_MOST: Duration = Duration::from_millis(800);
+/// Losses are as before of which so much is left: a bucket that let some pass at first would leave more or fewer.
+const AS_BEFORE: std::ops::RangeInclusive<f64> = 0.6..=1.6;
 /// Losses have ended of which less than this share is left.
 const ENDED: f64 = 0.34;
 pub(super) const CHANCE_MOST: f64 = 0.6;

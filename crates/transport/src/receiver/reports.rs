@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use crate::sequence::Window;
+use crate::sequence::{REORDERING_LEAST, Window};
 use crate::wire::{LinkNumber, Recent, Report};
 
 /// Arrivals on one link, and the time of the next report of them.
@@ -16,10 +16,16 @@ pub(crate) struct Arrivals {
     report_due_at: Instant,
     /// When media last came.
     media_at: Option<Instant>,
+    /// When the first and the last that are missing should have come, of those that are to be told of.
+    missing_at: Option<(Instant, Instant)>,
     /// The highest numbers of the last reports, the oldest first.
     reported: [u64; REPEATS],
     /// The lowest numbers that came behind the highest, since each of these reports.
     overtaken: [u64; REPEATS],
+    /// When the last one came behind the highest.
+    overtaken_at: Option<Instant>,
+    /// When the last of these reports was taken.
+    turned_at: Option<Instant>,
 }
 
 impl Arrivals {
@@ -34,27 +40,48 @@ impl Arrivals {
             report: None,
             report_due_at: now,
             media_at: None,
+            missing_at: None,
+            overtaken_at: None,
+            turned_at: None,
             reported: [0; REPEATS],
             overtaken: [u64::MAX; REPEATS],
         }
     }
 
-    /// Notes an authentic datagram, the first time that it comes; true if one before it is missing.
-    pub(crate) fn note(&mut self, number: u64, bytes: usize, now: Instant) -> bool {
-        let gap = self.datagrams > 0 && number > self.highest + 1;
+    /// Notes an authentic datagram, the first time that it comes. What is missing before it is told of when it may be held
+    /// lost, but `soon` after the last report at the soonest; `interval` after it where datagrams overtake each other.
+    pub(crate) fn note(
+        &mut self,
+        number: u64,
+        bytes: usize,
+        (soon, interval): (Duration, Duration),
+        now: Instant,
+    ) {
+        if self.datagrams > 0 && number > self.highest + 1 {
+            // As if all had left evenly.
+            let steps = u32::try_from(number - self.highest).unwrap_or(u32::MAX);
+            let missing_at = now - now.since(self.highest_at) / steps;
+            let first = self.missing_at.map_or(missing_at, |(first, _)| first);
+            self.missing_at = Some((first, missing_at));
+        }
         if self.datagrams == 0 || number > self.highest {
             (self.highest, self.highest_at) = (number, now);
         } else {
             let lowest = &mut self.overtaken[REPEATS - 1];
             *lowest = number.min(*lowest);
+            self.overtaken_at = Some(now);
+        }
+        if self.missing_at.is_some_and(|(first, _)| now.since(first) >= REORDERING_LEAST) {
+            let overtaking = self.overtaken_at.is_some_and(|at| now.since(at) < OVERTAKING);
+            self.hurry(if overtaking { interval } else { soon });
         }
         self.datagrams += 1;
         self.bytes += bytes as u64;
-        if self.highest - self.reported[REPEATS - 1].min(self.highest) >= NEWS_MOST {
+        let told = self.report.map_or(0, |report| report.highest);
+        if self.highest - told.min(self.highest) >= NEWS_MOST {
             // A fast link has more to tell than a report's map holds.
             self.report_due_at = now;
         }
-        gap
     }
 
     /// Returns when the next report is due.
@@ -95,15 +122,25 @@ impl Arrivals {
             self.measured = (now, self.bytes);
         }
         self.report_due_at = now + pause;
+        // When it left is not known: twice the time is surely enough.
+        self.missing_at = self
+            .missing_at
+            .filter(|(_, last)| now.since(*last) < REORDERING_LEAST * 2)
+            .map(|(_, last)| (last, last));
         if self.datagrams == 0 {
             return;
         }
         let lowest = self.overtaken.iter().fold(self.reported[0], |low, at| low.min(*at));
         let news = self.highest - lowest.min(self.highest);
-        self.overtaken.rotate_left(1);
-        self.overtaken[REPEATS - 1] = u64::MAX;
-        self.reported.rotate_left(1);
-        self.reported[REPEATS - 1] = self.highest;
+        // Those soon after another one are beside the four: they may overtake each other.
+        let many = self.highest - self.reported[REPEATS - 1].min(self.highest) >= NEWS_MOST;
+        if many || self.turned_at.is_none_or(|at| now.since(at) >= TURN_LEAST) {
+            self.turned_at = Some(now);
+            self.overtaken.rotate_left(1);
+            self.overtaken[REPEATS - 1] = u64::MAX;
+            self.reported.rotate_left(1);
+            self.reported[REPEATS - 1] = self.highest;
+        }
         self.report = Some(Report {
             link,
             taken_at: now,
@@ -145,6 +182,9 @@ impl Arrivals {
 const NEWS_MOST: u64 = 128;
 /// How many reports in a row speak of each datagram, so that a lost one costs nothing.
 const REPEATS: usize = 4;
+const TURN_LEAST: Duration = Duration::from_millis(8);
+/// So long after one that was overtaken, what is missing is likely to come.
+const OVERTAKING: Duration = Duration::from_secs(1);
 /// For so long after media every ping is worth a report.
 const MEDIA_LIFE: Duration = Duration::from_secs(2);
 /// As [LLMLNCL] measures rates.
@@ -153,6 +193,8 @@ const RATE_SPAN: Duration = Duration::from_millis(95);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(10));
 
     #[test]
     fn totals_rate_loss_and_map_are_those_of_what_came() {
@@ -163,8 +205,7 @@ mod tests {
         assert_eq!(arrivals.missing(), 0);
         for number in [0, 1, 3, 4] {
             window.note(number);
-            let gap = arrivals.note(number, 250, Instant::from_millis(90 + number));
-            assert_eq!(gap, number == 3);
+            arrivals.note(number, 250, SOON, Instant::from_millis(90 + number));
         }
         let now = Instant::from_millis(100);
         arrivals.take_report(link, &window, Duration::from_millis(100), now);
@@ -181,6 +222,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_is_told_of_when_it_may_be_held_lost() {
+        let (link, pause) = (LinkNumber::new(1).unwrap(), Duration::from_millis(100));
+        let (mut arrivals, window) = (Arrivals::new(Instant::ZERO), Window::new());
+        let mut told = Vec::new();
+        let mut note = |number, at| {
+            let now = Instant::from_millis(at);
+            arrivals.note(number, 100, SOON, now);
+            if now >= arrivals.report_due_at() {
+                arrivals.take_report(link, &window, pause, now);
+                told.push(at);
+            }
+        };
+        // Few leave: number 2 overtook number 1 by 4 ms, and once more by twice as much.
+        for (number, at) in [(0, 0), (2, 8), (3, 12), (4, 16), (5, 20)] {
+            note(number, at);
+        }
+        // Many leave: number 7 may have been overtaken by chance at first.
+        for (number, at) in [(6, 21), (8, 23), (9, 24), (10, 25), (11, 26), (12, 27), (13, 29)] {
+            note(number, at);
+        }
+        // And what comes behind others is no news.
+        note(7, 32);
+        assert_eq!(told, [0, 8, 12, 25, 27, 29]);
+    }
+
+    #[test]
     fn each_datagram_is_told_of_four_times() {
         let link = LinkNumber::new(1).unwrap();
         let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
@@ -188,12 +255,30 @@ mod tests {
         for round in 0..8_u64 {
             for number in round * 10..(round + 1) * 10 {
                 window.note(number);
-                arrivals.note(number, 100, Instant::from_millis(round));
+                arrivals.note(number, 100, SOON, Instant::from_millis(round * 10));
             }
-            arrivals.take_report(link, &window, Duration::ZERO, Instant::from_millis(round));
+            arrivals.take_report(link, &window, Duration::ZERO, Instant::from_millis(round * 10));
             lengths.push(arrivals.report().unwrap().recent.len());
         }
         assert_eq!(lengths, [16, 24, 32, 40, 40, 40, 40, 40]);
+    }
+
+    #[test]
+    fn a_report_soon_after_another_is_beside_the_four() {
+        let link = LinkNumber::new(1).unwrap();
+        let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
+        let mut lengths = Vec::new();
+        for round in 0..16_u64 {
+            let now = Instant::from_millis(round * 2 + 1);
+            for number in round * 8..(round + 1) * 8 {
+                window.note(number);
+                arrivals.note(number, 100, SOON, now);
+            }
+            arrivals.take_report(link, &window, Duration::ZERO, now);
+            lengths.push(arrivals.report().unwrap().recent.len());
+        }
+        // Four of 8 ms each, of which the last is as long as it is.
+        assert_eq!(lengths[12..], [104, 104, 112, 120]);
     }
 
     #[test]
@@ -206,13 +291,13 @@ mod tests {
                 // Number 5 comes when 90 others have.
                 let number = if number == 5 { continue } else { number };
                 window.note(number);
-                arrivals.note(number, 100, Instant::from_millis(round));
+                arrivals.note(number, 100, SOON, Instant::from_millis(round * 10));
             }
             if round == 9 {
                 window.note(5);
-                arrivals.note(5, 100, Instant::from_millis(round));
+                arrivals.note(5, 100, SOON, Instant::from_millis(round * 10));
             }
-            arrivals.take_report(link, &window, Duration::ZERO, Instant::from_millis(round));
+            arrivals.take_report(link, &window, Duration::ZERO, Instant::from_millis(round * 10));
             let report = arrivals.report().unwrap();
             told.push(report.recent.arrived(report.highest - 5) == Some(true));
         }
