@@ -48,7 +48,8 @@ pub(crate) fn answer(lines: &[VideoLine]) -> String {
         );
     }
     text += "\nThe best of each network, of several as good the one of the fewest bytes; and who shows a better picture than \
-             Tautline at no more\nbytes than it takes, beyond both intervals and .1 dB.\n\n\
+             Tautline at no more\nbytes than it takes, by more than .1 dB and the interval of the difference; of fewer than three seeds, which have \
+             none, by its\nmean alone, with a question mark.\n\n\
              | network | best within 30 ms | best, no limit | better than `tautline` | better than `tautline-two` |\n\
              |---|---|---|---|---|\n";
     for network in networks(lines) {
@@ -141,17 +142,25 @@ fn better(network: &[&VideoLine], own: Transport) -> String {
         return "not measured".to_owned();
     };
     let names = |figure: Figure| {
-        let (value, ci) = figure(own);
         let is = |other: &&&VideoLine| {
-            let (other_value, other_ci) = figure(other);
-            other_value > value + ci + other_ci + LEAST_DB
+            let difference = figure(other).0 - figure(own).0;
+            difference > LEAST_DB + interval(own, other, figure).unwrap_or(0.0)
                 && other.network_bytes_per_byte <= own.network_bytes_per_byte
         };
-        let names: Vec<String> =
-            network.iter().filter(is).map(|line| line.transport.to_string()).collect();
+        let name = |other: &&VideoLine| {
+            let mark = if interval(own, other, figure).is_none() { "?" } else { "" };
+            format!("{}{mark}", other.transport)
+        };
+        let names: Vec<String> = network.iter().filter(is).map(name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
     format!("30 ms: {}; no limit: {}", names(IN_TIME), names(PATIENT))
+}
+
+/// Returns half the width of the interval of what two lines differ by; `None` where one is of too few seeds.
+fn interval(one: &VideoLine, other: &VideoLine, figure: Figure) -> Option<f64> {
+    let enough = one.seeds.min(other.seeds) >= SEEDS_LEAST;
+    enough.then(|| figure(one).1.hypot(figure(other).1))
 }
 
 fn mean(value: f64, half_width: f64) -> String {
@@ -160,6 +169,8 @@ fn mean(value: f64, half_width: f64) -> String {
 
 /// Less is not seen.
 const LEAST_DB: f64 = 0.1;
+/// Of two the interval is as wide as twelve deviations.
+const SEEDS_LEAST: usize = 3;
 const BEGIN: &str = "<!-- written by make transports -->";
 const END: &str = "<!-- end -->";
 

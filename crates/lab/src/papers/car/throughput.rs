@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 
-use super::transports::{Line, SEEDS_LEAST, Transports, lacking, names, ordered, said, sure};
+use super::transports::{
+    Line, SEEDS_LEAST, Transports, drawn_interval, lacking, names, ordered, said, sure,
+};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
@@ -58,7 +60,8 @@ fn plot(transports: &Transports, rtt: u64) -> Plot {
         let point = |line: &&Line| (line.rate_kbyte_per_s as f64, line.throughput_kbyte_per_s);
         let curve: Vec<(f64, f64)> = lines.iter().map(point).collect();
         if !curve.is_empty() {
-            let reaches = lines.iter().map(|line| line.throughput_ci).collect();
+            let reaches =
+                lines.iter().map(|line| drawn_interval(line.throughput_ci, line.seeds)).collect();
             plot = plot.with(Series::marked(name.said, curve).with_intervals(reaches));
         }
     }

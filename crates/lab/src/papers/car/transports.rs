@@ -90,7 +90,7 @@ impl Transports {
             };
             let lines = self.lines(is);
             let points = lines.iter().map(|line| (line.loss_percent, of(line).0)).collect();
-            let reaches = lines.iter().map(|line| of(line).1).collect();
+            let reaches = lines.iter().map(|line| drawn_interval(of(line).1, line.seeds)).collect();
             (!lines.is_empty()).then(|| Series::marked(name.said, points).with_intervals(reaches))
         });
         series.collect()
@@ -152,6 +152,11 @@ pub(super) fn of_seeds(seeds: u64) -> String {
         ..2 => "one seed".to_owned(),
         _ => format!("{seeds} seeds"),
     }
+}
+
+/// Returns the interval as it is drawn: of few seeds it would hide the rest, and none is.
+pub(super) fn drawn_interval(interval: f64, seeds: u64) -> f64 {
+    if seeds < SEEDS_LEAST { 0.0 } else { interval }
 }
 
 /// Judges the sign of a difference of two means, in which the paper's has `sign`: where both have several seeds, and the

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::transports::{names, ordered, said, sure};
+use super::transports::{drawn_interval, names, ordered, said, sure};
 use crate::experiment::{Experiment, Findings, Measurement, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -327,7 +327,7 @@ fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> (f64, f64)) -> Pl
         });
         let curve: Vec<_> = lines.iter().map(|line| (line.loss_percent, of(line).0)).collect();
         if !curve.is_empty() {
-            let reaches = lines.iter().map(|line| of(line).1).collect();
+            let reaches = lines.iter().map(|line| drawn_interval(of(line).1, line.seeds)).collect();
             plot = plot.with(Series::marked(transport.said, curve).with_intervals(reaches));
         }
     }
