@@ -201,7 +201,7 @@ impl Stand {
         Ok(())
     }
 
-    /// A process may be held between deciding and acting, for as long as the machine likes: whether two led at once is
+    /// Notes an act. A process may be held between deciding and acting, for as long as the machine likes: whether two led at once is
     /// told by when they decided, and what comes late is told by its term, as an actuator must.
     fn note_act(&mut self, member: usize, term: u64, decided: Duration) {
         let (first, last) = self.terms.entry(term).or_insert((decided, decided));
