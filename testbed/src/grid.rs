@@ -54,17 +54,18 @@ const LITE: [Transport; 3] = [Transport::Udp, Transport::UdpLite, Transport::Udp
 /// Returns every cell.
 ///
 /// What is stopped early is whole for the paper's own tables and figures first, by one seed; then it has the other losses
-/// and today's transports, further seeds, further round trips, and H.264.
+/// and today's transports, further seeds, all seeds of the paper's own, H.264, and further round trips.
 pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for seeds in [1..=1, 2..=SEEDS_FIRST] {
         seeds.clone().for_each(|seed| cells.extend(figures(seed, seconds)));
         seeds.clone().for_each(|seed| cells.extend(losses(RTTS[0], seed, seconds)));
     }
+    (SEEDS_FIRST + 1..=SEEDS).for_each(|seed| cells.extend(figures(seed, seconds)));
+    cells.extend(h264(1));
     for rtt_ms in &RTTS[1..] {
         cells.extend(losses(*rtt_ms, 1, seconds));
     }
-    cells.extend(h264(1));
     for seed in 1..=SEEDS {
         cells.extend(figures(seed, seconds));
         for rtt_ms in RTTS {
