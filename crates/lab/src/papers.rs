@@ -187,7 +187,7 @@ const ALL: &[Experiment] = &[
 ];
 
 /// Experiments with rows that the machine's clock measured.
-const TIMED: [&str; 10] = [
+const TIMED: [&str; 12] = [
     "lte-table-1",
     "lte-table-2",
     "lte-fig-13",
@@ -195,6 +195,8 @@ const TIMED: [&str; 10] = [
     "lte-summary",
     "lte-slice-times",
     "lte-encoders",
+    "ugv-files-gate",
+    "ugv-files-sizes",
     "stream-speed",
     "timing-here",
     "timing-leader",

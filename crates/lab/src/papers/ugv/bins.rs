@@ -110,7 +110,7 @@ pub(super) fn fitted(run: &Run<'_>) -> Sweep {
         ways: Ways::Legs,
         ..Sweep::over(
             Pair { up: modem(1_200, UP_MS), down: modem(1_500, DOWN_MS) },
-            run.choose(2, 10),
+            run.choose(2, 6),
             Duration::from_secs(run.choose(20, 60)),
             run.seed,
         )

@@ -27,7 +27,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         Ok(program) => program,
         Err(missing) => return Ok(missing),
     };
-    let length = Duration::from_secs(run.choose(12, 30));
+    let length = Duration::from_secs(run.choose(12, 20));
     let links = fitted(run);
     let cells = cells(run);
     let drive = |number: usize, cell: &Cell| Drive {
@@ -189,5 +189,5 @@ const NUMBER: usize = 100;
 /// Sizes to the vehicle that a quick run tries.
 const QUICK: [u64; 3] = [150, 400, 600];
 /// Their processes do next to nothing, and wait.
-const AT_A_TIME: usize = 8;
+const AT_A_TIME: usize = 11;
 const PING_MS: u64 = 100;

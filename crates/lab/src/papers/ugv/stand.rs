@@ -20,7 +20,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use tautline_net::clock::Clock;
 use tautline_net::emulate::{Config, Emulator, End, LinkConfig};
 use tautline_net::latency::{Leg, Sample, files_in, read};
-use tautline_net::tun::Namespace;
+use tautline_net::tun::{Device, Namespace, iproute2};
 use tautline_operator::recorder::INDEX;
 use tautline_sim::link::Pair;
 use tautline_sim::preset::Carrier;
@@ -85,7 +85,8 @@ impl Program {
         if Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_err() {
             return missing("ffmpeg, which makes a video of it", "`./setup ffmpeg`");
         }
-        if !Path::new("/dev/net/tun").exists() || make_and_remove().is_err() {
+        remove_left();
+        if try_devices().is_err() {
             return missing(
                 "network namespaces and TUN devices, over which TCP and UDP meet the same links",
                 "run it as root, on a machine with iproute2 and /dev/net/tun",
@@ -289,9 +290,8 @@ struct Places {
 impl Places {
     /// Makes all three, and the links between them.
     fn lay(drive: &Drive) -> Result<(Self, [Emulator; 2])> {
-        let name = |end: &str| format!("tl-{}-{}-{end}", std::process::id(), drive.number);
-        let [vehicle, operator, middle] =
-            ["v", "o", "m"].map(|end| Namespace::open_or_make(&name(end)));
+        let [vehicle, operator, middle] = ["v", "o", "m"]
+            .map(|end| Namespace::open_or_make(&name_of(&format!("{}-{end}", drive.number))));
         let places = Self { vehicle: vehicle?, operator: operator?, middle: middle? };
         let links = [
             (&places.vehicle, "vehicle", VEHICLE_NETWORK, &drive.vehicle_link, drive.seed),
@@ -381,11 +381,31 @@ fn address([a, b]: [u8; 2], host: u8) -> String {
     format!("{a}.{b}.0.{host}")
 }
 
-/// Tries whether this process may make namespaces.
-fn make_and_remove() -> Result<()> {
-    Namespace::open_or_make(&format!("tl-{}-try", std::process::id()))
-        .map(drop)
-        .context("no namespace can be made")
+/// Names a namespace of this process.
+fn name_of(what: &str) -> String {
+    format!("{NAMES}{}-{what}", std::process::id())
+}
+
+/// Tries whether this process may make namespaces, and devices in them.
+fn try_devices() -> Result<()> {
+    let namespace = Namespace::open_or_make(&name_of("try"))?;
+    Device::make("try", &namespace).map(drop)
+}
+
+/// Removes the namespaces of processes that were killed before they could.
+fn remove_left() {
+    let names = std::fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_left = |name: &String| {
+        let process = name.strip_prefix(NAMES).and_then(|rest| rest.split('-').next());
+        process.is_some_and(|id| !Path::new("/proc").join(id).exists())
+    };
+    let lines: Vec<String> =
+        names.filter(is_left).map(|name| format!("netns del {name}")).collect();
+    if !lines.is_empty() {
+        // Who may not is told so when it comes to making one.
+        let _ = iproute2("ip", &["-force"], &lines);
+    }
 }
 
 /// Reads a folder of files of latency; a line whose writer was killed within it is no fault.
@@ -437,6 +457,10 @@ const MIDDLE: &str = "10.79.0.1";
 const PORT: u16 = 7443;
 /// The switchboard has the one after its own as well.
 const RELAY_PORT: u16 = 7445;
+/// Of the namespaces of every process like this, before its number.
+const NAMES: &str = "tl-lab-";
+/// Where iproute2 keeps their names.
+const NAMESPACES: &str = "/run/netns";
 const LAY_TRIES: u32 = 5;
 const LOOK: Duration = Duration::from_millis(200);
 /// Twenty seconds.
