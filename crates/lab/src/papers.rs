@@ -38,15 +38,20 @@ pub(crate) mod lte {
     pub(super) mod stages;
     pub(super) mod summary;
     pub(super) mod survival;
+    mod system;
     mod trials;
 }
 
 /// \[UGV\]: an unmanned ground vehicle, its operator, and a switchboard between two 3G links.
 pub(crate) mod ugv {
     pub(super) mod bins;
+    pub(super) mod further;
     pub(super) mod gate;
+    pub(super) mod gate_files;
     pub(super) mod key_frames;
     mod published;
+    pub(super) mod size_files;
+    mod stand;
 }
 
 /// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
@@ -145,9 +150,12 @@ const ALL: &[Experiment] = &[
     lte::budget_steps::EXPERIMENT,
     lte::encoders::EXPERIMENT,
     ugv::gate::EXPERIMENT,
+    ugv::gate_files::EXPERIMENT,
     ugv::key_frames::EXPERIMENT,
     ugv::bins::TABLE_1,
     ugv::bins::TABLE_2,
+    ugv::size_files::EXPERIMENT,
+    ugv::further::EXPERIMENT,
     car::wireless::TABLE_1,
     car::wireless::FIG_1,
     car::throughput::TABLE_2,
@@ -179,7 +187,7 @@ const ALL: &[Experiment] = &[
 ];
 
 /// Experiments with rows that the machine's clock measured.
-const TIMED: [&str; 10] = [
+const TIMED: [&str; 12] = [
     "lte-table-1",
     "lte-table-2",
     "lte-fig-13",
@@ -187,6 +195,8 @@ const TIMED: [&str; 10] = [
     "lte-summary",
     "lte-slice-times",
     "lte-encoders",
+    "ugv-files-gate",
+    "ugv-files-sizes",
     "stream-speed",
     "timing-here",
     "timing-leader",

@@ -41,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) operator: Carriage,
     /// What the vehicle sends beside messages.
     pub(crate) media: Media,
+    /// Of a message, either way.
+    pub(crate) message_bytes: ByteCount,
     /// Between two messages, either way.
     pub(crate) message_interval: Duration,
     pub(crate) length: Duration,
@@ -123,8 +125,8 @@ impl Setup {
     }
 
     fn end(&self, side: Side) -> Result<Place> {
-        let messages =
-            Commands { interval: self.message_interval, bytes: MESSAGE_BYTES, deadline: LATEST };
+        let (interval, bytes) = (self.message_interval, self.message_bytes);
+        let messages = Commands { interval, bytes, deadline: LATEST };
         let until = Instant::ZERO + self.length;
         let mut traffic = Traffic::default().with_commands(messages).until(until);
         if side == Side::Vehicle {
@@ -252,6 +254,7 @@ mod tests {
             vehicle: carriage.clone(),
             operator: carriage.clone(),
             media: camera_of_2011(),
+            message_bytes: MESSAGE_BYTES,
             message_interval: Duration::from_millis(100),
             length: Duration::from_secs(8),
             seed: 1,

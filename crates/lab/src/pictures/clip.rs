@@ -40,10 +40,27 @@ pub struct Figures {
     pub network: Vec<Duration>,
     /// Time of a processor that a slice's decoder took, openh264's, ascending.
     pub decoding: Vec<Duration>,
+    /// Every slice that was in time, in the order of showing.
+    pub passages: Vec<Passage>,
     /// Bytes of H.264 shown.
     pub bytes: u64,
     /// Pictures a second of the clip.
     pub pictures_per_second: f64,
+}
+
+/// One slice on its way from the camera to the eye.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Its strip, from above.
+    pub strip: usize,
+    /// When the first of its rows began to be read, by the operator's clock.
+    pub captured_at: Duration,
+    /// From then until it was encoded.
+    pub encoding: Duration,
+    /// From then until it was handed to the console.
+    pub latency: Duration,
+    /// Time of a processor that its decoder took, openh264's.
+    pub decoding: Duration,
 }
 
 /// Compares the recording in `folder` with the clip that was sent, strip by strip.
@@ -72,6 +89,7 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         encoding: Vec::new(),
         network: Vec::new(),
         decoding: Vec::new(),
+        passages: Vec::new(),
         bytes: 0,
         pictures_per_second: source.pictures_per_second(),
     };
@@ -84,9 +102,9 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
             for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
                 let begun = thread_time();
                 screen.show(strip, &slice.bytes)?;
+                let decoding = thread_time() - begun;
                 if counts {
-                    figures.count(slice);
-                    figures.decoding.push(thread_time() - begun);
+                    figures.count(strip, slice, decoding);
                     figures.follow(picture, slice.clean, corrupt_since);
                 }
             }
@@ -111,10 +129,12 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
 }
 
 impl Figures {
-    fn count(&mut self, slice: &Slice) {
+    fn count(&mut self, strip: usize, slice: &Slice, decoding: Duration) {
         self.bytes += slice.bytes.len() as u64;
+        self.decoding.push(decoding);
         match slice.times {
-            Some(Times { encoding, latency }) => {
+            Some(Times { captured_at, encoding, latency }) => {
+                self.passages.push(Passage { strip, captured_at, encoding, latency, decoding });
                 self.slices_in_time += 1;
                 self.latency.push(latency);
                 self.encoding.push(encoding);
@@ -190,11 +210,12 @@ struct Slice {
     bytes: Vec<u8>,
 }
 
-/// From the start of a strip's readout.
 struct Times {
-    /// Until it was encoded.
+    /// The start of a strip's readout, by the operator's clock.
+    captured_at: Duration,
+    /// From then until it was encoded.
     encoding: Duration,
-    /// Until it was shown.
+    /// From then until it was shown.
     latency: Duration,
 }
 
@@ -222,6 +243,7 @@ impl Recording {
             let bytes = stream.get(*position..*position + entry.bytes).with_context(at)?.to_vec();
             *position += entry.bytes;
             let times = (!entry.skip).then(|| Times {
+                captured_at: Duration::from_micros(entry.captured_us),
                 encoding: Duration::from_micros(entry.encoding_us),
                 latency: Duration::from_micros(entry.latency_us),
             });
@@ -249,6 +271,7 @@ struct Entry {
     picture: u32,
     strip: usize,
     skip: bool,
+    captured_us: u64,
     encoding_us: u64,
     latency_us: u64,
     bytes: usize,
@@ -268,6 +291,7 @@ impl Entry {
             picture: picture.parse().ok()?,
             strip: strip.parse().ok()?,
             skip: kind == "skip",
+            captured_us: captured,
             encoding_us: encoded.ok()?.saturating_sub(captured),
             latency_us: shown.ok()?.saturating_sub(captured),
             bytes: bytes.parse().ok()?,

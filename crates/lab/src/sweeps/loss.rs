@@ -2,6 +2,7 @@
 //! into decoders: none of them may ever stop, and each loss is recovered from.
 
 mod pattern;
+mod slice;
 mod toll;
 
 use std::collections::VecDeque;
@@ -20,9 +21,10 @@ use tautline_units::{ByteCount, Instant};
 use tautline_vehicle::encode::{Plan, Request, StripCoder};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, Slice, SliceKind, quality};
+use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, SliceKind, quality};
 
 pub use pattern::Pattern;
+use slice::slice_of;
 pub use toll::{Scene, Terms, Toll};
 
 use crate::pictures::coding::{quantile, sorted};
@@ -233,16 +235,7 @@ impl Receiver {
             self.corrupt_from = Some(number);
             return Ok(());
         }
-        let slice = Slice {
-            picture: number as u32,
-            strip: 0,
-            kind: coded.kind,
-            history: coded.history,
-            captured_at: now,
-            encoded_at: now,
-            tick: 0,
-            bytes: coded.bytes,
-        };
+        let slice = slice_of(coded, number as u32, 0, now);
         let mut due = Vec::new();
         self.downlink.handle_slice(slice, now, now, |shown| due.push(shown));
         due.into_iter().try_for_each(|shown| self.show(shown))

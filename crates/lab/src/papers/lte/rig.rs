@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use tautline_net::clock::{Clock, thread_time};
+use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{EncoderControl, Meter, Timing, Turn};
@@ -180,18 +180,6 @@ fn collect(
         passages.push(passage);
     }
     Ok(passages)
-}
-
-/// Decodes what came out, strip by strip; gives each slice's share of a processor's time.
-pub(super) fn decode(passages: &[Passage]) -> Result<Vec<Duration>> {
-    let strips = passages.iter().map(|passage| passage.strip + 1).max().unwrap_or(0);
-    let mut decoders = (0..strips).map(|_| StripDecoder::new()).collect::<Result<Vec<_>, _>>()?;
-    let decode = |passage: &Passage| {
-        let begun = thread_time();
-        decoders[passage.strip].decode(&passage.bytes)?.context("a slice gave no rows")?;
-        Ok(thread_time() - begun)
-    };
-    passages.iter().map(decode).collect()
 }
 
 /// Returns the passages after the pictures that are IDRs: how a drive is, not how it begins.

@@ -1,15 +1,13 @@
 //! The paper's headline, by the whole system: its processes, real sockets, links like the paper's, one run.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use super::rig::RATE;
+use super::system;
 use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::clip;
 use crate::pictures::coding::{mean, quantile};
-use crate::pictures::footage::{Footage, Size};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -21,39 +19,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Has this program send what the simulated camera saw from a vehicle to an operator, and compares what came.
 fn run(run: &Run<'_>) -> Result<Outcome> {
-    let program = std::env::current_exe().context("this program's own file is not known")?;
-    if program.file_stem().is_none_or(|stem| stem != PROGRAM) {
-        return Ok(Outcome::skipped(
-            "the program that vehicle, operator and links are processes of",
-            "`tautline lab run lte-summary` is it",
-        ));
-    }
-    if Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_err() {
-        return Ok(Outcome::skipped("ffmpeg, which makes a video of it", "`./setup ffmpeg`"));
-    }
-    let folder = tempfile::tempdir().context("no temporary folder can be made")?;
-    let [video, record] = ["seen.mp4", "record"].map(|name| folder.path().join(name));
-    let seconds = run.choose(4, 12);
-    run.progress(0, 3, "what the camera sees");
-    let count = (seconds + BEGINNING) * RATE;
-    let footage = Footage::simulated(Size::HD, RATE, count as usize, run.seed)?;
-    footage.with_noise(run.seed)?.write(&video)?;
-    run.progress(1, 3, "vehicle, links and operator");
-    let driven = Command::new(&program)
-        .args(["lab", "clip", "--links", "lte-driving", "--seconds", &seconds.to_string()])
-        .args(["--seed", &run.seed.to_string(), "--clip"])
-        .arg(&video)
-        .arg("--record")
-        .arg(&record)
-        .stdin(Stdio::null())
-        .output()
-        .context("this program cannot be started anew")?;
-    if !driven.status.success() {
-        bail!("{}", String::from_utf8_lossy(&driven.stderr).trim_end());
-    }
-    run.progress(2, 3, "comparison");
-    let came = clip::compare(&video, &record)?;
-    Ok(Outcome::Measured(findings(run, &came)))
+    Ok(match system::driven(run)? {
+        Ok(came) => Outcome::Measured(findings(run, &came)),
+        Err(missing) => missing,
+    })
 }
 
 fn findings(run: &Run<'_>, came: &clip::Figures) -> Findings {
@@ -113,16 +82,16 @@ fn findings(run: &Run<'_>, came: &clip::Figures) -> Findings {
         tables: vec![table],
         plots: vec![plot],
         rows,
-        notes: vec![
-            "Switchboard, guard, car, vehicle, operator and four emulated LTE links while driving (round trip about \
-             50 ms; the paper's mean is 46), each a process of this program on this machine: the \
-             processors serve both ends and the links."
-                .to_owned(),
-            "Before it an event waits half a picture in the mean until its row is read; behind it the browser \
-             draws and the screen shows, which `make latency` measures."
-                .to_owned(),
-            "Decompression is openh264's, by the processor's time, not the browser's.".to_owned(),
-        ],
+        notes: [
+            system::notes(),
+            vec![
+                "Before it an event waits half a picture in the mean until its row is read; behind it the \
+                 browser draws and the screen shows: `lte-table-1`, `lte-fig-14`, and `make latency` in a \
+                 browser."
+                    .to_owned(),
+            ],
+        ]
+        .concat(),
     }
 }
 
@@ -130,9 +99,5 @@ fn in_ms(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
 }
 
-/// Of this program's file.
-const PROGRAM: &str = "tautline";
-/// Seconds that all processes have to begin, and to end.
-const BEGINNING: u32 = 6;
 /// Of a curve.
 const POINTS: u32 = 400;

@@ -1,14 +1,14 @@
 //! Tables 1 and 2: delay bins over packet sizes, and what can be concluded from them.
 
 use anyhow::{Context, Result};
-use tautline_sim::link::{Config, Outage, Pair, Swing};
+use tautline_sim::link::{Config, Jitter, Outage, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
-use super::published::{self, Column};
+use super::published::{self, Column, mean_of_columns};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Plot, Series};
-use crate::sweeps::packet_size::sweep::{Sweep, Ways, wired};
-use crate::sweeps::packet_size::{self, CHOSEN_BY, LIMITS, Recommendation, Size, Trial};
+use crate::sweeps::packet_size::sweep::{Sweep, Ways};
+use crate::sweeps::packet_size::{self, CHOSEN_BY, LIMITS, Recommendation, Round, Size, Trial};
 
 pub(crate) const TABLE_1: Experiment = Experiment {
     key: "ugv-table-1",
@@ -36,8 +36,11 @@ fn table_2(run: &Run<'_>) -> Result<Outcome> {
 
 fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<Outcome> {
     let as_tabled: Vec<Size> = published.iter().map(|column| size(up, column.size)).collect();
-    let as_told: Vec<Size> = published.iter().map(|column| size(column.size, up)).collect();
-    let sweep = sweep(run);
+    let mut as_told: Vec<Size> = published.iter().map(|column| size(column.size, up)).collect();
+    if run.quick {
+        as_told.drain(1..as_told.len() - 1);
+    }
+    let sweep = fitted(run);
     let half = |offset: u64| {
         move |done: u64, total: u64, what: &str| {
             run.progress(offset * total + done, 2 * total, what)
@@ -45,8 +48,11 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
     };
     let tabled = sweep.trials(&as_tabled, half(0))?;
     let told = sweep.trials(&as_told, half(1))?;
-    let mut rows = published_rows(up, published);
-    rows.extend(measured_rows(published, &tabled, &told)?);
+    let mut rows = size_rows(&tabled, &told)?;
+    match up {
+        400 => rows.extend(fitted_rows(run, published, &tabled)?),
+        _ => rows.extend(shown_rows(published, &tabled)?),
+    }
     let down = |size: Size| size.down.get() as f64;
     let upward = |size: Size| size.up.get() as f64;
     let title = format!("Messages in time, {up} B from the vehicle");
@@ -74,134 +80,166 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
     }))
 }
 
-fn size(up: u64, down: u64) -> Size {
+/// Returns a size of packets, from the vehicle and to it.
+pub(super) fn size(up: u64, down: u64) -> Size {
     Size { up: ByteCount::new(up), down: ByteCount::new(down) }
 }
 
-/// Returns the paper's second configuration: a 3G modem in the vehicle, the operator wired.
-fn sweep(run: &Run<'_>) -> Sweep {
-    let outage = Outage { every_s: 10.0, mean_ms: 250.0 };
-    let of = |kbps, delay_ms| Config {
+/// Returns the paper's second configuration, with links fitted to what the paper tells of each by itself in the mean
+/// of Table 1: a 3G modem in the vehicle, the operator wired.
+pub(super) fn fitted(run: &Run<'_>) -> Sweep {
+    let modem = |kbps, delay_ms| Config {
         queue_bytes: 1_000_000,
         delay_ms,
-        swing: Some(Swing { sigma: 0.4, tau_ms: 500.0 }),
-        outage_holding: Some(outage),
+        jitter: Some(Jitter { sigma_ms: JITTER_MS, tau_ms: 1_000.0 }),
+        outage_holding: Some(Outage { every_s: OUTAGE_EVERY_S, mean_ms: OUTAGE_MEAN_MS }),
         ..Config::of_rate(Bitrate::from_kbps(kbps))
     };
+    let wire = Config {
+        delay_ms: WIRE_MS,
+        jitter: Some(Jitter { sigma_ms: 5.0, tau_ms: 1_000.0 }),
+        outage_holding: Some(Outage { every_s: 33.0, mean_ms: 300.0 }),
+        ..Config::of_rate(Bitrate::from_mbps(100))
+    };
     Sweep {
-        operator_link: wired(),
+        operator_link: Pair::symmetric(wire),
         units_per_second: 15,
         rate_max: Bitrate::from_kbps(480),
         media_deadline: Duration::from_millis(500),
+        message_bytes: ByteCount::new(LARGE_MESSAGE),
         ways: Ways::Legs,
         ..Sweep::over(
-            Pair { up: of(700, 60.0), down: of(1_500, 50.0) },
-            run.choose(2, 10),
-            Duration::from_secs(run.choose(15, 60)),
+            Pair { up: modem(1_200, UP_MS), down: modem(1_500, DOWN_MS) },
+            run.choose(2, 6),
+            Duration::from_secs(run.choose(20, 60)),
             run.seed,
         )
     }
 }
 
-/// Returns what can be judged of the paper's numbers: whether they bear its conclusion.
-fn published_rows(up: u64, published: &[Column]) -> Vec<Row> {
-    let end_to_end = |column: &Column| column.percent[2][CHOSEN_BY];
-    let best = published.iter().reduce(|a, b| if end_to_end(b) > end_to_end(a) { b } else { a });
-    let best = best.expect("a table has columns");
-    let turns = |way: usize| {
-        let values: Vec<f64> = published.iter().map(|c| c.percent[way][CHOSEN_BY]).collect();
-        let rises: Vec<bool> = values.windows(2).map(|pair| pair[1] > pair[0]).collect();
-        rises.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64
-    };
-    let short = published.iter().filter(|column| column.percent[2][3] < least_end_to_end(column));
-    let turning = "An effect of the size would rise or fall, or turn once.";
-    let mut rows = vec![
-        Row::new(format!("paper, {up} B: best size by its own rule"), "B", best.size as f64)
-            .published(if up == 400 { 400.0 } else { 300.0 })
-            .by_construction("the paper's table against the paper's words"),
-        Row::new(format!("paper, {up} B: share below 250 ms there"), "%", end_to_end(best))
-            .published(92.3)
-            .by_construction("the paper's table against the paper's words")
-            .note(
-                "92.3 % of 96,791 messages with 400 B both ways, 92.1 % of 405 with 500 and 300 B: \
-                 no difference that 405 messages could show.",
-            ),
-        Row::new(
-            format!("paper, {up} B: turns of the vehicle's shares, size by size"),
-            "",
-            turns(0),
-        )
-        .note(turning),
-        Row::new(format!("paper, {up} B: turns of the operator's, who is wired"), "", turns(1))
-            .note("The size on the vehicle's link should not show here at all."),
-        Row::new(format!("paper, {up} B: turns end to end"), "", turns(2)).note(turning),
-        Row::new(format!("paper, {up} B: columns worse than their parts allow"), "", {
-            short.count() as f64
-        })
-        .note(
-            "If both parts take less than 250 ms, the whole takes less than 500: at least their \
-             shares' sum less one. Fewer cannot be, if they are of the same messages.",
-        ),
-    ];
-    let (low, high) = range(published, 1, 0);
-    rows.push(
-        Row::new(
-            format!("paper, {up} B: range of the wired operator below 125 ms"),
-            "%",
-            high - low,
-        )
-        .note("What other than the size changed between the columns is at least so much."),
-    );
-    rows
-}
+/// Larger than any size of the paper, so that every message is cut.
+const LARGE_MESSAGE: u64 = 1_000;
+/// Found by hand until both legs' shares came near the paper's.
+const JITTER_MS: f64 = 40.0;
+const UP_MS: f64 = 52.0;
+const DOWN_MS: f64 = 51.0;
+const WIRE_MS: f64 = 42.0;
+const OUTAGE_EVERY_S: f64 = 2.1;
+const OUTAGE_MEAN_MS: f64 = 300.0;
 
-/// Returns Fréchet's bound on the share below 500 ms end to end, from both parts' below 250 ms.
-fn least_end_to_end(column: &Column) -> f64 {
-    column.percent[0][CHOSEN_BY] + column.percent[1][CHOSEN_BY] - 100.0
-}
-
-fn range(published: &[Column], way: usize, limit: usize) -> (f64, f64) {
-    let values = published.iter().map(|column| column.percent[way][limit]);
-    let low = values.clone().fold(f64::INFINITY, f64::min);
-    (low, values.fold(f64::NEG_INFINITY, f64::max))
-}
-
-fn measured_rows(published: &[Column], tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
-    let shares = |trial: &Trial| {
-        trial.total().end_to_end.shares().context("a size without messages end to end")
-    };
+/// Holds what the sizes do against what they can do.
+fn size_rows(tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
     let all: Vec<f64> =
-        tabled.iter().map(|trial| Ok(shares(trial)?[CHOSEN_BY])).collect::<Result<_>>()?;
+        tabled.iter().map(|trial| Ok(end_to_end(trial)?[CHOSEN_BY])).collect::<Result<_>>()?;
     let low = all.iter().copied().fold(f64::INFINITY, f64::min);
     let high = all.iter().copied().fold(0.0, f64::max);
-    let overhead = |trial: &Trial| trial.total().overhead_share().unwrap_or(f64::NAN);
-    let mut rows = vec![
-        Row::new("ours: range over sizes to the vehicle, share below 250 ms", "", high - low)
+    let ends = |trials: &[Trial]| Some((trials.first()?.total(), trials.last()?.total()));
+    let (smallest, largest) = ends(tabled).context("no sizes")?;
+    let (smallest_up, largest_up) = ends(told).context("no sizes")?;
+    let overhead = |round: &Round| round.overhead_share().unwrap_or(f64::NAN);
+    Ok(vec![
+        Row::new(
+            "message of 1000 B in the smallest packets less in the largest: mean delay",
+            "ms",
+            smallest.end_to_end.mean_ms() - largest.end_to_end.mean_ms(),
+        )
+        .asked(1.0)
+        .at_least(1.0)
+        .because("set by hand: five headers more and their bytes are 2 ms of this link at least")
+        .note("Every message is cut: the size binds."),
+        Row::new("range over sizes to the vehicle, share below 250 ms", "", high - low)
             .reference(0.0)
             .within_absolute(0.03)
-            .because("set by hand: what links that drift on their own do between runs")
-            .note(
-                "Commands and answers are smaller than 150 bytes: their packets' size changes \
-                 nothing, if nothing else changes.",
-            ),
+            .because("set by hand: a few ms on delays of which few lie near the limit")
+            .note("The same links for every size; the paper's columns differ by .09 and by .58."),
         Row::new(
-            "ours: overhead with the smallest packets from the vehicle, over the largest",
+            "overhead with the smallest packets from the vehicle, over the largest",
             "",
-            overhead(&told[0]) / overhead(&told[told.len() - 1]),
+            overhead(&smallest_up) / overhead(&largest_up),
         )
         .asked(1.05)
         .at_least(1.0)
-        .because("set by hand: headers of smaller packets are a twentieth at least")
-        .note("What the size does change: headers."),
-    ];
-    for (column, trial) in published.iter().zip(tabled) {
-        for (limit, share) in shares(trial)?.into_iter().enumerate() {
-            let name = format!("{}: end to end below {} ms", trial.size, LIMITS[limit].as_millis());
-            rows.push(Row::new(name, "%", share * 100.0).published(column.percent[2][limit]));
+        .because("set by hand: headers of smaller packets are a twentieth at least"),
+    ])
+}
+
+/// Returns the shares of the messages from the operator to the vehicle.
+fn end_to_end(trial: &Trial) -> Result<[f64; LIMITS.len()]> {
+    trial.total().end_to_end.shares().context("a size without messages end to end")
+}
+
+/// Judges the table's mean, to whose legs the links are fitted, and each column, which they foretell.
+fn fitted_rows(run: &Run<'_>, published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let columns = || published.iter().zip(tabled);
+    let own = columns().find(|(column, _)| column.size == CHOSEN);
+    let (chosen, trial) = own.context("no column of 400 bytes")?;
+    let total = trial.total();
+    let means = mean_of_columns(published);
+    for (way, (name, bins)) in total.ways().into_iter().enumerate() {
+        let shares = bins.shares().context("a way without messages")?;
+        for (limit, share) in shares.into_iter().enumerate() {
+            let name = format!("mean of the table, {name}, below {} ms", LIMITS[limit].as_millis());
+            let row = Row::new(name, "%", share * 100.0).published(means[way][limit]);
+            rows.push(match way {
+                2 => row
+                    .within_absolute(run.choose(16.0, if limit == 0 { 10.0 } else { 6.0 }))
+                    .because("foretold from the legs; set by hand: below half of what the columns differ by")
+                    .note("Foretold: the links are fitted to the two legs alone."),
+                _ => row
+                    .within_absolute(run.choose(10.0, 2.5))
+                    .because("fitted; set by hand: outages are few")
+                    .note("Fitted. Ours with 400 B both ways."),
+            });
         }
+    }
+    for (column, trial) in columns() {
+        let name = format!("{}: foretold, end to end below 250 ms", trial.size);
+        let row = Row::new(name, "%", end_to_end(trial)?[CHOSEN_BY] * 100.0);
+        rows.push(
+            row.published(column.percent[2][CHOSEN_BY])
+                .within_absolute(run.choose(14.0, 7.5))
+                .because(
+                    "set by hand: less than the 9.4 points by which the paper's columns differ with no trend in the size",
+                ),
+        );
+    }
+    let shares = end_to_end(trial)?;
+    for (what, measured, published) in [
+        ("below 125 ms", shares[0], chosen.percent[2][0]),
+        ("of 500 ms and more", 1.0 - shares[3], 100.0 - chosen.percent[2][3]),
+    ] {
+        let name = format!("{}: end to end {what}", trial.size);
+        rows.push(Row::new(name, "%", measured * 100.0).published(published));
     }
     Ok(rows)
 }
+
+/// Prints beside ours what the paper measured on other days, over other links.
+fn shown_rows(published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut near = 0;
+    for (column, trial) in published.iter().zip(tabled) {
+        for (limit, share) in end_to_end(trial)?.into_iter().enumerate() {
+            let name = format!("{}: end to end below {} ms", trial.size, LIMITS[limit].as_millis());
+            let row = Row::new(name, "%", share * 100.0).published(column.percent[2][limit]);
+            near += usize::from(
+                limit == CHOSEN_BY && (share * 100.0 - column.percent[2][limit]).abs() <= 11.0,
+            );
+            rows.push(row.note(format!("The paper: {} messages.", column.messages[2])));
+        }
+    }
+    let what = "columns whose share below 250 ms the links of Table 1 foretell to 11 points";
+    rows.push(Row::new(what, "", near as f64).note(format!(
+        "Of {}, and not judged: of nine of them the paper has 151 to 2764 messages, and its wired operator alone \
+         goes from 42 to 99 % below 125 ms, which no size of packets to the vehicle explains.",
+        published.len()
+    )));
+    Ok(rows)
+}
+
+/// Bytes both ways: the paper's best.
+const CHOSEN: u64 = 400;
 
 fn notes(
     run: &Run<'_>,
@@ -216,12 +254,11 @@ fn notes(
     };
     let least = published.iter().map(|column| column.messages[2]).min().unwrap_or(0);
     let most = published.iter().map(|column| column.messages[2]).max().unwrap_or(0);
-    let sweep = sweep(run);
+    let sweep = fitted(run);
     Ok(vec![
         format!(
             "The paper's shares are field measurements, of {least} to {most} messages end to end a \
-             column; what else changed from one to the next it does not say. They are printed as published and not judged: nothing that \
-             is modelled could agree with them other than by chance."
+             column; what else changed from one to the next it does not say."
         ),
         "That 400 bytes are best does not follow from them. The columns go up and down with the \
          size without a trend; those of the wired operator, which the size does not touch, swing as \
@@ -233,12 +270,13 @@ fn notes(
          column for 600 bytes is the vehicle's again, its 121,566 messages included."
             .to_owned(),
         format!(
-            "Ours: real sessions through a switchboard, {up} B the one way and the sizes the other, \
-             {} rounds of {} s each, the same for every size; the vehicle on a modelled 3G link of \
-             700 kbit/s up and 1500 down, 60 and 50 ms, swinging, with outages that hold 250 ms in \
-             the mean every 10 s; the operator wired, 15 ms; video that heeds its budget, up to 480 \
-             kbit/s. Vehicle and operator only: datagrams from each to the switchboard; end to end: \
-             commands. Lost messages are within no limit.",
+            "Ours: real sessions through a switchboard that passes on what it cannot read, {up} B the one way and the \
+             sizes the other, messages of {LARGE_MESSAGE} bytes, {} rounds of {} s each, the same for every size. \
+             The links are fitted to the two legs of Table 1, in the mean of its columns: the vehicle's 3G of 1200 kbit/s \
+             up and 1500 down, {UP_MS} and {DOWN_MS} ms and more by jitter of {JITTER_MS} ms, outages that hold \
+             {OUTAGE_MEAN_MS} ms in the mean every {OUTAGE_EVERY_S} s; the operator's wire of {WIRE_MS} ms. Video that \
+             heeds its budget, up to 480 kbit/s. Vehicle and operator only: datagrams from each to the switchboard; \
+             end to end: messages from the operator. Lost messages are within no limit.",
             sweep.rounds,
             sweep.length.as_secs()
         ),

@@ -11,7 +11,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
-use crate::relayed::{Carriage, LATEST, Sent, Setup, camera_of_2011};
+use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Sent, Setup, camera_of_2011};
 use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -123,6 +123,7 @@ impl Measured {
                 vehicle: carriage.clone(),
                 operator: carriage,
                 media: Media { adapts: way.adapts, ..camera_of_2011() },
+                message_bytes: MESSAGE_BYTES,
                 message_interval: MESSAGE_INTERVAL,
                 length: LENGTH,
                 seed: seed.wrapping_mul(1000) + number,

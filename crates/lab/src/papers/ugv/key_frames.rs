@@ -8,7 +8,7 @@ use tautline_units::{Duration, Instant};
 use super::gate::{gate_alone, modem};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
-use crate::relayed::{Carriage, Sent, Setup, camera_of_2011};
+use crate::relayed::{Carriage, MESSAGE_BYTES, Sent, Setup, camera_of_2011};
 use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -101,6 +101,7 @@ impl Case {
                     adapts: self.way.adapts,
                     ..camera_of_2011()
                 },
+                message_bytes: MESSAGE_BYTES,
                 message_interval: MESSAGE_INTERVAL,
                 length: LENGTH,
                 seed: seed.wrapping_mul(1000) + number,

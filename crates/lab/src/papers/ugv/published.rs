@@ -183,6 +183,17 @@ pub(super) const TABLE_2: [Column; 12] = [
     ),
 ];
 
+/// Returns the mean of the columns' shares: what is left of a table whose columns go up and down for reasons that it
+/// does not tell.
+pub(super) fn mean_of_columns(columns: &[Column]) -> [[f64; 4]; 3] {
+    let count = columns.len() as f64;
+    std::array::from_fn(|way| {
+        std::array::from_fn(|limit| {
+            columns.iter().map(|column| column.percent[way][limit]).sum::<f64>() / count
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

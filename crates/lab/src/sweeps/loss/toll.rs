@@ -16,6 +16,7 @@ use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Layout, Picture, Slice, SliceKind, quality};
 
 use super::pattern::{Losses, Pattern};
+use super::slice::slice_of;
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
 
@@ -115,16 +116,7 @@ impl Toll {
                 let coded = sender.encode(&mut &rows, picture, budget, &plan, asked, now)?;
                 bytes += coded.bytes.len();
                 idrs += usize::from(coded.kind == SliceKind::Idr);
-                let slice = Slice {
-                    picture,
-                    strip: strip as u8,
-                    kind: coded.kind,
-                    history: coded.history,
-                    captured_at: now,
-                    encoded_at: now,
-                    tick: 0,
-                    bytes: coded.bytes,
-                };
+                let slice = slice_of(coded, picture, strip as u8, now);
                 let is_lost = losses.next();
                 lost += usize::from(is_lost);
                 screen.handle((footage, &layout), slice, is_lost, now)?;

@@ -9,12 +9,15 @@ pub struct Bins {
     within: [u64; LIMITS.len()],
     arrived: u64,
     lost: u64,
+    /// Of those that arrived.
+    sum: Duration,
 }
 
 impl Bins {
     /// Counts a message that came after `delay`.
     pub fn arrive(&mut self, delay: Duration) {
         self.arrived += 1;
+        self.sum += delay;
         for (within, limit) in self.within.iter_mut().zip(LIMITS) {
             *within += u64::from(delay < limit);
         }
@@ -32,6 +35,12 @@ impl Bins {
         }
         self.arrived += other.arrived;
         self.lost += other.lost;
+        self.sum += other.sum;
+    }
+
+    /// Returns the mean delay of those that came, in ms; not a number without any.
+    pub fn mean_ms(&self) -> f64 {
+        self.sum.as_secs_f64() * 1e3 / self.arrived as f64
     }
 
     /// Returns the number of messages sent.
@@ -82,6 +91,7 @@ mod tests {
         bins.lose(4);
         assert_eq!(bins.shares(), Some([0.125, 0.25, 0.25, 0.375]));
         assert_eq!((bins.sent(), bins.lost_share()), (8, Some(0.5)));
+        assert_eq!(bins.mean_ms(), 293.75);
         let mut twice = bins;
         twice.append(&bins);
         assert_eq!((twice.sent(), twice.shares()), (16, bins.shares()));

@@ -7,6 +7,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::{Bins, Round, Size, Trial};
 use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Observed, Sent, Setup};
+use crate::workers;
 
 /// A sweep before it is made: the same rounds for every size.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Sweep {
     pub rate_max: Bitrate,
     /// How long a media unit is worth something.
     pub media_deadline: Duration,
+    /// Of a message, either way.
+    pub message_bytes: ByteCount,
     /// What is counted.
     pub ways: Ways,
     /// Runs of each size, each with another seed; the same for every size.
@@ -54,6 +57,7 @@ impl Sweep {
             units_per_second: 360,
             rate_max: Bitrate::from_mbps(8),
             media_deadline: Duration::from_millis(200),
+            message_bytes: MESSAGE_BYTES,
             ways: Ways::Control,
             rounds,
             length,
@@ -66,21 +70,22 @@ impl Sweep {
     /// # Errors
     /// For a size, a session or a link that cannot be configured so.
     pub fn trials(&self, sizes: &[Size], progress: impl Fn(u64, u64, &str)) -> Result<Vec<Trial>> {
-        let total = sizes.len() as u64 * self.rounds;
-        let mut done = 0;
-        let mut trials = Vec::new();
-        for &size in sizes {
-            let mut rounds = Vec::new();
-            for number in 0..self.rounds {
-                progress(done, total, &size.to_string());
-                let observed = self.setup(size, self.seed.wrapping_mul(1000) + number).run()?;
-                rounds.push(self.ways.round(&observed));
-                done += 1;
-            }
-            trials.push(Trial { size, rounds });
-        }
-        progress(total, total, "");
-        Ok(trials)
+        let rounds = |size: &Size| {
+            let size = *size;
+            (0..self.rounds).map(move |number| (size, number)).collect::<Vec<_>>()
+        };
+        let jobs: Vec<(Size, u64)> = sizes.iter().flat_map(rounds).collect();
+        let work = |(size, number): &(Size, u64)| {
+            let observed = self.setup(*size, self.seed.wrapping_mul(1000) + number).run()?;
+            Ok(self.ways.round(&observed))
+        };
+        let told = |done: usize, _: &Round| progress(done as u64, jobs.len() as u64, "rounds");
+        let mut done = workers::each(workers::count(), &jobs, work, told)?.into_iter();
+        let trial = |size: &Size| {
+            let rounds = done.by_ref().take(self.rounds as usize).collect();
+            Trial { size: *size, rounds }
+        };
+        Ok(sizes.iter().map(trial).collect())
     }
 
     fn setup(&self, size: Size, seed: u64) -> Setup {
@@ -99,6 +104,7 @@ impl Sweep {
                 bytes_min: MESSAGE_BYTES,
                 ..Media::slices(self.units_per_second, self.rate_max)
             },
+            message_bytes: self.message_bytes,
             message_interval: MESSAGE_INTERVAL,
             length: self.length,
             seed,
@@ -107,7 +113,7 @@ impl Sweep {
 }
 
 /// Returns a wired way to the switchboard, through copper and fibre: 15 ms and no end of capacity.
-pub fn wired() -> Pair {
+fn wired() -> Pair {
     let config = Config::of_rate(Bitrate::from_mbps(1_000));
     Pair::symmetric(config.with_delay(Duration::from_millis(15)))
 }

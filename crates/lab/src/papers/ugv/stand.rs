@@ -1,0 +1,471 @@
+//! Switchboard, blind relay, vehicle and operator as processes of this program, an emulated link before each end, in
+//! network namespaces: what they write into their files of latency.
+//!
+//! ```text
+//! vehicle <-> 10.77.0.1 [vehicle's link] 10.77.0.2 <-> 10.79.0.1 <-> 10.78.0.2 [operator's link] 10.78.0.1 <-> operator
+//!                                                 switchboard, relay
+//! ```
+//!
+//! Neither end has a route to the other: what they say to each other goes through the relay, and what they say to the
+//! switchboard, over TCP, goes over the same links.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use tautline_net::clock::Clock;
+use tautline_net::emulate::{Config, Emulator, End, LinkConfig};
+use tautline_net::latency::{Leg, Sample, files_in, read};
+use tautline_net::tun::{Device, Namespace, iproute2};
+use tautline_operator::recorder::INDEX;
+use tautline_sim::link::Pair;
+use tautline_sim::preset::Carrier;
+use tautline_units::ByteCount;
+
+use crate::experiment::Outcome;
+use crate::pictures::footage::{Footage, Size};
+
+/// One drive, before it is made.
+#[derive(Clone, Debug)]
+pub(super) struct Drive {
+    /// Between the vehicle and the switchboard's machine; up is from the vehicle.
+    pub(super) vehicle_link: Pair,
+    /// Between the operator and the switchboard's machine; up is from the operator.
+    pub(super) operator_link: Pair,
+    /// The vehicle's section `transport`, and what is below it.
+    pub(super) vehicle: String,
+    /// The operator's.
+    pub(super) operator: String,
+    /// From one ping of the switchboard's to the next, on each connection. It compares clocks by the last ten.
+    pub(super) ping_ms: u64,
+    /// Of both links.
+    pub(super) seed: u64,
+    /// Of all that run at a time, each has another.
+    pub(super) number: usize,
+}
+
+/// What the files of a drive hold, in the order of sending.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Files {
+    samples: Vec<Sample>,
+    /// H.264 that the operator was shown in the whole drive, and how long it was.
+    video: (ByteCount, Duration),
+}
+
+/// Which part of a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    RoundTrip,
+    /// From who writes.
+    Out,
+}
+
+/// What all drives need of the machine.
+pub(super) struct Program {
+    file: PathBuf,
+    clip: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Program {
+    /// Looks whether drives can be made, and makes the video that they send; an outcome says what is missing.
+    pub(super) fn ready(seed: u64) -> Result<Result<Self, Outcome>> {
+        let file = std::env::current_exe().context("this program's own file is not known")?;
+        let missing = |what: &str, remedy: &str| Ok(Err(Outcome::skipped(what, remedy)));
+        if file.file_stem().is_none_or(|stem| stem != "tautline") {
+            return missing(
+                "the program that switchboard, relay, vehicle and operator are processes of",
+                "`tautline lab run ugv` is it",
+            );
+        }
+        if Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_err() {
+            return missing("ffmpeg, which makes a video of it", "`./setup ffmpeg`");
+        }
+        remove_left();
+        if try_devices().is_err() {
+            return missing(
+                "network namespaces and TUN devices, over which TCP and UDP meet the same links",
+                "run it as root, on a machine with iproute2 and /dev/net/tun",
+            );
+        }
+        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+        let clip = folder.path().join("seen.mp4");
+        let pictures = PICTURES_A_SECOND as usize * CLIP_SECONDS;
+        let footage = Footage::simulated(Size::SMALL, PICTURES_A_SECOND, pictures, seed)?;
+        footage.with_noise(seed)?.write(&clip)?;
+        Ok(Ok(Self { file, clip, folder }))
+    }
+
+    /// Makes a drive and reads what its processes wrote from `WARM_UP` after its first answer from end to end on,
+    /// for so long.
+    ///
+    /// # Errors
+    /// When the two ends do not meet, or a process ends: with its last words.
+    pub(super) fn drive(&self, drive: &Drive, length: Duration) -> Result<Files> {
+        let number = drive.number;
+        let folder = self.folder.path().join(format!("drive-{number}"));
+        std::fs::create_dir(&folder).context("no folder can be made")?;
+        let laid = (1..LAY_TRIES).find_map(|_| {
+            let laid = Places::lay(drive);
+            // What a drive before has left may be going away still.
+            laid.inspect_err(|_| std::thread::sleep(LOOK)).ok()
+        });
+        let (places, emulators) = laid.map_or_else(|| Places::lay(drive), Ok)?;
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let ended = Ended(&stop);
+            let links = emulators.map(|emulator| scope.spawn(|| emulator.run(&stop)));
+            let samples = self.run(&places, &folder, drive, length);
+            drop(ended);
+            for link in links {
+                link.join().map_err(|_| anyhow!("a link's thread broke"))??;
+            }
+            samples
+        })
+    }
+
+    fn run(
+        &self,
+        places: &Places,
+        folder: &Path,
+        drive: &Drive,
+        length: Duration,
+    ) -> Result<Files> {
+        let mut processes = Processes::default();
+        self.start_all(places, folder, drive, &mut processes)?;
+        let record = folder.join("record");
+        let met = (0..MEET_TRIES).any(|_| {
+            std::thread::sleep(LOOK);
+            processes.all_run() && samples_in(&record).is_ok_and(|samples| !samples.is_empty())
+        });
+        ensure!(met, "vehicle and operator do not meet: {}", processes.last_words());
+        let clock = Clock::start();
+        let from = Duration::from_nanos(clock.unix_nanos(clock.now())) + WARM_UP;
+        std::thread::sleep(WARM_UP + length + LATEST);
+        if !processes.all_run() {
+            bail!("a process ended while driving: {}", processes.last_words());
+        }
+        drop(processes);
+        let mut samples = Vec::new();
+        for written in ["switchboard", "relay", "record"] {
+            samples.extend(samples_in(&folder.join(written))?);
+        }
+        samples.retain(|sample| (from..from + length).contains(&sample.sent_at));
+        samples.sort_by_key(|sample| sample.sent_at);
+        Ok(Files { samples, video: video_in(&record)? })
+    }
+
+    fn start_all(
+        &self,
+        places: &Places,
+        folder: &Path,
+        drive: &Drive,
+        processes: &mut Processes,
+    ) -> Result<()> {
+        let key = |name: &str| self.key(folder, name);
+        let [switchboard, relay, vehicle, operator] =
+            ["switchboard", "relay", "vehicle", "operator"].map(key);
+        let (switchboard, relay, vehicle, operator) = (switchboard?, relay?, vehicle?, operator?);
+        let common =
+            format!("switchboard = \"{MIDDLE}:{PORT}\"\nswitchboard_key = \"{switchboard}\"\n");
+        let texts = [
+            (
+                "switchboard",
+                &places.middle,
+                format!(
+                    "listen = \"{MIDDLE}:{PORT}\"\nkey = \"switchboard.key\"\nlatency = \"switchboard\"\n\
+                     ping_interval_ms = {}\nconnection_timeout_ms = 30000\n\
+                     [[relays]]\nkey = \"{relay}\"\naddresses = [\"{MIDDLE}:{RELAY_PORT}\"]\n\
+                     [vehicles]\ncar = \"{vehicle}\"\n[operators]\nanna = \"{operator}\"\n",
+                    drive.ping_ms
+                ),
+            ),
+            (
+                "relay",
+                &places.middle,
+                format!(
+                    "listen = [\"{MIDDLE}:{RELAY_PORT}\"]\nkey = \"relay.key\"\nlatency = \"relay\"\n\
+                     switchboard_key = \"{switchboard}\"\n"
+                ),
+            ),
+            (
+                "vehicle",
+                &places.vehicle,
+                format!(
+                    "name = \"car\"\nkey = \"vehicle.key\"\n{common}operators = [\"{operator}\"]\n\
+                     links = [\"{}:0\"]\ntls = false\nguard = \"./guard.sock\"\nclip = {:?}\n{}",
+                    address(VEHICLE_NETWORK, 1),
+                    self.clip,
+                    drive.vehicle
+                ),
+            ),
+            (
+                "operator",
+                &places.operator,
+                format!(
+                    "name = \"anna\"\nkey = \"operator.key\"\n{common}vehicle = \"car\"\n\
+                     vehicle_key = \"{vehicle}\"\nlinks = [\"{}:0\"]\nconsole = \"127.0.0.1:8080\"\n\
+                     record = \"record\"\n{}",
+                    address(OPERATOR_NETWORK, 1),
+                    drive.operator
+                ),
+            ),
+        ];
+        for (name, place, text) in texts {
+            std::fs::write(folder.join(format!("{name}.toml")), text)
+                .context("no settings can be written")?;
+            let log = folder.join(format!("{name}.log"));
+            let output = File::create(&log).context("no log can be made")?;
+            let mut command = Command::new(&self.file);
+            command
+                .args([name, "--config", &format!("{name}.toml")])
+                .current_dir(folder)
+                .env_remove("TAUTLINE_CONFIG")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(output);
+            let child = place.within(|| command.spawn())?;
+            let child = child.with_context(|| format!("{name} cannot be started"))?;
+            processes.0.push(Process { name, child, log });
+            // Each finds those that it asks for.
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Makes a secret key file, and returns the public key.
+    fn key(&self, folder: &Path, name: &str) -> Result<String> {
+        let made = Command::new(&self.file)
+            .args(["keys", "new", &format!("{name}.key")])
+            .current_dir(folder)
+            .output()
+            .context("this program cannot be started anew")?;
+        ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr).trim_end());
+        Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
+    }
+}
+
+impl Files {
+    /// Adds another drive's.
+    pub(super) fn append(&mut self, other: Files) {
+        self.samples.extend(other.samples);
+        self.video.0 += other.video.0;
+        self.video.1 += other.video.1;
+    }
+
+    /// Returns the rate of the H.264 that was shown.
+    pub(super) fn video_kbps(&self) -> f64 {
+        self.video.0.get() as f64 * 8e-3 / self.video.1.as_secs_f64()
+    }
+
+    /// Returns the delays of a leg in the order of sending; none of those whose clocks are not compared, less than
+    /// nothing as nothing.
+    pub(super) fn delays(&self, leg: Leg, way: Way) -> Vec<Duration> {
+        self.sent(leg, way).into_iter().map(|(_, delay)| delay).collect()
+    }
+
+    /// Returns the same, each with when it was sent, in Unix time.
+    pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
+        let samples = self.samples.iter().filter(|sample| sample.leg == leg);
+        let nanos = |nanos: i64| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+        let delay = |sample: &Sample| match way {
+            Way::RoundTrip => Some(sample.round_trip()),
+            Way::Out => sample.one_way.map(|way| nanos(way.out_nanos)),
+        };
+        samples.filter_map(|sample| Some((sample.sent_at, delay(sample)?))).collect()
+    }
+}
+
+/// The three namespaces.
+struct Places {
+    vehicle: Namespace,
+    operator: Namespace,
+    middle: Namespace,
+}
+
+impl Places {
+    /// Makes all three, and the links between them.
+    fn lay(drive: &Drive) -> Result<(Self, [Emulator; 2])> {
+        let [vehicle, operator, middle] = ["v", "o", "m"]
+            .map(|end| Namespace::open_or_make(&name_of(&format!("{}-{end}", drive.number))));
+        let places = Self { vehicle: vehicle?, operator: operator?, middle: middle? };
+        let links = [
+            (&places.vehicle, "vehicle", VEHICLE_NETWORK, &drive.vehicle_link, drive.seed),
+            (&places.operator, "operator", OPERATOR_NETWORK, &drive.operator_link, !drive.seed),
+        ];
+        let [vehicle, operator] = links
+            .map(|(end, name, network, link, seed)| places.link(end, name, network, link, seed));
+        let emulators = [vehicle?, operator?];
+        Ok((places, emulators))
+    }
+
+    /// Lays a link from an end to the middle, and the end's way to the switchboard over it.
+    fn link(
+        &self,
+        end: &Namespace,
+        name: &str,
+        network: [u8; 2],
+        link: &Pair,
+        seed: u64,
+    ) -> Result<Emulator> {
+        let config = LinkConfig {
+            name: name.to_owned(),
+            listen: None,
+            target: None,
+            wireless: None,
+            preset: None,
+            carrier: Carrier::default(),
+            up: Some(link.up.clone()),
+            down: Some(link.down.clone()),
+            seed,
+        };
+        let config = Config { control: None, seed, links: vec![config] };
+        let sides = [end, &self.middle].map(|namespace| End { namespace, device: name });
+        let emulator = Emulator::between(config, sides, network)?;
+        end.ip(&[format!("route add {MIDDLE} via {}", address(network, 2))])?;
+        if network == VEHICLE_NETWORK {
+            self.middle.ip(&[format!("addr add {MIDDLE}/32 dev lo")])?;
+        }
+        Ok(emulator)
+    }
+}
+
+/// What runs; dropping it kills what has not ended.
+#[derive(Default)]
+struct Processes(Vec<Process>);
+
+struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Processes {
+    fn all_run(&mut self) -> bool {
+        self.0.iter_mut().all(|process| matches!(process.child.try_wait(), Ok(None)))
+    }
+
+    /// Returns the last line that each has logged.
+    fn last_words(&self) -> String {
+        let words = self.0.iter().map(|process| {
+            let log = std::fs::read_to_string(&process.log).unwrap_or_default();
+            format!("{}: {}", process.name, log.lines().last().unwrap_or("nothing"))
+        });
+        words.collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for process in &mut self.0 {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+}
+
+/// Ends what looks at it when this is dropped, also by an error or a panic.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn address([a, b]: [u8; 2], host: u8) -> String {
+    format!("{a}.{b}.0.{host}")
+}
+
+/// Names a namespace of this process.
+fn name_of(what: &str) -> String {
+    format!("{NAMES}{}-{what}", std::process::id())
+}
+
+/// Tries whether this process may make namespaces, and devices in them.
+fn try_devices() -> Result<()> {
+    let namespace = Namespace::open_or_make(&name_of("try"))?;
+    Device::make("try", &namespace).map(drop)
+}
+
+/// Removes the namespaces of processes that were killed before they could.
+fn remove_left() {
+    let names = std::fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_left = |name: &String| {
+        let process = name.strip_prefix(NAMES).and_then(|rest| rest.split('-').next());
+        process.is_some_and(|id| !Path::new("/proc").join(id).exists())
+    };
+    let lines: Vec<String> =
+        names.filter(is_left).map(|name| format!("netns del {name}")).collect();
+    if !lines.is_empty() {
+        // Who may not is told so when it comes to making one.
+        let _ = iproute2("ip", &["-force"], &lines);
+    }
+}
+
+/// Reads a folder of files of latency; a line whose writer was killed within it is no fault.
+fn samples_in(folder: &Path) -> Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    let files = files_in(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    for (_, file) in files {
+        let opened =
+            File::open(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        read(BufReader::new(opened), |_, line| samples.extend(line.ok().map(|line| line.sample)))?;
+    }
+    Ok(samples)
+}
+
+/// Reads what was shown of the slices that an operator recorded, and from the first to the last how long it took.
+fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        shown_us: u64,
+        bytes: u64,
+    }
+    let mut reader =
+        csv::Reader::from_path(record.join(INDEX)).context("no slices were recorded")?;
+    // A last line whose writer was killed within it is no fault.
+    let lines: Vec<Line> = reader.deserialize().filter_map(Result::ok).collect();
+    let [first, .., last] = &lines[..] else { bail!("no video came") };
+    let bytes = ByteCount::new(lines.iter().map(|line| line.bytes).sum());
+    Ok((bytes, Duration::from_micros(last.shown_us.saturating_sub(first.shown_us))))
+}
+
+/// The beginning of settings of a session in which nothing is at work but the gate, as [`RATE`] is their end.
+pub(super) const TRANSPORT: &str = "[transport]\nschedule = \"transmission-end\"\nspread = false\nretransmit = false\n\
+    ping_interval_ms = 50\nreport_interval_ms = 100\nmedia_deadline_ms = 500\n";
+/// No repair packets, and a fixed rate, of which nine tenths are for pictures.
+pub(super) const RATE: &str = "[transport.protect]\ncode_rate = 1.0\nsource_count_min = 1\n\
+    [transport.rate]\ncontroller = \"fixed\"\ninitial_kbps = 560\nfloor_kbps = 8\n";
+/// What a reader must know of both.
+pub(super) const SENT: &str =
+    "Sessions at a fixed rate of 560 kbit/s, without repair packets, nothing sent again.";
+
+/// The paper does not say; as the camera of the modelled runs.
+const PICTURES_A_SECOND: u32 = 15;
+/// It is shown again and again.
+const CLIP_SECONDS: usize = 8;
+const VEHICLE_NETWORK: [u8; 2] = [10, 77];
+const OPERATOR_NETWORK: [u8; 2] = [10, 78];
+/// The switchboard's and the relay's address, at neither link.
+const MIDDLE: &str = "10.79.0.1";
+const PORT: u16 = 7443;
+/// The switchboard has the one after its own as well.
+const RELAY_PORT: u16 = 7445;
+/// Of the namespaces of every process like this, before its number.
+const NAMES: &str = "tl-lab-";
+/// Where iproute2 keeps their names.
+const NAMESPACES: &str = "/run/netns";
+const LAY_TRIES: u32 = 5;
+const LOOK: Duration = Duration::from_millis(200);
+/// Twenty seconds.
+const MEET_TRIES: u32 = 100;
+/// Not measured: the handshakes and the rate control's first steps.
+const WARM_UP: Duration = Duration::from_secs(3);
+/// The longest that an answer is waited for.
+const LATEST: Duration = Duration::from_secs(4);
