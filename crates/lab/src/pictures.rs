@@ -4,5 +4,7 @@ pub mod clip;
 pub(crate) mod coding;
 pub(crate) mod footage;
 mod kept;
+pub(crate) mod peers;
 pub(crate) mod seams;
+pub(crate) mod street;
 pub(crate) mod vmaf;

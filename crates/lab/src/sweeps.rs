@@ -4,4 +4,5 @@ pub mod budgets;
 pub mod encoders;
 pub mod links;
 pub mod loss;
+pub mod own_rate;
 pub mod packet_size;

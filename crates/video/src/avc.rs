@@ -30,3 +30,4 @@ pub use headers::Shape;
 pub use joiner::{Joined, Joiner};
 pub use loss_recovery::LossRecovery;
 pub use planner::Planner;
+pub use toll::Toll;

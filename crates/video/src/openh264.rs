@@ -5,4 +5,4 @@ mod encoder;
 mod native;
 
 pub use decoder::StripDecoder;
-pub use encoder::StripEncoder;
+pub use encoder::{RateControlled, StripEncoder};

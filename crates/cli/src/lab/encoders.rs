@@ -6,6 +6,7 @@ use anyhow::ensure;
 use clap::Args;
 use tautline_lab::experiment::{Progress, Run};
 use tautline_lab::sweeps::encoders::{Comparison, Scene, Terms};
+use tautline_lab::sweeps::own_rate::{self, Mood};
 use tautline_lab::{machine, record};
 use tautline_units::Bitrate;
 
@@ -23,8 +24,12 @@ pub(crate) struct Encoders {
     /// Code what the simulated camera sees too, at 720p60 and at 1080p30; alone if there is no clip
     #[arg(long)]
     simulated: bool,
-    /// Rates to hold every encoder to, Mbit/s
-    #[arg(long, value_name = "MBPS", value_delimiter = ',', default_values_t = [4.0, 6.0, 8.0, 12.0])]
+    /// Ours with its own rate control beside x264 superfast and openh264 with theirs, in pictures of six slices: on
+    /// three streets that are drawn, by day, at night and in rain, then on the clips; needs ffmpeg with libx264
+    #[arg(long, conflicts_with_all = ["simulated", "quantizer", "strips", "repeats", "no_noise", "out"])]
+    own_rate: bool,
+    /// Rates to hold every encoder to, Mbit/s [default: 4,6,8,12; with --own-rate 1,2,4,8]
+    #[arg(long, value_name = "MBPS", value_delimiter = ',')]
     rate: Vec<f64>,
     /// Quantizers to set every encoder to
     #[arg(long, value_name = "QP", value_delimiter = ',', default_values_t = [24, 28, 32, 36],
@@ -53,6 +58,9 @@ pub(crate) struct Encoders {
 impl Encoders {
     /// Codes and prints, scene by scene.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.own_rate {
+            return self.run_own_rate();
+        }
         let terms = self.terms()?;
         for clip in &self.clip {
             ensure!(
@@ -87,14 +95,34 @@ impl Encoders {
         Ok(())
     }
 
-    fn terms(&self) -> anyhow::Result<Terms> {
+    fn run_own_rate(self) -> anyhow::Result<()> {
+        let bitrates = self.bitrates(&[1.0, 2.0, 4.0, 8.0])?;
+        let streets = Mood::ALL.map(own_rate::Scene::Street).into_iter();
+        for scene in streets.chain(self.clip.into_iter().map(own_rate::Scene::Clip)) {
+            let line = Line::new("encoders");
+            let progress = |progress: Progress<'_>| line.show(progress);
+            let run = Run::new(false, self.seed, &progress);
+            let comparison =
+                own_rate::Comparison::of(&run, &scene, &bitrates, self.pictures.into());
+            line.clear();
+            println!("{}", comparison?);
+        }
+        Ok(())
+    }
+
+    fn bitrates(&self, default: &[f64]) -> anyhow::Result<Vec<Bitrate>> {
         let possible = |mbps: &f64| (0.1..=200.0).contains(mbps);
         ensure!(self.rate.iter().all(possible), "--rate: must be 0.1 to 200 Mbit/s");
         let bitrate = |mbps: &f64| Bitrate::from_bps((mbps * 1e6).round() as u64);
+        let rates = if self.rate.is_empty() { default } else { &self.rate };
+        Ok(rates.iter().map(bitrate).collect())
+    }
+
+    fn terms(&self) -> anyhow::Result<Terms> {
         Ok(Terms {
             pictures: self.pictures.into(),
             noise: !self.no_noise,
-            bitrates: self.rate.iter().map(bitrate).collect(),
+            bitrates: self.bitrates(&[4.0, 6.0, 8.0, 12.0])?,
             quantizers: self.quantizer.clone(),
             strips: self.strips.into(),
             repeats: self.repeats.into(),

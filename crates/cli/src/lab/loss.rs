@@ -18,9 +18,9 @@ pub(crate) struct Loss {
     /// Pictures to code [default: 10000, with --toll 960]
     #[arg(long, value_name = "N")]
     pictures: Option<usize>,
-    /// Probability of a slice to be lost
-    #[arg(long, value_name = "P", default_value_t = 0.05)]
-    loss: f64,
+    /// Probability of a slice to be lost; with --toll that pattern alone [default: 0.05, with --toll ten patterns]
+    #[arg(long, value_name = "P")]
+    loss: Option<f64>,
     /// Pictures from a slice's arrival until the vehicle knows of it: 6 are 100 ms at 60 a second
     #[arg(long, value_name = "N", default_value_t = 6)]
     round_trip: usize,
@@ -45,12 +45,13 @@ pub(crate) struct Loss {
 impl Loss {
     /// Runs and prints a line for every encoder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        ensure!((0.0..=0.9).contains(&self.loss), "--loss {}: must be 0 to 0.9", self.loss);
+        let loss = self.loss.unwrap_or(0.05);
+        ensure!((0.0..=0.9).contains(&loss), "--loss {loss}: must be 0 to 0.9");
         ensure!(self.round_trip <= 60, "--round-trip {}: must be 0 to 60", self.round_trip);
         if self.toll {
             return self.tell_toll();
         }
-        let Self { loss, round_trip, seed, .. } = self;
+        let Self { round_trip, seed, .. } = self;
         let pictures = self.pictures.unwrap_or(10_000);
         let faults = Faults { pictures, loss, round_trip, seed };
         for way in loss::run(faults, self.keep.as_deref())? {
@@ -73,7 +74,11 @@ impl Loss {
             "| lost | way | lost, % | damaged, % | PSNR, dB | worst tenth, dB | IDRs | Mbit/s |"
         );
         println!("|---|---|---|---|---|---|---|---|");
-        for pattern in Pattern::ALL {
+        let patterns = match self.loss {
+            Some(loss) => vec![Pattern::Random(loss)],
+            None => Pattern::ALL.to_vec(),
+        };
+        for pattern in patterns {
             for way in WAYS {
                 println!("{}", Toll::of(&scene, way, pattern, &terms)?);
             }

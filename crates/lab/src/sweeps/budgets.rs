@@ -22,7 +22,7 @@ use tautline_vehicle::encode::{Due, EncoderControl, Taking, Turn};
 use tautline_vehicle::telemetry;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, quality};
+use tautline_video::{Backend, Decoder, Layout, Picture, SliceKind, quality};
 
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
@@ -56,6 +56,8 @@ pub struct Figures {
     pub encoded: u64,
     /// See [`encoded`](Self::encoded).
     pub refused: u64,
+    /// IDRs among them.
+    pub idrs: u64,
     /// Pictures of which a slice was encoded, a second, after the settling.
     pub picture_rate: f64,
     /// Of these, the share that was shown whole and clean.
@@ -166,6 +168,7 @@ fn figures(
     Ok(Figures {
         encoded: vehicle.encoded,
         refused: vehicle.refused,
+        idrs: vehicle.idrs,
         picture_rate: begun.len() as f64 / (seconds - 0.5),
         whole: whole.len() as f64 / begun.len().max(1) as f64,
         picture_ms,
@@ -264,11 +267,12 @@ struct Vehicle<'a> {
     begun: Vec<(u32, Instant)>,
     encoded: u64,
     refused: u64,
+    idrs: u64,
 }
 
 impl<'a> Vehicle<'a> {
     fn new(scene: &'a Scene, drive: &Drive) -> Result<Self> {
-        let backend = Backend::Avc(LossRecovery::ReferenceSelection { references: 16 });
+        let backend = Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 });
         let rate = f64::from(scene.footage.rate);
         let control = EncoderControl::new().governed();
         control.set_source(rate, scene.gives_rows);
@@ -287,6 +291,7 @@ impl<'a> Vehicle<'a> {
             begun: Vec::new(),
             encoded: 0,
             refused: 0,
+            idrs: 0,
         })
     }
 
@@ -328,6 +333,7 @@ impl<'a> Vehicle<'a> {
         }
         self.encoded += 1;
         let (strip, picture, kind) = (slice.strip, slice.picture, slice.kind);
+        self.idrs += u64::from(kind == SliceKind::Idr);
         if session.send(channels::VIDEO, &slice.into_unit(), self.deadline, now).is_err() {
             self.control.handle_refused(strip, picture, kind);
             self.refused += 1;

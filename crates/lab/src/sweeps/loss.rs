@@ -312,4 +312,60 @@ mod tests {
             assert!(way.lost > 10 && !way.recovery.is_empty(), "{way}");
         }
     }
+
+    /// Returns the first picture that is shown clean, and how many IDRs were coded in 120, when the first of the
+    /// strip's slices is lost or not and the vehicle knows `round_trip` pictures later what the operator tells.
+    fn begin(round_trip: usize, is_first_lost: bool) -> (Option<u32>, usize) {
+        let footage = Footage::simulated(Size::SMALL, RATE, 2, 1).unwrap();
+        let rows = Layout::of(Size::SMALL.width, Size::SMALL.height).unwrap().strip_rows(2);
+        let source = footage.pictures[0].rows(rows).unwrap();
+        let layout = Layout::with_strips(source.width(), source.height(), 1).unwrap();
+        let backend = Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 });
+        let (mut sender, plan) =
+            (StripCoder::new(backend, &layout, 0, RATE).unwrap(), Plan::new(1));
+        let mut downlink = Downlink::new(Duration::from_millis(30));
+        let (mut told, mut first, mut idrs) = (VecDeque::new(), None, 0);
+        for picture in 0..120 {
+            let now = Instant::ZERO + PERIOD_OF_PICTURES * picture;
+            let mut asked = Request::Nothing;
+            if told.len() >= round_trip {
+                let (report, needs_idr): (Option<StripReport>, bool) = told.pop_front().unwrap();
+                report.iter().for_each(|report| sender.handle_report(report));
+                asked = if needs_idr { Request::IdrByReceiver } else { Request::Nothing };
+            }
+            let coded = sender.encode(&mut &source, picture, BUDGET, &plan, asked, now).unwrap();
+            idrs += usize::from(coded.kind == SliceKind::Idr);
+            let slice = Slice {
+                picture,
+                strip: 0,
+                kind: coded.kind,
+                history: coded.history,
+                captured_at: now,
+                encoded_at: now,
+                tick: 0,
+                bytes: coded.bytes,
+            };
+            let mut due = Vec::new();
+            if picture > 0 || !is_first_lost {
+                downlink.handle_slice(slice, now, now, |shown| due.push(shown));
+            }
+            downlink.handle_timeout(now, |shown| due.push(shown));
+            let clean = due.iter().find(|shown| shown.is_clean).map(|shown| shown.slice.picture);
+            first = first.or(clean);
+            told.push_back((downlink.reports(now)[0], downlink.keyframe_strips() & 1 != 0));
+        }
+        (first, idrs)
+    }
+
+    #[test]
+    fn a_lost_first_idr_comes_again_after_one_round_trip_and_none_comes_twice() {
+        for round_trip in [3, 6, 18, 30] {
+            assert_eq!(begin(round_trip, false), (Some(0), 1), "{round_trip} pictures");
+            let (first, idrs) = begin(round_trip, true);
+            // The next picture, the 30 ms that are waited for the one before, and the round trip.
+            let most = 1 + 2 + round_trip as u32;
+            assert!(first.is_some_and(|first| first <= most), "{round_trip} pictures: {first:?}");
+            assert_eq!(idrs, 2, "{round_trip} pictures");
+        }
+    }
 }

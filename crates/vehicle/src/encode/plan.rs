@@ -1,10 +1,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use tautline_units::ByteCount;
-use tautline_video::avc::Planner;
+use tautline_video::avc::{Planner, Toll};
 
-/// A plan that shares each picture's bytes out among its strips, for all encoders that take them in
-/// turn.
+/// A plan that shares each picture's bytes out among its strips, and what losses cost any of them, for all encoders
+/// that take them in turn.
 #[derive(Debug)]
 pub struct Plan {
     strips: u64,
@@ -14,6 +14,7 @@ pub struct Plan {
 #[derive(Debug)]
 struct Shares {
     planner: Planner,
+    toll: Toll,
     /// The picture that is shared out.
     picture: Option<u32>,
     /// What it may take, as last told.
@@ -27,7 +28,12 @@ impl Plan {
         let planner = Planner::new(strips, CEILING);
         Self {
             strips: strips.max(1) as u64,
-            shares: Mutex::new(Shares { planner, picture: None, budget: ByteCount::ZERO }),
+            shares: Mutex::new(Shares {
+                planner,
+                toll: Toll::new(strips),
+                picture: None,
+                budget: ByteCount::ZERO,
+            }),
         }
     }
 
@@ -68,6 +74,14 @@ impl Plan {
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.planner.bytes_at(quantizer)
+    }
+
+    /// Takes note of a slice that is coded next, and of how many pictures of its strip were corrupt if it recovers
+    /// from a loss; returns whether losses are many.
+    pub fn note_recovery(&self, corrupt: Option<u64>) -> bool {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.toll.note(corrupt);
+        shares.toll.is_high()
     }
 
     /// Takes back what a strip did not take of its share, and notes its

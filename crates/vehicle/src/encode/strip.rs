@@ -129,6 +129,9 @@ impl StripCoder {
                     coded.pop_front();
                 }
                 coded.push_back(Coded { picture, number: encoder.next_picture() });
+                let recovers = refresh == Refresh::Recover;
+                let many = plan.note_recovery(recovers.then(|| encoder.unacknowledged()));
+                encoder.provide_for_losses(many);
                 let encoded = encoder.encode_rows(rows, given, refresh)?;
                 let sizes = [given, ByteCount::of(&encoded.bytes)];
                 plan.done(picture, self.index, sizes, encoder.weight());

@@ -13,7 +13,6 @@ use super::plane::{Halves, Reconstruction};
 use super::rate_control::{Model, Order, RateControl};
 use super::reference::Reference;
 use super::slice::Slice;
-use super::toll::Toll;
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
@@ -68,7 +67,8 @@ pub struct StripEncoder {
     /// With [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`], whether the next
     /// picture refers to the acknowledged one.
     selects: bool,
-    toll: Toll,
+    /// With [`LossRecovery::ReferencesByLoss`], whether losses are many.
+    many_losses: bool,
     intra_refresh: IntraRefresh,
     macroblocks: Vec<Macroblock>,
     co_located: Vec<Vector>,
@@ -120,7 +120,7 @@ impl StripEncoder {
             acknowledged: 0,
             told: false,
             selects: false,
-            toll: Toll::new(),
+            many_losses: false,
             intra_refresh: IntraRefresh::new(loss_recovery, columns, config.joinable),
             macroblocks: vec![Macroblock::new(Kind::Intra, 0); count],
             co_located: vec![Vector::default(); count],
@@ -164,6 +164,16 @@ impl StripEncoder {
         }
     }
 
+    /// Returns how many pictures before the next one lies the last that is known to have come, or the last IDR.
+    pub fn unacknowledged(&self) -> u64 {
+        self.next - self.acknowledged
+    }
+
+    /// Says whether losses are many, by a [`Toll`](super::Toll): of use with [`LossRecovery::ReferencesByLoss`] alone.
+    pub fn provide_for_losses(&mut self, many: bool) {
+        self.many_losses = many;
+    }
+
     /// Returns what the last predicted slice would have taken at QP 0, in bits: for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
@@ -182,8 +192,8 @@ impl StripEncoder {
         known.or(if self.told { None } else { last })
     }
 
-    fn has_acknowledged(&self) -> bool {
-        self.told && self.kept.iter().any(|(number, _)| *number == self.acknowledged)
+    fn keeps_acknowledged(&self) -> bool {
+        self.kept.iter().any(|(number, _)| *number == self.acknowledged)
     }
 
     fn refers_to_acknowledged(&self) -> bool {
@@ -204,9 +214,8 @@ impl StripEncoder {
             }
             LossRecovery::ReferencesByLoss { .. } => {
                 let recovers = refresh == Refresh::Recover;
-                self.toll.note(recovers.then(|| self.next - self.acknowledged));
                 // Without need an IDR is no better than a reference that may be corrupt.
-                self.selects = recovers || self.toll.is_high() && self.has_acknowledged();
+                self.selects = recovers || self.many_losses && self.keeps_acknowledged();
                 self.told
             }
             LossRecovery::IntraRefreshOnLoss { .. } => {
@@ -343,7 +352,7 @@ impl StripEncoder {
         // The last picture is referred to next, but where that one is chosen by what has come.
         let chosen =
             matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. });
-        if !chosen && !self.toll.is_high() {
+        if !chosen && !self.many_losses {
             self.interpolate(kernel, 0);
         }
     }

@@ -43,8 +43,8 @@ pub enum LossRecovery {
         /// How many pictures back a picture may refer, 1 to 16.
         references: u8,
     },
-    /// Of the two before the one that the losses ask for: reference picture selection after a loss, and, where that
-    /// left a tenth of the pictures or more corrupt, at every picture, until it would leave few.
+    /// Of the two before the one that the losses ask for: reference picture selection after a loss, and at every
+    /// picture while losses are [said](super::StripEncoder::provide_for_losses) to be many.
     ReferencesByLoss {
         /// How many pictures back a picture may refer, 1 to 16.
         references: u8,

@@ -83,22 +83,17 @@ impl Residual {
         qp: u8,
     ) {
         let by = &QUANTIZERS[usize::from(qp)];
-        let mut scores = [0; 4];
+        self.luma_pattern = 0;
         let mut coefficients = [Row::ZERO; 4];
         for (row, coefficients) in coefficients.iter_mut().enumerate() {
             kernel.forward_row(rows(&source.luma, row), rows(&samples.luma, row), coefficients);
             let levels = &mut self.luma.as_chunks_mut::<4>().0[row];
             kernel.quantize_row(coefficients, by, false, levels);
             for (block, levels) in levels.iter().enumerate() {
-                scores[row / 2 * 2 + block / 2] += score(levels);
-            }
-        }
-        // Lone small levels cost more than they mend.
-        let worthless = scores.iter().sum::<u32>() < SCORE_MACROBLOCK;
-        self.luma_pattern = 0;
-        for (quarter, &score) in scores.iter().enumerate() {
-            if !worthless && score >= SCORE_QUARTER {
-                self.luma_pattern |= 1 << quarter;
+                // A lone small level far up costs more than it mends; others, the whole decides on.
+                if score(levels) > 0 {
+                    self.luma_pattern |= 1 << (row / 2 * 2 + block / 2);
+                }
             }
         }
         if self.luma_pattern == 0 {
@@ -218,9 +213,7 @@ fn score(levels: &Levels) -> u32 {
 }
 
 const SCORE_HIGHEST: u32 = 9;
-/// Below these what was quantized is dropped, as in the reference software (JM).
-const SCORE_QUARTER: u32 = 4;
-const SCORE_MACROBLOCK: u32 = 6;
+/// Below this chroma's levels but its means are dropped, as in the reference software (JM).
 const SCORE_CHROMA: u32 = 7;
 
 /// Transforms a 4x4 matrix by Hadamard's, its own inverse but for a factor (8-328).

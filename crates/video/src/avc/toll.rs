@@ -1,78 +1,118 @@
-//! What losses cost a strip: the measure by which its references are chosen.
-
-/// The share of recent pictures that were corrupt, or would have been, had only each loss that was reported been
-/// recovered from.
+/// What losses cost a picture's strips together: the measure by which their references are chosen
+/// ([`LossRecovery::ReferencesByLoss`](super::LossRecovery::ReferencesByLoss)).
 ///
-/// A loss that is reported shows from its picture to the recovery, a round trip. What it shows counts for
-/// [`MEMORY`] pictures, less and less.
+/// It is the share of recent slices that were corrupt, or would have been, had only each loss that was reported been
+/// recovered from. A loss that is reported shows from its picture to the recovery, a round trip. What it shows counts
+/// for [`MEMORY`] pictures, less and less. What one strip loses the others provide for: the next loss may be theirs.
 #[derive(Clone, Debug)]
-pub(super) struct Toll {
+pub struct Toll {
     share: f64,
     is_high: bool,
+    /// Slices that count.
+    memory: f64,
 }
 
 impl Toll {
-    pub(super) fn new() -> Self {
-        Self { share: 0.0, is_high: false }
+    /// Makes the toll of a picture of `strips` strips (at least one), of whose losses nothing is known: they are
+    /// provided for until two seconds have shown that they are few.
+    pub fn new(strips: usize) -> Self {
+        Self { share: HIGH, is_high: true, memory: MEMORY * strips.max(1) as f64 }
     }
 
-    /// Takes note of a picture that is coded next, and of how many pictures were corrupt if it recovers from a loss.
-    pub(super) fn note(&mut self, corrupt: Option<u64>) {
+    /// Takes note of a slice that is coded next, and of how many pictures of its strip were corrupt if it recovers from
+    /// a loss.
+    pub fn note(&mut self, corrupt: Option<u64>) {
         let corrupt = corrupt.map_or(0.0, |pictures| pictures as f64);
-        self.share += (corrupt - self.share) / MEMORY;
+        self.share += (corrupt - self.share) / self.memory;
         self.is_high = self.share >= if self.is_high { LOW } else { HIGH };
     }
 
-    /// Returns whether so many pictures are corrupt that references which are a round trip old cost less.
-    pub(super) fn is_high(&self) -> bool {
+    /// Returns whether so many slices are corrupt that references which are a round trip old cost less.
+    pub fn is_high(&self) -> bool {
         self.is_high
     }
 }
 
 /// Pictures: two seconds at 60 a second.
 const MEMORY: f64 = 120.0;
-/// Reached by one loss at a round trip of 6 pictures, by two within two seconds at one of 3; `tautline lab loss --toll`
+/// Reached by two losses within a second at a round trip of 6 pictures, of any of six strips; `tautline lab loss --toll`
 /// shows both ways around it.
-const HIGH: f64 = 0.05;
-/// What is left of a single loss after three seconds is less.
-const LOW: f64 = 0.015;
+const HIGH: f64 = 0.015;
+/// What is left of two losses after two and a half seconds is less. A third of the other, so that single losses at
+/// regular times keep one way.
+const LOW: f64 = 0.005;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const STRIPS: u64 = 6;
+
+    /// Returns the toll after a start in which nothing was lost.
+    fn quiet() -> Toll {
+        let mut toll = Toll::new(STRIPS as usize);
+        (0..200 * STRIPS).for_each(|_| toll.note(None));
+        assert!(!toll.is_high());
+        toll
+    }
+
     /// Returns the share of 6000 pictures in which the toll is high, and how often that changes, when every
-    /// `interval`th recovers from a loss of `corrupt` pictures.
+    /// `interval`th slice recovers from a loss of `corrupt` pictures.
     fn high(interval: u64, corrupt: u64) -> (f64, usize) {
-        let mut toll = Toll::new();
-        let highs: Vec<bool> = (0..6_000_u64)
-            .map(|picture| {
-                toll.note(picture.is_multiple_of(interval).then_some(corrupt));
+        let mut toll = quiet();
+        let highs: Vec<bool> = (0..6_000 * STRIPS)
+            .map(|slice| {
+                toll.note(slice.is_multiple_of(interval).then_some(corrupt));
                 toll.is_high()
             })
             .collect();
         let changes = highs.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        (highs.iter().filter(|high| **high).count() as f64 / 6_000.0, changes)
+        (highs.iter().filter(|high| **high).count() as f64 / highs.len() as f64, changes)
     }
 
     #[test]
     fn few_losses_are_recovered_from_and_many_are_provided_for() {
-        // One loss in 10 s, of 3 pictures; then one every two and a half seconds; then five a second, of 7.
-        assert_eq!(high(600, 3).0, 0.0);
-        assert_eq!(high(150, 3).0, 0.0);
-        let (share, changes) = high(12, 7);
+        // One loss of 3 pictures a second; one of 7 every three; then eighteen of 7 a second, 5 in a hundred slices.
+        assert_eq!(high(60 * STRIPS, 3).0, 0.0);
+        assert_eq!(high(180 * STRIPS, 7).0, 0.0);
+        let (share, changes) = high(20, 7);
         assert!(share > 0.99 && changes <= 1, "{share} {changes}");
     }
 
     #[test]
-    fn a_spell_of_losses_is_over_a_few_seconds_after_it() {
-        let mut toll = Toll::new();
-        (0..600).for_each(|picture| toll.note((picture % 7 == 0).then_some(7)));
+    fn losses_around_the_threshold_do_not_change_the_way_to_and_fro() {
+        for interval in (60..720).step_by(12) {
+            let (_, changes) = high(interval, 7);
+            assert!(changes <= 2, "every {interval}th: {changes}");
+        }
+    }
+
+    #[test]
+    fn what_one_strip_loses_the_others_provide_for() {
+        let mut toll = quiet();
+        let strips: Vec<u64> = (0..2 * STRIPS)
+            .filter(|slice| {
+                toll.note(matches!(slice % STRIPS, 1 | 4).then_some(7));
+                toll.is_high()
+            })
+            .collect();
+        assert_eq!(strips.first(), Some(&4));
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_provided_for_and_a_spell_of_losses_is_over_a_few_seconds_after_it()
+    {
+        let mut toll = Toll::new(STRIPS as usize);
+        let pictures_until_low = |toll: &mut Toll| {
+            let slices = (0..10_000).take_while(|_| {
+                toll.note(None);
+                toll.is_high()
+            });
+            slices.count() as u64 / STRIPS
+        };
+        assert!((100..150).contains(&pictures_until_low(&mut toll)));
+        (0..600 * STRIPS).for_each(|slice| toll.note((slice % 7 == 0).then_some(7)));
         assert!(toll.is_high());
-        let pictures = (0..2_000).take_while(|_| {
-            toll.note(None);
-            toll.is_high()
-        });
-        assert!((120..600).contains(&pictures.count()));
+        assert!((120..720).contains(&pictures_until_low(&mut toll)));
     }
 }

@@ -1,7 +1,7 @@
-use tautline_units::ByteCount;
+use tautline_units::{Bitrate, ByteCount};
 
-use super::native::Native;
-use crate::budgeted::Budgeted;
+use super::native::{Control, Native};
+use crate::budgeted::{Budgeted, Library};
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
 /// openh264 for one strip: constrained baseline, one slice a picture, one reference, one thread.
@@ -28,8 +28,44 @@ impl StripEncoder {
             let value = u64::from(pictures_per_second);
             return Err(Error::Invalid { what: "picture rate", value });
         }
-        let native = Native::new(width, height, pictures_per_second as f32)?;
+        let control = Control::Quantizer;
+        let native = Native::new(width, height, pictures_per_second as f32, control)?;
         Ok(Self { coder: Budgeted::new(native, width, height) })
+    }
+}
+
+/// openh264 for whole pictures, by its own rate control: what ours is measured against.
+pub struct RateControlled {
+    native: Native,
+}
+
+impl RateControlled {
+    /// Makes an encoder of pictures of `width` by `height` pixels in `slices` slices, which comes to `bitrate` by its
+    /// own means.
+    ///
+    /// # Errors
+    /// [`Error::Encoder`] if the library refuses.
+    pub fn new(
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+        bitrate: Bitrate,
+        slices: u32,
+    ) -> Result<Self, Error> {
+        let bits_per_second = i32::try_from(bitrate.bps()).unwrap_or(i32::MAX);
+        let control = Control::Own { bits_per_second, slices };
+        Ok(Self { native: Native::new(width, height, pictures_per_second as f32, control)? })
+    }
+
+    /// Codes the next picture; the first is an IDR.
+    ///
+    /// # Errors
+    /// [`Error::Encoder`] if the library fails.
+    ///
+    /// # Panics
+    /// For a picture of another size.
+    pub fn encode(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
+        Ok(self.native.encode(picture, 0, false)?.bytes)
     }
 }
 

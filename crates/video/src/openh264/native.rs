@@ -7,17 +7,31 @@ use std::ptr;
 use openh264_sys2::{
     API, CAMERA_VIDEO_REAL_TIME, CONSTANT_ID, DEBLOCKING_IDC_0, DynamicAPI,
     ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl,
-    LEVEL_3_1, LOW_COMPLEXITY, PRO_BASELINE, RC_OFF_MODE, SEncParamExt, SFrameBSInfo,
-    SM_SINGLE_SLICE, SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR,
-    videoFrameTypeP,
+    LEVEL_3_1, LEVEL_3_2, LOW_COMPLEXITY, PRO_BASELINE, RC_BITRATE_MODE, RC_OFF_MODE, SEncParamExt,
+    SFrameBSInfo, SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SSourcePicture, WELS_LOG_QUIET,
+    videoFormatI420, videoFrameTypeIDR, videoFrameTypeP,
 };
 
 use crate::budgeted::{Coded, Library};
 use crate::{Error, Picture, Quantizers};
 
-/// One openh264 encoder, initialized, whose quantizer is set picture by picture.
+/// What decides how large openh264's pictures become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Control {
+    /// The quantizer that each picture is given.
+    Quantizer,
+    /// The library's own rate control.
+    Own {
+        /// What it is to come to.
+        bits_per_second: c_int,
+        /// Slices of a picture.
+        slices: u32,
+    },
+}
+
+/// One openh264 encoder, initialized.
 ///
-/// openh264's own rate control is off: `iDLayerQp` is then the quantizer of every macroblock
+/// By [`Control::Quantizer`] openh264's own rate control is off: `iDLayerQp` is then the quantizer of every macroblock
 /// (`WelsRcPictureInitDisable`), and `SetOption(SVC_ENCODE_PARAM_EXT)` with that field alone
 /// changed takes the branch of `WelsEncoderParamAdjust` that neither resets nor allocates.
 pub(super) struct Native {
@@ -25,6 +39,7 @@ pub(super) struct Native {
     encoder: *mut ISVCEncoder,
     params: Box<SEncParamExt>,
     info: Box<SFrameBSInfo>,
+    control: Control,
     width: usize,
     height: usize,
 }
@@ -34,7 +49,12 @@ pub(super) struct Native {
 unsafe impl Send for Native {}
 
 impl Native {
-    pub(super) fn new(width: usize, height: usize, rate: f32) -> Result<Self, Error> {
+    pub(super) fn new(
+        width: usize,
+        height: usize,
+        rate: f32,
+        control: Control,
+    ) -> Result<Self, Error> {
         let api = DynamicAPI::from_source();
         let mut encoder: *mut ISVCEncoder = ptr::null_mut();
         // SAFETY: The call writes one pointer to the place given, which outlives it.
@@ -44,8 +64,8 @@ impl Native {
             return Err(Error::Encoder { call: "WelsCreateSVCEncoder", code: 0 });
         }
         // From here on dropping `native` destroys the encoder.
-        let mut native =
-            Self { api, encoder, params: Box::default(), info: Box::default(), width, height };
+        let (params, info) = (Box::default(), Box::default());
+        let mut native = Self { api, encoder, params, info, control, width, height };
         native.initialize(rate)?;
         Ok(native)
     }
@@ -64,6 +84,9 @@ impl Native {
         let code = unsafe { defaults(self.encoder, &raw mut *self.params) };
         check("GetDefaultParams", code)?;
         configure(&mut self.params, self.width as c_int, self.height as c_int, rate);
+        if let Control::Own { bits_per_second, slices } = self.control {
+            hold_rate(&mut self.params, bits_per_second, slices);
+        }
         // SAFETY: `encoder` is live; `params` is filled and only read.
         let code = unsafe { initialize(self.encoder, &raw const *self.params) };
         check("InitializeExt", code)
@@ -72,7 +95,7 @@ impl Native {
     /// Sets the quantizer of the pictures to come.
     fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
         let qp = qp.clamp(0, i32::from(Quantizers::MAX));
-        if self.params.sSpatialLayers[0].iDLayerQp == qp {
+        if self.control != Control::Quantizer || self.params.sSpatialLayers[0].iDLayerQp == qp {
             return Ok(());
         }
         self.params.sSpatialLayers[0].iDLayerQp = qp;
@@ -209,6 +232,19 @@ fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) 
     params.iMaxBitrate = NOMINAL_BITS_PER_SECOND;
     layer.iSpatialBitrate = NOMINAL_BITS_PER_SECOND;
     layer.iMaxSpatialBitrate = NOMINAL_BITS_PER_SECOND;
+}
+
+/// Has the library's own rate control hold a rate, in pictures of several slices.
+fn hold_rate(params: &mut SEncParamExt, bits_per_second: c_int, slices: u32) {
+    params.iRCMode = RC_BITRATE_MODE;
+    params.iTargetBitrate = bits_per_second;
+    params.iMaxBitrate = 0;
+    let layer = &mut params.sSpatialLayers[0];
+    layer.uiLevelIdc = LEVEL_3_2;
+    layer.iSpatialBitrate = bits_per_second;
+    layer.iMaxSpatialBitrate = 0;
+    layer.sSliceArgument.uiSliceMode = SM_FIXEDSLCNUM_SLICE;
+    layer.sSliceArgument.uiSliceNum = slices;
 }
 
 /// Below the 14 Mbit/s of level 3.1 (table A-1), which holds 1280x128 at 60 a second.

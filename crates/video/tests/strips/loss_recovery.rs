@@ -159,10 +159,11 @@ fn what_is_predicted_from_acknowledged_pictures_is_corrupted_by_no_other_loss() 
         assert_eq!(strip.encoder.next_picture(), number);
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         assert_eq!(kind == SliceKind::Idr, number == 0);
-        assert_eq!(exact, !lost, "picture {number}");
+        // Where nothing moves, what is lost may be no more than the skip slice in its place.
+        assert!(exact || lost, "picture {number}");
         assert_eq!(strip.concealer.is_corrupt(), lost, "picture {number}");
         if lost {
-            lost_count += 1;
+            lost_count += u32::from(!exact);
         } else {
             acknowledgements.push_back(number);
         }

@@ -3,7 +3,9 @@
 use crate::avc::kernel::Kernel;
 use crate::avc::macroblock::{Kind, Macroblock};
 use crate::avc::plane::Block;
+use crate::avc::quantize::squared_price;
 use crate::avc::reference::Reference;
+use crate::avc::residual::Samples;
 use crate::avc::search::Search;
 use crate::avc::slice::{Current, Slice};
 use crate::avc::syntax::{Choice, Shape};
@@ -132,6 +134,7 @@ impl<K: Kernel> Slice<'_, K> {
         Some(moved)
     }
 
+    /// Codes the macroblock as it was moved, or skips it where what that adds is not worth its bits.
     pub(super) fn inter(
         &mut self,
         current: &mut Current,
@@ -140,6 +143,7 @@ impl<K: Kernel> Slice<'_, K> {
         skip: Option<Vector>,
     ) {
         current.predict_chroma(self.kernel, reference, moved.shape, &moved.vectors);
+        let predicted = skip.map(|_| current.samples.clone());
         let Current { residual, source, samples, qp, .. } = current;
         residual.inter_luma(self.kernel, source, samples, *qp);
         residual.chroma(self.kernel, source, samples, *qp, false);
@@ -150,9 +154,44 @@ impl<K: Kernel> Slice<'_, K> {
         let mut own = Macroblock::new(Kind::Inter, 0);
         own.vectors = moved.vectors;
         let choice = Choice::Moved { shape: moved.shape, differences: moved.differences };
+        let before = (self.writer.mark(), self.skip_run, self.qp);
+        let start = self.writer.bit_count();
         self.write(current, &choice, own);
+        let bits = self.writer.bit_count() - start;
+        if let (Some(vector), Some(predicted), ..=UNSKIPPED_BITS) = (skip, predicted, bits) {
+            let cost = squared_error(&current.source, &current.samples)
+                + squared_price(current.qp, bits.saturating_sub(1));
+            let same = moved.shape == Shape::Whole && vector == moved.vectors[0];
+            let coded = std::mem::replace(&mut current.samples, predicted);
+            if !same {
+                let vectors = [vector; 4];
+                current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);
+                current.predict_chroma(self.kernel, reference, Shape::Whole, &vectors);
+            }
+            if squared_error(&current.source, &current.samples) <= cost {
+                self.writer.rewind(before.0);
+                (self.skip_run, self.qp) = (before.1, before.2);
+                self.skip(current, vector);
+            } else {
+                current.samples = coded;
+            }
+        }
     }
 }
 
+/// Returns the sum of squared differences of a macroblock's luma and chroma.
+fn squared_error(a: &Samples, b: &Samples) -> u64 {
+    let sum = |a: &[u8], b: &[u8]| -> u32 {
+        let square = |(a, b): (&u8, &u8)| {
+            let apart = i16::from(*a) - i16::from(*b);
+            (i32::from(apart) * i32::from(apart)) as u32
+        };
+        a.iter().zip(b).map(square).sum()
+    };
+    u64::from(sum(&a.luma, &b.luma)) + u64::from(sum(&a.chroma, &b.chroma))
+}
+
+/// What adds more bits than this is nearly always worth them.
+const UNSKIPPED_BITS: usize = 64;
 /// Inter prediction as good as this many bits makes smaller parts not worth trying.
 const SPLIT_WORTH: u32 = 900;
