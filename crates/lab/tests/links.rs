@@ -49,7 +49,7 @@ fn a_sweep_finds_the_same_however_many_threads_make_it() {
         };
         assert!(goodput_mbps.contains(&m.goodput_mbps), "{m:?}");
         assert!(m.goodput_p5_mbps <= m.goodput_mbps, "{m:?}");
-        assert!(m.offered > 800 && m.missed < missed_max, "{m:?}");
+        assert!(m.offered > 700 && m.missed < missed_max, "{m:?}");
         assert!(m.overhead > 2.0, "{m:?}");
         assert!(m.delay_ms[0] > 25.0 && m.delay_ms.is_sorted(), "{m:?}");
         assert_eq!(m.datagrams.len(), 2);

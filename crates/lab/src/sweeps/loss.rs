@@ -335,16 +335,7 @@ mod tests {
             }
             let coded = sender.encode(&mut &source, picture, BUDGET, &plan, asked, now).unwrap();
             idrs += usize::from(coded.kind == SliceKind::Idr);
-            let slice = Slice {
-                picture,
-                strip: 0,
-                kind: coded.kind,
-                history: coded.history,
-                captured_at: now,
-                encoded_at: now,
-                tick: 0,
-                bytes: coded.bytes,
-            };
+            let slice = slice_of(coded, picture, 0, now);
             let mut due = Vec::new();
             if picture > 0 || !is_first_lost {
                 downlink.handle_slice(slice, now, now, |shown| due.push(shown));
