@@ -84,7 +84,7 @@ struct View {
 /// A colour, luma from 0 to 255 and chroma around 0.
 type Colour = [f32; 3];
 /// What is seen: its colour, where it is, and the light that it gives itself.
-type Seen = (Colour, [f32; 3], Colour);
+type Sight = (Colour, [f32; 3], Colour);
 
 impl View {
     fn new(mood: Mood, size: Size, time: f32, seed: u64) -> Self {
@@ -243,7 +243,7 @@ impl View {
     }
 
     /// Returns how far a car is that is seen in a direction, and what is seen of it.
-    fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Seen)> {
+    fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Sight)> {
         let number = mix(self.seed, car, 20);
         let (oncoming, parked) = (car.is_multiple_of(3), car % 3 == 1);
         let [x, speed] = match (oncoming, parked) {
