@@ -678,7 +678,7 @@ const QUEUE_FREE: Duration = Duration::from_millis(40);
 /// How much more queue would bring the rate to zero, if it were not for the least share.
 const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
-/// A mobile link's usual one-way delay.
 /// What is missing is told of so many times as soon as what arrives.
 const GAP_INTERVALS: u32 = 4;
+/// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);
