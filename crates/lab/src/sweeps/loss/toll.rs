@@ -253,10 +253,9 @@ mod tests {
         let selected = LossRecovery::ReferenceSelection { references: 16 };
         let none = Pattern::Random(0.0);
         let [by_loss_none, selected_none] = [by_loss, selected].map(|way| toll(way, none));
-        // The first two seconds provide for losses that are not known yet.
         assert_eq!((by_loss_none.idrs, by_loss_none.damaged), (6, 0.0));
-        let cost = selected_none.psnr - by_loss_none.psnr;
-        assert!((0.0..0.5).contains(&cost), "{by_loss_none} {selected_none}");
+        let cost = (selected_none.psnr - by_loss_none.psnr).abs();
+        assert!(cost < 0.1, "{by_loss_none} {selected_none}");
         // Each loss costs its own picture, and few cost more: 5.2 % lost show 6.1.
         let five = toll(by_loss, Pattern::Random(0.05));
         assert!(five.damaged < five.lost + 0.015, "{five}");
