@@ -38,6 +38,8 @@ class Engine {
   readonly #player: Player;
   #open = false;
   #drives = false;
+  /** Of the last hello. */
+  #vehicle: string | null = null;
 
   constructor(address: string, session: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
@@ -149,7 +151,8 @@ class Engine {
         const hello = parseHello(message);
         this.#socket.greeted();
         if (hello.picture === null) this.#player.stop();
-        else this.#player.start(hello.picture);
+        else this.#player.start(hello.picture, hello.vehicle === this.#vehicle);
+        this.#vehicle = hello.vehicle;
         void this.#tellDecoder(hello.picture);
         page.postMessage({ kind: 'hello', hello });
         return;

@@ -9,6 +9,7 @@ import { Rows } from './rows';
 const PLACES: Readonly<Record<string, string>> = {
   'picture rate': 'capture-rate',
   'picture rate asked for': 'links-rate',
+  'picture size asked for': 'links-size',
   'video budget': 'video-budget',
   'slices skipped': 'slices-skipped',
 };

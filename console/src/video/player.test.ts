@@ -83,6 +83,21 @@ describe('a picture', () => {
     expect([seen(), lost()]).toEqual([4, 4]);
   });
 
+  it('stays seen while pictures of another size of the same vehicle are to come', () => {
+    const format = { width: 128, height: 128, strips: STRIPS, codec: 'avc1.42c01f' };
+    decode(1);
+    screenFrame();
+    player.start(format, true);
+    screenFrame();
+    expect(seen()).toBe(1);
+    decode(2);
+    screenFrame();
+    expect(seen()).toBe(2);
+    player.start(format);
+    screenFrame();
+    expect(seen()).toBeNull();
+  });
+
   it('is not seen when the canvas is lost between its drawing and its frame', () => {
     decode(1);
     screenFrame();

@@ -67,12 +67,16 @@ export class Player {
     }, atNextFrame);
   }
 
-  /** Decoders begin anew: what came before belongs to another connection, or is of another size. */
-  start(picture: PictureFormat): void {
+  /**
+   * Decoders begin anew: what came before belongs to another connection, or is of another size. `isSame`: of the same
+   * vehicle, whose picture stays on the screen, and counts as seen, until the new ones are there.
+   */
+  start(picture: PictureFormat, isSame = false): void {
+    const keeps = isSame && this.#decoders.length === picture.strips.length;
     this.stop();
     this.#load = new LoadAdaptation();
     this.screen.arrange(picture);
-    this.#seen.arrange(picture.strips.length);
+    if (!keeps) this.#seen.arrange(picture.strips.length);
     this.#requestedAtMs = picture.strips.map(() => -Infinity);
     this.#decoders = picture.strips.map((_, strip) => new StripDecoder(
       strip,

@@ -13,11 +13,17 @@ export class Screen {
     this.#stamp = context(new OffscreenCanvas(STAMP_WIDTH, STAMP_HEIGHT), { alpha: false, willReadFrequently: true });
   }
 
-  /** Keeps what is shown when the size stays. */
+  /** Keeps what is shown, in the new size if it is another. */
   arrange({ width, height, strips }: PictureFormat): void {
     this.#strips = strips;
-    if (this.canvas.width !== width) this.canvas.width = width;
-    if (this.canvas.height !== height) this.canvas.height = height;
+    const { width: widthBefore, height: heightBefore } = this.canvas;
+    if (widthBefore === width && heightBefore === height) return;
+    const before = new OffscreenCanvas(Math.max(widthBefore, 1), Math.max(heightBefore, 1));
+    const copy = context(before, { alpha: false });
+    if (widthBefore > 0 && heightBefore > 0) copy.drawImage(this.canvas, 0, 0);
+    this.canvas.width = width;
+    this.canvas.height = height;
+    this.#context.drawImage(before, 0, 0, width, height);
   }
 
   /** Whether the canvas is gone, as with the browser's graphics process: then drawing does nothing, and says nothing. */

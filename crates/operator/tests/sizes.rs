@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -16,7 +16,9 @@ use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{EncoderControl, Meter, Turn};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Error, Layout, Picture, Sensor, Slice, SliceKind};
+use tautline_video::{
+    Backend, Decoder, Error, Layout, Picture, Reduction, Sensor, Slice, SliceKind,
+};
 
 /// A gradient that moves, thirty times a second.
 struct Gradient {
@@ -51,9 +53,19 @@ impl Sensor for Gradient {
 
 /// Returns every slice that the vehicle's own threads make of `pictures` pictures.
 fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
+    slices_by(EncoderControl::new(), layout, pictures, |_, _, _| {})
+}
+
+/// Returns the same by `control`; `befall` is told of each picture of which a slice was made.
+fn slices_by(
+    control: EncoderControl,
+    layout: Layout,
+    pictures: usize,
+    befall: impl Fn(&EncoderControl, u32, Instant) + Sync,
+) -> Vec<Slice> {
     let sensor = Gradient { layout, shown: 0, left: pictures };
     let clock = Clock::start();
-    let control = Arc::new(EncoderControl::new());
+    let control = Arc::new(control);
     control.set_budget(Bitrate::from_mbps(4), clock.now());
     let (outlet, queues, give_back) = Outlet::new(2, control.clone());
     let turns = Turn::all(Backend::JoinableAvc(LossRecovery::Idr), &layout, 2, 30.0).unwrap();
@@ -61,10 +73,11 @@ fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     let (sender, slices) = channel();
     std::thread::scope(|scope| {
         for (turn, queue) in turns.into_iter().zip(queues) {
-            let (sender, give_back, control, meter) =
-                (sender.clone(), give_back.clone(), &control, &meter);
+            let (sender, give_back, control, meter, befall) =
+                (sender.clone(), give_back.clone(), &control, &meter, &befall);
             scope.spawn(move || {
                 turn.run(&queue, &give_back, control, meter, clock, |slice, _| {
+                    befall(control, slice.picture, clock.now());
                     sender.send(slice).is_ok()
                 });
             });
@@ -162,4 +175,39 @@ fn a_vehicle_that_comes_back_with_another_size_is_recorded_too() {
     let mut sets = (0..stream.len() - 4).filter(|at| stream[*at..].starts_with(&[0, 0, 1, 0x67]));
     let last = sets.next_back().unwrap();
     assert_eq!(size(first_access_unit(&stream[last - 1..])), (352, 192));
+}
+
+#[test]
+fn pictures_that_get_another_size_amid_a_session_come_through() {
+    let layout = Layout::of(1280, 720).unwrap();
+    let control = EncoderControl::new().governed();
+    control.note_shown(Bitrate::from_kbps(200));
+    let begun_anew = AtomicBool::new(false);
+    let slices = slices_by(control, layout, 60, |control, picture, now| {
+        // Another session, over links that carry more.
+        if picture >= 20 && !begun_anew.swap(true, Ordering::Relaxed) {
+            control.handle_new_session();
+            control.note_shown(Bitrate::from_mbps(10));
+            control.set_budget(Bitrate::from_mbps(4), now);
+        }
+    });
+    let mut downlink = Downlink::new(Duration::ZERO);
+    let mut decoders: Vec<_> = (0..6).map(|_| StripDecoder::new().unwrap()).collect();
+    let mut sizes = Vec::new();
+    for slice in slices {
+        let strip = usize::from(slice.strip);
+        let picture = decoders[strip].decode(&slice.bytes).unwrap().unwrap();
+        let slice = downlink.parse(slice.into_unit()).unwrap();
+        let mut shown = 0;
+        downlink.handle_slice(slice, Instant::ZERO, Instant::ZERO, |_| shown += 1);
+        assert_eq!(shown, 1);
+        if let Some(layout) = downlink.layout().filter(|layout| sizes.last() != Some(layout)) {
+            sizes.push(layout);
+        }
+        if let Some(layout) = sizes.last().filter(|layout| downlink.fits(strip, layout)) {
+            let rows = layout.strip_rows(strip).len();
+            assert_eq!((picture.width(), picture.height()), (layout.width(), rows));
+        }
+    }
+    assert_eq!(sizes, [*Reduction::new(&layout, 3).unwrap().layout(), layout]);
 }

@@ -420,6 +420,7 @@ impl Link {
                 feedback: self.cadence.map(|(interval, _)| interval),
                 now,
             });
+            self.spare_by_rate(now);
             self.pace(now);
         }
         Ok(true)

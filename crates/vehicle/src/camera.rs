@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-use tautline_video::{Layout, Picture, Sensor, stamp};
+use tautline_video::{Layout, Picture, Reduction, Sensor, stamp};
 
 use crate::config::{Config, PictureSource};
 use crate::encode::{EncoderControl, Taking};
@@ -107,6 +107,8 @@ impl Outlet {
         while let Ok(buffer) = self.empties.try_recv() {
             self.free.push(buffer);
         }
+        // Pictures may have had another size.
+        self.free.retain(|buffer| buffer.width() == width);
         match self.free.iter().position(|buffer| buffer.height() == height) {
             Some(index) => self.free.swap_remove(index),
             None => Picture::new(width, height).expect("the layout's strips are valid pictures"),
@@ -134,17 +136,18 @@ pub fn run(
     clock: Clock,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
-    let layout = sensor.layout();
+    let whole = sensor.layout();
     ensure!(
-        layout.width() >= stamp::WIDTH,
+        whole.width() >= stamp::WIDTH,
         "pictures {} pixels wide have no room for the stamp: {} are the least",
-        layout.width(),
+        whole.width(),
         stamp::WIDTH
     );
+    let mut reduced = None;
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
-    outlet.control.set_source(sensor.pictures_per_second(), gives_rows);
+    outlet.control.set_source(sensor.pictures_per_second(), gives_rows, &whole);
     let mut cadence = Cadence::new(clock.now());
     let mut ticks = Ticks::default();
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
@@ -169,35 +172,53 @@ pub fn run(
             counter.fetch_add(1, Ordering::Relaxed);
         } else if gives_rows && !cadence.takes(interval, clock.now()) {
             counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
-        } else if !outlet.has_room(layout.strip_count()) {
+        } else if !outlet.has_room(whole.strip_count()) {
             counters.pictures_unencoded.fetch_add(1, Ordering::Relaxed);
         } else {
+            let factor = outlet.control.reduction();
+            reduced = Reduced::of(reduced, &whole, factor)?;
+            let layout = reduced.as_ref().map_or(whole, |reduced| *reduced.reduction.layout());
             let tick = ticks.at(cadence.due);
             let slot = match gives_rows {
-                true => interval.min(period) / layout.strip_count() as u32,
+                true => interval.min(period) / whole.strip_count() as u32,
                 false => Duration::ZERO,
             };
             for strip in 0..layout.strip_count() {
+                let strips = match &reduced {
+                    Some(reduced) => reduced.reduction.strips(strip),
+                    None => strip..strip + 1,
+                };
                 // Of a sensor of whole pictures the capture has been, maybe long ago.
-                let begun = cadence.due + slot * strip as u32;
+                let read_at = |strip: usize| cadence.due + slot * strip as u32;
+                let begun = read_at(strips.start);
                 clock.sleep_until(begun);
                 let place = (picture, strip);
-                if let Some(source) = begin(&outlet, &layout, place, (begun, tick), counters, clock)
+                if let Some(source) = begin(&outlet, layout, place, (begun, tick), counters, clock)
                 {
                     let height = layout.strip_rows(strip).len();
                     let mut rows = outlet.take_buffer(height, layout.width());
-                    sensor.read(strip, &mut rows);
+                    match &mut reduced {
+                        Some(reduced) => reduced.read(sensor.as_mut(), strip, &mut rows, |strip| {
+                            clock.sleep_until(read_at(strip));
+                        }),
+                        None => sensor.read(strip, &mut rows),
+                    }
                     if strip == 0 {
                         let unix_millis = clock.unix_nanos(begun) / 1_000_000;
                         stamp::draw(&mut rows, unix_millis as u32).expect("the width was checked");
                     }
                     source.hand_over(rows);
-                    let band = if outlet.by_rows { BAND_ROWS } else { height };
+                    let by_rows = outlet.by_rows && reduced.is_none();
+                    let band = if by_rows { BAND_ROWS } else { height };
+                    let lasts = slot * strips.len() as u32;
                     for end in (band..=height).step_by(band) {
-                        clock.sleep_until(begun + slot * end as u32 / height as u32);
+                        clock.sleep_until(begun + lasts * end as u32 / height as u32);
                         source.tell_read(end, clock.now());
                     }
                 }
+            }
+            if let Some(reduced) = &mut reduced {
+                reduced.read_count = 0;
             }
         }
         picture = picture.wrapping_add(1);
@@ -205,6 +226,49 @@ pub fn run(
         cadence.due += interval;
     }
     Ok(())
+}
+
+/// What smaller pictures are made of: the sensor's strips, as they are read.
+struct Reduced {
+    reduction: Reduction,
+    strips: Vec<Picture>,
+    /// Strips of the present picture that have been read.
+    read_count: usize,
+    factor: usize,
+}
+
+impl Reduced {
+    /// Returns what pictures of a sensor's `whole` layout need that are `factor` times smaller: nothing if they are not.
+    fn of(present: Option<Self>, whole: &Layout, factor: usize) -> anyhow::Result<Option<Self>> {
+        Ok(match present {
+            _ if factor == 1 => None,
+            Some(present) if present.factor == factor => Some(present),
+            _ => {
+                let rows = |strip| whole.strip_rows(strip).len();
+                let strips =
+                    (0..whole.strip_count()).map(|strip| Picture::new(whole.width(), rows(strip)));
+                let strips = strips.collect::<Result<_, _>>()?;
+                let reduction = Reduction::new(whole, factor)?;
+                Some(Self { reduction, strips, read_count: 0, factor })
+            }
+        })
+    }
+
+    /// Draws a strip of the smaller picture; what it needs and is not there is read, each strip once `wait` returned.
+    fn read(
+        &mut self,
+        sensor: &mut dyn Sensor,
+        strip: usize,
+        rows: &mut Picture,
+        wait: impl Fn(usize),
+    ) {
+        for needed in self.read_count..self.reduction.strips(strip).end {
+            wait(needed);
+            sensor.read(needed, &mut self.strips[needed]);
+            self.read_count = needed + 1;
+        }
+        self.reduction.draw(&self.strips, strip, rows);
+    }
 }
 
 /// The guard's ticks of the last pictures, each with when it was seen.
@@ -274,15 +338,14 @@ impl Cadence {
 /// Offers a strip that is about to be read to its encoder; gives the way for its rows if it takes it.
 fn begin(
     outlet: &Outlet,
-    layout: &Layout,
+    layout: Layout,
     (picture, strip): (u32, usize),
     capture: (Instant, u32),
     counters: &Counters,
     clock: Clock,
 ) -> Option<Source> {
-    let size = [layout.width(), layout.strip_rows(strip).len()];
     let (encoder, load) = &outlet.encoders[strip % outlet.encoders.len()];
-    let (readout, source) = Readout::new((picture, strip), capture, size, load.clone(), clock);
+    let (readout, source) = Readout::new((picture, strip), capture, layout, load.clone(), clock);
     match encoder.try_send(readout) {
         Ok(()) => Some(source),
         Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {

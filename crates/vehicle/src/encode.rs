@@ -27,9 +27,12 @@ use crate::readout::Readout;
 /// One of the encoders that take strips in turn.
 pub struct Turn {
     index: usize,
-    strips: Vec<StripCoder>,
+    strips: Vec<(Layout, StripCoder)>,
     turn_count: usize,
     plan: Arc<Plan>,
+    backend: Backend,
+    /// Pictures a second.
+    rate: u32,
 }
 
 /// One strip of a picture that is to be coded.
@@ -39,6 +42,8 @@ pub struct Due {
     pub picture: u32,
     /// Number of the strip within it, from the top.
     pub strip: usize,
+    /// That of the picture: another than before begins its strips' streams anew.
+    pub layout: Layout,
     /// When the first of its rows began to be read.
     pub captured_at: Instant,
     /// The guard's newest tick when the picture was begun, 0 if none was known.
@@ -71,9 +76,9 @@ impl Turn {
         let rate = pictures_per_second.round() as u32;
         let turn = |index: usize| {
             let strips = (index..layout.strip_count()).step_by(count);
-            let strips = strips.map(|strip| StripCoder::new(backend, layout, strip, rate));
-            let strips = strips.collect::<anyhow::Result<_>>()?;
-            Ok(Self { index, strips, turn_count: count, plan: plan.clone() })
+            let coder = |strip| Ok((*layout, StripCoder::new(backend, layout, strip, rate)?));
+            let strips = strips.map(coder).collect::<anyhow::Result<_>>()?;
+            Ok(Self { index, strips, turn_count: count, plan: plan.clone(), backend, rate })
         };
         (0..count).map(turn).collect()
     }
@@ -91,8 +96,8 @@ impl Turn {
     ) {
         while let Ok(mut readout) = readouts.recv() {
             let strip = readout.strip;
-            let Readout { picture, captured_at, tick, .. } = readout;
-            let due = Due { picture, strip, captured_at, tick };
+            let Readout { picture, layout, captured_at, tick, .. } = readout;
+            let due = Due { picture, strip, layout, captured_at, tick };
             let encoded = self.encode(&due, &mut readout, control, || clock.now());
             let timing = Timing {
                 read_at: readout.read_at(),
@@ -148,8 +153,12 @@ impl Turn {
         control: &EncoderControl,
         now: impl Fn() -> Instant,
     ) -> Result<Option<Slice>, tautline_video::Error> {
-        let Due { picture, strip, captured_at, tick } = *due;
-        let strip_coder = &mut self.strips[strip / self.turn_count];
+        let Due { picture, strip, layout, captured_at, tick } = *due;
+        let (of, strip_coder) = &mut self.strips[strip / self.turn_count];
+        if *of != layout {
+            *strip_coder = StripCoder::new(self.backend, &layout, strip, self.rate)?;
+            *of = layout;
+        }
         let Fate { report, refused } = control.fate(strip);
         if let Some(report) = report {
             strip_coder.handle_report(&report);
@@ -177,6 +186,6 @@ impl Turn {
 
     /// Does what a strip's next picture needs and its last slice did not.
     pub fn finish(&mut self, strip: usize) {
-        self.strips[strip / self.turn_count].finish_reconstruction();
+        self.strips[strip / self.turn_count].1.finish_reconstruction();
     }
 }

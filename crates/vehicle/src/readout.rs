@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-use tautline_video::{Picture, Rows};
+use tautline_video::{Layout, Picture, Rows};
 
 use crate::load::Load;
 
@@ -16,14 +16,14 @@ pub struct Readout {
     pub picture: u32,
     /// Number of the strip within it, from the top.
     pub strip: usize,
+    /// That of the picture.
+    pub layout: Layout,
     /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
     /// makes the picture older, not younger.
     pub captured_at: Instant,
     /// The guard's newest tick when the picture was begun, 0 if none was known.
     pub tick: u32,
     progress: Receiver<Progress>,
-    width: usize,
-    height: usize,
     /// The strip, once the sensor has given it.
     rows: Option<Picture>,
     /// How many rows have been read.
@@ -54,24 +54,26 @@ pub(crate) struct Source {
 }
 
 impl Readout {
-    /// Makes a strip of `width` by `height` pixels of which nothing has been read.
+    /// Makes a strip of a picture of `layout` of which nothing has been read.
+    ///
+    /// # Panics
+    /// If the layout has no such strip.
     pub(crate) fn new(
         (picture, strip): (u32, usize),
         (captured_at, tick): (Instant, u32),
-        [width, height]: [usize; 2],
+        layout: Layout,
         load: Arc<Load>,
         clock: Clock,
     ) -> (Self, Source) {
         load.add();
-        let (sender, progress) = sync_channel(1 + height / BAND_ROWS);
+        let (sender, progress) = sync_channel(1 + layout.strip_rows(strip).len() / BAND_ROWS);
         let readout = Self {
             picture,
             strip,
+            layout,
             captured_at,
             tick,
             progress,
-            width,
-            height,
             rows: None,
             count: 0,
             read_at: captured_at,
@@ -116,13 +118,14 @@ impl Drop for Readout {
 impl Rows for Readout {
     fn read(&mut self, count: usize) -> &Picture {
         self.taken_at.get_or_insert_with(|| self.clock.now());
-        let wanted = count.min(self.height);
+        let height = self.layout.strip_rows(self.strip).len();
+        let wanted = count.min(height);
         while self.rows.is_none() || self.count < wanted {
             match self.progress.recv() {
                 Ok(Progress::Buffer(rows)) => self.rows = Some(rows),
                 Ok(Progress::Read { count, at }) => (self.count, self.read_at) = (count, at),
                 Err(_) => {
-                    (self.count, self.is_cut) = (self.height, true);
+                    (self.count, self.is_cut) = (height, true);
                     break;
                 }
             }
@@ -131,7 +134,8 @@ impl Rows for Readout {
             self.begun_at = Some(self.clock.now());
         }
         self.rows.get_or_insert_with(|| {
-            Picture::new(self.width, self.height).expect("the layout's strips are valid pictures")
+            Picture::new(self.layout.width(), height)
+                .expect("the layout's strips are valid pictures")
         })
     }
 }
@@ -160,6 +164,11 @@ pub(crate) const BAND_ROWS: usize = 16;
 mod tests {
     use super::*;
 
+    /// Returns the layout of pictures whose strips have 32 by 48 pixels.
+    fn layout() -> Layout {
+        Layout::of(32, 288).unwrap()
+    }
+
     fn strip(shade: u8) -> Picture {
         let mut picture = Picture::new(32, 48).unwrap();
         picture.planes_mut().0.fill(shade);
@@ -170,7 +179,7 @@ mod tests {
     fn rows_are_there_as_they_are_read() {
         let clock = Clock::start();
         let (mut readout, source) =
-            Readout::new((7, 2), (Instant::from_millis(5), 9), [32, 48], Arc::default(), clock);
+            Readout::new((7, 2), (Instant::from_millis(5), 9), layout(), Arc::default(), clock);
         let fresh = strip(9);
         let place = fresh.luma().as_ptr();
         source.hand_over(fresh);
@@ -194,7 +203,7 @@ mod tests {
     fn a_camera_that_ends_leaves_nobody_waiting() {
         for is_filled in [true, false] {
             let (mut readout, source) =
-                Readout::new((0, 0), (Instant::ZERO, 0), [32, 48], Arc::default(), Clock::start());
+                Readout::new((0, 0), (Instant::ZERO, 0), layout(), Arc::default(), Clock::start());
             if is_filled {
                 source.hand_over(strip(4));
                 source.tell_read(16, Instant::ZERO);

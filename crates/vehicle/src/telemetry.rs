@@ -189,6 +189,11 @@ impl Reporter {
             Value::of("overload: pictures left out", recent.left_out_rate.into(), "/s"),
             Value::of("overload: pictures delayed", recent.delayed_rate.into(), "/s"),
             Value::of("picture rate asked for", self.control.picture_rate(), "/s"),
+            Value::of(
+                "picture size asked for",
+                (100.0 / self.control.reduction() as f64).round(),
+                "%",
+            ),
             Value::of("picture at full quality", self.control.need().get() as f64, "B"),
             Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),

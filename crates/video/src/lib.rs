@@ -27,6 +27,7 @@ mod qp_table;
 pub mod quality;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod quantizer;
+mod reduction;
 mod sensor;
 mod slice;
 pub mod stamp;
@@ -43,5 +44,6 @@ pub use error::Error;
 pub use layout::Layout;
 pub use picture::Picture;
 pub use qp_table::QpTable;
+pub use reduction::Reduction;
 pub use sensor::Sensor;
 pub use slice::{Slice, SliceKind};

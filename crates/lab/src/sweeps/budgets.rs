@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use anyhow::{Context, Result};
 use rand_chacha::ChaCha20Rng;
@@ -22,7 +23,7 @@ use tautline_vehicle::encode::{Due, EncoderControl, Taking, Turn};
 use tautline_vehicle::telemetry;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, SliceKind, quality};
+use tautline_video::{Backend, Decoder, Layout, Picture, Reduction, Slice, SliceKind, quality};
 
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
@@ -74,8 +75,10 @@ pub struct Figures {
     pub used: f64,
     /// The share of the links' capacity that was H.264 of slices shown.
     pub goodput: f64,
-    /// Luma PSNR of whole pictures, dB, ascending; empty unless it was asked for.
+    /// Luma PSNR of whole pictures, dB, ascending, each as large as the source's; empty unless it was asked for.
     pub psnr: Vec<f64>,
+    /// When pictures got another size, since the start, and how many times smaller than the source's they were then.
+    pub reductions: Vec<(Duration, usize)>,
 }
 
 impl Drive {
@@ -140,7 +143,7 @@ fn carried(run: &Run<Side<'_>>) -> ByteCount {
 fn figures(
     vehicle: &Vehicle<'_>,
     operator: &Operator<'_>,
-    time: std::ops::Range<Instant>,
+    time: Range<Instant>,
     bytes: f64,
     capacity: f64,
 ) -> Result<Figures> {
@@ -178,6 +181,7 @@ fn figures(
         used: bytes / capacity,
         goodput: shown_bytes as f64 / capacity,
         psnr: sorted(operator.psnr.iter().copied()),
+        reductions: vehicle.reductions.clone(),
     })
 }
 
@@ -207,6 +211,9 @@ impl fmt::Display for Figures {
         )?;
         if !self.psnr.is_empty() {
             write!(f, ", PSNR {:.1} dB", mean(&self.psnr))?;
+        }
+        for (at, reduction) in &self.reductions {
+            write!(f, ", 1/{reduction} from {:.1} s", at.as_secs_f64())?;
         }
         Ok(())
     }
@@ -252,6 +259,12 @@ enum Side<'a> {
     Operator(Box<Operator<'a>>),
 }
 
+/// A picture that is coded smaller, and the source's strips that it is made of.
+struct Reduced {
+    reduction: Reduction,
+    strips: Vec<Picture>,
+}
+
 struct Vehicle<'a> {
     scene: &'a Scene,
     deadline: Duration,
@@ -259,9 +272,11 @@ struct Vehicle<'a> {
     control: EncoderControl,
     latest: Latest,
     start: Instant,
-    /// The strip that is read next, and whether its picture is coded.
+    /// The strip that is read next, whether its picture is coded, and how much smaller.
     next: (u32, usize),
     takes: bool,
+    reduced: Option<Reduced>,
+    reductions: Vec<(Duration, usize)>,
     telemetry_at: Instant,
     telemetry_turn: u64,
     begun: Vec<(u32, Instant)>,
@@ -275,7 +290,7 @@ impl<'a> Vehicle<'a> {
         let backend = Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 });
         let rate = f64::from(scene.footage.rate);
         let control = EncoderControl::new().governed();
-        control.set_source(rate, scene.gives_rows);
+        control.set_source(rate, scene.gives_rows, &scene.layout);
         let turn = Turn::all(backend, &scene.layout, 1, rate)?.pop().context("no encoder")?;
         Ok(Self {
             scene,
@@ -286,6 +301,8 @@ impl<'a> Vehicle<'a> {
             start: Instant::ZERO,
             next: (0, 0),
             takes: false,
+            reduced: None,
+            reductions: Vec::new(),
             telemetry_at: Instant::ZERO,
             telemetry_turn: 0,
             begun: Vec::new(),
@@ -295,35 +312,80 @@ impl<'a> Vehicle<'a> {
         })
     }
 
-    fn captured_at(&self) -> Instant {
-        let (picture, strip) = self.next;
+    /// Returns when the rows of a strip begin and end to be read.
+    fn read_at(&self, (picture, strip): (u32, usize)) -> Range<Instant> {
+        let begun = self.start + self.scene.period() * picture;
+        let strips = match &self.reduced {
+            Some(reduced) => reduced.reduction.strips(strip),
+            None => strip..strip + 1,
+        };
         let slot = if self.scene.gives_rows { self.scene.period() / 6 } else { Duration::ZERO };
-        self.start + self.scene.period() * picture + slot * strip as u32
+        begun + slot * strips.start as u32..begun + slot * strips.end as u32
     }
 
     fn due_at(&self) -> Instant {
-        let slot = if self.scene.gives_rows { self.scene.period() / 6 } else { Duration::ZERO };
-        self.captured_at() + slot + ENCODING
+        self.read_at(self.next).end + ENCODING
+    }
+
+    /// Begins a picture, if it is taken.
+    fn begin(&mut self, picture: u32, now: Instant) {
+        self.takes = self.control.take(picture, now) == Taking::Taken;
+        if !self.takes {
+            return;
+        }
+        let factor = self.control.reduction();
+        let before = self.reductions.last().map_or(1, |(_, before)| *before);
+        if factor != before {
+            self.reductions.push((now.since(self.start), factor));
+        }
+        self.reduced = (factor > 1).then(|| {
+            let source = self.scene.picture(picture);
+            let rows = |strip| source.rows(self.scene.layout.strip_rows(strip));
+            let strips = (0..self.scene.layout.strip_count()).map(rows);
+            let reduction = Reduction::new(&self.scene.layout, factor);
+            Reduced {
+                reduction: reduction.expect("the control knows the layout"),
+                strips: strips.collect::<Result<_, _>>().expect("the layout is of these pictures"),
+            }
+        });
+    }
+
+    fn layout(&self) -> Layout {
+        self.reduced.as_ref().map_or(self.scene.layout, |reduced| *reduced.reduction.layout())
+    }
+
+    fn rows(&self, picture: u32, strip: usize) -> Picture {
+        let layout = self.layout();
+        let range = layout.strip_rows(strip);
+        match &self.reduced {
+            Some(Reduced { reduction, strips }) => {
+                let mut rows = Picture::new(layout.width(), range.len()).expect("of a layout");
+                reduction.draw(strips, strip, &mut rows);
+                rows
+            }
+            None => {
+                self.scene.picture(picture).rows(range).expect("the layout is of these pictures")
+            }
+        }
     }
 
     fn see(&mut self, session: &mut Session, at: Moment) {
         let now = at.local();
         let (picture, strip) = self.next;
-        let captured_at = self.captured_at();
+        if strip == 0 {
+            self.begin(picture, now);
+        }
+        let captured_at = self.read_at(self.next).start;
         self.next = if strip + 1 < self.scene.layout.strip_count() {
             (picture, strip + 1)
         } else {
             (picture + 1, 0)
         };
-        if strip == 0 {
-            self.takes = self.control.take(picture, now) == Taking::Taken;
-        }
         if !self.takes {
             return;
         }
-        let rows = self.scene.layout.strip_rows(strip);
-        let rows = self.scene.picture(picture).rows(rows).expect("the layout is of these pictures");
-        let due = Due { picture, strip, captured_at, tick: 0 };
+        let (rows, layout) = (self.rows(picture, strip), self.layout());
+        let due = Due { picture, strip, layout, captured_at, tick: 0 };
         let slice = self.turn.encode(&due, &mut &rows, &self.control, || now);
         let slice = slice.expect("it is a picture of the layout's");
         self.turn.finish(strip);
@@ -370,7 +432,8 @@ struct Operator<'a> {
     fed_back: Option<(VideoFeedback, Instant)>,
     /// Strips shown clean, of each picture, with their bytes.
     shown: BTreeMap<u32, BTreeMap<u8, (Instant, usize)>>,
-    errors: BTreeMap<u32, f64>,
+    /// Strips decoded clean, of pictures that are not whole yet.
+    decoded: BTreeMap<u32, BTreeMap<u8, Picture>>,
     psnr: Vec<f64>,
     slice_ms: Vec<f64>,
 }
@@ -387,7 +450,7 @@ impl<'a> Operator<'a> {
             command_at: Instant::ZERO,
             fed_back: None,
             shown: BTreeMap::new(),
-            errors: BTreeMap::new(),
+            decoded: BTreeMap::new(),
             psnr: Vec::new(),
             slice_ms: Vec::new(),
         })
@@ -395,30 +458,50 @@ impl<'a> Operator<'a> {
 
     fn show(&mut self, due: Vec<Shown>, now: Instant) {
         for Shown { slice, is_clean } in due {
-            let decoded = match self.decodes {
-                true => self.decoders[usize::from(slice.strip)].decode(&slice.bytes),
-                false => Ok(None),
-            };
+            let decoded = self.decodes.then(|| self.decode(&slice)).flatten();
             if !is_clean {
                 continue;
             }
             self.slice_ms.push(now.since(slice.captured_at).as_secs_f64() * 1e3);
             let strips = self.shown.entry(slice.picture).or_default();
             strips.insert(slice.strip, (now, slice.bytes.len()));
-            let count = strips.len();
-            if let Ok(Some(decoded)) = decoded {
-                let rows = self.scene.layout.strip_rows(usize::from(slice.strip));
-                let source = self.scene.picture(slice.picture).rows(rows).expect("of this layout");
-                let psnr = quality::psnr(&decoded, &source).expect("of one size");
-                let pixels = (source.width() * source.height()) as f64;
-                let error = self.errors.entry(slice.picture).or_default();
-                *error += pixels * 255.0 * 255.0 / 10_f64.powf(psnr / 10.0);
-                if count == self.scene.layout.strip_count() {
-                    let pixels = (self.scene.layout.width() * self.scene.layout.height()) as f64;
-                    self.psnr.push(quality::decibels(*error / pixels));
+            if let Some(decoded) = decoded {
+                let strips = self.decoded.entry(slice.picture).or_default();
+                strips.insert(slice.strip, decoded);
+                if strips.len() == self.scene.layout.strip_count() {
+                    self.compare(slice.picture);
                 }
             }
         }
+    }
+
+    fn decode(&mut self, slice: &Slice) -> Option<Picture> {
+        let decoder = &mut self.decoders[usize::from(slice.strip)];
+        // It may be of another size.
+        if slice.kind == SliceKind::Idr {
+            *decoder = StripDecoder::new().expect("there was one before");
+        }
+        decoder.decode(&slice.bytes).ok().flatten()
+    }
+
+    /// Compares a whole picture, as large as it is shown, with the source's.
+    fn compare(&mut self, picture: u32) {
+        let Some(strips) = self.decoded.remove(&picture) else { return };
+        self.decoded.retain(|other, _| *other > picture);
+        let source = self.scene.picture(picture);
+        let height = strips.values().map(Picture::height).sum();
+        let width = strips[&0].width();
+        // Strips of two sizes are none of one picture.
+        let Ok(mut joined) = Picture::new(width, height) else { return };
+        let mut row = 0;
+        for strip in strips.values() {
+            if joined.place(row, strip).is_err() {
+                return;
+            }
+            row += strip.height();
+        }
+        let shown = enlarged(&joined, source.width(), source.height());
+        self.psnr.push(quality::psnr(&shown, source).expect("of one size"));
     }
 
     fn feed_back(&mut self, session: &mut Session, now: Instant) {
@@ -434,6 +517,34 @@ impl<'a> Operator<'a> {
         self.fed_back = Some((feedback, now));
         let _ = session.send(channels::VIDEO_FEEDBACK, &feedback.encode(), DEADLINE, now);
     }
+}
+
+/// Returns a picture's luma in another size, as a page shows it: each pixel from the four around it.
+fn enlarged(picture: &Picture, width: usize, height: usize) -> Picture {
+    if (picture.width(), picture.height()) == (width, height) {
+        return picture.clone();
+    }
+    // What is coded beyond the whole factor is not shown.
+    let factor = (width as f64 / picture.width() as f64).ceil();
+    let place = |at: usize, most: usize| {
+        let place = ((at as f64 + 0.5) / factor - 0.5).clamp(0.0, most as f64 - 1.0);
+        (place as usize, place.fract())
+    };
+    let mut shown = Picture::new(width, height).expect("the source's own size");
+    let rows: Vec<_> = (0..height).map(|row| place(row, picture.height())).collect();
+    let columns: Vec<_> = (0..width).map(|column| place(column, picture.width())).collect();
+    let pixel = |row: usize, column: usize| {
+        let (row, column) = (row.min(picture.height() - 1), column.min(picture.width() - 1));
+        f64::from(picture.luma()[row * picture.width() + column])
+    };
+    let luma = shown.planes_mut().0;
+    for (target, (row, down)) in luma.chunks_exact_mut(width).zip(rows) {
+        for (target, (column, right)) in target.iter_mut().zip(&columns) {
+            let across = |row| pixel(row, *column) * (1.0 - right) + pixel(row, column + 1) * right;
+            *target = (across(row) * (1.0 - down) + across(row + 1) * down).round() as u8;
+        }
+    }
+    shown
 }
 
 impl Application for Side<'_> {

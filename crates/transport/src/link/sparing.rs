@@ -1,4 +1,4 @@
-use tautline_units::{Duration, Instant};
+use tautline_units::{Bitrate, Duration, Instant};
 
 use super::queue::Queue;
 
@@ -9,11 +9,15 @@ use super::queue::Queue;
 /// commands leave as before, and all else rides with them, or waits until a pause has passed since the last datagram:
 /// each saves its own headers. Reports come more seldom, which the peer is told; in further steps pings too.
 /// After a while without a queue one step less is tried; if that brings the queue back, the next try comes later.
+/// Where media leaves, its rate shows it: a thin link is spared at least one step, or what is no media takes most of it.
 #[derive(Debug, Default)]
 pub(super) struct Sparing {
     /// In which pings wait.
     queue: Queue,
     step: usize,
+    /// Whether media's rate shows a thin link, and since when it shows otherwise.
+    is_thin: bool,
+    otherwise_since: Option<Instant>,
     /// Since when there has been a queue, and since when there has been none.
     over_since: Option<Instant>,
     calm_since: Option<Instant>,
@@ -34,7 +38,26 @@ pub(super) struct Sparing {
 impl Sparing {
     /// Returns how many steps are taken; none on a link that carries everything.
     pub(super) fn step(&self) -> usize {
-        self.step
+        self.step.max(usize::from(self.is_thin))
+    }
+
+    /// Takes what a link has shown by itself that it carries, before its rate is known.
+    pub(super) fn on_shown(&mut self, shown: Bitrate) {
+        self.is_thin |= shown < THIN;
+    }
+
+    /// Takes the rate at which media leaves, where that is the link's own.
+    pub(super) fn on_rate(&mut self, rate: Bitrate, now: Instant) {
+        let (most, lasting) =
+            if self.is_thin { (THIN_NO_MORE, THICK_AFTER) } else { (THIN, THIN_AFTER) };
+        if (rate < most) == self.is_thin {
+            self.otherwise_since = None;
+            return;
+        }
+        let since = *self.otherwise_since.get_or_insert(now);
+        if now.since(since) >= lasting {
+            (self.is_thin, self.otherwise_since) = (!self.is_thin, None);
+        }
     }
 
     /// Returns when anything that is no command may leave.
@@ -93,7 +116,7 @@ impl Sparing {
             self.judged_from = now + JUDGED_AFTER;
             return;
         }
-        self.step = (self.step + 1).min(PAUSES.len() - 1);
+        self.step = (self.step() + 1).min(PAUSES.len() - 1);
         self.raised_at = queue;
         self.judged_from = now + JUDGED_AFTER;
     }
@@ -104,6 +127,12 @@ impl Sparing {
 pub(super) const PAUSES: [u32; 4] = [0, 5, 10, 20];
 /// How many times as far apart pings leave.
 pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
+/// Reports, pings and their answers take 130 kbit/s of a link that is not spared.
+const THIN: Bitrate = Bitrate::from_kbps(600);
+const THIN_NO_MORE: Bitrate = Bitrate::from_kbps(900);
+/// A stall is shorter mostly, and after it news of what comes must not be late.
+const THIN_AFTER: Duration = Duration::from_millis(1_500);
+const THICK_AFTER: Duration = Duration::from_millis(500);
 /// Media and data that left within so long may be what waits.
 const FILLED: Duration = Duration::from_secs(1);
 /// A queue so long, for so long, is no jitter, and no stall: what a stall held comes all at once.
@@ -178,6 +207,23 @@ mod tests {
             way.pass(5_000, kbps);
             assert_eq!(way.sparing.step(), step, "{kbps} kbit/s");
         }
+    }
+
+    #[test]
+    fn a_link_on_which_media_finds_a_low_rate_for_long_is_spared_until_it_finds_more() {
+        let mut sparing = Sparing::default();
+        let mut step = |millis: u64, kbps: u64| {
+            sparing.on_rate(Bitrate::from_kbps(kbps), Instant::from_millis(millis));
+            sparing.step()
+        };
+        assert_eq!([step(0, 7_000), step(50, 500), step(1_500, 700), step(1_600, 500)], [0; 4]);
+        assert_eq!([step(3_100, 500), step(3_200, 700), step(3_300, 1_000)], [1; 3]);
+        assert_eq!([step(3_700, 700), step(3_800, 1_000), step(4_200, 1_000)], [1; 3]);
+        assert_eq!(step(4_300, 1_000), 0);
+        sparing.on_shown(Bitrate::from_kbps(900));
+        assert_eq!(sparing.step(), 0);
+        sparing.on_shown(Bitrate::from_kbps(300));
+        assert_eq!(sparing.step(), 1);
     }
 
     #[test]

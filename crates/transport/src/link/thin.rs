@@ -1,10 +1,11 @@
 //! What a link does whose way out is too thin for all that is no media: pongs, pings, reports, commands.
 
-use tautline_units::{Duration, Instant};
+use tautline_units::{Bitrate, Duration, Instant};
 
 use super::Link;
 use super::sparing::{PAUSES, PINGS};
 use crate::config::Config;
+use crate::rate::Cause;
 use crate::wire::Cadence;
 
 impl Link {
@@ -16,6 +17,25 @@ impl Link {
     /// Returns whether it is too thin even so.
     pub(crate) fn is_strained(&self) -> bool {
         self.sparing.step() > 1
+    }
+
+    /// Takes note of what the link is known to carry: what it has shown until its rate is found, and nothing while that
+    /// is lower for another reason.
+    pub(super) fn spare_by_rate(&mut self, now: Instant) {
+        match self.grant.cause {
+            Cause::Beginning if self.shown() > Bitrate::ZERO => self.sparing.on_shown(self.shown()),
+            Cause::Beginning
+            | Cause::Stall
+            | Cause::Silence
+            | Cause::LossTrial
+            | Cause::Probation => {}
+            Cause::Fixed
+            | Cause::Growth
+            | Cause::Queue
+            | Cause::Policer
+            | Cause::ForeignQueue
+            | Cause::Jitter => self.sparing.on_rate(self.grant.rate, now),
+        }
     }
 
     /// Returns the pause after a datagram before another may leave that brings no command.

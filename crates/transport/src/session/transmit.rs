@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Entry, Link, Route};
 use crate::shared::Shared;
-use crate::wire::{DeliveryReport, PADDING};
+use crate::wire::{Acknowledgement, DeliveryReport, PADDING};
 
 impl Active {
     /// Writes what cannot wait, of one link.
@@ -41,6 +41,11 @@ impl Active {
         }
         plaintext.clear();
         self.write_reports(place, plaintext, config, now);
+        let link = &self.links[place];
+        if link.is_sparing() {
+            let most = link.plaintext_bytes_max();
+            self.write_acknowledgements(plaintext, most);
+        }
         // The initiator's choice, with its pings.
         let standing = self.standing.filter(|_| self.begun_by.is_none());
         let Self { links, sealer, sender, .. } = self;
@@ -70,13 +75,15 @@ impl Active {
         }
         let count = self.links.len();
         let mut turns = (1..=count).map(|step| (self.announce_turn + step) % count);
-        let place = turns.find(|place| self.links[*place].can_speak())?;
+        let speaks = |place: &usize| self.links[*place].can_speak();
+        // On a thin way acknowledgements ride with what leaves there anyway.
+        let mut answers = turns.clone().filter(|place| !self.links[*place].is_sparing());
+        let answer = answers.find(speaks).filter(|_| self.receiver.owes_acknowledgement());
+        let place = answer.or_else(|| turns.find(speaks).filter(|_| due))?;
         self.announce_turn = place;
         plaintext.clear();
-        while plaintext.len() < ACKNOWLEDGEMENTS_MAX
-            && let Some(acknowledgement) = self.receiver.acknowledge()
-        {
-            acknowledgement.write(plaintext);
+        if answer.is_some() {
+            self.write_acknowledgements(plaintext, ACKNOWLEDGEMENTS_MAX);
         }
         if plaintext.is_empty() {
             let rate = self.links[place].rate();
@@ -86,6 +93,17 @@ impl Active {
         let route = link.route();
         let counters = &mut shared.counters;
         self.sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
+    }
+
+    /// Appends what we know of the peer's channels, if that is news.
+    // protocol 4, announcement
+    fn write_acknowledgements(&mut self, plaintext: &mut Vec<u8>, most: usize) {
+        let most = most.min(plaintext.len() + ACKNOWLEDGEMENTS_MAX);
+        while plaintext.len() + Acknowledgement::BYTES <= most
+            && let Some(acknowledgement) = self.receiver.acknowledge()
+        {
+            acknowledgement.write(plaintext);
+        }
     }
 
     /// Writes what arrived on a link, if that is due; and on another one in turn, in case the way

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::SliceKind;
+use tautline_video::{Layout, SliceKind};
 
 use super::governor::{Governor, Taking};
 use super::strip::Request;
@@ -66,9 +66,14 @@ impl EncoderControl {
         Self { governor: Mutex::new(Governor::new(60.0)), ..self }
     }
 
-    /// Takes note of a source of so many pictures a second, and whether it gives them row by row.
-    pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool) {
-        self.governor().set_source(pictures_per_second, gives_rows);
+    /// Takes note of a source of so many pictures a second, laid out so, and whether it gives them row by row.
+    pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
+        self.governor().set_source(pictures_per_second, gives_rows, layout);
+    }
+
+    /// Returns how many times smaller than the source's the picture begun last is, in width and in height.
+    pub fn reduction(&self) -> usize {
+        self.governor().reduction()
     }
 
     /// Returns what becomes of a picture that begins now.
@@ -232,8 +237,6 @@ const PAUSE_LONG: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {
-    use tautline_video::Layout;
-
     use super::*;
 
     fn after_a_pause(control: &EncoderControl, pause: Duration) -> Request {

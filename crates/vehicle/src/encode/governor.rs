@@ -1,16 +1,20 @@
 use std::time::Duration;
 
 use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_video::{Layout, Reduction, stamp};
 
 /// The plan of how often a picture is coded, and how large, by what the links carry.
 ///
 /// Of the source's pictures every `interval`th is coded: as often as the budget pays for pictures at the
-/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and no more seldom than [`RATE_LEAST`]. Below that they become
+/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and no more seldom than [`RATE_WHOLE`]. Below that they are coded
+/// smaller, by whole factors, and of the smallest fewer, down to [`RATE_LEAST`]; below that they become
 /// coarser. A picture is not begun while those before it keep the links busy, and none is larger than the links
 /// carry in [`SEND_MAX`]. Pure: what is known goes in, with the time.
 ///
-/// A rate that does not do for [`SHORT_FOR`] is left; the next higher one must have had [`AMPLE`] of what
+/// A rate that does not do for [`SHORT_FOR`] is left; the next higher one must have had [amply](AMPLE) what
 /// it needs for [`AMPLE_FOR`]. What a picture needs falls with the rate's rise, so that neither undoes the other.
+/// A size is left likewise; what pictures of the next larger one need is known by experience alone, so that each time
+/// that one did not do it is waited for twice as long.
 #[derive(Clone, Debug)]
 pub struct Governor {
     /// Whether anything follows the budget but the pictures' size.
@@ -21,6 +25,12 @@ pub struct Governor {
     gives_rows: bool,
     /// Every so many of its pictures one is coded.
     interval: u32,
+    /// How many times smaller than the source's pictures are, at most, and at present.
+    reduction_max: usize,
+    reduction: usize,
+    /// How long the next larger size must have been paid for, and since when it has been.
+    enlarge_after: Duration,
+    enlarged_at: Option<Instant>,
     /// bit/s, as granted.
     granted: f64,
     /// The same, smoothed: by this the rate is chosen.
@@ -29,6 +39,7 @@ pub struct Governor {
     need: Option<f64>,
     short_since: Option<Instant>,
     ample_since: Option<Instant>,
+    large_since: Option<Instant>,
     /// When the links will have carried what was handed over, at the budget of the time.
     busy_until: Instant,
     /// The picture that was begun last.
@@ -38,7 +49,8 @@ pub struct Governor {
     size: ByteCount,
     /// bit/s, of which that was made.
     sized_by: f64,
-    /// When the session's first picture was begun.
+    /// When the session was granted something, and its first picture was begun.
+    granted_at: Option<Instant>,
     begun_at: Option<Instant>,
     /// bit/s that the links have shown in this session that they carry.
     shown: f64,
@@ -70,16 +82,22 @@ impl Governor {
             source,
             gives_rows: true,
             interval: 1,
+            reduction_max: 1,
+            reduction: 1,
+            enlarge_after: AMPLE_FOR,
+            enlarged_at: None,
             granted: 0.0,
             budget: 0.0,
             need: None,
             short_since: None,
             ample_since: None,
+            large_since: None,
             busy_until: Instant::ZERO,
             taken: None,
             time: Duration::from_secs_f64(1.0 / source),
             size: ByteCount::ZERO,
             sized_by: 0.0,
+            granted_at: None,
             begun_at: None,
             shown: 0.0,
             paused_at: Instant::ZERO,
@@ -92,19 +110,27 @@ impl Governor {
         Self { follows: false, ..Self::new(60.0) }
     }
 
-    /// Takes the source's pictures a second, and whether its strips come one after the other; another source
-    /// may have been opened.
-    pub fn set_source(&mut self, pictures_per_second: f64, gives_rows: bool) {
+    /// Takes the source's pictures a second, whether its strips come one after the other, and how its pictures are
+    /// laid out; another source may have been opened.
+    pub fn set_source(&mut self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
         self.source = pictures_per_second.max(1.0);
         self.gives_rows = gives_rows;
         self.time = Duration::from_secs_f64(1.0 / self.source);
+        let fits = |factor: &usize| {
+            let reduced = Reduction::new(layout, *factor);
+            reduced.is_ok_and(|reduced| reduced.layout().shown().0 >= stamp::WIDTH)
+        };
+        self.reduction_max =
+            if self.follows { (1..=REDUCTION_MAX).take_while(fits).last().unwrap_or(1) } else { 1 };
+        self.reduce(self.reduction.min(self.reduction_max));
         self.interval = self.interval.min(*self.intervals().last().unwrap_or(&1));
     }
 
     /// Takes note of a new session, over links of which nothing is known.
     pub fn handle_new_session(&mut self) {
-        let Self { follows, gives_rows, need, .. } = *self;
-        *self = Self { follows, gives_rows, need, ..Self::new(self.source) };
+        let Self { follows, gives_rows, need, reduction, reduction_max, .. } = *self;
+        let new = Self::new(self.source);
+        *self = Self { follows, gives_rows, need, reduction, reduction_max, ..new };
     }
 
     /// Takes the rate that all slices together may take.
@@ -166,15 +192,37 @@ impl Governor {
         if self.granted == 0.0 {
             return Taking::Paused;
         }
-        if self.is_busy(now) {
+        if self.is_busy(now) || self.follows && !self.begins(now) {
             return Taking::Waits;
         }
         self.taken = Some(picture);
-        self.begun_at.get_or_insert(now);
         self.time =
             Duration::from_secs_f64(f64::from(self.interval.max(screen_interval)) / self.source);
         (self.size, self.sized_by) = (self.size_now(now), self.rate(now));
         Taking::Taken
+    }
+
+    /// Returns whether pictures of this session have begun: the first waits until links have shown what they carry, which
+    /// says how large and how many the first are, or until it is clear that they will not.
+    fn begins(&mut self, now: Instant) -> bool {
+        if self.begun_at.is_some() {
+            return true;
+        }
+        let granted_at = *self.granted_at.get_or_insert(now);
+        if self.shown == 0.0 && now.since(granted_at) < SHOWN_WITHIN {
+            return false;
+        }
+        let shown = if self.shown > 0.0 { self.shown } else { SHOWN_UNKNOWN };
+        let larger = REDUCED_BELOW.iter().filter(|below| shown < **below).count();
+        self.reduce((1 + larger).min(self.reduction_max));
+        if self.shown * SHOWN_SHARE < THICK {
+            let rate = if larger < REDUCED_BELOW.len() { RATE_FIRST } else { RATE_LEAST };
+            let most = (self.source / rate + 1e-6) as u32;
+            let intervals = self.intervals();
+            self.interval = intervals.into_iter().rfind(|step| *step <= most).unwrap_or(1);
+        }
+        self.begun_at = Some(now);
+        true
     }
 
     /// Returns what the picture begun last may take, as its next strip is coded; `None` if that strip would not
@@ -197,13 +245,19 @@ impl Governor {
     fn size_now(&self, now: Instant) -> ByteCount {
         let most = if self.follows { SEND_MAX } else { Duration::MAX };
         // Nothing of a burst is left in the links when the next one comes.
-        let time = if self.bursts() { self.time.mul_f64(BURST_SHARE) } else { self.time };
+        let share = BURST_SHARE - (BURST_SHARE - BURST_SHARE_THIN) * self.thinness();
+        let time = if self.bursts() { self.time.mul_f64(share) } else { self.time };
         Bitrate::from_bps(self.rate(now) as u64) * time.min(most)
     }
 
     /// Returns the picture interval: every so many of the source's pictures one is coded.
     pub fn interval(&self) -> u32 {
         self.interval
+    }
+
+    /// Returns how many times smaller than the source's pictures are, in width and in height.
+    pub fn reduction(&self) -> usize {
+        self.reduction
     }
 
     /// Returns the pictures a second that are coded.
@@ -231,25 +285,55 @@ impl Governor {
     fn ramp(&self, now: Instant) -> f64 {
         let since = self.begun_at.map_or(Duration::ZERO, |begun_at| now.since(begun_at));
         let doublings = since.as_secs_f64() / RAMP_DOUBLING.as_secs_f64();
-        let tried = RAMP_FIRST * doublings.min(30.0).exp2();
+        // Up to what the links have shown there is little to be found out, and beyond it much.
+        let first = self.first();
+        let known = (self.shown / first).log2().clamp(0.0, doublings);
+        let beyond = match self.shown > 0.0 {
+            true => (doublings - known) / BEYOND_SHOWN,
+            false => doublings - known,
+        };
+        let tried = first * (known + beyond).min(30.0).exp2();
         let shown = self.shown * SHOWN_SHARE;
         if shown < THICK { tried } else { tried.max(shown) }
+    }
+
+    /// Returns what a session begins with: half of what thin links have shown, for headers and repair take the rest.
+    fn first(&self) -> f64 {
+        match self.shown > 0.0 {
+            true => RAMP_FIRST.min(self.shown * SHOWN_SHARE),
+            false => RAMP_FIRST,
+        }
     }
 
     fn rate(&self, now: Instant) -> f64 {
         if !self.follows {
             return self.granted;
         }
-        let thin = (1.0 - self.granted / THIN).clamp(0.0, 1.0);
-        (self.granted * (1.0 - HEADROOM * thin)).min(self.ramp(now))
+        (self.granted * (1.0 - HEADROOM * self.thinness())).min(self.ramp(now))
+    }
+
+    /// Returns how thin the links are: 0 from [`THIN`] on, up to 1.
+    fn thinness(&self) -> f64 {
+        (1.0 - self.granted / THIN).clamp(0.0, 1.0)
+    }
+
+    /// Returns whether headers are little beside what pictures get at this interval.
+    fn pays_for_headers(&self, interval: u32) -> bool {
+        self.source / f64::from(interval) * HEADERS_BITS <= self.budget * HEADERS_SHARE
+    }
+
+    /// Returns what share of what more or larger pictures need must be paid for before there are such.
+    fn ample(&self) -> f64 {
+        AMPLE + (AMPLE_THIN - AMPLE) * self.thinness()
     }
 
     /// Returns the intervals that may be chosen, ascending.
     fn intervals(&self) -> Vec<u32> {
-        let most = ((self.source / RATE_LEAST + 1e-6) as u32).max(1);
+        let least = if self.reduction < self.reduction_max { RATE_WHOLE } else { RATE_LEAST };
+        let most = ((self.source / least + 1e-6) as u32).max(1);
         let steps = STEPS.into_iter().filter(|step| *step <= most);
         let mut steps: Vec<u32> = steps.collect();
-        if steps.last().is_some_and(|last| self.source / f64::from(*last) > RATE_LEAST * 1.2) {
+        if steps.last().is_some_and(|last| self.source / f64::from(*last) > least * 1.2) {
             steps.push(most);
         }
         steps
@@ -257,7 +341,11 @@ impl Governor {
 
     /// Returns the share of what pictures need at this interval that the budget pays for.
     fn paid(&self, interval: u32) -> f64 {
-        let Some(need) = self.need else { return 1.0 };
+        self.paid_for(self.need, interval)
+    }
+
+    fn paid_for(&self, need: Option<f64>, interval: u32) -> f64 {
+        let Some(need) = need else { return 1.0 };
         let more = self.source / f64::from(interval) - self.picture_rate();
         // More slices have more headers, of which the budget has taken off those of today alone.
         let budget = self.budget - more.max(0.0) * HEADERS_BITS;
@@ -269,22 +357,35 @@ impl Governor {
         self.seen_at = self.seen_at.max(now);
         let share = 1.0 - (-elapsed / BUDGET_MEMORY.as_secs_f64()).exp();
         self.budget += (self.rate(now) - self.budget) * share;
+        // While links are tried out, and found to carry more each moment, there is nothing to wait for.
+        let is_new = self.begun_at.is_none_or(|begun_at| now.since(begun_at) < TRIAL);
+        if is_new && self.reduction > 1 && self.shown * SHOWN_SHARE >= THICK {
+            self.reduce(1);
+        }
         let intervals = self.intervals();
         let is_short = self.paid(self.interval) < 1.0;
         self.short_since = is_short.then(|| self.short_since.unwrap_or(now));
         if self.short_since.is_some_and(|since| now.since(since) >= SHORT_FOR) {
             let longer = intervals.iter().copied().filter(|step| *step > self.interval);
-            let mut longer = longer.collect::<Vec<_>>().into_iter();
-            let last = longer.clone().next_back();
-            let next = longer.find(|step| self.paid(*step) >= 1.0).or(last);
-            self.set_interval(next);
+            match longer.clone().find(|step| self.paid(*step) >= 1.0) {
+                Some(paid) => self.set_interval(Some(paid)),
+                None if self.reduction < self.reduction_max => self.shrink(now),
+                None => self.set_interval(longer.last()),
+            }
+            return;
+        }
+        let larger = self.interval_of_larger();
+        self.large_since = larger.map(|_| self.large_since.unwrap_or(now));
+        if self.large_since.is_some_and(|since| now.since(since) >= self.enlarge_after) {
+            self.reduce(self.reduction - 1);
+            self.enlarged_at = Some(now);
+            self.set_interval(larger);
             return;
         }
         let shorter = intervals.iter().copied().rfind(|step| *step < self.interval);
-        let is_ample = shorter.is_some_and(|step| self.paid(step) >= AMPLE);
+        let is_ample = shorter
+            .is_some_and(|step| self.paid(step) >= self.ample() && self.pays_for_headers(step));
         self.ample_since = is_ample.then(|| self.ample_since.unwrap_or(now));
-        // While links are tried out, and found to carry more each moment, there is nothing to wait for.
-        let is_new = self.begun_at.is_none_or(|begun_at| now.since(begun_at) < TRIAL);
         let ample_for = if is_new { RAMP_DOUBLING } else { AMPLE_FOR };
         if self.ample_since.is_some_and(|since| now.since(since) >= ample_for) {
             self.set_interval(shorter);
@@ -295,18 +396,70 @@ impl Governor {
         self.interval = interval.unwrap_or(self.interval);
         (self.short_since, self.ample_since) = (None, None);
     }
+
+    /// Makes pictures smaller, as often as they were or as the budget pays for.
+    fn shrink(&mut self, now: Instant) {
+        if self.enlarged_at.is_some_and(|at| now.since(at) < self.enlarge_after * 4) {
+            self.enlarge_after = (self.enlarge_after * 2).min(ENLARGE_AFTER_MAX);
+        }
+        self.reduce(self.reduction + 1);
+        let intervals = self.intervals();
+        let paid =
+            intervals.iter().find(|step| **step >= self.interval && self.paid(**step) >= 1.0);
+        let interval = paid.or(intervals.last()).copied();
+        self.set_interval(interval);
+    }
+
+    /// Returns the interval at which pictures of the next larger size would be coded, if the budget amply pays for that.
+    fn interval_of_larger(&self) -> Option<u32> {
+        let larger = self.reduction.checked_sub(1).filter(|larger| *larger > 0)?;
+        let need = self.need? * needs(self.reduction) / needs(larger);
+        let most = ((self.source / RATE_ENLARGED + 1e-6) as u32).max(1);
+        let interval = STEPS.into_iter().rfind(|step| *step <= most)?;
+        (self.paid_for(Some(need), interval) >= self.ample()).then_some(interval)
+    }
+
+    fn reduce(&mut self, reduction: usize) {
+        self.need = self.need.map(|need| need * needs(self.reduction) / needs(reduction));
+        self.reduction = reduction;
+        self.large_since = None;
+    }
+}
+
+/// Returns how many times fewer bytes a picture needs that is so many times smaller, in the mean of clips.
+fn needs(reduction: usize) -> f64 {
+    (reduction as f64).powf(NEED_BY_SIZE)
 }
 
 /// A coarser one is worse than fewer pictures, down to the least rate: docs/budget.md has the table.
 pub const QUANTIZER_ACCEPTABLE: f64 = 38.0;
 /// Pictures a second, however little the links carry, and one more now and then for one that is held.
 const RATE_LEAST: f64 = 5.5;
+/// Of pictures that can be made smaller: fewer of them are worse than smaller ones.
+const RATE_WHOLE: f64 = 7.4;
+/// So many larger ones must be paid for before pictures become larger.
+const RATE_ENLARGED: f64 = 10.0;
+/// A third of 1280 pixels still has room for the stamp.
+const REDUCTION_MAX: usize = 3;
+/// bit/s: a session over links that have shown less begins with pictures of half the size, and of a third.
+const REDUCED_BELOW: [f64; 2] = [800e3, 350e3];
+/// Links that show nothing are taken for such.
+const SHOWN_UNKNOWN: f64 = 500e3;
+/// And with so many a second, until more is known.
+const RATE_FIRST: f64 = 12.0;
+/// Links show what they carry a round trip after the first answer; one that shows nothing is not waited for.
+const SHOWN_WITHIN: Duration = Duration::from_millis(150);
+/// A picture of half the width and height needs 2.6 times fewer bytes at the same quantizer: docs/budget.md.
+const NEED_BY_SIZE: f64 = 1.4;
+const ENLARGE_AFTER_MAX: Duration = Duration::from_secs(60);
 /// Intervals between the pictures that are coded: of 60 a second 30, 20, 15, 10, 7.5 and 5.
 const STEPS: [u32; 7] = [1, 2, 3, 4, 6, 8, 12];
 /// A picture is on its way for no longer, so that its last slice is not too old: half of what a picture has.
 const SEND_MAX: Duration = Duration::from_millis(80);
 /// The share of the time between two pictures in which one that comes all at once is sent.
 const BURST_SHARE: f64 = 0.75;
+/// Of thin links, of which it is known less well what they carry.
+const BURST_SHARE_THIN: f64 = 0.55;
 /// While the links are busy for longer, no picture is begun.
 const PICTURE_WAIT_MAX: Duration = Duration::from_millis(30);
 /// While they are busy for longer, no strip is coded: it would not be in time.
@@ -325,6 +478,8 @@ const RAMP_FIRST: f64 = 200e3;
 const SHOWN_SHARE: f64 = 0.5;
 /// Three round trips of a mobile link: what is too much shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
+/// Beyond what links have shown each step lasts so many times longer: what one too much leaves waiting takes seconds.
+const BEYOND_SHOWN: f64 = 3.0;
 /// As long a session's links are new: a session over thick ones has its full rate by then.
 const TRIAL: Duration = Duration::from_secs(3);
 const BUDGET_MEMORY: Duration = Duration::from_millis(300);
@@ -334,232 +489,13 @@ const PAUSE_LONG: Duration = Duration::from_millis(250);
 /// A link that stalls for less changes nothing.
 const SHORT_FOR: Duration = Duration::from_millis(400);
 const AMPLE: f64 = 1.3;
+/// Of thin links, whose budget swings and where one picture too many makes several late.
+const AMPLE_THIN: f64 = 2.2;
 const AMPLE_FOR: Duration = Duration::from_secs(3);
 /// Of six slices: a slice's own header, a unit's prefix, a datagram's.
 const HEADERS_BITS: f64 = 6.0 * 67.0 * 8.0;
+/// Of a budget, that headers may take besides where more pictures are chosen: beyond, each says little more.
+const HEADERS_SHARE: f64 = 0.125;
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A drive whose pictures take `need` bytes at 60 a second, and more the further they are apart.
-    struct Drive {
-        governor: Governor,
-        picture: u32,
-        source: f64,
-        need: f64,
-        /// Each change of the interval: when, and to what.
-        changes: Vec<(Duration, u32)>,
-        taken: usize,
-    }
-
-    impl Drive {
-        fn new(source: f64, need: f64) -> Self {
-            let mut governor = Governor::new(source);
-            governor.set_source(source, true);
-            Self { governor, picture: 0, source, need, changes: Vec::new(), taken: 0 }
-        }
-
-        fn now(&self) -> Instant {
-            Instant::ZERO + Duration::from_secs_f64(f64::from(self.picture) / self.source)
-        }
-
-        fn run(&mut self, time: Duration, kbps: impl Fn(u32) -> u64) {
-            let end = self.now() + time;
-            while self.now() < end {
-                let (now, before) = (self.now(), self.governor.interval());
-                self.governor.set_budget(Bitrate::from_kbps(kbps(self.picture)), now);
-                if self.governor.take(self.picture, 1, now) == Taking::Taken {
-                    self.taken += 1;
-                    let need = self.need * f64::from(before).powf(0.4);
-                    (0..6).for_each(|_| self.governor.note_need(ByteCount::new(need as u64)));
-                    self.governor.note_slice(self.governor.size(now).unwrap(), now);
-                }
-                if self.governor.interval() != before {
-                    self.changes.push((now.since(Instant::ZERO), self.governor.interval()));
-                }
-                self.picture += 1;
-            }
-        }
-    }
-
-    fn settled(source: f64, need: f64, kbps: u64) -> Drive {
-        let mut drive = Drive::new(source, need);
-        drive.run(Duration::from_secs(40), |_| kbps);
-        drive.changes.clear();
-        drive.taken = 0;
-        drive
-    }
-
-    #[test]
-    fn a_thin_link_has_few_pictures_and_a_thick_one_all() {
-        let rate = |kbps| settled(60.0, 3_000.0, kbps).governor.picture_rate();
-        assert_eq!([150, 1_000, 3_000].map(rate), [6.0, 20.0, 60.0]);
-        assert_eq!(settled(25.0, 3_000.0, 100).governor.picture_rate(), 6.25);
-        assert_eq!(settled(4.0, 3_000.0, 100).governor.picture_rate(), 4.0);
-    }
-
-    #[test]
-    fn a_step_of_the_budget_is_followed_down_at_once_and_up_after_a_while() {
-        let mut drive = settled(60.0, 3_000.0, 4_000);
-        drive.run(Duration::from_secs(2), |_| 300);
-        assert!(drive.governor.picture_rate() <= 10.0);
-        drive.run(Duration::from_secs(2), |_| 4_000);
-        assert!(drive.governor.picture_rate() < 60.0, "it waits");
-        drive.run(Duration::from_secs(30), |_| 4_000);
-        assert_eq!(drive.governor.picture_rate(), 60.0);
-    }
-
-    #[test]
-    fn no_picture_is_begun_while_the_links_are_busy_and_none_is_too_large() {
-        let mut governor = Governor::new(30.0);
-        let now = Instant::from_millis(5_000);
-        governor.set_budget(Bitrate::from_kbps(160), now);
-        assert_eq!(governor.take(0, 1, now), Taking::Taken);
-        governor.note_slice(ByteCount::new(1_000), now);
-        assert!(governor.size(now + Duration::from_millis(10)).is_some());
-        assert_eq!(governor.take(1, 1, now + Duration::from_millis(33)), Taking::Waits);
-        governor.note_slice(ByteCount::new(2_000), now);
-        assert_eq!(governor.size(now), None);
-        let later = now + Duration::from_millis(200);
-        assert_eq!(governor.take(6, 1, later), Taking::Taken);
-        assert!(governor.size(later).unwrap() <= Bitrate::from_kbps(160) * SEND_MAX);
-        assert_eq!(
-            governor.take(7, 3, later + Duration::from_millis(33)),
-            Taking::LeftOutForScreen
-        );
-    }
-
-    #[test]
-    fn a_dip_of_thick_links_keeps_no_picture_waiting_once_it_is_over() {
-        let mut governor = Governor::new(30.0);
-        governor.set_budget(Bitrate::from_mbps(12), Instant::ZERO);
-        assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
-        let now = Instant::from_millis(5_000);
-        governor.set_budget(Bitrate::from_kbps(300), now);
-        governor.note_slice(ByteCount::new(8_000), now);
-        let [dipped, over] = [1, 2].map(|steps| now + Duration::from_millis(33) * steps);
-        assert_eq!(governor.take(150, 1, dipped), Taking::Waits);
-        governor.set_budget(Bitrate::from_mbps(12), over);
-        assert_eq!(governor.take(151, 1, over), Taking::Taken);
-        assert!(governor.size(over).is_some());
-    }
-
-    #[test]
-    fn no_strip_is_coded_of_a_picture_amid_which_the_rate_ends() {
-        for mut governor in [Governor::new(30.0), Governor::every_picture()] {
-            governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-            assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
-            let now = Instant::from_millis(10);
-            assert!(governor.size(now).is_some());
-            governor.set_budget(Bitrate::ZERO, now);
-            assert_eq!(governor.size(now), None);
-        }
-    }
-
-    #[test]
-    fn a_session_begins_with_little_however_much_is_granted() {
-        let mut governor = Governor::new(60.0);
-        governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-        governor.take(0, 1, Instant::ZERO);
-        assert!(governor.size(Instant::ZERO).unwrap() < ByteCount::new(500));
-        let later = Instant::from_millis(1_000);
-        governor.take(60, 1, later);
-        assert_eq!(
-            governor.size(later),
-            Some(Bitrate::from_mbps(8) * Duration::from_secs_f64(1.0 / 60.0))
-        );
-    }
-
-    #[test]
-    fn what_the_links_have_shown_is_not_tried_out() {
-        for known_at in [0, 40] {
-            let mut governor = Governor::new(25.0);
-            governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-            let known = Instant::from_millis(known_at);
-            if known_at > 0 {
-                governor.take(0, 1, Instant::ZERO);
-            }
-            governor.note_shown(Bitrate::from_mbps(6));
-            governor.note_shown(Bitrate::from_kbps(300));
-            assert_eq!(governor.take(1, 1, known), Taking::Taken);
-            let picture = |mbps| Some(Bitrate::from_mbps(mbps) * Duration::from_millis(40));
-            assert_eq!(governor.size(known), picture(3));
-            assert_eq!(governor.size(known + RAMP_DOUBLING), picture(3));
-            assert_eq!(governor.size(known + RAMP_DOUBLING * 6), picture(8));
-        }
-    }
-
-    #[test]
-    fn thin_links_are_tried_out_whatever_they_have_shown() {
-        let mut governor = Governor::new(25.0);
-        governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
-        governor.note_shown(Bitrate::from_kbps(3_900));
-        assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
-        let first = Bitrate::from_kbps(200) * Duration::from_millis(40);
-        assert_eq!(governor.size(Instant::ZERO), Some(first));
-    }
-
-    #[test]
-    fn one_that_follows_nothing_takes_what_the_screen_takes() {
-        let mut governor = Governor::every_picture();
-        governor.set_budget(Bitrate::from_kbps(60), Instant::ZERO);
-        for picture in 0..60 {
-            let expected = if picture % 3 == 0 { Taking::Taken } else { Taking::LeftOutForScreen };
-            assert_eq!(governor.take(picture, 3, Instant::ZERO), expected);
-            governor.note_slice(ByteCount::new(10_000), Instant::ZERO);
-            assert!(governor.size(Instant::ZERO).is_some());
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-
-        #[test]
-        fn under_a_steady_budget_the_rate_stays(
-            source in prop_oneof![Just(60.0), Just(30.0), Just(25.0), 5.0..120.0_f64],
-            need in 300.0..40_000.0_f64,
-            kbps in 50_u64..20_000,
-            noise in 0_u64..12,
-        ) {
-            let mut drive = settled(source, need, kbps);
-            // What swings by a tenth and more is nothing new.
-            drive.run(Duration::from_secs(40), |picture| {
-                kbps * (100 + u64::from(picture.wrapping_mul(2_654_435_761) >> 8) % (noise + 1)) / 100
-            });
-            prop_assert!(drive.changes.len() <= 1, "{:?}", drive.changes);
-        }
-
-        #[test]
-        fn more_budget_never_settles_at_fewer_pictures(
-            need in 300.0..40_000.0_f64,
-            kbps in 50_u64..10_000,
-            more in 1_u64..10_000,
-        ) {
-            let rate = |kbps| settled(60.0, need, kbps).governor.picture_rate();
-            prop_assert!(rate(kbps) <= rate(kbps + more));
-        }
-
-        #[test]
-        fn whatever_comes_the_rate_stays_within_bounds(
-            source in 1.0..240.0_f64,
-            budgets in proptest::collection::vec(0_u64..30_000_000, 1..50),
-            needs in proptest::collection::vec(0_u64..u64::MAX, 1..50),
-        ) {
-            let mut governor = Governor::new(source);
-            let mut now = Instant::ZERO;
-            for (picture, (budget, need)) in budgets.iter().zip(needs.iter().cycle()).enumerate() {
-                now += Duration::from_millis(budget % 1_000);
-                governor.set_budget(Bitrate::from_bps(*budget), now);
-                governor.take(picture as u32, 1, now);
-                governor.note_need(ByteCount::new(*need));
-                governor.note_slice(ByteCount::new(*need), now);
-                prop_assert!(governor.picture_rate() >= RATE_LEAST.min(source) - 1e-6);
-                prop_assert!(governor.picture_rate() <= source.max(1.0));
-                prop_assert!(governor.busy_until <= now + BUSY_MAX);
-            }
-        }
-    }
-}
+mod tests;

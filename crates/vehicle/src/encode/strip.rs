@@ -54,7 +54,7 @@ impl StripCoder {
         layout: &Layout,
         index: usize,
         pictures_per_second: u32,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, Error> {
         let (width, height) = (layout.width(), layout.strip_rows(index).len());
         let codec = match backend {
             Backend::Avc(loss_recovery) | Backend::JoinableAvc(loss_recovery) => {

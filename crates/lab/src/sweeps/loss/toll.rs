@@ -89,7 +89,7 @@ impl Toll {
         let backend = Backend::Avc(way);
         let mut senders = (0..strips)
             .map(|strip| StripCoder::new(backend, &layout, strip, RATE))
-            .collect::<Result<Vec<_>>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         let plan = Plan::new(strips);
         let mut losses = Losses::new(pattern, strips, RATE, terms.seed);
         let mut screen = Screen::new(&layout)?;
