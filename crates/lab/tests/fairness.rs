@@ -28,11 +28,11 @@ fn two_share_a_link_and_the_same_seed_shows_the_same() {
     let found = find(&both);
     let [two, cubic] = &found[..] else { panic!("two runs of {}", found.len()) };
     // Loose: how they share is shown, not judged; that both are there and that nothing is counted twice is held.
-    for run in [two, cubic] {
+    for (run, least) in [(two, 0.05), (cubic, 0.01)] {
         let m = &run.measures;
         let used = m.shares[0] + m.shares[1];
         assert!((0.6..1.1).contains(&used), "{m:?}");
-        assert!(m.shares.iter().all(|share| (0.05..0.95).contains(share)), "{m:?}");
+        assert!(m.shares.iter().all(|share| (least..1.0 - least).contains(share)), "{m:?}");
         assert!((0.5..=1.0).contains(&m.jain), "{m:?}");
         // The queue's 60 ms, and what is left of the datagram before it.
         assert!(m.waiting_ms.is_sorted() && m.waiting_ms[3] <= 60.0, "{m:?}");

@@ -82,7 +82,7 @@ pub struct Config {
     /// Another's flow in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubic: Option<Cubic>,
-    /// Others' flows in the queue, after the one before.
+    /// More flows of others in the queue, by another rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bbr: Vec<Bbr>,
     /// The share of packets lost, each on its own; 0 to 1.
