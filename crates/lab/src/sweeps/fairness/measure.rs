@@ -110,7 +110,7 @@ fn alike(carried: &[Vec<u64>; 2]) -> Vec<bool> {
 fn alike_after(alike: &[bool], begun: usize) -> Option<f64> {
     let after = alike.get(begun..)?;
     let at = after.windows(LASTING).position(|lasting| lasting.iter().all(|alike| *alike))?;
-    Some(at as f64 * BIN.as_secs_f64())
+    Some((BIN * at as u32).as_secs_f64())
 }
 
 fn share_of(bins: &[bool]) -> f64 {
