@@ -3,6 +3,7 @@
 mod budgets;
 mod clip;
 mod encoders;
+mod fairness;
 #[cfg(feature = "quorum")]
 mod leader;
 mod links;
@@ -34,6 +35,7 @@ enum Task {
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
     Encoders(encoders::Encoders),
+    Fairness(fairness::Fairness),
     #[cfg(feature = "quorum")]
     Leader(leader::Leader),
     /// Run three redundant steering processes of which one acts [not in this binary]
@@ -59,6 +61,7 @@ impl Lab {
             Task::Budgets(budgets) => budgets.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Encoders(encoders) => encoders.run(),
+            Task::Fairness(fairness) => fairness.run(),
             #[cfg(feature = "quorum")]
             Task::Leader(leader) => leader.run(),
             #[cfg(not(feature = "quorum"))]

@@ -5,8 +5,8 @@
 //! published. [`papers`] lists them all. [`record`] writes an outcome into a folder, [`report`] makes
 //! one page of everything found there; neither knows an experiment by name.
 //!
-//! [`sweeps`] are wider than a paper's table: ways of sending over several links, encoders, packet
-//! sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system, [`theory`]
+//! [`sweeps`] are wider than a paper's table: ways of sending over several links, flows that share one,
+//! encoders, packet sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system, [`theory`]
 //! what the streaming code does by its formulas.
 //!
 //! # To add an experiment

@@ -2,6 +2,9 @@
 
 pub mod budgets;
 pub mod encoders;
+pub mod fairness;
+#[cfg(feature = "gcc")]
+pub mod gcc;
 pub mod links;
 pub mod loss;
 pub mod own_rate;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tautline_sim::link::Pair;
-use tautline_sim::world::{self, End, LinkId, NodeId, World};
+use tautline_sim::world::{self, End, LinkId, Node, NodeId, World};
 use tautline_transport::{Config, Identity, LinkNumber, Route, Session};
 use tautline_units::{Duration, Instant};
 
@@ -64,25 +64,47 @@ impl Setup {
     /// # Errors
     /// For a session or a link that cannot be configured so.
     pub fn start<A: Application>(&self, vehicle: A, operator: A) -> Result<Run<A>, Error> {
-        let found = self.links.len();
-        let count = u8::try_from(found).map_err(|_| Error::Links { found })?;
         let mut world = World::new(self.seed);
         if !self.log {
             world.log_mut().keep(0);
         }
-        let operator = self.endpoint(Side::Operator, self.responder(self.seed ^ 1)?, operator);
-        let operator = world.add(operator, self.clock(Side::Operator));
-        // Its first message finds no link yet and is sent again.
-        let vehicle = self.endpoint(Side::Vehicle, self.initiator(count)?, vehicle);
-        let vehicle = world.add(vehicle, self.clock(Side::Vehicle));
+        let nodes = self.enter(&mut world, vehicle, operator)?;
         let mut links = Vec::new();
-        for (number, pair) in (0..count).zip(&self.links) {
-            let here = self.socket(number, number);
-            let here = End::new(vehicle, here, address(number, VEHICLE_PORT));
-            let there = End::new(operator, self.socket(number, 0), operator_address(number));
+        for (number, pair) in (0..).zip(&self.links) {
+            let [here, there] = self.ends(nodes, number);
             links.push(world.link(here, there, pair)?);
         }
-        Ok(Run { world, setup: self.clone(), nodes: [vehicle, operator], links })
+        Ok(Run { world, setup: self.clone(), nodes, links })
+    }
+
+    /// Puts both endpoints into a world that may hold others, as it stands now, and returns the vehicle's place
+    /// and the operator's; the links are the caller's to make, between [`Setup::ends`].
+    ///
+    /// # Errors
+    /// For a session that cannot be configured so.
+    pub fn enter<A: Application, N: Node + From<Endpoint<A>>>(
+        &self,
+        world: &mut World<N>,
+        vehicle: A,
+        operator: A,
+    ) -> Result<[NodeId; 2], Error> {
+        let found = self.links.len();
+        let count = u8::try_from(found).map_err(|_| Error::Links { found })?;
+        let session = self.responder(self.seed ^ 1, world.now())?;
+        let operator = self.endpoint(Side::Operator, session, operator);
+        let operator = world.add(operator.into(), self.clock(Side::Operator));
+        // Its first message finds no link yet and is sent again.
+        let session = self.initiator(count, world.now())?;
+        let vehicle = self.endpoint(Side::Vehicle, session, vehicle);
+        let vehicle = world.add(vehicle.into(), self.clock(Side::Vehicle));
+        Ok([vehicle, operator])
+    }
+
+    /// Returns the ends of link `number` between these two, the vehicle's first.
+    pub fn ends(&self, [vehicle, operator]: [NodeId; 2], number: u8) -> [End; 2] {
+        let here = self.socket(number, number);
+        let here = End::new(vehicle, here, address(number, VEHICLE_PORT));
+        [here, End::new(operator, self.socket(number, 0), operator_address(number))]
     }
 
     fn endpoint<A: Application>(
@@ -104,7 +126,7 @@ impl Setup {
         if self.log { endpoint.with_log() } else { endpoint }
     }
 
-    fn initiator(&self, count: u8) -> Result<Session, Error> {
+    fn initiator(&self, count: u8, now: Instant) -> Result<Session, Error> {
         let used = |number: &u8| self.only.is_none_or(|only| only == usize::from(*number));
         let route = |number| Route {
             socket: self.socket(number, number),
@@ -113,7 +135,7 @@ impl Setup {
         let routes: Vec<Route> = (0..count).filter(used).map(route).collect();
         let [config, _] = self.configs.clone();
         let (identity, peer) = (identity(Side::Vehicle), identity(Side::Operator).public());
-        let now = self.clock(Side::Vehicle).local(Instant::ZERO);
+        let now = self.clock(Side::Vehicle).local(now);
         Ok(Session::initiate(config, &identity, peer, LEASE, &routes, self.seed ^ 2, now)?)
     }
 
@@ -124,10 +146,10 @@ impl Setup {
     }
 
     /// Returns the operator's session, ignorant of all others.
-    fn responder(&self, seed: u64) -> Result<Session, Error> {
+    fn responder(&self, seed: u64, now: Instant) -> Result<Session, Error> {
         let [_, config] = self.configs.clone();
         let (identity, peer) = (identity(Side::Operator), identity(Side::Vehicle).public());
-        let now = self.clock(Side::Operator).local(Instant::ZERO);
+        let now = self.clock(Side::Operator).local(now);
         Ok(Session::respond(config, &identity, peer, LEASE, seed, now)?)
     }
 
@@ -223,7 +245,8 @@ impl<A: Application> Run<A> {
                 });
             }
             Step::RestartOperator(seed) => {
-                let session = self.setup.responder(seed).expect("the first one was sound");
+                let session =
+                    self.setup.responder(seed, Instant::ZERO).expect("the first one was sound");
                 let node = self.node(Side::Operator);
                 self.world.act(node, |endpoint, _| endpoint.restart(session));
             }

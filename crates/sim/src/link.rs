@@ -8,14 +8,16 @@
 //! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
 //! time and a real-time relay alike, with one timer per link. Capacity, outages, handovers and
 //! jitter depend on the seed and the time alone, never on the traffic: two senders with one seed
-//! meet the same link, unless another's flow ([`Cubic`]), which makes way as they do, shares its queue. That is also how links come to fail together: what they have in common
+//! meet the same link, unless others' flows ([`Cubic`], [`Bbr`]), which make way as they do, share its queue. That is also how links come to fail together: what they have in common
 //! ([`Common`]) begins at a seed of its own.
 
+mod bbr;
 mod capacity;
 mod common;
 mod config;
 mod cubic;
 mod delay;
+mod foreign;
 mod interval;
 mod loss;
 mod policer;
@@ -31,15 +33,15 @@ use tautline_units::{ByteCount, Instant};
 
 pub use common::{Common, Dip};
 pub use config::{
-    BurstLoss, Config, Cubic, Jitter, Policer, Retransmission, Step, Swing, TraceRate,
+    Bbr, BurstLoss, Config, Cubic, Jitter, Policer, Retransmission, Step, Swing, TraceRate,
 };
 pub use interval::{Handover, Outage};
 pub use replay::Replay;
 
 use crate::Error;
 use capacity::Capacity;
-use cubic::{Flow, PACKET_BYTES};
 use delay::Delay;
+use foreign::{Foreign, PACKET_BYTES};
 use interval::{Gates, Intervals, stream_of};
 use loss::Loss;
 use policer::Bucket;
@@ -145,7 +147,7 @@ pub struct Counters {
     pub delivered: u64,
     /// Bytes that got through, without overhead.
     pub delivered_bytes: ByteCount,
-    /// Bytes of another's flow that came into the queue, headers included.
+    /// Bytes of others' flows that came into the queue, headers included.
     pub foreign_bytes: ByteCount,
     dropped: [u64; Drop::VARIANTS.len()],
 }
@@ -179,7 +181,7 @@ pub struct Link<P> {
     loss: Loss,
     delay: Delay,
     policer: Option<Bucket>,
-    flow: Option<Box<Flow>>,
+    flows: Vec<Box<dyn Foreign>>,
     reorder: bool,
     overhead: u64,
     queue_max: u64,
@@ -257,7 +259,7 @@ impl<P> Link<P> {
             loss: Loss::new(config, own(4)),
             delay: Delay::new(config, own(5), own(6))?,
             policer: config.policer.as_ref().map(Bucket::new),
-            flow: config.cubic.as_ref().map(|cubic| Box::new(Flow::new(cubic))),
+            flows: foreign::of(config, own(7)),
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
@@ -405,23 +407,23 @@ impl<P> Link<P> {
         }
     }
 
-    /// Does what another's flow does until `now`.
+    /// Does what others' flows do until `now`.
     fn compete(&mut self, now: u64) {
-        let Some(mut flow) = self.flow.take() else { return };
-        while let Some(at) = flow.next_at().filter(|at| *at <= now) {
+        let mut flows = std::mem::take(&mut self.flows);
+        while let Some((at, flow)) = foreign::first(&mut flows, now) {
             self.leave(at);
             flow.advance(at);
             while flow.may_send(at) {
                 match self.enqueue(PACKET_BYTES, at) {
                     Some(departure) => {
                         self.counters.foreign_bytes += ByteCount::new(PACKET_BYTES);
-                        flow.on_sent(departure, true);
+                        flow.on_sent(at, departure, true);
                     }
-                    None => flow.on_sent(self.busy_until.max(at), false),
+                    None => flow.on_sent(at, self.busy_until.max(at), false),
                 }
             }
         }
-        self.flow = Some(flow);
+        self.flows = flows;
     }
 
     fn advance(&mut self, now: Instant) {

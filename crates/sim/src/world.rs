@@ -55,7 +55,7 @@ pub use log::Log;
 use log::{Passage, digest_of};
 
 use crate::Error;
-use crate::link::{Counters, Link, Pair, Seeds};
+use crate::link::{Config, Counters, Link, Pair, Seeds};
 
 /// The route of a datagram, as a node sees it: where it goes or comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,7 +135,9 @@ pub struct World<N> {
     seed: u64,
     now: Instant,
     nodes: Vec<Place<N>>,
-    links: Vec<Join>,
+    joins: Vec<Join>,
+    /// By [`Join::up`] and [`Join::down`].
+    links: Vec<Link<Datagram>>,
     no_route: u64,
     log: Log,
     buffer: Vec<u8>,
@@ -157,8 +159,9 @@ struct Place<N> {
 struct Join {
     vehicle: End,
     operator: End,
-    up: Link<Datagram>,
-    down: Link<Datagram>,
+    /// Its directions' places; several may have one.
+    up: usize,
+    down: usize,
 }
 
 #[derive(Debug)]
@@ -166,6 +169,18 @@ struct Datagram {
     bytes: Vec<u8>,
     /// Its [`digest_of`].
     digest: u64,
+    /// Which ends it goes between, and which way.
+    join: usize,
+    direction: Direction,
+}
+
+impl Join {
+    fn place(&self, direction: Direction) -> usize {
+        match direction {
+            Direction::Up => self.up,
+            Direction::Down => self.down,
+        }
+    }
 }
 
 /// A direction of a link: up is from its first end to its second.
@@ -191,6 +206,7 @@ impl<N: Node> World<N> {
             seed,
             now: Instant::ZERO,
             nodes: Vec::new(),
+            joins: Vec::new(),
             links: Vec::new(),
             no_route: 0,
             log: Log::new(seed),
@@ -219,14 +235,47 @@ impl<N: Node> World<N> {
     /// # Panics
     /// If one end already has a route to the other's address on that socket.
     pub fn link(&mut self, first: End, second: End, pair: &Pair) -> Result<LinkId, Error> {
-        let id = self.links.len();
+        let (up, down) = pair.links_of(self.next_seeds())?;
+        let place = self.links.len();
+        self.links.extend([up, down]);
+        Ok(self.join(first, second, [place, place + 1]))
+    }
+
+    /// Joins two more ends by the direction up of `link`: they share its queue, capacity and interruptions with
+    /// those that it joins already. The way down, `down`, is their own.
+    ///
+    /// What is counted or cut of that direction is of all of them.
+    ///
+    /// # Errors
+    /// As [`World::link`].
+    ///
+    /// # Panics
+    /// As [`World::link`].
+    pub fn link_beside(
+        &mut self,
+        link: LinkId,
+        first: End,
+        second: End,
+        down: &Config,
+    ) -> Result<LinkId, Error> {
+        let down = Link::with_seeds(down, self.next_seeds())?;
+        let (up, place) = (self.joins[link.0].up, self.links.len());
+        self.links.push(down);
+        Ok(self.join(first, second, [up, place]))
+    }
+
+    fn next_seeds(&self) -> Seeds {
         // The golden ratio's bits spread neighbouring numbers over all seeds.
-        let seed = self.seed ^ (id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let seeds = Seeds { common: self.seed, ..Seeds::of(seed) };
-        let (up, down) = pair.links_of(seeds)?;
+        let number = self.joins.len() as u64 + 1;
+        let seed = self.seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Seeds { common: self.seed, ..Seeds::of(seed) }
+    }
+
+    fn join(&mut self, first: End, second: End, [up, down]: [usize; 2]) -> LinkId {
+        let id = self.joins.len();
         self.enter_routes(id, first, second);
-        self.links.push(Join { vehicle: first, operator: second, up, down });
-        Ok(LinkId(id))
+        self.joins.push(Join { vehicle: first, operator: second, up, down });
+        LinkId(id)
     }
 
     /// Gives the first end of `link` a new address, as a carrier's NAT does.
@@ -237,13 +286,13 @@ impl<N: Node> World<N> {
     /// # Panics
     /// If the second end already has a route to that address.
     pub fn rebind(&mut self, link: LinkId, address: SocketAddr) {
-        let (first, second) = (self.links[link.0].vehicle, self.links[link.0].operator);
+        let (first, second) = (self.joins[link.0].vehicle, self.joins[link.0].operator);
         for node in [first.node, second.node] {
             self.nodes[node.0].routes.retain(|(_, id, _)| *id != link.0);
         }
         let first = End { address, ..first };
         self.enter_routes(link.0, first, second);
-        self.links[link.0].vehicle = first;
+        self.joins[link.0].vehicle = first;
         self.log.line(self.now, format_args!("link {} rebind {address}", link.0));
     }
 
@@ -291,28 +340,22 @@ impl<N: Node> World<N> {
 
     /// Cuts both directions of a link, or restores them.
     pub fn set_cut(&mut self, id: LinkId, cut: bool) {
-        let join = &mut self.links[id.0];
-        join.up.set_cut(cut);
-        join.down.set_cut(cut);
+        for direction in [Direction::Up, Direction::Down] {
+            self.links[self.joins[id.0].place(direction)].set_cut(cut);
+        }
         let word = if cut { "cut" } else { "restored" };
         self.log.line(self.now, format_args!("link {} {word}", id.0));
     }
 
     /// Returns what one direction of a link has done so far.
     pub fn counters(&self, id: LinkId, direction: Direction) -> &Counters {
-        match direction {
-            Direction::Up => self.links[id.0].up.counters(),
-            Direction::Down => self.links[id.0].down.counters(),
-        }
+        self.links[self.joins[id.0].place(direction)].counters()
     }
 
     /// Returns the datagrams on their way in one direction of a link that will arrive unless it is
     /// cut.
     pub fn in_flight(&self, id: LinkId, direction: Direction) -> u64 {
-        match direction {
-            Direction::Up => self.links[id.0].up.in_flight(),
-            Direction::Down => self.links[id.0].down.in_flight(),
-        }
+        self.links[self.joins[id.0].place(direction)].in_flight()
     }
 
     /// Returns the datagrams that were sent to an address to which their sender has no link.
@@ -332,8 +375,7 @@ impl<N: Node> World<N> {
 
     /// Returns the instant of the next event; `None`: nothing will ever happen again by itself.
     pub fn next_event(&self) -> Option<Instant> {
-        let arrivals = self.links.iter().flat_map(|join| [&join.up, &join.down]);
-        let arrivals = arrivals.filter_map(Link::next_departure);
+        let arrivals = self.links.iter().filter_map(Link::next_departure);
         arrivals.chain(self.nodes.iter().filter_map(|place| place.timeout)).min()
     }
 
@@ -355,36 +397,34 @@ impl<N: Node> World<N> {
 
     /// Hands over every datagram that has arrived, link by link.
     fn deliver(&mut self) {
-        for id in 0..self.links.len() {
-            for direction in [Direction::Up, Direction::Down] {
-                while let Some((from, to, datagram)) = self.take(id, direction) {
-                    let route = Route { socket: to.socket, remote: from.address };
-                    let Datagram { bytes, digest } = datagram;
-                    let passage = Passage::Arrived { link: id, direction };
-                    self.log.datagram(self.now, passage, bytes.len(), digest);
-                    let place = &mut self.nodes[to.node.0];
-                    let local = place.clock.local(self.now);
-                    place.node.handle_datagram(route, &bytes, local);
-                    if self.spare.len() < SPARE_MAX {
-                        self.spare.push(bytes);
-                    }
-                    self.settle(to.node.0);
+        for place in 0..self.links.len() {
+            while let Some(datagram) = self.take(place) {
+                let Datagram { bytes, digest, join: link, direction } = datagram;
+                let join = &self.joins[link];
+                let (from, to) = match direction {
+                    Direction::Up => (join.vehicle, join.operator),
+                    Direction::Down => (join.operator, join.vehicle),
+                };
+                let route = Route { socket: to.socket, remote: from.address };
+                let passage = Passage::Arrived { link, direction };
+                self.log.datagram(self.now, passage, bytes.len(), digest);
+                let place = &mut self.nodes[to.node.0];
+                let local = place.clock.local(self.now);
+                place.node.handle_datagram(route, &bytes, local);
+                if self.spare.len() < SPARE_MAX {
+                    self.spare.push(bytes);
                 }
+                self.settle(to.node.0);
             }
         }
     }
 
-    fn take(&mut self, id: usize, direction: Direction) -> Option<(End, End, Datagram)> {
-        let join = &mut self.links[id];
-        let (link, from, to) = match direction {
-            Direction::Up => (&mut join.up, join.vehicle, join.operator),
-            Direction::Down => (&mut join.down, join.operator, join.vehicle),
-        };
+    fn take(&mut self, place: usize) -> Option<Datagram> {
+        let link = &mut self.links[place];
         if link.next_departure()? > self.now {
             return None;
         }
-        let (_, datagram) = link.pop(self.now)?;
-        Some((from, to, datagram))
+        link.pop(self.now).map(|(_, datagram)| datagram)
     }
 
     /// Calls every node whose timeout is due.
@@ -429,12 +469,8 @@ impl<N: Node> World<N> {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(datagram);
-        let join = &mut self.links[link];
-        let model = match direction {
-            Direction::Up => &mut join.up,
-            Direction::Down => &mut join.down,
-        };
-        let payload = Datagram { bytes: copy, digest };
+        let model = &mut self.links[self.joins[link].place(direction)];
+        let payload = Datagram { bytes: copy, digest, join: link, direction };
         let fate = model.push(self.now, ByteCount::of(datagram), payload);
         let passage = Passage::Taken { link, direction, fate };
         self.log.datagram(self.now, passage, bytes, digest);

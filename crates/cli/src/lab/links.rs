@@ -196,7 +196,7 @@ fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
 }
 
 /// Returns those of `all` that are named, or all of them if none is.
-fn chosen<T>(
+pub(super) fn chosen<T>(
     what: &str,
     all: Vec<T>,
     names: &[String],

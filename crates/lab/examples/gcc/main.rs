@@ -6,8 +6,6 @@
 //! long its packets took.
 
 mod call;
-mod feedback;
-mod sender;
 
 use std::path::PathBuf;
 use std::time::Duration;

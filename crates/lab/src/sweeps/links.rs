@@ -7,9 +7,9 @@
 
 pub mod case;
 pub mod combo;
-mod departure;
+pub(super) mod departure;
 pub mod drive;
-mod followed;
+pub(super) mod followed;
 pub mod measure;
 pub mod scenario;
 pub mod scenarios;

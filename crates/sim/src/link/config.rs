@@ -29,6 +29,7 @@ use crate::trace::Trace;
 /// steps = [{ at_s = 30.0, rate_mbps = 1.0 }]   # the capacity from then on
 /// policer = { rate_mbps = 4.0, burst_bytes = 32000 }
 /// cubic = { rtt_ms = 30.0, from_s = 5.0 }      # another's bulk data in the same queue
+/// bbr = [{ rtt_ms = 30.0, from_s = 5.0 }]      # the same by another rule, as many as there are
 /// loss = 0.001                                 # share of packets lost independently
 /// burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
 /// # recorded round trips on top of delay_ms, with the recording's losses and holds
@@ -81,6 +82,9 @@ pub struct Config {
     /// Another's flow in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubic: Option<Cubic>,
+    /// More flows of others in the queue, by another rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bbr: Vec<Bbr>,
     /// The share of packets lost, each on its own; 0 to 1.
     #[serde(default)]
     pub loss: f64,
@@ -142,6 +146,20 @@ pub struct Policer {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cubic {
+    /// Its round trip in ms, without the queue; 1 to 10,000.
+    pub rtt_ms: f64,
+    /// When it begins, in s; 0 to 86,400.
+    #[serde(default)]
+    pub from_s: f64,
+    /// When it ends, in s; none: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_s: Option<f64>,
+}
+
+/// Bulk data over TCP with the first BBR that shares the link's queue; what it loses it loses there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bbr {
     /// Its round trip in ms, without the queue; 1 to 10,000.
     pub rtt_ms: f64,
     /// When it begins, in s; 0 to 86,400.
@@ -265,6 +283,7 @@ impl Config {
             outage_holding: None,
             policer: None,
             cubic: None,
+            bbr: Vec::new(),
             loss: 0.0,
             burst_loss: None,
             recording: None,
@@ -386,6 +405,13 @@ impl Config {
                 within("cubic.until_s", until, cubic.from_s, 1e6, "seconds, after from_s")?;
             }
         }
+        for bbr in &self.bbr {
+            within("bbr.rtt_ms", bbr.rtt_ms, 1.0, 1e4, "ms, 1 to 10000")?;
+            within("bbr.from_s", bbr.from_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+            if let Some(until) = bbr.until_s {
+                within("bbr.until_s", until, bbr.from_s, 1e6, "seconds, after from_s")?;
+            }
+        }
         Ok(())
     }
 
@@ -468,6 +494,7 @@ mod tests {
             outage_holding = { every_s = 120.0, mean_ms = 500.0 }
             policer = { rate_mbps = 4.0, burst_bytes = 32000 }
             cubic = { rtt_ms = 30.0, from_s = 5.0, until_s = 60.0 }
+            bbr = [{ rtt_ms = 30.0 }, { rtt_ms = 60.0, from_s = 5.0, until_s = 60.0 }]
             loss = 0.001
             burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
             recording = { file = "drive.csv", operator = "b", start_s = 4.0, interval_s = 1.0 }

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 
 use super::config::Cubic;
+use super::foreign::{Foreign, WINDOW_FIRST, nanos};
 
 /// Another's flow in the link's queue: bulk data over TCP with CUBIC ([RFC9438]) and selective
 /// acknowledgements, which always has something to send.
@@ -40,7 +41,6 @@ struct Answer {
 
 impl Flow {
     pub(super) fn new(config: &Cubic) -> Self {
-        let nanos = |seconds: f64| (seconds * 1e9) as u64;
         Self {
             rtt: nanos(config.rtt_ms / 1e3),
             from: nanos(config.from_s),
@@ -56,42 +56,6 @@ impl Flow {
             reno: 0.0,
             recovery: 0,
         }
-    }
-
-    /// Returns when something happens next; `None`: never again.
-    pub(super) fn next_at(&self) -> Option<u64> {
-        match self.begun {
-            false => Some(self.from),
-            true => self.answers.front().map(|answer| answer.at),
-        }
-    }
-
-    /// Takes what is known by `at`.
-    pub(super) fn advance(&mut self, at: u64) {
-        self.begun |= at >= self.from;
-        while let Some(answer) = self.answers.front().copied().filter(|answer| answer.at <= at) {
-            self.answers.pop_front();
-            self.in_flight -= 1;
-            match answer.arrived {
-                true => self.grow(at),
-                false if answer.number >= self.recovery => self.reduce(at),
-                false => {}
-            }
-        }
-    }
-
-    /// Returns whether a packet of [`PACKET_BYTES`] may leave at `at`.
-    pub(super) fn may_send(&self, at: u64) -> bool {
-        self.begun && at < self.until && (self.in_flight as f64) < self.window.floor()
-    }
-
-    /// Notes a packet that leaves the queue at `departure`, or that was dropped when the packet before it
-    /// leaves then.
-    pub(super) fn on_sent(&mut self, departure: u64, arrived: bool) {
-        let at = departure.saturating_add(self.rtt);
-        self.answers.push_back(Answer { at, number: self.sent, arrived });
-        self.sent += 1;
-        self.in_flight += 1;
     }
 
     fn grow(&mut self, at: u64) {
@@ -118,10 +82,39 @@ impl Flow {
     }
 }
 
-/// A full packet of TCP, IP's header included.
-pub(super) const PACKET_BYTES: u64 = 1_500;
-/// [RFC6928].
-const WINDOW_FIRST: f64 = 10.0;
+impl Foreign for Flow {
+    fn next_at(&self) -> Option<u64> {
+        match self.begun {
+            false => Some(self.from),
+            true => self.answers.front().map(|answer| answer.at),
+        }
+    }
+
+    fn advance(&mut self, at: u64) {
+        self.begun |= at >= self.from;
+        while let Some(answer) = self.answers.front().copied().filter(|answer| answer.at <= at) {
+            self.answers.pop_front();
+            self.in_flight -= 1;
+            match answer.arrived {
+                true => self.grow(at),
+                false if answer.number >= self.recovery => self.reduce(at),
+                false => {}
+            }
+        }
+    }
+
+    fn may_send(&self, at: u64) -> bool {
+        self.begun && at < self.until && (self.in_flight as f64) < self.window.floor()
+    }
+
+    fn on_sent(&mut self, _at: u64, departure: u64, arrived: bool) {
+        let at = departure.saturating_add(self.rtt);
+        self.answers.push_back(Answer { at, number: self.sent, arrived });
+        self.sent += 1;
+        self.in_flight += 1;
+    }
+}
+
 const WINDOW_LEAST: f64 = 2.0;
 /// [RFC9438] 4.6 and 5.
 const BETA: f64 = 0.7;

@@ -6,7 +6,7 @@ use strum::VariantArray;
 
 use super::*;
 use crate::link::{
-    BurstLoss, Common, Config, Cubic, Dip, Drop, Handover, Jitter, Outage, Policer, Replay,
+    Bbr, BurstLoss, Common, Config, Cubic, Dip, Drop, Handover, Jitter, Outage, Policer, Replay,
     Retransmission, Step, Swing,
 };
 use crate::recording::{Columns, Recording};
@@ -93,6 +93,39 @@ fn datagrams_travel_with_rate_and_delay_by_the_receivers_clock() {
     assert_eq!(echo.0, world.clock(vehicle).local(Instant::from_micros(41_001)));
     assert_eq!(world.now(), Instant::from_millis(1_000));
     assert_eq!(world.now_at(vehicle), Instant::from_nanos(5_999_950_000));
+}
+
+#[test]
+fn two_beside_each_other_share_the_way_up_and_have_ways_back_of_their_own() {
+    let slow = Config { overhead_bytes: 0, ..Config::of_rate(Bitrate::from_kbps(800)) };
+    let (mut world, first, _, link) = build(1, slow);
+    // 1000 bytes each 10 ms are all that it carries: a second sender has them wait, and half of all is lost.
+    let second = world
+        .add(Ticker::new(operator_address(), Some(Instant::from_millis(1_000))), Clock::default());
+    let other = world.add(Ticker::new(vehicle_address(), None), Clock::default());
+    let ends = [End::new(second, 0, vehicle_address()), End::new(other, 3, operator_address())];
+    let back = eight_mbps().with_delay(Duration::from_millis(70));
+    let beside = world.link_beside(link, ends[0], ends[1], &back).expect("a sound link");
+    world.run_until(Instant::from_millis(1_000));
+    let alone = world.node(first).heard.len();
+    assert!((97..=100).contains(&alone), "{alone}");
+    world.run_until(Instant::from_millis(11_000));
+    let up = *world.counters(link, Direction::Up);
+    assert_eq!(up, *world.counters(beside, Direction::Up));
+    assert!(up.dropped(Drop::Queue) > 500, "{up:?}");
+    assert!((1_080..=1_100).contains(&up.delivered), "{up:?}");
+    let answered = [first, second].map(|node| world.node(node).heard.len());
+    assert!(answered.iter().all(|count| *count > 200), "{answered:?}");
+    for (way, node) in [(link, first), (beside, second)] {
+        let down = world.counters(way, Direction::Down);
+        assert_eq!(down.delivered, world.node(node).heard.len() as u64);
+    }
+    // Nothing of the one came to the other: a queue of 2.56 s, 10 ms for itself, and 70 ms back.
+    let (at, _) = world.node(second).heard[0];
+    assert!(at >= Instant::from_millis(1_080), "{at:?}");
+    world.set_cut(beside, true);
+    world.run_until(Instant::from_millis(12_000));
+    assert_eq!(world.counters(link, Direction::Up).delivered, up.delivered);
 }
 
 #[test]
@@ -183,6 +216,7 @@ fn every_model() -> Vec<Pair> {
         steps: vec![Step { at_s: 3.0, rate_mbps: 4.0 }],
         policer: Some(Policer { rate_mbps: 0.1, burst_bytes: 3_000 }),
         cubic: Some(Cubic { rtt_ms: 30.0, from_s: 1.0, until_s: Some(8.0) }),
+        bbr: vec![Bbr { rtt_ms: 50.0, from_s: 2.0, until_s: None }],
         ..eight_mbps()
     };
     let back =

@@ -2,16 +2,16 @@ use tautline_transport::LinkNumber;
 use tautline_units::{ByteCount, Instant};
 
 /// A sealed datagram: its link in the session and its number there.
-pub(super) type Sealed = (LinkNumber, u32);
+pub(in crate::sweeps) type Sealed = (LinkNumber, u32);
 
 /// A datagram that left on a link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    pub(super) at: Instant,
+pub(in crate::sweeps) struct Departure {
+    pub(in crate::sweeps) at: Instant,
     /// The link's place among those of the run.
-    pub(super) link: u8,
-    pub(super) sealed: Sealed,
-    pub(super) bytes: ByteCount,
+    pub(in crate::sweeps) link: u8,
+    pub(in crate::sweeps) sealed: Sealed,
+    pub(in crate::sweeps) bytes: ByteCount,
     /// Whether it held a media packet.
-    pub(super) media: bool,
+    pub(in crate::sweeps) media: bool,
 }

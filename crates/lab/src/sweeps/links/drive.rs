@@ -137,7 +137,8 @@ impl Drive {
         };
         let vehicle = Traffic::default().with_media(media);
         let operator = Traffic::default().with_commands(Commands::default());
-        let [vehicle, operator] = [vehicle, operator].map(|it| Followed::new(it, follows));
+        let from = Instant::ZERO + WARM_UP;
+        let [vehicle, operator] = [vehicle, operator].map(|it| Followed::new(it, follows, from));
         Ok(setup.with_config(transport).start(vehicle, operator)?)
     }
 }

@@ -11,25 +11,26 @@ use tautline_transport::{Event, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
 use super::departure::{Departure, Sealed};
-use super::trail::WARM_UP;
 
 /// Traffic, with every sealed datagram that leaves and comes if it is followed; all instants are
 /// the world's.
 #[derive(Debug, Default)]
-pub(super) struct Followed {
-    pub(super) traffic: Traffic,
+pub(in crate::sweeps) struct Followed {
+    pub(in crate::sweeps) traffic: Traffic,
     follows: bool,
+    from: Instant,
     /// How often each was why the first link's rate was what it was, when a unit was due after the warm-up.
-    pub(super) causes: BTreeMap<Cause, u64>,
+    pub(in crate::sweeps) causes: BTreeMap<Cause, u64>,
     /// Media packets sent until now, per link.
     media_sent: Vec<u64>,
-    pub(super) departures: Vec<Departure>,
-    pub(super) arrivals: Vec<(Sealed, Instant)>,
+    pub(in crate::sweeps) departures: Vec<Departure>,
+    pub(in crate::sweeps) arrivals: Vec<(Sealed, Instant)>,
 }
 
 impl Followed {
-    pub(super) fn new(traffic: Traffic, follows: bool) -> Self {
-        Self { traffic, follows, ..Self::default() }
+    /// Follows datagrams if it `follows`; the warm-up ends at `from`.
+    pub(in crate::sweeps) fn new(traffic: Traffic, follows: bool, from: Instant) -> Self {
+        Self { traffic, follows, from, ..Self::default() }
     }
 }
 
@@ -40,7 +41,7 @@ impl Application for Followed {
 
     fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
         self.traffic.produce(session, at);
-        let measured = at.world() >= Instant::ZERO + WARM_UP;
+        let measured = at.world() >= self.from;
         let cause = session.links().next().map(|link| link.cause).filter(|_| measured);
         if let Some(cause) = cause {
             *self.causes.entry(cause).or_default() += 1;

@@ -10,13 +10,13 @@ use goog_cc::transport::{
 };
 use goog_cc::units::{DataRate, DataSize, Timestamp};
 use goog_cc::{GoogCcConfig, GoogCcNetworkController};
-use tautline_lab::sweeps::links::trail::Passage;
 use tautline_units::{ByteCount, Instant};
 
-use crate::feedback::Feedback;
+use super::super::links::trail::Passage;
+use super::feedback::Feedback;
 
 /// A sender that sends as WebRTC does.
-pub(crate) struct Sender {
+pub(super) struct Sender {
     controller: GoogCcNetworkController,
     /// The encoder's rate, bit/s.
     target: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Sender {
     /// Every packet by its number, with the controller's own view of it.
     sent: Vec<SentPacket>,
     /// Every packet by its number; `arrived` is the receiver's to fill in.
-    pub(crate) passages: Vec<Passage>,
+    pub(super) passages: Vec<Passage>,
     /// The first number that no feedback has spoken of.
     open: usize,
     in_flight: i64,
@@ -47,15 +47,15 @@ struct Probe {
 }
 
 impl Sender {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         let constraints = TargetRateConstraints {
-            at_time: time(Instant::ZERO),
+            at_time: time(now),
             min_data_rate: Some(DataRate::from_bits_per_sec(RATE_MIN)),
             max_data_rate: Some(DataRate::from_bits_per_sec(RATE_MAX)),
             starting_rate: Some(DataRate::from_bits_per_sec(RATE_START)),
         };
         let streams = StreamsConfig {
-            at_time: time(Instant::ZERO),
+            at_time: time(now),
             requests_alr_probing: Some(true),
             max_total_allocated_bitrate: Some(DataRate::from_bits_per_sec(RATE_MAX)),
             ..StreamsConfig::default()
@@ -74,27 +74,27 @@ impl Sender {
             window: None,
             probes: VecDeque::new(),
             queue: VecDeque::new(),
-            unit_at: Instant::ZERO,
-            send_at: Instant::ZERO,
-            process_at: Instant::ZERO,
+            unit_at: now,
+            send_at: now,
+            process_at: now,
             sent: Vec::new(),
             passages: Vec::new(),
             open: 0,
             in_flight: 0,
         };
-        let at_time = time(Instant::ZERO);
+        let at_time = time(now);
         let available = NetworkAvailability { at_time, network_available: true };
         let update = sender.controller.on_network_availability(available);
         sender.obey(update);
         sender
     }
 
-    pub(crate) fn poll_timeout(&self) -> Instant {
+    pub(super) fn poll_timeout(&self) -> Instant {
         let next = self.unit_at.min(self.process_at);
         if self.may_send() { next.min(self.send_at) } else { next }
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
         if now >= self.process_at {
             self.process_at = now + PROCESS_INTERVAL;
             let waiting = DataSize::from_bytes(self.queue.iter().sum::<usize>() as i64);
@@ -111,7 +111,7 @@ impl Sender {
     }
 
     /// Gives the next packet's number and size, if it may leave.
-    pub(crate) fn poll_packet(&mut self, now: Instant) -> Option<(u32, usize)> {
+    pub(super) fn poll_packet(&mut self, now: Instant) -> Option<(u32, usize)> {
         if now < self.send_at || !self.may_send() {
             return None;
         }
@@ -146,7 +146,7 @@ impl Sender {
         Some((number as u32, bytes))
     }
 
-    pub(crate) fn handle_feedback(&mut self, feedback: &Feedback, now: Instant) {
+    pub(super) fn handle_feedback(&mut self, feedback: &Feedback, now: Instant) {
         let mut results = Vec::new();
         for (number, came) in feedback.packets() {
             let Some(sent_packet) = self.sent.get(number as usize) else { continue };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tautline_units::Instant;
 
 /// One report: as large on the wire as WebRTC's, two bytes a packet and a little more.
-pub(crate) struct Feedback {
+pub(super) struct Feedback {
     first: u32,
     base: Instant,
     ticks: Vec<u16>,
@@ -13,20 +13,20 @@ pub(crate) struct Feedback {
 
 /// A collector of arrivals for the next report.
 #[derive(Default)]
-pub(crate) struct Collector {
+pub(super) struct Collector {
     first: u32,
     arrivals: Vec<(u32, Instant)>,
 }
 
 impl Collector {
-    pub(crate) fn note(&mut self, number: u32, at: Instant) {
+    pub(super) fn note(&mut self, number: u32, at: Instant) {
         if number >= self.first {
             self.arrivals.push((number, at));
         }
     }
 
     /// Gives the report of what came since the last one.
-    pub(crate) fn report(&mut self) -> Option<Feedback> {
+    pub(super) fn report(&mut self) -> Option<Feedback> {
         let base = self.arrivals.first()?.1;
         let last = self.arrivals.iter().map(|(number, _)| *number).max()?;
         let mut ticks = vec![LOST; (last - self.first + 1) as usize];
@@ -40,18 +40,18 @@ impl Collector {
 }
 
 impl Feedback {
-    pub(crate) fn packets(&self) -> impl Iterator<Item = (u32, Option<Instant>)> {
+    pub(super) fn packets(&self) -> impl Iterator<Item = (u32, Option<Instant>)> {
         let came = |ticks: u16| (ticks != LOST).then(|| self.base + TICK * u32::from(ticks));
         (self.first..).zip(self.ticks.iter().map(move |ticks| came(*ticks)))
     }
 
-    pub(crate) fn write(&self, datagram: &mut Vec<u8>) {
+    pub(super) fn write(&self, datagram: &mut Vec<u8>) {
         datagram.extend_from_slice(&self.first.to_be_bytes());
         datagram.extend_from_slice(&self.base.as_nanos().to_be_bytes());
         datagram.extend(self.ticks.iter().flat_map(|ticks| ticks.to_be_bytes()));
     }
 
-    pub(crate) fn parse(datagram: &[u8]) -> Option<Self> {
+    pub(super) fn parse(datagram: &[u8]) -> Option<Self> {
         let (first, rest) = datagram.split_first_chunk()?;
         let (base, rest) = rest.split_first_chunk()?;
         let ticks = rest.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]]));

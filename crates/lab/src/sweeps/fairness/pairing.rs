@@ -1,0 +1,74 @@
+//! Who shares a link with a session.
+
+use std::fmt;
+
+use tautline_units::{Duration, Instant};
+
+/// The flow beside a session that has begun at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pairing {
+    /// Another session, at the same time.
+    Together,
+    /// Another session, 10 s later.
+    Later,
+    /// Another session at the same time, whose way back is longer by two round trips.
+    Farther,
+    /// Bulk data over TCP with CUBIC, from the first second on.
+    Cubic,
+    /// The same with the first BBR.
+    Bbr,
+    /// A call with libwebrtc's congestion control, from the first second on.
+    Gcc,
+}
+
+impl Pairing {
+    /// Every pairing.
+    pub const ALL: [Self; 6] =
+        [Self::Together, Self::Later, Self::Farther, Self::Cubic, Self::Bbr, Self::Gcc];
+
+    /// Returns the name in tables and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Together => "tautline",
+            Self::Later => "tautline-10s-later",
+            Self::Farther => "tautline-farther",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::Gcc => "gcc",
+        }
+    }
+
+    /// Returns whether the other flow is a session as well.
+    pub const fn is_session(self) -> bool {
+        match self {
+            Self::Together | Self::Later | Self::Farther => true,
+            Self::Cubic | Self::Bbr | Self::Gcc => false,
+        }
+    }
+
+    /// Returns how to build what this build lacks for it; `None`: it has all.
+    pub const fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Gcc if cfg!(not(feature = "gcc")) => {
+                Some("not built: cargo build --release --package tautline --features gcc")
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns when the other begins: up to 99 ms later with another seed, so that they do not meet in step.
+    pub(super) fn begins(self, seed: u64) -> Instant {
+        let at = match self {
+            Self::Together | Self::Farther => Duration::ZERO,
+            Self::Later => Duration::from_secs(10),
+            Self::Cubic | Self::Bbr | Self::Gcc => Duration::from_secs(1),
+        };
+        Instant::ZERO + at + Duration::from_millis(seed * 13 % 100)
+    }
+}
+
+impl fmt::Display for Pairing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,296 @@
+//! One run: two flows through one link, and what is observed of them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Result;
+use tautline_scenario::endpoint::Endpoint;
+use tautline_scenario::measure::{Unit, units};
+use tautline_scenario::run::Setup;
+use tautline_scenario::traffic::{Commands, Media, Traffic};
+use tautline_sim::link::{Bbr, Cubic, Pair};
+use tautline_sim::world::{Clock, Direction, LinkId, Node, NodeId, Route, World};
+use tautline_transport::Config;
+use tautline_transport::rate::Cause;
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use super::bottleneck::Bottleneck;
+use super::pairing::Pairing;
+#[cfg(feature = "gcc")]
+use crate::sweeps::gcc;
+use crate::sweeps::links::followed::Followed;
+use crate::sweeps::links::trail::Passage;
+
+/// One run, before it is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared<'a> {
+    pub(super) bottleneck: &'a Bottleneck,
+    pub(super) pairing: Pairing,
+    /// From the world's beginning, the warm-up included.
+    pub(super) length: Duration,
+    pub(super) seed: u64,
+}
+
+/// What was observed of a run.
+#[derive(Debug)]
+pub(super) struct Trail {
+    /// When the second flow began.
+    pub(super) begun: Instant,
+    /// The bytes of each flow that came into the queue, headers included, by [`BIN`].
+    pub(super) carried: [Vec<u64>; 2],
+    /// One or two.
+    pub(super) sessions: Vec<Session>,
+    /// A digest of everything that happened.
+    pub(super) digest: u64,
+}
+
+/// What was observed of a session.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Every datagram from vehicle to operator.
+    pub(super) passages: Vec<Passage>,
+    /// Every media unit.
+    pub(super) units: Vec<Unit>,
+    /// How often each was why the rate was what it was, after the warm-up.
+    pub(super) causes: BTreeMap<Cause, u64>,
+}
+
+impl Shared<'_> {
+    /// Makes the run.
+    ///
+    /// # Errors
+    /// For a session or link that cannot be configured so.
+    pub(super) fn run(&self) -> Result<Trail> {
+        let mut world = World::new(self.seed);
+        world.log_mut().keep(0);
+        let pair = self.pair();
+        let setup = self.setup(self.seed, CLOCKS[0]);
+        let [vehicle, operator] = apart();
+        let first = setup.enter(&mut world, vehicle, operator)?;
+        let [here, there] = setup.ends(first, 0);
+        let link = world.link(here, there, &pair)?;
+        let begun = self.pairing.begins(self.seed);
+        world.run_until(begun);
+        let second = self.join(&mut world, link, &pair)?;
+        let foreign = self.watch(&mut world, link);
+        // What waits at the end has its time as well.
+        world.run_until(Instant::ZERO + self.length + AFTERWARDS);
+        let mut sessions = vec![session(&world, first)];
+        let other = match second {
+            Second::Session(nodes) => {
+                let other = session(&world, nodes);
+                let bins = self.bins(&other.passages);
+                sessions.push(other);
+                bins
+            }
+            #[cfg(feature = "gcc")]
+            Second::Call(nodes) => self.bins(&call(&world, nodes)),
+            Second::InLink => foreign,
+        };
+        let carried = [self.bins(&sessions[0].passages), other];
+        Ok(Trail { begun, carried, sessions, digest: world.log().digest() })
+    }
+
+    fn pair(&self) -> Pair {
+        let mut pair = self.bottleneck.pair();
+        let rtt_ms = self.bottleneck.round_trip().as_secs_f64() * 1e3;
+        let from_s = self.pairing.begins(self.seed).since(Instant::ZERO).as_secs_f64();
+        match self.pairing {
+            Pairing::Cubic => pair.up.cubic = Some(Cubic { rtt_ms, from_s, until_s: None }),
+            Pairing::Bbr => pair.up.bbr = vec![Bbr { rtt_ms, from_s, until_s: None }],
+            Pairing::Together | Pairing::Later | Pairing::Farther | Pairing::Gcc => {}
+        }
+        pair
+    }
+
+    fn setup(&self, seed: u64, clocks: [(u64, f64); 2]) -> Setup {
+        let clocks = clocks.map(|(millis, ppm)| Clock::new(Duration::from_millis(millis), ppm));
+        let transport = Config { media_deadline: DEADLINE, ..Config::default() };
+        let setup = Setup::new(seed, vec![self.bottleneck.pair()]).with_config(transport);
+        Setup { clocks, ..setup }
+    }
+
+    /// Puts the second flow into the world, where it is not in the link already.
+    fn join(&self, world: &mut World<Member>, link: LinkId, pair: &Pair) -> Result<Second> {
+        let mut down = pair.down.clone();
+        match self.pairing {
+            Pairing::Together | Pairing::Later => {}
+            Pairing::Farther => {
+                let delay = self.bottleneck.delay + self.bottleneck.round_trip() * 2;
+                down = down.with_delay(delay);
+            }
+            Pairing::Cubic | Pairing::Bbr => return Ok(Second::InLink),
+            Pairing::Gcc => return call_beside(world, link, pair),
+        }
+        let setup = self.setup(!self.seed, CLOCKS[1]);
+        let [vehicle, operator] = apart();
+        let nodes = setup.enter(world, vehicle, operator)?;
+        let [here, there] = setup.ends(nodes, 0);
+        world.link_beside(link, here, there, &down)?;
+        Ok(Second::Session(nodes))
+    }
+
+    /// Runs to the end and returns what flows in the link itself brought, by [`BIN`].
+    fn watch(&self, world: &mut World<Member>, link: LinkId) -> Vec<u64> {
+        let mut before = 0;
+        let bins = (1..=self.bin_count()).map(|bin| {
+            world.run_until(Instant::ZERO + BIN * bin);
+            let bytes = world.counters(link, Direction::Up).foreign_bytes.get();
+            bytes - std::mem::replace(&mut before, bytes)
+        });
+        bins.collect()
+    }
+
+    /// Returns the bytes of what arrived, by when it left.
+    fn bins(&self, passages: &[Passage]) -> Vec<u64> {
+        let mut bins = vec![0; self.bin_count() as usize];
+        for passage in passages.iter().filter(|passage| passage.arrived.is_some()) {
+            let bin = passage.at.since(Instant::ZERO).as_nanos() / BIN.as_nanos();
+            if let Some(bytes) = bins.get_mut(bin as usize) {
+                *bytes += (passage.bytes + HEADERS).get();
+            }
+        }
+        bins
+    }
+
+    fn bin_count(&self) -> u32 {
+        (self.length.as_nanos() / BIN.as_nanos()) as u32
+    }
+}
+
+/// Returns both applications of a session: media at its budget one way, commands the other.
+fn apart() -> [Followed; 2] {
+    let slices = Media::slices(UNITS_PER_SECOND, RATE_MAX);
+    let media = Media { deadline: DEADLINE, bytes_min: UNIT_BYTES_MIN, ..slices };
+    let vehicle = Traffic::default().with_media(media);
+    let operator = Traffic::default().with_commands(Commands::default());
+    [vehicle, operator].map(|traffic| Followed::new(traffic, true, Instant::ZERO + WARM_UP))
+}
+
+fn session(world: &World<Member>, nodes: [NodeId; 2]) -> Session {
+    let [vehicle, operator] = nodes.map(|node| match world.node(node) {
+        Member::Session(endpoint) => &endpoint.application,
+        #[cfg(feature = "gcc")]
+        Member::Call(_) => unreachable!("a session was put there"),
+    });
+    let arrived: HashMap<_, Instant> = operator.arrivals.iter().copied().collect();
+    let passages = vehicle.departures.iter().map(|departure| Passage {
+        at: departure.at,
+        bytes: departure.bytes,
+        media: departure.media,
+        arrived: arrived.get(&departure.sealed).copied(),
+    });
+    Session {
+        passages: passages.collect(),
+        units: units(&vehicle.traffic.media.offered, &operator.traffic.media.received),
+        causes: vehicle.causes.clone(),
+    }
+}
+
+/// A flow beside a session.
+enum Second {
+    Session([NodeId; 2]),
+    #[cfg(feature = "gcc")]
+    Call([NodeId; 2]),
+    /// The link's model has it.
+    InLink,
+}
+
+#[cfg(feature = "gcc")]
+fn call_beside(world: &mut World<Member>, link: LinkId, pair: &Pair) -> Result<Second> {
+    use tautline_sim::world::End;
+
+    let receiver = world.add(Member::Call(gcc::Endpoint::receiver()), Clock::default());
+    let sender = gcc::Endpoint::sender(world.now());
+    let sender = world.add(Member::Call(sender), Clock::default());
+    let ends = [End::new(sender, 0, gcc::here()), End::new(receiver, 0, gcc::there())];
+    world.link_beside(link, ends[0], ends[1], &pair.down)?;
+    Ok(Second::Call([sender, receiver]))
+}
+
+#[cfg(not(feature = "gcc"))]
+fn call_beside(_world: &mut World<Member>, _link: LinkId, _pair: &Pair) -> Result<Second> {
+    anyhow::bail!("gcc: {}", Pairing::Gcc.missing().unwrap_or_default())
+}
+
+#[cfg(feature = "gcc")]
+fn call(world: &World<Member>, nodes: [NodeId; 2]) -> Vec<Passage> {
+    let [sender, receiver] = nodes.map(|node| match world.node(node) {
+        Member::Call(endpoint) => endpoint,
+        Member::Session(_) => unreachable!("a call was put there"),
+    });
+    sender.passages(receiver)
+}
+
+/// A node of the world.
+enum Member {
+    Session(Box<Endpoint<Followed>>),
+    #[cfg(feature = "gcc")]
+    Call(gcc::Endpoint),
+}
+
+impl Member {
+    fn node(&self) -> &dyn Node {
+        match self {
+            Self::Session(endpoint) => endpoint,
+            #[cfg(feature = "gcc")]
+            Self::Call(endpoint) => endpoint,
+        }
+    }
+
+    fn node_mut(&mut self) -> &mut dyn Node {
+        match self {
+            Self::Session(endpoint) => endpoint,
+            #[cfg(feature = "gcc")]
+            Self::Call(endpoint) => endpoint,
+        }
+    }
+}
+
+impl From<Endpoint<Followed>> for Member {
+    fn from(endpoint: Endpoint<Followed>) -> Self {
+        Self::Session(Box::new(endpoint))
+    }
+}
+
+impl Node for Member {
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        self.node_mut().handle_datagram(route, datagram, now);
+    }
+
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        self.node_mut().poll_transmit(buffer, now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.node().poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.node_mut().handle_timeout(now);
+    }
+
+    fn poll_log(&mut self, now: Instant) -> Option<String> {
+        self.node_mut().poll_log(now)
+    }
+}
+
+/// No two clocks agree, and none runs true: vehicle and operator of each session, ahead by so many milliseconds and
+/// gaining so many microseconds a second.
+const CLOCKS: [[(u64, f64); 2]; 2] =
+    [[(3_217, 18.0), (1_003, -23.0)], [(2_111, -7.0), (4_409, 12.0)]];
+/// Not measured: a second session that begins after 10 s has as long to find its share.
+pub(super) const WARM_UP: Duration = Duration::from_secs(20);
+/// What a unit is worth something for, one way.
+pub(super) const DEADLINE: Duration = Duration::from_millis(100);
+/// What is carried is told by so long.
+pub(super) const BIN: Duration = Duration::from_millis(100);
+/// IPv4 (20) and UDP (8), as the links count them.
+pub(super) const HEADERS: ByteCount = ByteCount::new(28);
+/// Six slices of 60 pictures.
+const UNITS_PER_SECOND: u64 = 360;
+/// A unit's number.
+const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);
+/// So high that it binds nowhere.
+const RATE_MAX: Bitrate = Bitrate::from_mbps(80);
+/// More than the longest queue.
+const AFTERWARDS: Duration = Duration::from_secs(2);

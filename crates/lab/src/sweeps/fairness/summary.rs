@@ -1,0 +1,380 @@
+//! The table: each pairing on each bottleneck, the median of its seeds with the least and the most.
+
+use std::collections::BTreeMap;
+
+use tautline_transport::rate::Cause;
+
+use super::bottleneck::Bottleneck;
+use super::pairing::Pairing;
+use super::sweep::{Found, Sweep};
+use crate::experiment::{Cell, Table};
+use crate::plot::{Axis, Plot, Series};
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The link.
+    pub bottleneck: Bottleneck,
+    /// The flow beside the session.
+    pub pairing: Pairing,
+    /// What the seeds showed, or what to do for it.
+    pub outcome: Result<Summary, &'static str>,
+}
+
+/// What all seeds of one line showed.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// How many there were.
+    pub runs: usize,
+    /// The first session's share of the link and the other flow's, %.
+    pub shares_percent: [Spread; 2],
+    /// [`Measures::jain`](super::measure::Measures::jain).
+    pub jain: Spread,
+    /// Payload in time of the first session, Mbit/s.
+    pub in_time_mbps: Spread,
+    /// Of all sessions, %.
+    pub missed_percent: Spread,
+    /// Of all sessions, %.
+    pub dropped_percent: Spread,
+    /// [`Measures::waiting_ms`](super::measure::Measures::waiting_ms).
+    pub waiting_ms: [Spread; 4],
+    /// [`Measures::alike_after_s`](super::measure::Measures::alike_after_s), of those runs in which it came to that.
+    pub alike_after_s: Option<Spread>,
+    /// How many these were; `None` where the other is no session.
+    pub alike_runs: Option<usize>,
+    /// The share of the time in which they are, %.
+    pub alike_percent: Option<Spread>,
+    /// The cause that held longest, and its share of the time in the mean, %.
+    pub cause: Option<(Cause, f64)>,
+}
+
+/// What several seeds gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Returns that of `values`, of an even number the middle of the two in the middle; `None` if there are none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = (values[middle] + values[(values.len() - 1) / 2]) / 2.0;
+        Some(Self { median, least, most })
+    }
+
+    /// Returns the median, and least and most behind it where they round to others.
+    pub fn text(&self, decimals: usize) -> String {
+        let [median, least, most] =
+            [self.median, self.least, self.most].map(|value| format!("{value:.decimals$}"));
+        match least == median && most == median {
+            true => median,
+            false => format!("{median} ({least}-{most})"),
+        }
+    }
+}
+
+/// Sums up what a sweep found, with a line for what this build could not run.
+pub fn of(sweep: &Sweep, found: &[Found]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for bottleneck in &sweep.bottlenecks {
+        for pairing in sweep.pairings.iter().copied() {
+            let of_it = |run: &&Found| run.bottleneck == *bottleneck && run.pairing == pairing;
+            let runs: Vec<&Found> = found.iter().filter(of_it).collect();
+            let outcome = match pairing.missing() {
+                Some(missing) => Err(missing),
+                None => summed(pairing, &runs).ok_or("not run"),
+            };
+            lines.push(Line { bottleneck: bottleneck.clone(), pairing, outcome });
+        }
+    }
+    lines
+}
+
+fn summed(pairing: Pairing, runs: &[&Found]) -> Option<Summary> {
+    let spread = |value: &dyn Fn(&Found) -> f64| Spread::of(runs.iter().map(|run| value(run)));
+    let waiting = |at: usize| spread(&|run| run.measures.waiting_ms[at]);
+    let after = || runs.iter().filter_map(|run| run.measures.alike_after_s);
+    let alike = runs.iter().filter_map(|run| run.measures.alike);
+    Some(Summary {
+        runs: runs.len(),
+        shares_percent: [
+            spread(&|run| run.measures.shares[0] * 100.0)?,
+            spread(&|run| run.measures.shares[1] * 100.0)?,
+        ],
+        jain: spread(&|run| run.measures.jain)?,
+        in_time_mbps: spread(&|run| run.measures.in_time_mbps[0])?,
+        missed_percent: spread(&|run| run.measures.missed * 100.0)?,
+        dropped_percent: spread(&|run| run.measures.dropped * 100.0)?,
+        waiting_ms: [waiting(0)?, waiting(1)?, waiting(2)?, waiting(3)?],
+        alike_after_s: Spread::of(after()),
+        alike_runs: pairing.is_session().then(|| after().count()),
+        alike_percent: Spread::of(alike.map(|share| share * 100.0)),
+        cause: cause(runs),
+    })
+}
+
+fn cause(runs: &[&Found]) -> Option<(Cause, f64)> {
+    let mut shares: BTreeMap<Cause, f64> = BTreeMap::new();
+    for (cause, share) in runs.iter().flat_map(|run| &run.measures.causes) {
+        *shares.entry(*cause).or_default() += share / runs.len() as f64 * 100.0;
+    }
+    shares.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b))
+}
+
+/// The printed table's columns.
+pub const HEADS: [&str; 15] = [
+    "link",
+    "beside",
+    "share %",
+    "other's %",
+    "Jain",
+    "in time Mbit/s",
+    "missed %",
+    "dropped %",
+    "waits p50 ms",
+    "p95",
+    "p99",
+    "worst",
+    "alike after s",
+    "alike % of time",
+    "most often",
+];
+
+impl Line {
+    /// Returns the line for people, by [`HEADS`].
+    pub fn cells(&self) -> [String; HEADS.len()] {
+        let mut cells = [(); HEADS.len()].map(|()| "-".to_owned());
+        cells[0] = self.bottleneck.name.clone();
+        cells[1] = self.pairing.name().to_owned();
+        let seen = match &self.outcome {
+            Ok(seen) => seen,
+            Err(missing) => {
+                cells[HEADS.len() - 1] = (*missing).to_owned();
+                return cells;
+            }
+        };
+        let [p50, p95, p99, worst] = &seen.waiting_ms;
+        cells[2] = seen.shares_percent[0].text(0);
+        cells[3] = seen.shares_percent[1].text(0);
+        cells[4] = seen.jain.text(2);
+        cells[5] = seen.in_time_mbps.text(1);
+        cells[6] = seen.missed_percent.text(1);
+        cells[7] = seen.dropped_percent.text(1);
+        cells[8] = p50.text(0);
+        cells[9] = p95.text(0);
+        cells[10] = p99.text(0);
+        cells[11] = format!("{:.0}", worst.most);
+        cells[12] = seen.alike_words();
+        if let Some(alike) = &seen.alike_percent {
+            cells[13] = alike.text(0);
+        }
+        if let Some((cause, percent)) = seen.cause {
+            cells[14] = format!("{cause} {percent:.0} %");
+        }
+        cells
+    }
+}
+
+impl Summary {
+    fn alike_words(&self) -> String {
+        match (self.alike_runs, self.alike_after_s) {
+            (None, _) => "-".to_owned(),
+            (Some(runs), Some(after)) if runs == self.runs => after.text(1),
+            (Some(runs), Some(after)) => {
+                format!("{}; {runs} of {}", after.text(1), self.runs)
+            }
+            (Some(_), None) => format!("never; 0 of {}", self.runs),
+        }
+    }
+}
+
+/// Returns the lines as a table.
+pub fn summary_table(lines: &[Line]) -> Table {
+    let mut table = Table::new(
+        "summary",
+        [
+            "link",
+            "queue_bytes",
+            "queue_bdp",
+            "beside",
+            "runs",
+            "quantity",
+            "median",
+            "least",
+            "most",
+            "note",
+        ],
+    );
+    for line in lines {
+        let mut push = |runs: usize, quantity: &str, spread: Option<Spread>, note: String| {
+            table.push([
+                line.bottleneck.name.as_str().into(),
+                line.bottleneck.queue.get().into(),
+                line.bottleneck.queue_bdp.into(),
+                line.pairing.name().into(),
+                runs.into(),
+                quantity.into(),
+                spread.map(|spread| spread.median).into(),
+                spread.map(|spread| spread.least).into(),
+                spread.map(|spread| spread.most).into(),
+                Cell::Text(note),
+            ]);
+        };
+        match &line.outcome {
+            Err(missing) => push(0, "", None, (*missing).to_owned()),
+            Ok(seen) => {
+                for (quantity, spread) in seen.quantities() {
+                    push(seen.runs, quantity, Some(spread), String::new());
+                }
+                if let Some(runs) = seen.alike_runs {
+                    let note = format!("{runs} of {} runs", seen.runs);
+                    push(seen.runs, "alike_after_s", seen.alike_after_s, note);
+                }
+                if let Some((cause, percent)) = seen.cause {
+                    let spread = Spread { median: percent, least: percent, most: percent };
+                    push(seen.runs, "cause_percent", Some(spread), cause.to_string());
+                }
+            }
+        }
+    }
+    table
+}
+
+impl Summary {
+    fn quantities(&self) -> impl Iterator<Item = (&'static str, Spread)> {
+        let [p50, p95, p99, worst] = self.waiting_ms;
+        let all = [
+            ("share_percent", self.shares_percent[0]),
+            ("share_other_percent", self.shares_percent[1]),
+            ("jain", self.jain),
+            ("in_time_mbps", self.in_time_mbps),
+            ("missed_percent", self.missed_percent),
+            ("dropped_percent", self.dropped_percent),
+            ("waiting_p50_ms", p50),
+            ("waiting_p95_ms", p95),
+            ("waiting_p99_ms", p99),
+            ("waiting_worst_ms", worst),
+        ];
+        all.into_iter().chain(self.alike_percent.map(|spread| ("alike_percent", spread)))
+    }
+}
+
+/// Returns every run as a table.
+pub fn runs_table(found: &[Found]) -> Table {
+    let mut table = Table::new(
+        "runs",
+        [
+            "link",
+            "beside",
+            "seed",
+            "share",
+            "share_other",
+            "jain",
+            "in_time_mbps",
+            "in_time_other_mbps",
+            "missed",
+            "dropped",
+            "waiting_p50_ms",
+            "waiting_p95_ms",
+            "waiting_p99_ms",
+            "waiting_worst_ms",
+            "alike_after_s",
+            "alike",
+            "causes",
+            "digest",
+        ],
+    );
+    for run in found {
+        let m = &run.measures;
+        let causes = m.causes.iter().map(|(cause, share)| format!("{cause} {share:.3}"));
+        table.push([
+            run.bottleneck.name.as_str().into(),
+            run.pairing.name().into(),
+            run.seed.into(),
+            m.shares[0].into(),
+            m.shares[1].into(),
+            m.jain.into(),
+            m.in_time_mbps.first().copied().into(),
+            m.in_time_mbps.get(1).copied().into(),
+            m.missed.into(),
+            m.dropped.into(),
+            m.waiting_ms[0].into(),
+            m.waiting_ms[1].into(),
+            m.waiting_ms[2].into(),
+            m.waiting_ms[3].into(),
+            m.alike_after_s.into(),
+            m.alike.into(),
+            causes.collect::<Vec<_>>().join("; ").into(),
+            format!("{:016x}", m.digest).into(),
+        ]);
+    }
+    table
+}
+
+/// Returns both flows' shares by the second, of the first seed.
+pub fn seconds_table(found: &[Found]) -> Table {
+    let columns = ["link", "beside", "seed", "second", "share", "share_other"];
+    let mut table = Table::new("seconds", columns);
+    for run in firsts(found) {
+        let [first, other] = &run.measures.by_second;
+        for (second, (share, share_other)) in first.iter().zip(other).enumerate() {
+            table.push([
+                run.bottleneck.name.as_str().into(),
+                run.pairing.name().into(),
+                run.seed.into(),
+                second.into(),
+                (*share).into(),
+                (*share_other).into(),
+            ]);
+        }
+    }
+    table
+}
+
+/// Returns one plot for each link: the first session's share over time beside each, of the first seed.
+pub fn plots(found: &[Found]) -> Vec<Plot> {
+    let firsts: Vec<&Found> = firsts(found).collect();
+    let places = firsts.chunk_by(|a, b| a.bottleneck == b.bottleneck);
+    places
+        .map(|place| {
+            let Bottleneck { name, queue_bdp, .. } = &place[0].bottleneck;
+            let title = format!("One session's share, {name} ({queue_bdp} BDP of queue)");
+            let x = Axis::linear("time, s");
+            let y = Axis::linear("share of the link, %").range(0.0, 100.0);
+            let lines = place.iter().map(|run| {
+                let seconds = run.measures.by_second[0].iter().enumerate();
+                let points = seconds.map(|(at, share)| (at as f64 + 0.5, share * 100.0));
+                Series::line(format!("beside {}", run.pairing), points.collect())
+            });
+            Plot::new(&format!("shares-{name}"), &title, x, y).with_all(lines).mark_y(50.0, "half")
+        })
+        .collect()
+}
+
+fn firsts(found: &[Found]) -> impl Iterator<Item = &Found> {
+    let first = found.iter().map(|run| run.seed).min();
+    found.iter().filter(move |run| Some(run.seed) == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_tells_least_and_most_where_they_differ() {
+        let spread = Spread::of([3.0, 1.0, 2.0]).unwrap();
+        assert_eq!(spread, Spread { median: 2.0, least: 1.0, most: 3.0 });
+        assert_eq!(spread.text(1), "2.0 (1.0-3.0)");
+        assert_eq!(Spread::of([2.01, 2.04]).unwrap().text(1), "2.0");
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 9.0]).map(|spread| spread.median), Some(3.0));
+        assert_eq!(Spread::of([]), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! Every pairing on every bottleneck, by seeds.
+
+use anyhow::Result;
+use tautline_units::Duration;
+
+use super::bottleneck::Bottleneck;
+use super::measure::{self, Measures};
+use super::pairing::Pairing;
+use super::shared::Shared;
+use crate::experiment::Progress;
+use crate::workers;
+
+/// What to let share what, and for how long.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The links.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// The flows beside a session; what this build has not is left out of the runs.
+    pub pairings: Vec<Pairing>,
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many seeds, from the first on.
+    pub seeds: u64,
+    /// Of each run, the warm-up of 20 s included.
+    pub length: Duration,
+    /// How many runs are made at a time; the results do not depend on it.
+    pub threads: usize,
+}
+
+/// One run's place in a sweep, with what it showed.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The link.
+    pub bottleneck: Bottleneck,
+    /// The flow beside the session.
+    pub pairing: Pairing,
+    /// The run's seed.
+    pub seed: u64,
+    /// What it showed.
+    pub measures: Measures,
+}
+
+impl Sweep {
+    /// Makes all runs; the result is in order of bottleneck, pairing and seed.
+    ///
+    /// # Errors
+    /// That of the first run that could not be made.
+    pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
+        let mut jobs = Vec::new();
+        for bottleneck in &self.bottlenecks {
+            for pairing in self.pairings.iter().filter(|pairing| pairing.missing().is_none()) {
+                let seeds = (self.first_seed..).take(self.seeds as usize);
+                jobs.extend(seeds.map(|seed| Shared {
+                    bottleneck,
+                    pairing: *pairing,
+                    length: self.length,
+                    seed,
+                }));
+            }
+        }
+        let told = |done: usize, made: &Found| {
+            let what = format!("{} {}", made.bottleneck.name, made.pairing);
+            progress(Progress { done: done as u64, total: jobs.len() as u64, what: &what });
+        };
+        workers::each(self.threads, &jobs, make, told)
+    }
+}
+
+fn make(job: &Shared<'_>) -> Result<Found> {
+    let trail = job.run()?;
+    Ok(Found {
+        bottleneck: job.bottleneck.clone(),
+        pairing: job.pairing,
+        seed: job.seed,
+        measures: measure::of(&trail, job.bottleneck, job.length),
+    })
+}
