@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! push -> policer -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
-//!                    | another's flow               | stopped by handovers and outages that hold
+//!                    | another's flow, marks        | stopped by handovers and outages that hold
 //! ```
 //!
 //! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
@@ -17,6 +17,7 @@ mod config;
 mod cubic;
 mod delay;
 mod interval;
+mod l4s;
 mod loss;
 mod policer;
 mod replay;
@@ -27,11 +28,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Ecn, Instant};
 
 pub use common::{Common, Dip};
 pub use config::{
-    BurstLoss, Config, Cubic, Jitter, Policer, Retransmission, Step, Swing, TraceRate,
+    BurstLoss, Config, Cubic, Jitter, L4s, Policer, Retransmission, Step, Swing, TraceRate,
 };
 pub use interval::{Handover, Outage};
 pub use replay::Replay;
@@ -41,6 +42,7 @@ use capacity::Capacity;
 use cubic::{Flow, PACKET_BYTES};
 use delay::Delay;
 use interval::{Gates, Intervals, stream_of};
+use l4s::Ramp;
 use loss::Loss;
 use policer::Bucket;
 
@@ -147,6 +149,8 @@ pub struct Counters {
     pub delivered_bytes: ByteCount,
     /// Bytes of another's flow that came into the queue, headers included.
     pub foreign_bytes: ByteCount,
+    /// Packets that were marked, if they were lost afterwards as well.
+    pub marked: u64,
     dropped: [u64; Drop::VARIANTS.len()],
 }
 
@@ -180,6 +184,7 @@ pub struct Link<P> {
     delay: Delay,
     policer: Option<Bucket>,
     flow: Option<Box<Flow>>,
+    ramp: Option<Ramp>,
     reorder: bool,
     overhead: u64,
     queue_max: u64,
@@ -258,6 +263,7 @@ impl<P> Link<P> {
             delay: Delay::new(config, own(5), own(6))?,
             policer: config.policer.as_ref().map(Bucket::new),
             flow: config.cubic.as_ref().map(|cubic| Box::new(Flow::new(cubic))),
+            ramp: config.l4s.as_ref().map(Ramp::new),
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
@@ -272,6 +278,21 @@ impl<P> Link<P> {
             flight: VecDeque::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// Returns the codepoint with which a packet leaves that is pushed next, at `now`: that of an L4S queue's mark where
+    /// [`Config::l4s`] has it so, else its own.
+    pub fn mark(&mut self, now: Instant, ecn: Ecn) -> Ecn {
+        if ecn != Ecn::Ect1 || self.cut || self.ramp.is_none() {
+            return ecn;
+        }
+        self.advance(now);
+        let sojourn = self.busy_until.saturating_sub(self.now);
+        if !self.ramp.as_mut().is_some_and(|ramp| ramp.marks(sojourn, self.queued)) {
+            return ecn;
+        }
+        self.counters.marked += 1;
+        Ecn::Ce
     }
 
     /// Takes a packet of `len` bytes in.
