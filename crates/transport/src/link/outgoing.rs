@@ -1,6 +1,6 @@
 //! Datagrams out: what goes into each that cannot wait, and what its leaving means.
 
-use tautline_units::{Duration, Instant};
+use tautline_units::{Duration, Ecn, Instant};
 
 use super::mtu::Pings;
 use super::{Entry, Link, Route};
@@ -210,9 +210,10 @@ impl Link {
     }
 
     /// Notes that a datagram of `bytes` bytes left, of whatever kind.
-    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+    pub(crate) fn on_sent(&mut self, bytes: usize, ecn: Ecn, now: Instant) {
         self.loss.on_sent(bytes, now);
-        self.in_flight.push(bytes, now);
+        self.in_flight.push(bytes, ecn == Ecn::Ect1, now);
+        self.marking.on_sent(ecn);
         self.pacer.on_sent(bytes, now);
         self.beside.on_sent(bytes, now);
     }
