@@ -202,28 +202,29 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
 ];
 
-const SHORT: Scenario = Scenario {
+pub(super) const SHORT: Scenario = Scenario {
     name: "",
     title: "",
     quick: (20, 1),
     full: (30, 10),
     case: Case::Plain,
     drive: |transport, seed| filled(transport, seed, vec![even()]),
+    against: None,
     judge: |_| Vec::new(),
 };
 const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
 
-fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
+pub(super) fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
     let mut drive = Drive::new(links, transport, seed);
     drive.deadline = Duration::from_millis(100);
     drive
 }
 
-fn even() -> Pair {
+pub(super) fn even() -> Pair {
     clean(10, 15)
 }
 
-fn up(change: impl FnOnce(&mut Config)) -> Pair {
+pub(super) fn up(change: impl FnOnce(&mut Config)) -> Pair {
     let mut pair = even();
     change(&mut pair.up);
     pair
