@@ -3,7 +3,6 @@
 use tautline_units::Ecn;
 
 use super::in_flight::Passed;
-use super::{Link, Route};
 use crate::rate::Marked;
 use crate::wire::Marks;
 
@@ -33,7 +32,7 @@ impl Default for Trust {
 
 impl Marking {
     /// Returns whether datagram `number` is to be ECT(1).
-    fn applies(&self, number: u64) -> bool {
+    pub(super) fn applies(&self, number: u64) -> bool {
         match self.trust {
             // No row of datagrams in turn, such as pings, is all of one half (Thue and Morse).
             Trust::Trial(_) => number.count_ones() % 2 == 1,
@@ -79,18 +78,6 @@ impl Marking {
             datagrams: marks.ect1 + marks.ce - before.ect1 - before.ce,
             ce: marks.ce - before.ce,
         })
-    }
-}
-
-impl Link {
-    /// Returns the codepoint with which datagram `number` leaves for `route`. One over a stream has none of its own, and
-    /// an address that has not proved itself shows nothing.
-    pub(crate) fn ecn(&self, number: u64, route: Route) -> Ecn {
-        let may_bear = self.controller.answers_marks()
-            && !self.is_stream()
-            && route == self.routing.route()
-            && self.marking.applies(number);
-        if may_bear { Ecn::Ect1 } else { Ecn::NotEct }
     }
 }
 

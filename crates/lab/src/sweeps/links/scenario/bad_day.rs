@@ -212,7 +212,7 @@ pub(super) const SHORT: Scenario = Scenario {
     against: None,
     judge: |_| Vec::new(),
 };
-const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
+pub(super) const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
 
 pub(super) fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
     let mut drive = Drive::new(links, transport, seed);
@@ -249,7 +249,7 @@ fn turning(seed: u64, late: f64) -> Pair {
     up(|link| link.steps = (1..200).map(step).collect())
 }
 
-fn shared(seed: u64, queue_bytes: u64) -> Pair {
+pub(super) fn shared(seed: u64, queue_bytes: u64) -> Pair {
     // It is there before anything is measured.
     let cubic = Cubic { rtt_ms: 30.0, from_s: 1.0 + shift(seed), until_s: None };
     up(|link| (link.queue_bytes, link.cubic) = (queue_bytes, Some(cubic)))
@@ -308,7 +308,7 @@ fn carried_shown(runs: &[Measures]) -> Row {
     Row::new("in time, the median run", "Mbit/s", quantile(&mut rates, 0.5))
 }
 
-fn carried(runs: &[Measures], bar: f64) -> Row {
+pub(super) fn carried(runs: &[Measures], bar: f64) -> Row {
     carried_shown(runs).reference(bar).at_least(1.0)
 }
 

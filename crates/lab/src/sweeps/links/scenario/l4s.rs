@@ -4,7 +4,7 @@ use tautline_sim::link::{L4s, Pair};
 use tautline_transport as transport;
 use tautline_transport::rate::Cause;
 
-use super::bad_day::{SHORT, even, filled, up};
+use super::bad_day::{LONG, SHORT, carried, even, filled, shared, up};
 use super::{Drive, Measures, Row, Scenario, quantile};
 
 pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
@@ -24,7 +24,30 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         judge,
         ..SHORT
     },
+    Scenario {
+        name: "l4s-pictures",
+        title: "The same for 15 units a second, whole pictures, which leave at once",
+        drive: |transport, seed| pictures(transport, seed, marking()),
+        against: Some(|transport, seed| pictures(transport, seed, even())),
+        judge,
+        ..SHORT
+    },
+    Scenario {
+        name: "l4s-cubic-32k",
+        title: "A queue of 32 kB that marks and that a CUBIC flow fills: a quarter of the link",
+        drive: |transport, seed| {
+            let mut link = shared(seed, 32_000);
+            link.up.l4s = Some(L4s::default());
+            filled(transport, seed, vec![link])
+        },
+        judge: |runs| vec![carried(runs, 2.5)],
+        ..LONG
+    },
 ];
+
+fn pictures(transport: transport::Config, seed: u64, link: Pair) -> Drive {
+    Drive { units_per_second: 15, ..followed(transport, seed, vec![link]) }
+}
 
 fn followed(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
     Drive { follows: true, ..filled(transport, seed, links) }
