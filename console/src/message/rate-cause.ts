@@ -59,5 +59,10 @@ export enum RateCause {
   /**
    * Nothing came back for long.
    */
-  Silence = 10
+  Silence = 10,
+
+  /**
+   * The network marks what is sent.
+   */
+  Marks = 11
 }

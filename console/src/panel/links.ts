@@ -25,6 +25,7 @@ const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
   [RateCause.Jitter]: 'delays wander',
   [RateCause.Probation]: 'probes',
   [RateCause.Silence]: 'silent',
+  [RateCause.Marks]: 'marked',
 };
 const SAMPLE_MS = 500;
 

@@ -72,3 +72,8 @@ fn a_queue_of_a_megabyte_is_said_to_be_anothers() {
 fn three_tenths_lost_both_ways_leave_3_of_10_mbps() {
     judge("both-lose-30");
 }
+
+#[test]
+fn an_l4s_queue_stays_short_and_full() {
+    judge("l4s");
+}

@@ -15,7 +15,7 @@ use tautline_transport::link::State;
 use tautline_transport::reach::{Candidate, Way};
 use tautline_transport::relay::{self, Admission};
 use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session, stun};
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Ecn, Instant};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -26,6 +26,7 @@ use crate::slot::Slot;
 use crate::socket::Local;
 use crate::streams::{Streams, Tls};
 use crate::timer::Timer;
+use crate::udp::BUFFER_BYTES;
 
 /// What the event loop tells the application, on the loop's own thread: be brief.
 #[derive(Debug)]
@@ -150,6 +151,7 @@ impl Driver {
             drops: Drops::default(),
             tick_at: clock.now(),
             datagram: Vec::with_capacity(DATAGRAM_BYTES_MAX),
+            buffer: vec![0; BUFFER_BYTES],
         };
         let thread = std::thread::Builder::new()
             .name("event-loop".into())
@@ -330,6 +332,8 @@ struct EventLoop {
     drops: Drops,
     tick_at: Instant,
     datagram: Vec<u8>,
+    /// What is read at once.
+    buffer: Vec<u8>,
 }
 
 impl EventLoop {
@@ -447,8 +451,7 @@ impl EventLoop {
 
     /// Reads what has arrived, a bounded number a turn; true if more may wait.
     fn receive(&mut self) -> bool {
-        let mut bytes = [0; DATAGRAM_BYTES_MAX];
-        let Self { streams, sessions, relays, drops, poll, clock, .. } = self;
+        let Self { streams, sessions, relays, reach, drops, poll, clock, .. } = self;
         let turn = |streams: &mut Streams| {
             streams.turn(poll.registry(), (sessions, relays), drops, clock.now())
         };
@@ -460,7 +463,7 @@ impl EventLoop {
                     more = true;
                     break;
                 }
-                let (length, remote) = match slot.receive(&mut bytes) {
+                let received = match slot.receive(&mut self.buffer) {
                     None => break,
                     Some(Ok(received)) => received,
                     Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -469,16 +472,17 @@ impl EventLoop {
                         break;
                     }
                 };
+                let (remote, ecn) = (received.remote, received.ecn);
                 let route = Route { socket: index as u8, remote };
-                let (datagram, now) = (&bytes[..length], self.clock.now());
-                if stun::is_stun(datagram) {
-                    self.reach.handle_datagram(route.socket, remote, datagram, now);
-                    continue;
-                }
-                if !self.relays.handle_datagram(route, datagram, now)
-                    && !self.sessions.handle_datagram(route, datagram, now)
-                {
-                    self.drops.no_session += 1;
+                let now = clock.now();
+                for datagram in received.datagrams(&self.buffer) {
+                    if stun::is_stun(datagram) {
+                        reach.handle_datagram(route.socket, remote, datagram, now);
+                    } else if !relays.handle_datagram(route, datagram, now)
+                        && !sessions.handle_datagram(route, datagram, ecn, now)
+                    {
+                        drops.no_session += 1;
+                    }
                 }
             }
         }
@@ -492,11 +496,7 @@ impl EventLoop {
         self.follow(now);
         self.find_addresses(now);
         self.drops.unit_beside = self.sessions.units_beside();
-        while let Some(route) = self
-            .relays
-            .poll_transmit(&mut self.datagram, now)
-            .or_else(|| self.sessions.poll_transmit(&mut self.datagram, now))
-        {
+        while let Some((route, ecn)) = self.poll_transmit(now) {
             if route.stream_index().is_some() {
                 let Self { streams, sessions, drops, datagram, .. } = self;
                 match streams {
@@ -509,12 +509,12 @@ impl EventLoop {
                 self.drops.send_refused += 1;
                 continue;
             };
-            let Some(sent) = slot.send(&self.datagram, route.remote) else {
+            let Some(sent) = slot.send(&self.datagram, route.remote, ecn) else {
                 self.drops.send_refused += 1;
                 continue;
             };
             match sent {
-                Ok(_) => slot.on_sent(),
+                Ok(()) => slot.on_sent(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.drops.send_full += 1;
                 }
@@ -534,6 +534,16 @@ impl EventLoop {
             }
             (self.sink)(Output::Event(event, session));
         }
+    }
+
+    /// Writes the next datagram, and says where it goes and with which codepoint: a relay forwards none.
+    fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Ecn)> {
+        let Self { relays, sessions, datagram, .. } = self;
+        if let Some(route) = relays.poll_transmit(datagram, now) {
+            return Some((route, Ecn::NotEct));
+        }
+        let (route, ecn) = sessions.poll_transmit(datagram, now)?;
+        Some((route, if relays.has_route(route) { Ecn::NotEct } else { ecn }))
     }
 
     /// Looks, where nothing comes of the peer, whether a NAT has moved or a way is gone, and follows.
@@ -560,7 +570,8 @@ impl EventLoop {
         self.reach.turn(&self.slots, now);
         while let Some((socket, server, datagram)) = self.reach.poll_transmit(now) {
             let slot = self.slots.get(usize::from(socket));
-            if !matches!(slot.and_then(|slot| slot.send(&datagram, server)), Some(Ok(_))) {
+            let sent = slot.and_then(|slot| slot.send(&datagram, server, Ecn::NotEct));
+            if !matches!(sent, Some(Ok(()))) {
                 tracing::debug!(%server, "the question for our address was not sent");
             }
         }

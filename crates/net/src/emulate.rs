@@ -24,6 +24,7 @@ mod config;
 pub mod control;
 mod lateness;
 mod model;
+mod packet;
 mod relay;
 mod server;
 mod status;

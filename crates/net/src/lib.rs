@@ -26,6 +26,7 @@ pub mod stats;
 pub mod streams;
 mod timer;
 pub mod tun;
+mod udp;
 
 pub use destination::Destination;
 pub use log_limit::LogLimit;

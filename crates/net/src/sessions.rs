@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tautline_transport::reach::Way;
 use tautline_transport::{Channel, Event, PublicKey, Route, Session};
-use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 
 /// A session that lives, and at most one that was begun since and waits beside it.
 ///
@@ -109,17 +109,23 @@ impl Sessions {
     }
 
     /// Takes a datagram; false if there is no session to take it.
-    pub(crate) fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) -> bool {
+    pub(crate) fn handle_datagram(
+        &mut self,
+        route: Route,
+        datagram: &[u8],
+        ecn: Ecn,
+        now: Instant,
+    ) -> bool {
         let Some(present) = &mut self.present else { return false };
         let beside = self.beside.as_mut().map(|beside| &mut beside.session);
         match beside.filter(|beside| beside.is_addressed_by(datagram)) {
-            None => present.handle_datagram(route, datagram, now),
+            None => present.handle_marked(route, datagram, ecn, now),
             Some(beside) => {
                 // Each chooses its ids by itself. If they have one in common, both try.
                 if present.is_addressed_by(datagram) {
-                    present.handle_datagram(route, datagram, now);
+                    present.handle_marked(route, datagram, ecn, now);
                 }
-                beside.handle_datagram(route, datagram, now);
+                beside.handle_marked(route, datagram, ecn, now);
             }
         }
         true
@@ -195,9 +201,16 @@ impl Sessions {
         self.settle(now);
     }
 
-    /// Writes the next datagram into `buffer` and says where it goes.
-    pub(crate) fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
-        self.all_mut().find_map(|session| session.poll_transmit(buffer, now))
+    /// Writes the next datagram into `buffer` and says where it goes, and with which codepoint.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Option<(Route, Ecn)> {
+        self.all_mut().find_map(|session| {
+            let route = session.poll_transmit(buffer, now)?;
+            Some((route, session.ecn()))
+        })
     }
 
     /// Gives the next event of the session in place, oldest first.

@@ -2,11 +2,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use crate::socket::Local;
+use crate::udp::{Received, Udp};
 
 /// One local end and its socket, which is opened anew when the kernel has refused to send for a
 /// while.
@@ -18,7 +18,7 @@ pub(crate) struct Slot {
     local: Local,
     token: Token,
     /// `None` while it cannot be opened.
-    socket: Option<UdpSocket>,
+    socket: Option<Udp>,
     address: SocketAddr,
     /// Since when every send was refused.
     refused_since: Option<Instant>,
@@ -27,8 +27,8 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn open(local: &Local, token: Token, registry: &Registry) -> anyhow::Result<Self> {
-        let mut socket = local.open()?;
-        registry.register(&mut socket, token, Interest::READABLE)?;
+        let mut socket = Udp::new(local.open()?)?;
+        registry.register(socket.socket_mut(), token, Interest::READABLE)?;
         let address = socket.local_addr()?;
         Ok(Self {
             local: local.clone(),
@@ -45,7 +45,12 @@ impl Slot {
     }
 
     /// Sends a datagram; `None` if there is no socket at present.
-    pub(crate) fn send(&self, datagram: &[u8], remote: SocketAddr) -> Option<io::Result<usize>> {
+    pub(crate) fn send(
+        &self,
+        datagram: &[u8],
+        remote: SocketAddr,
+        ecn: Ecn,
+    ) -> Option<io::Result<()>> {
         let remote = match remote.ip() {
             // A socket of both families speaks of IPv4 addresses as of some of IPv6.
             IpAddr::V4(ip) if self.address.is_ipv6() => {
@@ -53,14 +58,15 @@ impl Slot {
             }
             IpAddr::V4(_) | IpAddr::V6(_) => remote,
         };
-        Some(self.socket.as_ref()?.send_to(datagram, remote))
+        Some(self.socket.as_ref()?.send_to(datagram, remote, ecn))
     }
 
-    /// Reads a datagram; `None` if there is no socket at present.
-    pub(crate) fn receive(&self, bytes: &mut [u8]) -> Option<io::Result<(usize, SocketAddr)>> {
-        let received = self.socket.as_ref()?.recv_from(bytes);
-        Some(received.map(|(length, remote)| {
-            (length, SocketAddr::new(remote.ip().to_canonical(), remote.port()))
+    /// Reads what waits of one sender; `None` if there is no socket at present.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<io::Result<Received>> {
+        let received = self.socket.as_ref()?.receive(buffer);
+        Some(received.map(|mut received| {
+            received.remote.set_ip(received.remote.ip().to_canonical());
+            received
         }))
     }
 
@@ -86,14 +92,15 @@ impl Slot {
         self.tried_at = now;
         // The port is free only once the old socket is gone.
         if let Some(mut socket) = self.socket.take() {
-            let _ = registry.deregister(&mut socket);
+            let _ = registry.deregister(socket.socket_mut());
         }
         let opened = self.local.open_on(self.address.port()).or_else(|_| self.local.open());
+        let opened = opened.and_then(|socket| Ok(Udp::new(socket)?));
         let mut socket = match opened {
             Ok(socket) => socket,
             Err(error) => return tracing::debug!(%error, "a socket cannot be opened again yet"),
         };
-        let registered = registry.register(&mut socket, self.token, Interest::READABLE);
+        let registered = registry.register(socket.socket_mut(), self.token, Interest::READABLE);
         match registered.and_then(|()| socket.local_addr()) {
             Ok(address) => {
                 tracing::info!(local = %self.local, %address, "socket opened again");
@@ -126,7 +133,7 @@ mod tests {
             if there.is_ipv6() && both.address().is_ipv4() {
                 continue;
             }
-            assert_eq!(both.send(b"there", there).unwrap().unwrap(), 5);
+            both.send(b"there", there, Ecn::Ect1).unwrap().unwrap();
             let mut bytes = [0; 9];
             let (_, from) = other.recv_from(&mut bytes).unwrap();
             assert_eq!((from.ip(), from.port()), (there.ip(), both.address().port()));
@@ -135,7 +142,9 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
                 both.receive(&mut bytes).unwrap().ok()
             });
-            assert_eq!(received, Some((4, there)));
+            let received = received.unwrap();
+            assert_eq!(received.remote, there);
+            assert!(received.datagrams(&bytes).eq([b"back"]));
         }
     }
 }

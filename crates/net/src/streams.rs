@@ -20,7 +20,7 @@ use mio::{Interest, Registry, Token};
 use rustls::{ClientConfig, ServerConfig};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Route, relay};
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use crate::control::tls::{self, Admitted};
 use crate::driver::Drops;
@@ -363,7 +363,7 @@ fn serve(
     let more = connection.turn(
         |datagram| {
             if !relays.handle_datagram(route, datagram, now)
-                && !sessions.handle_datagram(route, datagram, now)
+                && !sessions.handle_datagram(route, datagram, Ecn::NotEct, now)
             {
                 drops.no_session += 1;
             }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use tautline_sim::world::{self, Node};
 use tautline_transport::{Event, Route, Session};
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 pub use clock::{Clock, Moment};
 pub use stalls::Stalls;
@@ -35,7 +35,7 @@ pub struct Endpoint<A, T = Session> {
     stalls: Option<Stalls>,
     /// The end of the stall that lasts, and what has come in it.
     stalled: Option<Instant>,
-    waiting: Vec<(world::Route, Vec<u8>)>,
+    waiting: Vec<(world::Route, Vec<u8>, Ecn)>,
     clock: Clock,
     rng: ChaCha20Rng,
     /// The latest time that the session was told: its time never goes back.
@@ -155,10 +155,10 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         self.stalled.is_some()
     }
 
-    fn take(&mut self, route: Route, datagram: &[u8], now: Instant) {
+    fn take(&mut self, route: Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         let at = self.advance(now);
         self.application.watch_intake(&self.session, datagram, at);
-        self.session.handle_datagram(route, datagram, at.local());
+        self.session.handle_marked(route, datagram, ecn, at.local());
         self.application.watch_taken(&self.session, datagram, at);
         self.observe(at);
     }
@@ -176,17 +176,22 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
 
 impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
+        self.handle_marked(route, datagram, Ecn::NotEct, now);
+    }
+
+    /// Takes a datagram in; what faults bring beside it, or in its place, has its codepoint.
+    fn handle_marked(&mut self, route: world::Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         if self.is_stalled(now) {
-            return self.waiting.push((route, datagram.to_vec()));
+            return self.waiting.push((route, datagram.to_vec(), ecn));
         }
         let route = Route { socket: route.socket, remote: route.remote };
         let at = self.moment(now);
         self.application.watch_arrival(route, datagram, at);
         if let Faults::None = self.faults {
-            return self.take(route, datagram, now);
+            return self.take(route, datagram, ecn, now);
         }
         for (route, datagram) in self.faults.befall(route, datagram, &mut self.rng) {
-            self.take(route, &datagram, now);
+            self.take(route, &datagram, ecn, now);
         }
     }
 
@@ -198,6 +203,10 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
         let route = self.session.poll_transmit(buffer, at.local())?;
         self.application.watch_departure(&self.session, route, buffer, at);
         Some(world::Route { socket: route.socket, remote: route.remote })
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.session.ecn()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -213,8 +222,8 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
         if self.is_stalled(now) {
             return;
         }
-        for (route, datagram) in std::mem::take(&mut self.waiting) {
-            self.handle_datagram(route, &datagram, now);
+        for (route, datagram, ecn) in std::mem::take(&mut self.waiting) {
+            self.handle_marked(route, &datagram, ecn, now);
         }
         let at = self.advance(now);
         self.session.handle_timeout(at.local());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! push -> policer -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
-//!                    | another's flow               | stopped by handovers and outages that hold
+//!                    | another's flow, marks        | stopped by handovers and outages that hold
 //! ```
 //!
 //! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
@@ -19,6 +19,7 @@ mod cubic;
 mod delay;
 mod foreign;
 mod interval;
+mod l4s;
 mod loss;
 mod policer;
 mod replay;
@@ -29,11 +30,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Ecn, Instant};
 
 pub use common::{Common, Dip};
 pub use config::{
-    Bbr, BurstLoss, Config, Cubic, Jitter, Policer, Retransmission, Step, Swing, TraceRate,
+    Bbr, BurstLoss, Config, Cubic, Jitter, L4s, Policer, Retransmission, Step, Swing, TraceRate,
 };
 pub use interval::{Handover, Outage};
 pub use replay::Replay;
@@ -43,6 +44,7 @@ use capacity::Capacity;
 use delay::Delay;
 use foreign::{Foreign, PACKET_BYTES};
 use interval::{Gates, Intervals, stream_of};
+use l4s::Ramp;
 use loss::Loss;
 use policer::Bucket;
 
@@ -149,6 +151,8 @@ pub struct Counters {
     pub delivered_bytes: ByteCount,
     /// Bytes of others' flows that came into the queue, headers included.
     pub foreign_bytes: ByteCount,
+    /// Packets that were marked, if they were lost afterwards as well.
+    pub marked: u64,
     dropped: [u64; Drop::VARIANTS.len()],
 }
 
@@ -182,6 +186,7 @@ pub struct Link<P> {
     delay: Delay,
     policer: Option<Bucket>,
     flows: Vec<Box<dyn Foreign>>,
+    ramp: Option<Ramp>,
     reorder: bool,
     overhead: u64,
     queue_max: u64,
@@ -260,6 +265,7 @@ impl<P> Link<P> {
             delay: Delay::new(config, own(5), own(6))?,
             policer: config.policer.as_ref().map(Bucket::new),
             flows: foreign::of(config, own(7)),
+            ramp: config.l4s.as_ref().map(Ramp::new),
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
@@ -274,6 +280,21 @@ impl<P> Link<P> {
             flight: VecDeque::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// Returns the codepoint with which a packet leaves that is pushed next, at `now`: that of an L4S queue's mark where
+    /// [`Config::l4s`] has it so, else its own.
+    pub fn mark(&mut self, now: Instant, ecn: Ecn) -> Ecn {
+        if ecn != Ecn::Ect1 || self.cut || self.ramp.is_none() {
+            return ecn;
+        }
+        self.advance(now);
+        let sojourn = self.busy_until.saturating_sub(self.now);
+        if !self.ramp.as_mut().is_some_and(|ramp| ramp.marks(sojourn, self.queued)) {
+            return ecn;
+        }
+        self.counters.marked += 1;
+        Ecn::Ce
     }
 
     /// Takes a packet of `len` bytes in.

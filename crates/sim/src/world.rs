@@ -47,7 +47,7 @@ mod log;
 
 use std::net::SocketAddr;
 
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Ecn, Instant};
 
 pub use clock::Clock;
 pub use log::Log;
@@ -73,8 +73,16 @@ pub struct Route {
 pub trait Node {
     /// Takes a datagram in.
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
+    /// Takes a datagram in, of codepoint `ecn`, which only those look at that go by marks.
+    fn handle_marked(&mut self, route: Route, datagram: &[u8], _ecn: Ecn, now: Instant) {
+        self.handle_datagram(route, datagram, now);
+    }
     /// Writes the next datagram into the empty `buffer` and tells where it goes; `None`: no more.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
+    /// Returns the codepoint of the datagram that [`Node::poll_transmit`] wrote last.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
     /// Returns when [`Node::handle_timeout`] is to be called next.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Does what is due.
@@ -89,8 +97,14 @@ impl<N: Node + ?Sized> Node for Box<N> {
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
         (**self).handle_datagram(route, datagram, now);
     }
+    fn handle_marked(&mut self, route: Route, datagram: &[u8], ecn: Ecn, now: Instant) {
+        (**self).handle_marked(route, datagram, ecn, now);
+    }
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         (**self).poll_transmit(buffer, now)
+    }
+    fn ecn(&self) -> Ecn {
+        (**self).ecn()
     }
     fn poll_timeout(&self) -> Option<Instant> {
         (**self).poll_timeout()
@@ -167,6 +181,7 @@ struct Join {
 #[derive(Debug)]
 struct Datagram {
     bytes: Vec<u8>,
+    ecn: Ecn,
     /// Its [`digest_of`].
     digest: u64,
     /// Which ends it goes between, and which way.
@@ -399,7 +414,7 @@ impl<N: Node> World<N> {
     fn deliver(&mut self) {
         for place in 0..self.links.len() {
             while let Some(datagram) = self.take(place) {
-                let Datagram { bytes, digest, join: link, direction } = datagram;
+                let Datagram { bytes, ecn, digest, join: link, direction } = datagram;
                 let join = &self.joins[link];
                 let (from, to) = match direction {
                     Direction::Up => (join.vehicle, join.operator),
@@ -410,7 +425,7 @@ impl<N: Node> World<N> {
                 self.log.datagram(self.now, passage, bytes.len(), digest);
                 let place = &mut self.nodes[to.node.0];
                 let local = place.clock.local(self.now);
-                place.node.handle_datagram(route, &bytes, local);
+                place.node.handle_marked(route, &bytes, ecn, local);
                 if self.spare.len() < SPARE_MAX {
                     self.spare.push(bytes);
                 }
@@ -470,7 +485,8 @@ impl<N: Node> World<N> {
         copy.clear();
         copy.extend_from_slice(datagram);
         let model = &mut self.links[self.joins[link].place(direction)];
-        let payload = Datagram { bytes: copy, digest, join: link, direction };
+        let ecn = model.mark(self.now, self.nodes[id].node.ecn());
+        let payload = Datagram { bytes: copy, ecn, digest, join: link, direction };
         let fate = model.push(self.now, ByteCount::of(datagram), payload);
         let passage = Passage::Taken { link, direction, fate };
         self.log.datagram(self.now, passage, bytes, digest);

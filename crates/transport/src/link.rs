@@ -7,6 +7,7 @@ mod hush;
 mod in_flight;
 mod liveness;
 mod loss;
+mod marking;
 mod media;
 mod mtu;
 mod on_time;
@@ -34,7 +35,7 @@ pub use media::Media;
 pub use on_time::OnTimeCurve;
 pub use route::Route;
 pub use spread::Percentiles;
-use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
+use tautline_units::{Bitrate, ByteCount, Duration, Ecn, Instant, Probability};
 pub use view::{Spreads, View};
 
 pub(crate) use in_flight::{Fate, Settled};
@@ -57,6 +58,7 @@ pub(crate) use hush::Hush;
 use in_flight::{Fates, InFlight};
 use liveness::Liveness;
 use loss::{Loss, Told};
+use marking::Marking;
 use mtu::Mtu;
 use on_time::{OnTime, Outlook};
 use pacing::{Pacer, UrgentQueue};
@@ -89,6 +91,7 @@ pub(crate) struct Link {
     spare: Spare,
     beside: Beside,
     in_flight: InFlight,
+    marking: Marking,
     fates: Fates,
     on_time: OnTime,
     /// When media last left on the link.
@@ -149,6 +152,7 @@ impl Link {
             spare: Spare::new(now),
             beside: Beside::new(now),
             in_flight: InFlight::new(),
+            marking: Marking::default(),
             fates: Fates::default(),
             on_time: OnTime::new(),
             media_at: now,
@@ -247,7 +251,7 @@ impl Link {
         &mut self,
         number: u64,
         route: Route,
-        bytes: usize,
+        (bytes, ecn): (usize, Ecn),
         config: &Config,
         now: Instant,
     ) {
@@ -257,6 +261,7 @@ impl Link {
         let interval = self.report_interval(config);
         let soon = if self.is_sparing() { interval } else { interval / GAP_INTERVALS };
         self.arrivals.note(number, bytes, (soon, interval), now);
+        self.arrivals.note_ecn(ecn);
         match self.routing.note(route, bytes, newest, now) {
             Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
             Arrival::Candidate => {
@@ -313,6 +318,7 @@ impl Link {
             tracing::info!(link = self.number.get(), remote = %asked.remote, "route moved");
             counters.routes_moved += 1;
             self.mtu.restart(now);
+            self.marking.restart(self.in_flight.passed());
             self.dispersion = Dispersion::default();
             self.set_blocked(false);
         }
@@ -383,6 +389,10 @@ impl Link {
         let hole = self.in_flight.hole(report);
         let trip = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2);
         let news = self.in_flight.on_report(report, known_at, trip, settled, now);
+        let marked = self.marking.on_report(report.marks, self.in_flight.passed());
+        if marked.is_some() {
+            self.pacer.limit_bursts();
+        }
         if news {
             self.liveness.on_news();
         }
@@ -413,6 +423,7 @@ impl Link {
                 reordering: self.in_flight.reordering(),
                 waiting: waiting.unwrap_or_default(),
                 in_flight: self.in_flight.bytes(),
+                marked,
                 loss: self.loss.recent(),
                 queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
                 rtt_min: self.rtt.rtt_min(),

@@ -28,7 +28,7 @@ mod ways;
 
 use std::fmt;
 
-use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Ecn, Instant};
 
 use crate::channel::{Channel, ChannelNumber, OpenError};
 use crate::clock::ClockEstimate;
@@ -59,6 +59,8 @@ pub struct Session {
     timers_stale: bool,
     /// The packets of the datagram that is opened or written.
     plaintext: Vec<u8>,
+    /// The codepoint of the datagram that was written last.
+    ecn: Ecn,
     now: Instant,
 }
 
@@ -109,7 +111,8 @@ impl Session {
     fn new(config: Config, handshake: Handshake, now: Instant) -> Self {
         let (shared, plaintext) = (Shared::new(config), Vec::new());
         let (timers, timers_stale) = (Timers::new(), true);
-        Self { shared, handshake, active: None, timers, timers_stale, plaintext, now }
+        let ecn = Ecn::NotEct;
+        Self { shared, handshake, active: None, timers, timers_stale, plaintext, ecn, now }
     }
 }
 
@@ -172,6 +175,11 @@ impl Session {
 
     /// Takes a datagram that came by `route`. Whatever it holds, the session goes on.
     pub fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        self.handle_marked(route, datagram, Ecn::NotEct, now);
+    }
+
+    /// Takes a datagram as [`handle_datagram`](Self::handle_datagram) does, with its codepoint.
+    pub fn handle_marked(&mut self, route: Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         self.now = self.now.max(now);
         self.shared.counters.datagrams_received += 1;
         let outcome = match Datagram::parse(datagram) {
@@ -184,7 +192,8 @@ impl Session {
             }
             Ok(Datagram::Knock { end, signed, tag }) => self.handle_knock(route, end, signed, tag),
             Ok(Datagram::Sealed { link, session, number_low, ciphertext }) => {
-                let sealed = Sealed { route, link, number_low, ciphertext, bytes: datagram.len() };
+                let bytes = datagram.len();
+                let sealed = Sealed { route, link, number_low, ciphertext, bytes, ecn };
                 self.handle_sealed(session, &sealed)
             }
             Err(_) => Err(Discard::DatagramMalformed),
@@ -259,7 +268,8 @@ impl Session {
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         self.now = self.now.max(now);
         let now = self.now;
-        let Self { handshake, active, plaintext, shared, .. } = self;
+        let Self { handshake, active, plaintext, shared, ecn, .. } = self;
+        *ecn = Ecn::NotEct;
         let route = match handshake.poll_transmit(now) {
             Some((route, datagram)) => {
                 buffer.clear();
@@ -267,7 +277,11 @@ impl Session {
                 Some(route)
             }
             None => match active {
-                Some(active) => active.poll_transmit(plaintext, buffer, shared, now),
+                Some(active) => {
+                    let route = active.poll_transmit(plaintext, buffer, shared, now);
+                    *ecn = active.sealer.ecn;
+                    route
+                }
                 None => None,
             },
         };
@@ -279,6 +293,12 @@ impl Session {
             None => self.arm(),
         }
         route
+    }
+
+    /// Returns the codepoint with which the datagram is to leave that [`poll_transmit`](Self::poll_transmit) wrote last;
+    /// who cannot set one leaves it out.
+    pub fn ecn(&self) -> Ecn {
+        self.ecn
     }
 
     /// Gives the next event, oldest first.

@@ -13,6 +13,7 @@ mod field;
 mod frames;
 mod kind;
 mod malformed;
+mod marks;
 mod ping;
 mod pong;
 mod report;
@@ -32,6 +33,7 @@ pub use datagram::{
 pub use delivery_report::DeliveryReport;
 pub use frames::{Frames, write_frame};
 pub use malformed::Malformed;
+pub use marks::Marks;
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};
@@ -107,7 +109,15 @@ impl<'a> Packets<'a> {
             }
             KIND_PING => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
             KIND_PONG => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
-            KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
+            KIND_REPORT => {
+                let mut report = Report::parse(&mut self.rest)?;
+                if self.rest.first().is_some_and(|head| head >> 4 == KIND_FIELDS) {
+                    let mut body = self.take_body()?;
+                    report.marks = Some(Marks::parse(&mut body)?);
+                    self.fields = !body.is_empty();
+                }
+                Ok(Some(Packet::Report(report)))
+            }
             KIND_DELIVERY_REPORT => {
                 let report = DeliveryReport::parse(&mut self.rest)?;
                 Ok(Some(Packet::DeliveryReport(report)))

@@ -1,4 +1,4 @@
-//! Bitrates, byte counts, instants and probabilities: quantities that cannot be mixed up.
+//! Bitrates, byte counts, instants, probabilities and marks: quantities that cannot be mixed up.
 //!
 //! Needs neither the standard library nor an allocator.
 #![no_std]
@@ -6,11 +6,13 @@
 
 mod bitrate;
 mod byte_count;
+mod ecn;
 mod instant;
 mod probability;
 
 pub use bitrate::Bitrate;
 pub use byte_count::ByteCount;
 pub use core::time::Duration;
+pub use ecn::Ecn;
 pub use instant::Instant;
 pub use probability::Probability;

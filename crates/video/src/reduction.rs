@@ -13,6 +13,8 @@ pub struct Reduction {
     factor: usize,
 }
 
+type Plane = fn(&Picture) -> &[u8];
+
 impl Reduction {
     /// Returns how pictures of `source` are made `factor` times smaller in width and height.
     ///
@@ -53,7 +55,7 @@ impl Reduction {
         let first_row = self.layout.strip_rows(strip).start;
         let (width, (shown_width, shown_height)) = (rows.width(), self.source.shown());
         let (luma, cb, cr) = rows.planes_mut();
-        let planes: [(&mut [u8], fn(&Picture) -> &[u8], usize); 3] =
+        let planes: [(_, Plane, _); 3] =
             [(luma, Picture::luma, 1), (cb, Picture::cb, 2), (cr, Picture::cr, 2)];
         for (target, plane, part) in planes {
             let source_row = |row: usize| {

@@ -3,12 +3,13 @@
 //! Needs root. `cargo test` counts these tests as ignored; `make tun` runs them, and says so where it cannot.
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use serde_json::Value;
 use tautline_net::tun::Namespace;
 
@@ -144,6 +145,55 @@ fn udp_and_tcp_of_the_kernel_meet_the_links_that_were_asked_for() {
     assert_eq!(links[1]["down"]["delivered"], 1, "nothing but ours: {told}");
     // IP's and UDP's headers, of 28 bytes, are the packet's own.
     assert_eq!(links[1]["up"]["received_bytes"], 14 + 28, "{told}");
+}
+
+/// Sends a datagram with each of these codepoints at once, and returns those that they come with, in their order.
+fn sent_as(
+    rig: &Rig,
+    [from, to]: [&str; 2],
+    codepoints: &[Option<EcnCodepoint>],
+) -> Vec<Option<EcnCodepoint>> {
+    let there = rig.operator(|| bound(to));
+    let here = rig.vehicle(|| bound(from));
+    let states = [&here, &there].map(|socket| UdpSocketState::new(socket.into()).unwrap());
+    let destination = there.local_addr().unwrap();
+    for ecn in codepoints {
+        let transmit = Transmit {
+            destination,
+            ecn: *ecn,
+            contents: &[7; 1_000],
+            segment_size: None,
+            src_ip: None,
+        };
+        states[0].try_send((&here).into(), &transmit).unwrap();
+    }
+    let (mut came, mut buffer) = (Vec::new(), vec![0; 65_536]);
+    let begin = now();
+    while came.len() < codepoints.len() && begin.elapsed() < Duration::from_secs(10) {
+        let mut meta = [RecvMeta::default()];
+        match states[1].recv((&there).into(), &mut [IoSliceMut::new(&mut buffer)], &mut meta) {
+            Ok(_) => came.extend(vec![meta[0].ecn; meta[0].len / 1_000]),
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    came
+}
+
+#[test]
+#[ignore = "needs root; make tun runs it"]
+fn what_waits_between_devices_comes_marked_and_with_a_header_that_the_kernel_takes() {
+    use EcnCodepoint::{Ce, Ect0, Ect1};
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    // 41 ms a packet, so that a thread that stands still changes nothing.
+    let model = "rate_mbps = 0.2, l4s = { threshold_ms = 1.0, range_ms = 0.0 }";
+    write!(file, "[[links]]\nname = \"l4s\"\nup = {{ {model} }}\ndown = {{ {model} }}\n").unwrap();
+    let rig = Rig::start("l4s", &["--config", file.path().to_str().unwrap()], 1);
+    let left = [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ect0), None, Some(Ce), Some(Ect1)];
+    let came = sent_as(&rig, ["10.77.0.1:9000", "10.77.0.2:9000"], &left);
+    let told = rig.end("-TERM");
+    let wanted = [Some(Ect1), Some(Ect1), Some(Ce), Some(Ect0), None, Some(Ce), Some(Ce)];
+    assert_eq!(came, wanted, "{told}");
+    assert_eq!(told["links"][0]["up"]["marked"], 2, "{told}");
 }
 
 #[test]

@@ -192,10 +192,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for LinkState {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_RATE_CAUSE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_RATE_CAUSE: u8 = 10;
+pub const ENUM_MAX_RATE_CAUSE: u8 = 11;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_RATE_CAUSE: [RateCause; 11] = [
+pub const ENUM_VALUES_RATE_CAUSE: [RateCause; 12] = [
   RateCause::Beginning,
   RateCause::Fixed,
   RateCause::Growth,
@@ -207,6 +207,7 @@ pub const ENUM_VALUES_RATE_CAUSE: [RateCause; 11] = [
   RateCause::Jitter,
   RateCause::Probation,
   RateCause::Silence,
+  RateCause::Marks,
 ];
 
 /// Why what rate control grants changed last.
@@ -237,9 +238,11 @@ impl RateCause {
   pub const Probation: Self = Self(9);
   /// Nothing came back for long.
   pub const Silence: Self = Self(10);
+  /// The network marks what is sent.
+  pub const Marks: Self = Self(11);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 10;
+  pub const ENUM_MAX: u8 = 11;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Beginning,
     Self::Fixed,
@@ -252,6 +255,7 @@ impl RateCause {
     Self::Jitter,
     Self::Probation,
     Self::Silence,
+    Self::Marks,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -267,6 +271,7 @@ impl RateCause {
       Self::Jitter => Some("Jitter"),
       Self::Probation => Some("Probation"),
       Self::Silence => Some("Silence"),
+      Self::Marks => Some("Marks"),
       _ => None,
     }
   }

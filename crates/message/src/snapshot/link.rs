@@ -127,11 +127,13 @@ pub enum RateCause {
     Probation,
     /// Nothing came back for long.
     Silence,
+    /// The network marks what is sent.
+    Marks,
 }
 
 impl RateCause {
     /// Every cause.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Beginning,
         Self::Fixed,
         Self::Growth,
@@ -143,6 +145,7 @@ impl RateCause {
         Self::Jitter,
         Self::Probation,
         Self::Silence,
+        Self::Marks,
     ];
 
     /// Returns the name in tables and metrics, which is the transport's.
@@ -159,6 +162,7 @@ impl RateCause {
             Self::Jitter => "jitter",
             Self::Probation => "probation",
             Self::Silence => "silence",
+            Self::Marks => "marks",
         }
     }
 }
@@ -178,7 +182,8 @@ choice!(
         ForeignQueue,
         Jitter,
         Probation,
-        Silence
+        Silence,
+        Marks
     ]
 );
 

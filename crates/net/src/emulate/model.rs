@@ -5,6 +5,7 @@ use tautline_sim::link::{Drop, Link};
 use tautline_sim::wireless::{self, Medium};
 use tautline_units::{ByteCount, Instant};
 
+use super::packet::Packet;
 use super::status::DirectionStatus;
 
 /// One of a link's two ways.
@@ -21,7 +22,7 @@ pub(super) enum Direction {
 #[derive(Debug)]
 pub(super) enum Model {
     /// Each way by itself: up, then down.
-    Links(Box<[Link<Vec<u8>>; 2]>),
+    Links(Box<[Link<Packet>; 2]>),
     /// Both ways through one channel.
     Wireless(Box<Wireless>),
 }
@@ -29,7 +30,7 @@ pub(super) enum Model {
 /// A wireless network whose access point is at the client's side, and what the model itself does not count.
 #[derive(Debug)]
 pub(super) struct Wireless {
-    medium: Medium<Vec<u8>>,
+    medium: Medium<Packet>,
     ways: [Way; 2],
 }
 
@@ -55,7 +56,7 @@ impl Direction {
 }
 
 impl Model {
-    pub(super) fn of_links(up: Link<Vec<u8>>, down: Link<Vec<u8>>) -> Self {
+    pub(super) fn of_links(up: Link<Packet>, down: Link<Packet>) -> Self {
         Self::Links(Box::new([up, down]))
     }
 
@@ -64,22 +65,26 @@ impl Model {
         Self::Wireless(Box::new(Wireless { medium, ways: [Way::default(); 2] }))
     }
 
-    /// Takes a packet in.
+    /// Takes a packet in, and marks it if it has to.
     pub(super) fn push(
         &mut self,
         way: Direction,
-        packet: Vec<u8>,
+        mut packet: Packet,
         now: Instant,
     ) -> Result<(), Drop> {
-        let len = ByteCount::of(&packet);
+        let len = ByteCount::of(&packet.bytes);
         match self {
-            Self::Links(links) => links[way as usize].push(now, len, packet),
+            Self::Links(links) => {
+                let link = &mut links[way as usize];
+                packet.ecn = link.mark(now, packet.ecn);
+                link.push(now, len, packet)
+            }
             Self::Wireless(air) => air.push(way, len, packet, now),
         }
     }
 
     /// Returns the next packet that has come by `now`, its way, and when it came.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Vec<u8>)> {
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         match self {
             Self::Links(links) => Direction::BOTH.into_iter().find_map(|way| {
                 let (at, packet) = links[way as usize].pop(now)?;
@@ -144,7 +149,7 @@ impl Wireless {
         &mut self,
         way: Direction,
         len: ByteCount,
-        packet: Vec<u8>,
+        packet: Packet,
         now: Instant,
     ) -> Result<(), Drop> {
         let at = &mut self.ways[way as usize];
@@ -160,7 +165,7 @@ impl Wireless {
         }
     }
 
-    fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Vec<u8>)> {
+    fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         loop {
             let arrival = self.medium.pop(now)?;
             let way = match arrival.from {
@@ -169,7 +174,7 @@ impl Wireless {
             };
             let mut packet = arrival.payload;
             if let Some(bit) = arrival.damaged_bit
-                && let Some(byte) = packet.get_mut((bit / 8) as usize)
+                && let Some(byte) = packet.bytes.get_mut((bit / 8) as usize)
             {
                 *byte ^= 1 << (bit % 8);
             }
@@ -179,7 +184,7 @@ impl Wireless {
                 continue;
             }
             at.delivered += 1;
-            at.delivered_bytes += packet.len() as u64;
+            at.delivered_bytes += packet.bytes.len() as u64;
             return Some((way, arrival.at, packet));
         }
     }
@@ -197,12 +202,13 @@ impl Wireless {
             in_flight: received - delivered - lost.iter().map(|(_, count)| count).sum::<u64>(),
             queued_bytes: self.medium.queued(way.side()).get(),
             damaged: did.damaged,
+            marked: 0,
             drops: lost.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }
 }
 
-fn status_of(link: &Link<Vec<u8>>) -> DirectionStatus {
+fn status_of(link: &Link<Packet>) -> DirectionStatus {
     let counters = link.counters();
     DirectionStatus {
         received: counters.pushed,
@@ -212,6 +218,7 @@ fn status_of(link: &Link<Vec<u8>>) -> DirectionStatus {
         in_flight: link.in_flight(),
         queued_bytes: link.queued().get(),
         damaged: 0,
+        marked: counters.marked,
         drops: counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
     }
 }
@@ -221,7 +228,7 @@ mod tests {
     use proptest::prelude::*;
     use tautline_sim::link;
     use tautline_sim::wireless::{Disturbance, Power};
-    use tautline_units::Bitrate;
+    use tautline_units::{Bitrate, Ecn};
 
     use super::*;
 
@@ -246,7 +253,7 @@ mod tests {
                 let (mut sent, mut came) = ([0_u32; 2], [None::<u32>; 2]);
                 let mut damaged = [0; 2];
                 let mut take = |model: &mut Model, now: Instant| {
-                    while let Some((way, at, packet)) = model.pop(now) {
+                    while let Some((way, at, Packet { bytes: packet, .. })) = model.pop(now) {
                         assert!(at <= now);
                         // Its number three times: one bit cannot change two of them.
                         let read = |place: usize| {
@@ -269,6 +276,7 @@ mod tests {
                     }
                     let mut packet = sent[way as usize].to_be_bytes().repeat(3);
                     packet.resize(12 + len, 0);
+                    let packet = Packet { bytes: packet, ecn: Ecn::Ect1 };
                     let _ = model.push(way, packet, now);
                     sent[way as usize] += 1;
                 }

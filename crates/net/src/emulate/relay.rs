@@ -8,14 +8,16 @@ use mio::net::UdpSocket;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use super::config::LinkConfig;
 use super::lateness::Lateness;
 use super::model::{Direction, Model};
+use super::packet::{Packet, ecn_of_ip, mark_ip};
 use super::status::{DirectionStatus, LinkStatus, Status};
 use crate::clock::Clock;
 use crate::tun::Device;
+use crate::udp::Udp;
 
 /// One emulated link: two ends, and what carries packets between them.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ struct Plug {
 
 #[derive(Debug)]
 enum Kind {
-    Socket(UdpSocket),
+    Socket(Udp),
     Device(Device),
 }
 
@@ -150,7 +152,9 @@ impl Relay {
         registry: &Registry,
     ) -> io::Result<()> {
         match &mut self.plugs[side as usize].kind {
-            Kind::Socket(socket) => registry.register(socket, token, Interest::READABLE),
+            Kind::Socket(socket) => {
+                registry.register(socket.socket_mut(), token, Interest::READABLE)
+            }
             Kind::Device(device) => {
                 registry.register(&mut SourceFd(&device.as_raw_fd()), token, Interest::READABLE)
             }
@@ -205,18 +209,18 @@ impl Relay {
     }
 
     fn read(&mut self, side: Side, way: Direction, buffer: &mut [u8], clock: &Clock) {
-        let plug = &mut self.plugs[side as usize];
+        let Self { plugs, model, client, .. } = self;
+        let plug = &mut plugs[side as usize];
+        let mut take = |bytes: &[u8], ecn| {
+            let packet = Packet { bytes: bytes.to_vec(), ecn };
+            if let Err(reason) = model.push(way, packet, clock.now()) {
+                tracing::trace!(%reason, bytes = bytes.len(), "emulated drop");
+            }
+        };
         for _ in 0..READS_MAX {
-            match plug.kind.recv(buffer) {
-                Ok((bytes, from)) => {
-                    if side == Side::Client {
-                        self.client = from;
-                    }
-                    let packet = buffer[..bytes].to_vec();
-                    if let Err(reason) = self.model.push(way, packet, clock.now()) {
-                        tracing::trace!(%reason, bytes, "emulated drop");
-                    }
-                }
+            match plug.kind.recv(buffer, &mut take) {
+                Ok(from) if side == Side::Client => *client = from,
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     plug.readable = false;
                     return;
@@ -232,14 +236,16 @@ impl Relay {
         let mut now = clock.now();
         while let Some((way, due, packet)) = self.model.pop(now) {
             let sent = match way {
-                Direction::Up => self.plugs[Side::Target as usize].kind.send(&packet, None),
+                Direction::Up => {
+                    self.plugs[Side::Target as usize].kind.send(packet, Some(self.target))
+                }
                 Direction::Down => {
                     let plug = &mut self.plugs[Side::Client as usize].kind;
                     if matches!(plug, Kind::Socket(_)) && self.client.is_none() {
                         self.dropped[way as usize].no_client += 1;
                         continue;
                     }
-                    plug.send(&packet, self.client)
+                    plug.send(packet, self.client)
                 }
             };
             now = clock.now();
@@ -271,21 +277,40 @@ impl Relay {
 }
 
 impl Kind {
-    fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketAddr>)> {
+    /// Reads once, and gives what came of one sender, and who that was.
+    fn recv(
+        &self,
+        buffer: &mut [u8],
+        take: &mut impl FnMut(&[u8], Ecn),
+    ) -> io::Result<Option<SocketAddr>> {
         match self {
             Self::Socket(socket) => {
-                socket.recv_from(buffer).map(|(bytes, from)| (bytes, Some(from)))
+                let received = socket.receive(buffer)?;
+                received.datagrams(buffer).for_each(|datagram| take(datagram, received.ecn));
+                Ok(Some(received.remote))
             }
-            Self::Device(device) => device.recv(buffer).map(|bytes| (bytes, None)),
+            Self::Device(device) => {
+                let bytes = device.recv(buffer)?;
+                let packet = &buffer[..bytes];
+                take(packet, ecn_of_ip(packet));
+                Ok(None)
+            }
         }
     }
 
-    /// Sends to `to`, or to what it is connected to.
-    fn send(&self, packet: &[u8], to: Option<SocketAddr>) -> io::Result<()> {
+    /// Sends to `to`, or through a device.
+    fn send(&self, mut packet: Packet, to: Option<SocketAddr>) -> io::Result<()> {
         match (self, to) {
-            (Self::Socket(socket), None) => twice(|| socket.send(packet)),
-            (Self::Socket(socket), Some(to)) => twice(|| socket.send_to(packet, to)),
-            (Self::Device(device), _) => device.send(packet),
+            (Self::Socket(socket), Some(to)) => {
+                twice(|| socket.send_to(&packet.bytes, to, packet.ecn))
+            }
+            (Self::Socket(_), None) => Err(ErrorKind::NotConnected.into()),
+            (Self::Device(device), _) => {
+                if packet.ecn == Ecn::Ce {
+                    mark_ip(&mut packet.bytes);
+                }
+                device.send(&packet.bytes)
+            }
         }
     }
 }
@@ -302,10 +327,10 @@ impl RelayDrops {
 
 /// Sends, and once more if what failed was an earlier datagram: a connected UDP socket tells an
 /// ICMP error at the next call, in place of doing it.
-fn twice(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+fn twice(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     match attempt() {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => attempt().map(|_| ()),
-        result => result.map(|_| ()),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => attempt(),
+        result => result,
     }
 }
 
@@ -313,22 +338,22 @@ fn chosen(direction: Option<Direction>) -> impl Iterator<Item = Direction> {
     Direction::BOTH.into_iter().filter(move |way| direction.is_none_or(|one| one == *way))
 }
 
-fn open(address: SocketAddr) -> io::Result<UdpSocket> {
+fn open(address: SocketAddr) -> io::Result<Udp> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    Ok(UdpSocket::from_std(socket.into()))
+    Udp::new(UdpSocket::from_std(socket.into()))
 }
 
-fn connected_to(target: SocketAddr) -> io::Result<UdpSocket> {
+fn connected_to(target: SocketAddr) -> io::Result<Udp> {
     let any = match target {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     };
-    let socket = open(any)?;
-    socket.connect(target)?;
+    let mut socket = open(any)?;
+    socket.socket_mut().connect(target)?;
     Ok(socket)
 }
 

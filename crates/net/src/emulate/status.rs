@@ -55,6 +55,9 @@ pub struct DirectionStatus {
     /// Datagrams delivered, or lost in a cut, with one bit changed.
     #[serde(default)]
     pub damaged: u64,
+    /// Datagrams marked as an L4S queue does, if they were lost afterwards as well.
+    #[serde(default)]
+    pub marked: u64,
     /// Drops by name: `queue`, `loss`, `outage`, `cut` by the model; after it `no_client`,
     /// `refused` and `send` of those delivered.
     pub drops: BTreeMap<String, u64>,

@@ -3,11 +3,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tautline_sim::link;
-use tautline_units::Bitrate;
+use tautline_units::{Bitrate, Ecn};
 
 use super::check::check;
 use super::control::{Client, Error, LinkStatus, Summary};
 use super::*;
+use crate::udp::{BUFFER_BYTES, Udp};
 
 /// An emulator on its thread, and an operator's socket as its target.
 struct Bench {
@@ -84,6 +85,46 @@ fn assert_accounted_for(link: &LinkStatus) {
         let dropped: u64 = model.iter().map(|name| direction.drops[*name]).sum();
         assert_eq!(direction.received, direction.delivered + dropped + direction.in_flight);
     }
+}
+
+#[test]
+fn what_waits_in_an_l4s_queue_arrives_marked_if_it_left_as_ect_1() {
+    // 41 ms a datagram: the third waits behind two, if this thread stands still for a while as well.
+    let l4s = Some(link::L4s::default());
+    let bench =
+        Bench::start(&[link::Config { l4s, ..link::Config::of_rate(Bitrate::from_kbps(200)) }]);
+    let open = |socket: UdpSocket| {
+        socket.set_nonblocking(true).unwrap();
+        Udp::new(mio::net::UdpSocket::from_std(socket)).unwrap()
+    };
+    let (vehicle, operator) = (open(socket()), open(bench.operator.try_clone().unwrap()));
+    let codepoints = [Ecn::Ect1, Ecn::Ect1, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ect1];
+    for (number, ecn) in (0..).zip(codepoints) {
+        vehicle.send_to(&[number; 1_000], bench.listen[0], ecn).unwrap();
+    }
+    let (mut came, mut buffer) = (Vec::new(), vec![0; BUFFER_BYTES]);
+    for _ in 0..10_000 {
+        match operator.receive(&mut buffer) {
+            Ok(received) => {
+                let datagrams = received.datagrams(&buffer);
+                came.extend(datagrams.map(|datagram| (datagram[0], received.ecn)));
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+        if came.len() == codepoints.len() {
+            break;
+        }
+    }
+    let left: Vec<(u8, Ecn)> = (0..).zip(codepoints).collect();
+    let [first, rest @ ..] = &came[..] else { panic!("nothing came") };
+    assert_eq!((*first, rest.len()), (left[0], 6));
+    for ((number, ecn), (_, before)) in came.iter().zip(&left) {
+        let may_be = *ecn == *before || (*ecn, *before) == (Ecn::Ce, Ecn::Ect1);
+        assert!(may_be, "{number}: {before:?} came as {ecn:?}");
+    }
+    let marked = came.iter().zip(&left).filter(|(came, left)| came.1 != left.1).count();
+    assert!(marked > 0, "{came:?}");
+    assert_eq!(bench.finish().links[0].up.marked, marked as u64);
 }
 
 #[test]

@@ -104,18 +104,18 @@ impl World {
         let mut moved = true;
         while moved {
             moved = false;
-            while let Some(to) = self.vehicle.sessions.poll_transmit(&mut datagram, self.now) {
+            while let Some((to, _)) = self.vehicle.sessions.poll_transmit(&mut datagram, self.now) {
                 let operator = usize::from(to.remote.port()) - 1;
                 if self.carries[operator] {
                     let sessions = &mut self.operators[operator].sessions;
-                    sessions.handle_datagram(to, &datagram, self.now);
+                    sessions.handle_datagram(to, &datagram, Ecn::NotEct, self.now);
                     moved = true;
                 }
             }
             for (number, operator) in self.operators.iter_mut().enumerate() {
-                while let Some(to) = operator.sessions.poll_transmit(&mut datagram, self.now) {
+                while let Some((to, _)) = operator.sessions.poll_transmit(&mut datagram, self.now) {
                     if self.carries[number] {
-                        self.vehicle.sessions.handle_datagram(to, &datagram, self.now);
+                        self.vehicle.sessions.handle_datagram(to, &datagram, Ecn::NotEct, self.now);
                         moved = true;
                     }
                 }
@@ -291,7 +291,7 @@ fn a_released_session_lives_while_its_peer_is_heard_and_ends_when_it_has_gone() 
     assert_eq!(world.vehicle.budget, Bitrate::ZERO);
     world.run(Duration::from_millis(300));
     assert!(world.vehicle.sessions.present().is_none());
-    assert!(!world.vehicle.sessions.handle_datagram(route(0), &[3; 60], world.now));
+    assert!(!world.vehicle.sessions.handle_datagram(route(0), &[3; 60], Ecn::NotEct, world.now));
 }
 
 #[test]
@@ -314,8 +314,18 @@ fn forged_datagrams_find_a_session_and_change_none() {
         let length = (turn * 37 % 1_400) as usize;
         datagram[..4].copy_from_slice(&turn.wrapping_mul(2_654_435_761).to_be_bytes());
         datagram[0] = (turn % 5) as u8;
-        world.vehicle.sessions.handle_datagram(route(0), &datagram[..length], world.now);
-        world.operators[0].sessions.handle_datagram(route(0), &datagram[..length], world.now);
+        world.vehicle.sessions.handle_datagram(
+            route(0),
+            &datagram[..length],
+            Ecn::NotEct,
+            world.now,
+        );
+        world.operators[0].sessions.handle_datagram(
+            route(0),
+            &datagram[..length],
+            Ecn::NotEct,
+            world.now,
+        );
         world.run(STEP);
     }
     assert_eq!((world.driver(), world.established()), (Some(0), (1, 1)));

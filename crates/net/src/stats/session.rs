@@ -308,6 +308,7 @@ mod tests {
             Cause::Jitter,
             Cause::Probation,
             Cause::Silence,
+            Cause::Marks,
         ];
         let names: Vec<&str> = known.into_iter().map(|cause| rate_cause(cause).name()).collect();
         let wanted: Vec<&str> = known.into_iter().map(Into::into).collect();

@@ -1,5 +1,5 @@
 use tautline_transport::{ChannelNumber, Event, Route, SendError, Session, UnitNumber};
-use tautline_units::{Duration, Instant};
+use tautline_units::{Duration, Ecn, Instant};
 
 /// What carries an application's units: a session, or a stand-in for one.
 ///
@@ -18,8 +18,16 @@ pub trait Transport {
     ) -> Result<UnitNumber, SendError>;
     /// Takes a datagram in.
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
+    /// Takes a datagram in, of codepoint `ecn`, which a stand-in makes nothing of.
+    fn handle_marked(&mut self, route: Route, datagram: &[u8], _ecn: Ecn, now: Instant) {
+        self.handle_datagram(route, datagram, now);
+    }
     /// Writes the next datagram into `buffer` and tells where it goes.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
+    /// Returns the codepoint of the datagram that was written last.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
     /// Gives the next event.
     fn poll_event(&mut self) -> Option<Event>;
     /// Returns when [`Transport::handle_timeout`] is due next.
@@ -41,8 +49,14 @@ impl Transport for Session {
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
         Session::handle_datagram(self, route, datagram, now);
     }
+    fn handle_marked(&mut self, route: Route, datagram: &[u8], ecn: Ecn, now: Instant) {
+        Session::handle_marked(self, route, datagram, ecn, now);
+    }
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         Session::poll_transmit(self, buffer, now)
+    }
+    fn ecn(&self) -> Ecn {
+        Session::ecn(self)
     }
     fn poll_event(&mut self) -> Option<Event> {
         Session::poll_event(self)

@@ -30,6 +30,7 @@ use crate::trace::Trace;
 /// policer = { rate_mbps = 4.0, burst_bytes = 32000 }
 /// cubic = { rtt_ms = 30.0, from_s = 5.0 }      # another's bulk data in the same queue
 /// bbr = [{ rtt_ms = 30.0, from_s = 5.0 }]      # the same by another rule, as many as there are
+/// l4s = { threshold_ms = 0.8, range_ms = 0.4 } # marks ECT(1) packets that wait
 /// loss = 0.001                                 # share of packets lost independently
 /// burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
 /// # recorded round trips on top of delay_ms, with the recording's losses and holds
@@ -85,6 +86,9 @@ pub struct Config {
     /// More flows of others in the queue, by another rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bbr: Vec<Bbr>,
+    /// Marks in place of a queue that stands, for packets that are ECT(1); others pass as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l4s: Option<L4s>,
     /// The share of packets lost, each on its own; 0 to 1.
     #[serde(default)]
     pub loss: f64,
@@ -168,6 +172,27 @@ pub struct Bbr {
     /// When it ends, in s; none: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
+}
+
+/// An L4S queue's marks: none of what waits up to the threshold, all of what waits longer than that and the range.
+///
+/// What waits for a time between the two is marked with a likelihood that rises evenly; behind no more than 1,500
+/// bytes nothing is. Source: [RFC9332], appendix A, whose defaults these are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct L4s {
+    /// How long may be waited without a mark, in ms; 0 to 1,000.
+    #[serde(default = "default_threshold_ms")]
+    pub threshold_ms: f64,
+    /// Over how much more the likelihood rises to 1, in ms; 0 to 1,000.
+    #[serde(default = "default_range_ms")]
+    pub range_ms: f64,
+}
+
+impl Default for L4s {
+    fn default() -> Self {
+        Self { threshold_ms: default_threshold_ms(), range_ms: default_range_ms() }
+    }
 }
 
 /// A capacity recorded in the Mahimahi format, looped.
@@ -284,6 +309,7 @@ impl Config {
             policer: None,
             cubic: None,
             bbr: Vec::new(),
+            l4s: None,
             loss: 0.0,
             burst_loss: None,
             recording: None,
@@ -412,6 +438,10 @@ impl Config {
                 within("bbr.until_s", until, bbr.from_s, 1e6, "seconds, after from_s")?;
             }
         }
+        if let Some(l4s) = &self.l4s {
+            within("l4s.threshold_ms", l4s.threshold_ms, 0.0, 1e3, "ms, 0 to 1000")?;
+            within("l4s.range_ms", l4s.range_ms, 0.0, 1e3, "ms, 0 to 1000")?;
+        }
         Ok(())
     }
 
@@ -464,6 +494,16 @@ const fn default_rate_factor() -> f64 {
     1.0
 }
 
+/// Returns the `minTh` of [RFC9332].
+const fn default_threshold_ms() -> f64 {
+    0.8
+}
+
+/// Returns the `range` of [RFC9332].
+const fn default_range_ms() -> f64 {
+    0.4
+}
+
 /// Returns 1: within a burst all packets are lost unless told otherwise (Gilbert's own model).
 const fn default_burst_loss() -> f64 {
     1.0
@@ -495,6 +535,7 @@ mod tests {
             policer = { rate_mbps = 4.0, burst_bytes = 32000 }
             cubic = { rtt_ms = 30.0, from_s = 5.0, until_s = 60.0 }
             bbr = [{ rtt_ms = 30.0 }, { rtt_ms = 60.0, from_s = 5.0, until_s = 60.0 }]
+            l4s = { threshold_ms = 1.0, range_ms = 0.0 }
             loss = 0.001
             burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
             recording = { file = "drive.csv", operator = "b", start_s = 4.0, interval_s = 1.0 }

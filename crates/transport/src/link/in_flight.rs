@@ -31,6 +31,7 @@ pub(crate) struct InFlight {
     open: u64,
     /// Media packets that were pushed out before anything was known of them.
     forgotten: u64,
+    passed: Passed,
 }
 
 #[derive(Debug)]
@@ -43,8 +44,17 @@ struct Record {
     /// Whether a newer one is known to have arrived before it.
     overtaken: bool,
     media: bool,
+    /// Whether it left as ECT(1).
+    markable: bool,
     /// Media, to be sent again if it is lost.
     entry: Option<Entry>,
+}
+
+/// How many datagrams are known to have come or to be lost: of those that left as they are, and as ECT(1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) came: [u64; 2],
+    pub(crate) lost: [u64; 2],
 }
 
 /// Knowledge of a datagram.
@@ -127,11 +137,12 @@ impl InFlight {
             oldest_media: None,
             open: 0,
             forgotten: 0,
+            passed: Passed::default(),
         }
     }
 
-    /// Notes that the next number leaves, `bytes` bytes long.
-    pub(crate) fn push(&mut self, bytes: usize, now: Instant) {
+    /// Notes that the next number leaves, `bytes` bytes long; `markable`: as ECT(1).
+    pub(crate) fn push(&mut self, bytes: usize, markable: bool, now: Instant) {
         if self.records.len() == RECORDS_MAX {
             self.drop_first();
         }
@@ -146,6 +157,7 @@ impl InFlight {
             known,
             overtaken: false,
             media: false,
+            markable,
             entry: None,
         };
         self.records.push_back(record);
@@ -223,9 +235,11 @@ impl InFlight {
             Known::Lost => {
                 self.reordering.widen(behind);
                 self.lost -= u64::from(record.bytes);
+                self.passed.lost[usize::from(record.markable)] -= 1;
             }
         }
         record.known = Known::Arrived;
+        self.passed.came[usize::from(record.markable)] += 1;
         if let Some(entry) = record.entry.take() {
             self.open -= 1;
             let in_time = known_at <= entry.deadline;
@@ -249,6 +263,7 @@ impl InFlight {
                     record.known = Known::Lost;
                     self.bytes -= u64::from(record.bytes);
                     self.lost += u64::from(record.bytes);
+                    self.passed.lost[usize::from(record.markable)] += 1;
                     if let Some(entry) = record.entry.take() {
                         self.open -= 1;
                         settled.push(Settled { entry, fate: Fate::Lost, overtaken: false });
@@ -335,6 +350,11 @@ impl InFlight {
     /// Returns the bytes that have left and that no report has settled.
     pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes)
+    }
+
+    /// Returns what is known to have come, and to be lost.
+    pub(crate) fn passed(&self) -> Passed {
+        self.passed
     }
 
     /// Returns the bytes of all that is held lost, probes for the packet size left out.
@@ -480,7 +500,7 @@ mod tests {
     fn sent(count: u64) -> InFlight {
         let mut packets = InFlight::new();
         for number in 0..count {
-            packets.push(100, Instant::from_millis(number));
+            packets.push(100, false, Instant::from_millis(number));
             packets.carry(entry(number));
         }
         packets
@@ -497,6 +517,7 @@ mod tests {
             recent: Recent::of(count, |back| {
                 back <= highest && !missing.contains(&(highest - back))
             }),
+            marks: None,
         }
     }
 
@@ -528,7 +549,7 @@ mod tests {
     fn where_few_leave_one_that_left_much_later_is_enough() {
         let mut packets = InFlight::new();
         for number in 0..4 {
-            packets.push(100, Instant::from_millis(number * 6));
+            packets.push(100, false, Instant::from_millis(number * 6));
             packets.carry(entry(number));
         }
         // An eighth of the trip of 80 ms is 10 ms.
@@ -586,7 +607,7 @@ mod tests {
         // What a report does not reach counts with what is missing beside it.
         assert_eq!(packets.hole(&report(130, 64, &missing)), Duration::from_millis(87));
         // Nothing left in between.
-        packets.push(100, Instant::from_millis(9_000));
+        packets.push(100, false, Instant::from_millis(9_000));
         settle(&mut packets, &report(399, 256, &missing), 500);
         assert_eq!(packets.hole(&report(400, 256, &missing)), Duration::ZERO);
     }
@@ -611,7 +632,7 @@ mod tests {
         assert_eq!(packets.doubtful().map(|entry| entry.again = true).count(), 5);
         assert_eq!(packets.doubtful().count(), 0);
         for _ in 0..20_000 {
-            packets.push(100, Instant::from_millis(2_000));
+            packets.push(100, false, Instant::from_millis(2_000));
         }
         assert_eq!(packets.records.len(), RECORDS_MAX);
         assert_eq!(packets.bytes().get(), RECORDS_MAX as u64 * 100);

@@ -192,6 +192,7 @@ mod tests {
             bytes: ByteCount::new(bytes),
             age: None,
             recent: Recent::of(0, |_| false),
+            marks: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Datagrams out: what goes into each that cannot wait, and what its leaving means.
 
-use tautline_units::{Duration, Instant};
+use tautline_units::{Duration, Ecn, Instant};
 
 use super::mtu::Pings;
 use super::{Entry, Link, Route};
@@ -209,10 +209,22 @@ impl Link {
         Some(number)
     }
 
+    /// Returns the codepoint with which datagram `number` leaves for `route`. One over a stream has none of its own, and
+    /// an address that has not proved itself shows nothing.
+    // protocol 3, codepoints
+    pub(crate) fn ecn(&self, number: u64, route: Route) -> Ecn {
+        let may_bear = self.controller.answers_marks()
+            && !self.is_stream()
+            && route == self.routing.route()
+            && self.marking.applies(number);
+        if may_bear { Ecn::Ect1 } else { Ecn::NotEct }
+    }
+
     /// Notes that a datagram of `bytes` bytes left, of whatever kind.
-    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+    pub(crate) fn on_sent(&mut self, bytes: usize, ecn: Ecn, now: Instant) {
         self.loss.on_sent(bytes, now);
-        self.in_flight.push(bytes, now);
+        self.in_flight.push(bytes, ecn == Ecn::Ect1, now);
+        self.marking.on_sent(ecn);
         self.pacer.on_sent(bytes, now);
         self.beside.on_sent(bytes, now);
     }

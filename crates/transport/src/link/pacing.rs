@@ -32,13 +32,15 @@ pub(crate) struct Pacer {
     /// When the link has sent all that went before, at its rate.
     next_at: Instant,
     rate: Bitrate,
+    /// How much may be caught up with at once.
+    burst: Duration,
     /// Packets taken, ever.
     given: u64,
 }
 
 impl Pacer {
     pub(crate) fn new(rate: Bitrate, now: Instant) -> Self {
-        Self { queue: VecDeque::new(), queued: 0, next_at: now, rate, given: 0 }
+        Self { queue: VecDeque::new(), queued: 0, next_at: now, rate, burst: BURST, given: 0 }
     }
 
     /// Changes the rate; what the last datagram still holds up is scaled with it.
@@ -130,10 +132,15 @@ impl Pacer {
 
     /// Notes that a datagram of `bytes` bytes left, of whatever kind.
     ///
-    /// A caller that comes late may catch up by [`BURST`], no more.
+    /// A caller that comes late may catch up by the burst, no more.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
-        let from = self.next_at.max(now - BURST);
+        let from = self.next_at.max(now - self.burst);
         self.next_at = from + self.rate.time_for(ByteCount::new(bytes as u64));
+    }
+
+    /// Lets hardly anything be caught up with from now on: the network marks what comes at once ([RFC9331] 4.3).
+    pub(crate) fn limit_bursts(&mut self) {
+        self.burst = BURST_MARKED;
     }
 
     /// Takes back that the last datagram, of `bytes` bytes, took some of the rate.
@@ -177,6 +184,8 @@ const ENTRIES_MAX: usize = 2_048;
 const URGENT_MAX: usize = 64;
 /// A timer of a busy machine comes a millisecond or two late.
 const BURST: Duration = Duration::from_millis(2);
+/// Less than a packet of 10 Mbit/s: a second one would wait for the first.
+const BURST_MARKED: Duration = Duration::from_micros(250);
 
 #[cfg(test)]
 mod tests {

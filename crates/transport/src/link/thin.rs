@@ -34,7 +34,8 @@ impl Link {
             | Cause::Queue
             | Cause::Policer
             | Cause::ForeignQueue
-            | Cause::Jitter => self.sparing.on_rate(self.grant.rate, now),
+            | Cause::Jitter
+            | Cause::Marks => self.sparing.on_rate(self.grant.rate, now),
         }
     }
 

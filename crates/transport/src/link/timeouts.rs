@@ -49,6 +49,7 @@ impl Link {
         if change.state.is_some() {
             change.budget = true;
             self.queue.clear();
+            self.marking.doubt(self.in_flight.passed());
             self.grant = self.controller.on_silent(now);
             self.pace(now);
         }

@@ -67,6 +67,7 @@ impl Link {
         tracing::debug!(link = self.number.get(), to = %routing.route().remote, "another way");
         self.routing = routing;
         self.mtu.restart(now);
+        self.marking.restart(self.in_flight.passed());
         self.probe.hurry(now);
     }
 

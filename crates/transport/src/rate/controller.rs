@@ -3,6 +3,7 @@ use std::fmt::Debug;
 use tautline_units::{ByteCount, Duration, Instant, Probability};
 
 use super::grant::Grant;
+use super::marks::Marked;
 use super::sample::Sample;
 
 /// A policy that grants one link's rate.
@@ -26,6 +27,12 @@ pub trait Controller: Debug + Send {
     /// default.
     fn spares_queues(&self) -> bool {
         true
+    }
+
+    /// Returns whether it answers marks as an L4S queue expects ([RFC9331] 4.3), so that what leaves may be ECT(1); no by
+    /// default.
+    fn answers_marks(&self) -> bool {
+        false
     }
 }
 
@@ -59,6 +66,8 @@ pub struct Evidence {
     pub waiting: ByteCount,
     /// Bytes that left and that no report has settled.
     pub in_flight: ByteCount,
+    /// What the network marked of the datagrams of which the report is the first to tell; `None` while it marks none.
+    pub marked: Option<Marked>,
     /// Share of the datagrams of the last second that did not arrive.
     pub loss: Probability,
     /// How long a datagram waits in the link's queue: RTT less the least RTT.
@@ -90,6 +99,7 @@ impl Evidence {
             reordering: Duration::ZERO,
             waiting: ByteCount::ZERO,
             in_flight: ByteCount::ZERO,
+            marked: None,
             loss: Probability::ZERO,
             queueing: None,
             rtt_min: None,

@@ -3,6 +3,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use super::controller::{Controller, Evidence};
 use super::grant::{Cause, Grant};
 use super::losses::{self, Losses, News};
+use super::marks::{Marked, Marks};
 use super::meter::Meter;
 use super::rival::{self, Rival};
 
@@ -19,7 +20,7 @@ use super::rival::{self, Rival};
 ///
 /// A link that becomes slower shows it first by datagrams that could have arrived and have not: then the
 /// rate is at once that of what comes. A queue that is another's ([`Rival`]) and losses ([`Losses`]) are
-/// told apart from that.
+/// told apart from that. Where the network marks ([`Marks`]), it says so before there is a queue to be seen.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
     /// The least and the most that is granted, bit/s.
@@ -47,6 +48,7 @@ pub struct DelayRate {
     draining: Duration,
     losses: Losses,
     rival: Rival,
+    marks: Marks,
     /// While the link gives way: the rate at which datagrams come, bit/s.
     stalled: Option<f64>,
     /// How much later than newer ones datagrams come.
@@ -96,6 +98,7 @@ impl DelayRate {
             draining: Duration::ZERO,
             losses: Losses::default(),
             rival: Rival::default(),
+            marks: Marks::default(),
             stalled: None,
             reordering: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -116,7 +119,7 @@ impl DelayRate {
     }
 
     /// Decides on the rate, and says why if it is another.
-    fn decide(&mut self) {
+    fn decide(&mut self, now: Instant) {
         let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
         let drain = match self.draining > QUEUE_FREE {
             true => (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(DRAIN_LEAST),
@@ -138,6 +141,8 @@ impl DelayRate {
             Cause::Policer
         } else if self.rival.is_found() {
             self.rival_cause
+        } else if self.marks.holds(now) {
+            Cause::Marks
         } else if self.queue > QUEUE_SEEN {
             Cause::Queue
         } else {
@@ -284,24 +289,31 @@ impl Controller for DelayRate {
             left: rates.left,
         };
         let news = self.losses.observe(&shown, elapsed, evidence.now);
+        // In a queue that stands for all its marks these are no L4S queue's: the delay leads.
+        let marked = evidence.marked.filter(|_| evidence.queue <= seen);
+        let kept = self.marks.observe(marked, self.rtt_min, evidence.now);
         if self.rival.is_found() {
+            let news = if overflows(evidence.marked) { News::Overflow } else { news };
             self.compete(&rates, news, evidence, step);
         } else if evidence.newest.is_none() {
             // That nothing arrives tells of a stall, not of the capacity.
         } else if self.queue > seen {
             self.follow(&rates, towards);
-        } else {
+        } else if !self.marks.holds(evidence.now) {
             self.grow(&rates, evidence, step, towards);
+        }
+        if !self.rival.is_found() {
+            self.capacity *= kept.unwrap_or(1.0);
         }
         self.note_stall(&rates, evidence);
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
         self.capacity = self.capacity.clamp(self.floor, self.ceiling);
-        self.decide();
+        self.decide(evidence.now);
         self.grant()
     }
 
-    fn on_silent(&mut self, _now: Instant) -> Grant {
+    fn on_silent(&mut self, now: Instant) -> Grant {
         for meter in [&mut self.arrived, &mut self.arrived_latest, &mut self.left] {
             meter.clear();
         }
@@ -309,9 +321,10 @@ impl Controller for DelayRate {
         self.offered_rate = 0.0;
         self.losses.clear();
         self.rival.clear();
+        self.marks.clear();
         (self.queue, self.draining) = (Duration::ZERO, Duration::ZERO);
         self.stalled = None;
-        self.decide();
+        self.decide(now);
         self.tell(Cause::Silence);
         self.grant()
     }
@@ -325,6 +338,17 @@ impl Controller for DelayRate {
     fn spares_queues(&self) -> bool {
         false
     }
+
+    /// Returns true: [`Marks`].
+    fn answers_marks(&self) -> bool {
+        true
+    }
+}
+
+/// Returns whether marks in another's queue say that it overflows, as losses would; where more than half are marked, whatever
+/// is sent, they say nothing.
+fn overflows(marked: Option<Marked>) -> bool {
+    marked.is_some_and(|marked| marked.ce > 0 && marked.ce * 2 <= marked.datagrams)
 }
 
 /// Over which rates are measured: a picture's time at 15 a second.
@@ -492,6 +516,8 @@ mod tests {
                 evidence.hole = Duration::from_millis(hole);
                 evidence.rtt_min = (rtt > 0).then(|| Duration::from_millis(rtt));
                 evidence.waiting = ByteCount::new(waiting * 1_000);
+                let marked = Marked { datagrams: waiting / 2, ce: hole.min(waiting / 2) };
+                evidence.marked = Some(marked).filter(|_| jitter < 200);
                 let grant = control.on_report(&evidence);
                 let grant = if silent { control.on_silent(evidence.now) } else { grant };
                 prop_assert!(grant.rate <= ceiling, "{} {}", grant.rate, ceiling);

@@ -57,4 +57,6 @@ pub enum Cause {
     Probation,
     /// Nothing came back for long.
     Silence,
+    /// The network marks what is sent, for a queue begins there.
+    Marks,
 }

@@ -1,7 +1,7 @@
-use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Ecn, Instant};
 
 use crate::sequence::{REORDERING_LEAST, Window};
-use crate::wire::{LinkNumber, Recent, Report};
+use crate::wire::{LinkNumber, Marks, Recent, Report};
 
 /// Arrivals on one link, and the time of the next report of them.
 #[derive(Debug, Clone)]
@@ -10,6 +10,7 @@ pub(crate) struct Arrivals {
     highest_at: Instant,
     datagrams: u64,
     bytes: u64,
+    marks: Marks,
     measured: (Instant, u64),
     rate: Bitrate,
     report: Option<Report>,
@@ -35,6 +36,7 @@ impl Arrivals {
             highest_at: now,
             datagrams: 0,
             bytes: 0,
+            marks: Marks::default(),
             measured: (now, 0),
             rate: Bitrate::ZERO,
             report: None,
@@ -81,6 +83,15 @@ impl Arrivals {
         if self.highest - told.min(self.highest) >= NEWS_MOST {
             // A fast link has more to tell than a report's map holds.
             self.report_due_at = now;
+        }
+    }
+
+    /// Notes the codepoint of a datagram that is noted.
+    pub(crate) fn note_ecn(&mut self, ecn: Ecn) {
+        match ecn {
+            Ecn::Ect1 => self.marks.ect1 += 1,
+            Ecn::Ce => self.marks.ce += 1,
+            Ecn::NotEct | Ecn::Ect0 => {}
         }
     }
 
@@ -132,6 +143,10 @@ impl Arrivals {
         }
         let lowest = self.overtaken.iter().fold(self.reported[0], |low, at| low.min(*at));
         let news = self.highest - lowest.min(self.highest);
+        // A link on which nothing was ever marked is reported as if there were no marks.
+        let marks = Some(self.marks).filter(|marks| marks.ce > 0);
+        let most = if marks.is_some() { Recent::BYTES_MAX_MARKED } else { Recent::BYTES_MAX };
+        let news = news.min(most as u64 * 8);
         // Those soon after another one are beside the four: they may overtake each other.
         let many = self.highest - self.reported[REPEATS - 1].min(self.highest) >= NEWS_MOST;
         if many || self.turned_at.is_none_or(|at| now.since(at) >= TURN_LEAST) {
@@ -151,6 +166,7 @@ impl Arrivals {
             recent: Recent::of(news, |back| {
                 self.highest.checked_sub(back).is_some_and(|number| window.has(number))
             }),
+            marks,
         });
     }
 

@@ -1,6 +1,6 @@
 //! A session whose keys are agreed: the control flow behind [`Session`](super::Session).
 
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use super::called::Called;
 use super::handshake::{HalfOpen, Present};
@@ -54,6 +54,7 @@ pub(super) struct Sealed<'a> {
     pub(super) number_low: u32,
     pub(super) ciphertext: &'a [u8],
     pub(super) bytes: usize,
+    pub(super) ecn: Ecn,
 }
 
 impl Active {
@@ -65,7 +66,7 @@ impl Active {
         shared: &Shared,
         now: Instant,
     ) -> Self {
-        let sealer = Sealer { keys: accepted.keys, peer_session: accepted.peer_session };
+        let sealer = Sealer::new(accepted.keys, accepted.peer_session);
         let mut active = Self::new(sealer, session, None, shared, now);
         for (at, called) in called.iter().enumerate() {
             active.enlist(at, called, &shared.config, now);
@@ -75,7 +76,7 @@ impl Active {
 
     /// Makes the responder's session: links come with their datagrams.
     pub(super) fn responded(half: HalfOpen, shared: &Shared, now: Instant) -> Self {
-        let sealer = Sealer { keys: half.keys, peer_session: half.peer_session };
+        let sealer = Sealer::new(half.keys, half.peer_session);
         Self::new(sealer, half.session, Some((half.init, half.response)), shared, now)
     }
 
@@ -143,7 +144,8 @@ impl Active {
         });
         self.heard_at = now;
         self.links.hear(now);
-        self.links[place].on_datagram(number, sealed.route, sealed.bytes, config, now);
+        let carried = (sealed.bytes, sealed.ecn);
+        self.links[place].on_datagram(number, sealed.route, carried, config, now);
         Ok(place)
     }
 

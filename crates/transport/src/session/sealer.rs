@@ -1,4 +1,4 @@
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use crate::counters::{Counters, Discard};
 use crate::crypto::Keys;
@@ -11,14 +11,20 @@ pub(super) struct Sealer {
     pub(super) keys: Keys,
     /// The id by which we call the peer.
     pub(super) peer_session: u16,
+    /// The codepoint of the datagram that was sealed last.
+    pub(super) ecn: Ecn,
 }
 
 impl Sealer {
+    pub(super) fn new(keys: Keys, peer_session: u16) -> Self {
+        Self { keys, peer_session, ecn: Ecn::NotEct }
+    }
+
     /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
     /// allowed so much.
     // protocol 3
     pub(super) fn seal(
-        &self,
+        &mut self,
         link: &mut Link,
         route: Route,
         plaintext: &[u8],
@@ -37,7 +43,8 @@ impl Sealer {
         buffer.clear();
         wire::write_sealed_header(buffer, link.number(), self.peer_session, number);
         self.keys.seal(link.number(), number, plaintext, buffer);
-        link.on_sent(bytes, now);
+        self.ecn = link.ecn(number, route);
+        link.on_sent(bytes, self.ecn, now);
         tracing::trace!(link = link.number().get(), number, bytes, "sent");
         true
     }

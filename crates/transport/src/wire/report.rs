@@ -4,6 +4,7 @@ use super::datagram::LinkNumber;
 use super::field::{put_u48, take, take_u48};
 use super::kind::KIND_REPORT;
 use super::malformed::Malformed;
+use super::marks::Marks;
 
 /// What has arrived on one link so far; sent every 10 ms while media arrives, else every 100 ms.
 ///
@@ -35,6 +36,8 @@ pub struct Report {
     pub age: Option<Duration>,
     /// Which of the numbers below the highest arrived.
     pub recent: Recent,
+    /// What was marked of them, on a link that marks.
+    pub marks: Option<Marks>,
 }
 
 /// Which of the numbers just below the highest arrived: 768 of them at most.
@@ -47,6 +50,8 @@ pub struct Recent {
 impl Recent {
     /// Bytes of the longest map: 150 ms of 10 Mbit/s in packets of 250 bytes, for so much later one may come.
     pub const BYTES_MAX: usize = 96;
+    /// Those of the longest beside [`Marks`]: both fit the smallest datagrams.
+    pub const BYTES_MAX_MARKED: usize = Self::BYTES_MAX - Marks::BYTES;
 
     /// Returns the map of at least the `count` numbers below the highest, as far as it has room;
     /// `arrived` says of the number `back` below the highest, from 1 on, whether it came.
@@ -77,12 +82,13 @@ impl Recent {
 }
 
 impl Report {
-    /// Its length on the wire without the map.
+    /// Its length on the wire without the map and what stands behind it.
     pub const BYTES: usize = 30;
 
     /// Returns its length on the wire.
     pub fn bytes_on_wire(&self) -> usize {
-        Self::BYTES + usize::from(self.recent.length)
+        let marks = if self.marks.is_some() { Marks::BYTES } else { 0 };
+        Self::BYTES + usize::from(self.recent.length) + marks
     }
 
     /// Appends the packet.
@@ -96,8 +102,12 @@ impl Report {
         out.extend_from_slice(&steps.min(u128::from(AGE_UNKNOWN)).to_be_bytes()[14..]);
         out.push(self.recent.length);
         out.extend_from_slice(&self.recent.map[..usize::from(self.recent.length)]);
+        if let Some(marks) = self.marks {
+            marks.write(out);
+        }
     }
 
+    /// Reads all but what stands behind the map.
     pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
         let [head] = take(rest)?;
         let link = LinkNumber::new(head & 0x0f).ok_or(Malformed("unknown link"))?;
@@ -117,7 +127,8 @@ impl Report {
         *rest = tail;
         let mut map = [0; Recent::BYTES_MAX];
         map[..count].copy_from_slice(bits);
-        Ok(Self { link, taken_at, highest, datagrams, bytes, age, recent: Recent { length, map } })
+        let recent = Recent { length, map };
+        Ok(Self { link, taken_at, highest, datagrams, bytes, age, recent, marks: None })
     }
 }
 

@@ -10,6 +10,7 @@ mod exchange;
 mod harness;
 mod hostile;
 mod links;
+mod marks;
 mod media;
 mod negotiation;
 mod priorities;

@@ -148,6 +148,7 @@ fn authentic_malformed_packets_are_counted_and_end_nothing() {
         bytes,
         age: None,
         recent: Recent::of(0, |_| false),
+        marks: None,
     }
     .write(&mut report);
     peer.say(&report, NOW);

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tautline_transport::channel::{Descriptor, Order, Priority};
 use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
-    Acknowledgement, Announcement, Cadence, Coded, Datagram, DeliveryReport, Packet, Packets, Ping,
-    Pong, Prefix, Recent, Report, Standing,
+    Acknowledgement, Announcement, Cadence, Coded, Datagram, DeliveryReport, Marks, Packet,
+    Packets, Ping, Pong, Prefix, Recent, Report, Standing,
 };
 use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
@@ -63,6 +63,7 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         bytes,
         age: Some(Duration::from_micros(2_500)),
         recent: Recent::of(12, |back| back % 3 != 0),
+        marks: None,
     };
     let delivery_report =
         DeliveryReport { channel: ChannelNumber::MEDIA, delivered: 5_000, lost: 7 };
@@ -87,6 +88,8 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     add("ping", Packet::Ping(ping), &|out| ping.write(out));
     add("pong", Packet::Pong(pong), &|out| pong.write(out));
     add("report", Packet::Report(report), &|out| report.write(out));
+    let marked = Report { marks: Some(Marks { ect1: 68_000, ce: 900 }), ..report };
+    add("report with marks", Packet::Report(marked), &|out| marked.write(out));
     add("delivery_report", Packet::DeliveryReport(delivery_report), &|out| {
         delivery_report.write(out);
     });
@@ -179,6 +182,41 @@ fn any_truncation_of_a_packet_is_malformed() {
 }
 
 proptest! {
+    #[test]
+    fn marks_come_back_as_they_were_told_and_what_is_behind_them_is_stepped_over(
+        ect1 in 0..1_u64 << 48,
+        ce in 0..1_u64 << 48,
+        more in prop::collection::vec(any::<u8>(), 0..40),
+        cut in 1_usize..15,
+    ) {
+        let (link, marks) = (LinkNumber::new(3).unwrap(), Some(Marks { ect1, ce }));
+        let (bytes, recent) = (ByteCount::new(9), Recent::of(700, |back| back % 2 == 0));
+        let report = Report {
+            link,
+            taken_at: NOW,
+            highest: 9,
+            datagrams: 9,
+            bytes,
+            age: None,
+            recent,
+            marks,
+        };
+        let mut bytes = Vec::new();
+        report.write(&mut bytes);
+        prop_assert_eq!(bytes.len(), report.bytes_on_wire());
+        prop_assert!(Packets::of(&bytes[..bytes.len() - cut]).any(|packet| packet.is_err()));
+        // Fields of a later version stand behind these.
+        let length = bytes.len() - 13;
+        bytes[length] += more.len() as u8;
+        bytes.extend_from_slice(&more);
+        Ping { id: 7, sent_at: NOW }.write(&mut bytes);
+        let packets: Vec<_> = Packets::of(&bytes).collect();
+        let fields = if more.is_empty() { 0 } else { 1 };
+        prop_assert_eq!(packets.len(), 2 + fields);
+        prop_assert_eq!(&packets[0], &Ok(Packet::Report(report)));
+        prop_assert_eq!(packets.last(), Some(&Ok(Packet::Ping(Ping { id: 7, sent_at: NOW }))));
+    }
+
     #[test]
     fn any_bytes_are_a_row_of_packets_or_end_one(
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), (0_u8..16).prop_map(|kind| kind << 4)], 0..400),

@@ -366,11 +366,11 @@ impl Governor {
         let is_short = self.paid(self.interval) < 1.0;
         self.short_since = is_short.then(|| self.short_since.unwrap_or(now));
         if self.short_since.is_some_and(|since| now.since(since) >= SHORT_FOR) {
-            let longer = intervals.iter().copied().filter(|step| *step > self.interval);
+            let mut longer = intervals.iter().copied().filter(|step| *step > self.interval);
             match longer.clone().find(|step| self.paid(*step) >= 1.0) {
                 Some(paid) => self.set_interval(Some(paid)),
                 None if self.reduction < self.reduction_max => self.shrink(now),
-                None => self.set_interval(longer.last()),
+                None => self.set_interval(longer.next_back()),
             }
             return;
         }

@@ -175,6 +175,7 @@ fn session(world: &World<Member>, nodes: [NodeId; 2]) -> Session {
     let arrived: HashMap<_, Instant> = operator.arrivals.iter().copied().collect();
     let passages = vehicle.departures.iter().map(|departure| Passage {
         at: departure.at,
+        link: departure.link,
         bytes: departure.bytes,
         media: departure.media,
         arrived: arrived.get(&departure.sealed).copied(),

@@ -140,7 +140,7 @@ impl Sender {
         };
         self.sent.push(packet);
         let size = ByteCount::new(bytes as u64);
-        self.passages.push(Passage { at: now, bytes: size, media: true, arrived: None });
+        self.passages.push(Passage { at: now, link: 0, bytes: size, media: true, arrived: None });
         let update = self.controller.on_sent_packet(packet);
         self.obey(update);
         Some((number as u32, bytes))

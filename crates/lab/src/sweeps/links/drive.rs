@@ -36,6 +36,8 @@ pub struct Drive {
     pub seed: u64,
     /// What happens to links.
     pub script: Script,
+    /// Whether each datagram is followed, as [`Measures::queueing_p99_ms`] needs it.
+    pub follows: bool,
 }
 
 impl Drive {
@@ -51,6 +53,7 @@ impl Drive {
             length: Duration::from_secs(30),
             seed,
             script: Script::default(),
+            follows: false,
         }
     }
 
@@ -64,7 +67,7 @@ impl Drive {
     /// # Errors
     /// For a transport or a link that cannot be configured so.
     pub fn run(&self) -> Result<Measures> {
-        Ok(measure::of(&self.trail(!self.script.is_empty())?))
+        Ok(measure::of(&self.trail(self.follows || !self.script.is_empty())?))
     }
 
     /// Makes the run, measures it, and gives every datagram of the session that left after the
@@ -102,6 +105,7 @@ impl Drive {
             datagrams: after.datagrams - before.datagrams,
             bytes: after.bytes - before.bytes,
             dropped: after.dropped - before.dropped,
+            marked: after.marked - before.marked,
         });
         let (vehicle, operator) = (&run.vehicle().application, &run.operator().application);
         let (sent, came) = (&vehicle.traffic, &operator.traffic);
@@ -149,6 +153,7 @@ fn carried(run: &Run<Followed>) -> Vec<Carried> {
         datagrams: up.pushed,
         bytes: up.pushed_bytes,
         dropped: up.dropped_total(),
+        marked: up.marked,
     });
     carried.collect()
 }

@@ -45,6 +45,11 @@ pub struct Measures {
     pub datagrams: Vec<u64>,
     /// The share of these that the links dropped.
     pub dropped: f64,
+    /// The share of these that the links marked.
+    pub marked: f64,
+    /// How much longer than the least of its link a datagram was on its way, its own transmission included: the 99th
+    /// percentile by link, ms; none where datagrams are not followed.
+    pub queueing_p99_ms: Vec<f64>,
     /// Why the first link's rate was what it was: shares of the time.
     pub causes: BTreeMap<Cause, f64>,
     /// The 99th percentile of the commands' delay the other way, ms.
@@ -97,6 +102,7 @@ pub(super) fn of(trail: &Trail) -> Measures {
     let by_second = rates.clone();
     let given: u64 = trail.carried.iter().map(|carried| carried.datagrams).sum();
     let dropped: u64 = trail.carried.iter().map(|carried| carried.dropped).sum();
+    let marked: u64 = trail.carried.iter().map(|carried| carried.marked).sum();
     let looks: u64 = trail.causes.values().sum();
     let wire: u64 = trail.carried.iter().map(|c| c.bytes.get() + c.datagrams * HEADERS).sum();
     let pauses = trail.pauses.iter().filter(|at| within(**at)).count() as u64;
@@ -119,6 +125,8 @@ pub(super) fn of(trail: &Trail) -> Measures {
         frozen: frozen(trail, from, to),
         datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
         dropped: share(dropped, given),
+        marked: share(marked, given),
+        queueing_p99_ms: queueing_p99_ms(trail),
         causes: trail.causes.iter().map(|(cause, count)| (*cause, share(*count, looks))).collect(),
         command_p99_ms: quantile(&mut command_ms, 0.99),
         command_gap_ms: millis(longest_gap(commands.map(|received| received.at), from..to)),
@@ -149,6 +157,22 @@ fn outage(trail: &Trail, cut: Cut) -> Outage {
         recover_ms: if in_use { millis(at.since(cut.to)) } else { f64::NAN },
         missed_beyond: missed.count() as u64,
     }
+}
+
+fn queueing_p99_ms(trail: &Trail) -> Vec<f64> {
+    let mut transits = vec![Vec::new(); trail.carried.len()];
+    for passage in trail.passages() {
+        let transit = passage.arrived.map(|arrived| millis(arrived.since(passage.at)));
+        if let Some(of_link) = transits.get_mut(usize::from(passage.link)) {
+            of_link.extend(transit);
+        }
+    }
+    let followed = transits.into_iter().filter(|of_link| !of_link.is_empty());
+    let p99 = followed.map(|mut of_link: Vec<f64>| {
+        let least = of_link.iter().copied().fold(f64::INFINITY, f64::min);
+        quantile(&mut of_link, 0.99) - least
+    });
+    p99.collect()
 }
 
 /// Returns the share of the time that lies between whole pictures too far apart.

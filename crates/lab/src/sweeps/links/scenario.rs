@@ -1,6 +1,7 @@
 //! A scenario with a bar, and those that others are judged on.
 
 pub(super) mod bad_day;
+pub(super) mod l4s;
 
 use anyhow::Result;
 use tautline_scenario::measure::quantile;
@@ -27,6 +28,8 @@ pub struct Scenario {
     /// What is done to the links.
     case: Case,
     drive: fn(transport::Config, u64) -> Drive,
+    /// What the same seeds are driven as besides; its runs stand behind the others in what is judged.
+    against: Option<fn(transport::Config, u64) -> Drive>,
     judge: fn(&[Measures]) -> Vec<Row>,
 }
 
@@ -38,11 +41,13 @@ impl Scenario {
     pub fn run(&self, transport: &transport::Config, first: u64, quick: bool) -> Result<Vec<Row>> {
         let (seconds, seeds) = if quick { self.quick } else { self.full };
         let mut runs = Vec::new();
-        for seed in (first..).take(seeds as usize) {
-            let mut drive = (self.drive)(transport.clone(), seed);
-            drive.length = Duration::from_secs(seconds);
-            self.case.befall(&mut drive);
-            runs.push(drive.run()?);
+        for make in [Some(self.drive), self.against].into_iter().flatten() {
+            for seed in (first..).take(seeds as usize) {
+                let mut drive = make(transport.clone(), seed);
+                drive.length = Duration::from_secs(seconds);
+                self.case.befall(&mut drive);
+                runs.push(drive.run()?);
+            }
         }
         Ok((self.judge)(&runs))
     }
@@ -57,6 +62,7 @@ pub(super) const ROADS: &[Scenario] = &[
         full: (60, 10),
         case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 15, 0.1, 150),
+        against: None,
         judge: |runs| vec![missed("later than 150 ms or never", runs).reference(0.1).at_most(1.0)],
     },
     Scenario {
@@ -66,6 +72,7 @@ pub(super) const ROADS: &[Scenario] = &[
         full: (60, 10),
         case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 15, 0.3, 150),
+        against: None,
         judge: |runs| vec![missed("later than 150 ms or never", runs).reference(1.0).at_most(1.0)],
     },
     Scenario {
@@ -75,6 +82,7 @@ pub(super) const ROADS: &[Scenario] = &[
         full: (52, 10),
         case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 120, 0.06, 400),
+        against: None,
         judge: |runs| {
             let mut worst: Vec<f64> = runs.iter().map(|run| run.frozen * 50.0).collect();
             let frozen = quantile(&mut worst, 1.0);
@@ -92,6 +100,7 @@ pub(super) const ROADS: &[Scenario] = &[
             let links = vec![clean(8, 25), clean(8, 25)];
             bounded(links, transport, seed, 150)
         },
+        against: None,
         judge: |runs| {
             let p99 = runs.iter().map(|run| run.delay_ms[2]).fold(0.0, f64::max);
             let row = Row::new("99th percentile of the delay, the worst run", "ms", p99);
@@ -112,6 +121,7 @@ pub(super) const ROADS: &[Scenario] = &[
             let links = (0..4).map(|link| Preset::Lte.pair_of(Carrier::A, seed * 4 + link));
             bounded(links.collect(), transport, seed, 100)
         },
+        against: None,
         judge: |runs| {
             let (beyond, notice) = outages(runs);
             vec![beyond.reference(0.0).within_absolute(0.0), notice]
@@ -127,6 +137,7 @@ pub(super) const ROADS: &[Scenario] = &[
             let links = (0..4).map(|link| Preset::LteDriving.pair_of(Carrier::A, seed * 4 + link));
             bounded(links.collect(), transport, seed, 100)
         },
+        against: None,
         judge: |runs| {
             let (beyond, notice) = outages(runs);
             vec![beyond, notice, missed("missed in all", runs)]

@@ -24,6 +24,8 @@ pub struct Cut {
 pub struct Passage {
     /// When it left, in the world's time.
     pub at: Instant,
+    /// The link's place among those of the run.
+    pub link: u8,
     /// UDP payload.
     pub bytes: ByteCount,
     /// Whether it held a media packet.
@@ -67,6 +69,8 @@ pub(super) struct Carried {
     pub(super) bytes: ByteCount,
     /// Datagrams that it dropped, for whatever reason.
     pub(super) dropped: u64,
+    /// Datagrams that it marked.
+    pub(super) marked: u64,
 }
 
 impl Trail {
@@ -77,6 +81,7 @@ impl Trail {
         let departures = self.departures.iter().filter(|d| measured.contains(&d.at));
         let passages = departures.map(|departure| Passage {
             at: departure.at,
+            link: departure.link,
             bytes: departure.bytes,
             media: departure.media,
             arrived: arrived.get(&departure.sealed).copied(),

@@ -133,11 +133,13 @@ enum class RateCause : uint8_t {
   Probation = 9,
   /// Nothing came back for long.
   Silence = 10,
+  /// The network marks what is sent.
+  Marks = 11,
   MIN = Beginning,
-  MAX = Silence
+  MAX = Marks
 };
 
-inline const RateCause (&EnumValuesRateCause())[11] {
+inline const RateCause (&EnumValuesRateCause())[12] {
   static const RateCause values[] = {
     RateCause::Beginning,
     RateCause::Fixed,
@@ -149,13 +151,14 @@ inline const RateCause (&EnumValuesRateCause())[11] {
     RateCause::ForeignQueue,
     RateCause::Jitter,
     RateCause::Probation,
-    RateCause::Silence
+    RateCause::Silence,
+    RateCause::Marks
   };
   return values;
 }
 
 inline const char * const *EnumNamesRateCause() {
-  static const char * const names[12] = {
+  static const char * const names[13] = {
     "Beginning",
     "Fixed",
     "Growth",
@@ -167,13 +170,14 @@ inline const char * const *EnumNamesRateCause() {
     "Jitter",
     "Probation",
     "Silence",
+    "Marks",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameRateCause(RateCause e) {
-  if (::flatbuffers::IsOutRange(e, RateCause::Beginning, RateCause::Silence)) return "";
+  if (::flatbuffers::IsOutRange(e, RateCause::Beginning, RateCause::Marks)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesRateCause()[index];
 }

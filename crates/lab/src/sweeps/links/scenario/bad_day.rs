@@ -202,28 +202,29 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
 ];
 
-const SHORT: Scenario = Scenario {
+pub(super) const SHORT: Scenario = Scenario {
     name: "",
     title: "",
     quick: (20, 1),
     full: (30, 10),
     case: Case::Plain,
     drive: |transport, seed| filled(transport, seed, vec![even()]),
+    against: None,
     judge: |_| Vec::new(),
 };
-const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
+pub(super) const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
 
-fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
+pub(super) fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
     let mut drive = Drive::new(links, transport, seed);
     drive.deadline = Duration::from_millis(100);
     drive
 }
 
-fn even() -> Pair {
+pub(super) fn even() -> Pair {
     clean(10, 15)
 }
 
-fn up(change: impl FnOnce(&mut Config)) -> Pair {
+pub(super) fn up(change: impl FnOnce(&mut Config)) -> Pair {
     let mut pair = even();
     change(&mut pair.up);
     pair
@@ -248,7 +249,7 @@ fn turning(seed: u64, late: f64) -> Pair {
     up(|link| link.steps = (1..200).map(step).collect())
 }
 
-fn shared(seed: u64, queue_bytes: u64) -> Pair {
+pub(super) fn shared(seed: u64, queue_bytes: u64) -> Pair {
     // It is there before anything is measured.
     let cubic = Cubic { rtt_ms: 30.0, from_s: 1.0 + shift(seed), until_s: None };
     up(|link| (link.queue_bytes, link.cubic) = (queue_bytes, Some(cubic)))
@@ -307,7 +308,7 @@ fn carried_shown(runs: &[Measures]) -> Row {
     Row::new("in time, the median run", "Mbit/s", quantile(&mut rates, 0.5))
 }
 
-fn carried(runs: &[Measures], bar: f64) -> Row {
+pub(super) fn carried(runs: &[Measures], bar: f64) -> Row {
     carried_shown(runs).reference(bar).at_least(1.0)
 }
 

@@ -26,3 +26,5 @@ class RateCause(object):
     Probation = 9
     # Nothing came back for long.
     Silence = 10
+    # The network marks what is sent.
+    Marks = 11

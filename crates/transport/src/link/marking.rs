@@ -1,0 +1,198 @@
+//! Marks of the network: whether a link's datagrams may bear them, and what the peer says that came marked.
+
+use tautline_units::Ecn;
+
+use super::in_flight::Passed;
+use crate::rate::Marked;
+use crate::wire::Marks;
+
+/// Whether what leaves is ECT(1), and the peer's last word on what came of it ([RFC9000] 13.4.2 in kind).
+#[derive(Debug, Default)]
+pub(super) struct Marking {
+    trust: Trust,
+    /// Datagrams that left as ECT(1).
+    sent: u64,
+    told: Marks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Half of what leaves is ECT(1), to see whether that passes as the other half does; what had passed before.
+    Trial(Passed),
+    Sound,
+    /// ECT(1) does not pass here, or the peer's counts do not add up.
+    Unsound,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self::Trial(Passed::default())
+    }
+}
+
+impl Marking {
+    /// Returns whether datagram `number` is to be ECT(1).
+    pub(super) fn applies(&self, number: u64) -> bool {
+        match self.trust {
+            // No row of datagrams in turn, such as pings, is all of one half (Thue and Morse).
+            Trust::Trial(_) => number.count_ones() % 2 == 1,
+            Trust::Sound => true,
+            Trust::Unsound => false,
+        }
+    }
+
+    /// Notes a datagram that leaves.
+    pub(super) fn on_sent(&mut self, ecn: Ecn) {
+        self.sent += u64::from(ecn == Ecn::Ect1);
+    }
+
+    /// Looks again whether ECT(1) passes: the link was silent.
+    pub(super) fn doubt(&mut self, passed: Passed) {
+        if self.trust == Trust::Sound {
+            self.trust = Trust::Trial(passed);
+        }
+    }
+
+    /// Begins anew: the link leads another way.
+    pub(super) fn restart(&mut self, passed: Passed) {
+        self.trust = Trust::Trial(passed);
+    }
+
+    /// Takes what a report says of marks, and what is known to have passed with it; gives what of it is news and
+    /// may be believed.
+    pub(super) fn on_report(&mut self, marks: Option<Marks>, passed: Passed) -> Option<Marked> {
+        if let Trust::Trial(before) = self.trust {
+            self.trust = judged(before, passed);
+        }
+        let marks = marks?;
+        let before = std::mem::replace(&mut self.told, marks);
+        let [_, came] = passed.came;
+        let bounds = came..=self.sent;
+        let adds_up = marks.ect1 >= before.ect1
+            && marks.ce >= before.ce
+            && bounds.contains(&(marks.ect1 + marks.ce));
+        if !adds_up {
+            self.trust = Trust::Unsound;
+        }
+        (self.trust != Trust::Unsound).then(|| Marked {
+            datagrams: marks.ect1 + marks.ce - before.ect1 - before.ce,
+            ce: marks.ce - before.ce,
+        })
+    }
+}
+
+/// Judges a trial: of ECT(1) at least half as large a share must come as of the rest.
+fn judged(before: Passed, passed: Passed) -> Trust {
+    let came = [0, 1].map(|kind| passed.came[kind].saturating_sub(before.came[kind]));
+    let lost = [0, 1].map(|kind| passed.lost[kind].saturating_sub(before.lost[kind]));
+    let known = [came[0] + lost[0], came[1] + lost[1]];
+    if known.iter().any(|known| *known < TRIED) || came == [0, 0] {
+        return Trust::Trial(before);
+    }
+    let passes = u128::from(came[1]) * u128::from(known[0]) * 2
+        >= u128::from(came[0]) * u128::from(known[1]);
+    if passes { Trust::Sound } else { Trust::Unsound }
+}
+
+/// Datagrams of each half: where a third is lost by chance, a trial fails once in a hundred thousand.
+const TRIED: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn passed(came: [u64; 2], lost: [u64; 2]) -> Passed {
+        Passed { came, lost }
+    }
+
+    fn sent(count: u64) -> Marking {
+        let mut marking = Marking::default();
+        for number in 0..count {
+            let ecn = if marking.applies(number) { Ecn::Ect1 } else { Ecn::NotEct };
+            marking.on_sent(ecn);
+        }
+        marking
+    }
+
+    #[test]
+    fn half_are_tried_and_then_all_bear_marks() {
+        let mut marking = sent(64);
+        assert_eq!(marking.sent, 32);
+        assert_eq!(marking.on_report(None, passed([20, 10], [0, 0])), None);
+        assert!(!marking.applies(0), "too few are known");
+        marking.on_report(None, passed([20, 14], [0, 2]));
+        assert!((0..64).all(|number| marking.applies(number)));
+        marking.doubt(passed([20, 20], [0, 2]));
+        assert!(!marking.applies(0));
+    }
+
+    #[test]
+    fn where_none_of_them_comes_none_is_sent_until_the_way_is_another() {
+        let mut marking = sent(64);
+        marking.on_report(None, passed([24, 0], [2, 16]));
+        assert!((0..64).all(|number| !marking.applies(number)));
+        marking.doubt(passed([24, 0], [2, 16]));
+        assert!(!marking.applies(1));
+        marking.restart(passed([24, 0], [2, 16]));
+        assert!(marking.applies(1));
+    }
+
+    #[test]
+    fn a_link_that_loses_all_alike_tells_nothing_and_one_that_loses_much_is_sound() {
+        let mut marking = sent(200);
+        marking.on_report(None, passed([0, 0], [40, 40]));
+        assert!(marking.applies(1) && !marking.applies(0));
+        marking.on_report(None, passed([28, 20], [52, 60]));
+        assert!(marking.applies(0));
+    }
+
+    #[test]
+    fn what_is_news_of_marks_is_told_once() {
+        let mut marking = sent(64);
+        let told = marking.on_report(Some(Marks { ect1: 18, ce: 3 }), passed([20, 20], [0, 0]));
+        assert_eq!(told, Some(Marked { datagrams: 21, ce: 3 }));
+        let told = marking.on_report(Some(Marks { ect1: 20, ce: 3 }), passed([22, 23], [0, 0]));
+        assert_eq!(told, Some(Marked { datagrams: 2, ce: 0 }));
+    }
+
+    #[test]
+    fn counts_that_do_not_add_up_are_not_believed() {
+        let impossible = [
+            // More than left, fewer than came, and some taken back.
+            Marks { ect1: 30, ce: 3 },
+            Marks { ect1: 10, ce: 9 },
+            Marks { ect1: 30, ce: 0 },
+        ];
+        for marks in impossible {
+            let mut marking = sent(64);
+            let first = Marks { ect1: 18, ce: 2 };
+            assert!(marking.on_report(Some(first), passed([20, 20], [0, 0])).is_some());
+            assert_eq!(marking.on_report(Some(marks), passed([20, 20], [0, 0])), None, "{marks:?}");
+            assert!((0..64).all(|number| !marking.applies(number)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_reported_no_more_is_believed_than_was_sent(
+            reports in prop::collection::vec(((0..1_u64 << 48, 0..1_u64 << 48), 0..40_u64, 0..40_u64), 1..40),
+            small in any::<bool>(),
+        ) {
+            let (mut marking, mut believed) = (sent(200), 0);
+            for ((ect1, ce), came, lost) in reports {
+                let marks = match small {
+                    true => Marks { ect1: ect1 % 60, ce: ce % 60 },
+                    false => Marks { ect1, ce },
+                };
+                let passed = passed([came, came], [lost, lost]);
+                if let Some(Marked { datagrams, ce }) = marking.on_report(Some(marks), passed) {
+                    prop_assert!(ce <= datagrams);
+                    believed += datagrams;
+                }
+                prop_assert!(believed <= marking.sent);
+            }
+        }
+    }
+}

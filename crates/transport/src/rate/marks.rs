@@ -1,0 +1,153 @@
+use tautline_units::{Duration, Instant};
+
+/// Marks among the datagrams that bore ECT(1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marked {
+    /// Datagrams that came, marked or not.
+    pub datagrams: u64,
+    /// Those that came marked.
+    pub ce: u64,
+}
+
+/// The answer to an L4S queue's marks, each of which says little ([RFC9331] 4.3): the rate falls by half of the share
+/// marked of late, once in a round trip ([RFC8257] 3.3).
+///
+/// The share begins as that of the first round trip with marks, as SCReAM's does, for what precedes it was none
+/// that a mark could have met. Marks that go on whatever is sent are not heard for a while.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Marks {
+    /// The smoothed share; `None` before the first mark.
+    share: Option<f64>,
+    /// Of the present round trip.
+    round_from: Option<Instant>,
+    datagrams: u64,
+    ce: u64,
+    marked_at: Option<Instant>,
+    lowered_at: Option<Instant>,
+    /// What is left of the rate since the last round trip in which fewer than half were marked.
+    left: Option<f64>,
+    /// Until then marks say nothing.
+    deaf_until: Option<Instant>,
+    round: Duration,
+}
+
+impl Marks {
+    /// Takes what a report tells of marks; gives what is to be left of the rate, if it is to be lowered.
+    pub(super) fn observe(
+        &mut self,
+        marked: Option<Marked>,
+        rtt: Duration,
+        now: Instant,
+    ) -> Option<f64> {
+        self.round = rtt.max(ROUND_LEAST);
+        self.deaf_until = self.deaf_until.filter(|until| now < *until);
+        let Marked { datagrams, ce } = marked.filter(|_| self.deaf_until.is_none())?;
+        let from = *self.round_from.get_or_insert(now);
+        self.datagrams += datagrams;
+        self.ce += ce;
+        let is_marked = ce > 0;
+        if is_marked {
+            self.marked_at = Some(now);
+            let share = self.ce as f64 / self.datagrams as f64;
+            self.share.get_or_insert(share);
+        }
+        if now.since(from) >= self.round && self.datagrams > 0 {
+            let share = self.ce as f64 / self.datagrams as f64;
+            self.share = self.share.map(|smoothed| smoothed + (share - smoothed) * GAIN);
+            self.left = self.left.filter(|_| share > MOST);
+            (self.round_from, self.datagrams, self.ce) = (Some(now), 0, 0);
+        }
+        let may_lower = self.lowered_at.is_none_or(|at| now.since(at) >= self.round);
+        let share = self.share.filter(|_| is_marked && may_lower)?;
+        self.lowered_at = Some(now);
+        let kept = 1.0 - share / 2.0;
+        let left = self.left.unwrap_or(1.0) * kept;
+        self.left = Some(left);
+        if left < IN_VAIN {
+            *self = Self { deaf_until: Some(now + DEAF), round: self.round, ..Self::default() };
+        }
+        Some(kept)
+    }
+
+    /// Returns whether something was marked within the last round trip: nothing more is to be tried.
+    pub(super) fn holds(&self, now: Instant) -> bool {
+        self.marked_at.is_some_and(|at| now.since(at) < self.round)
+    }
+
+    /// Forgets all: the link was silent.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Where more than this share goes on being marked, although no more than that is left of the rate, they are marked whatever
+/// is sent: in a queue that another's flow fills.
+const MOST: f64 = 0.5;
+const IN_VAIN: f64 = 0.25;
+const DEAF: Duration = Duration::from_secs(10);
+/// [RFC8257] 3.3, and Prague's: of a round trip's share.
+const GAIN: f64 = 1.0 / 16.0;
+/// Shorter round trips count as so long, as Prague has it: links of all lengths get equal rates then.
+const ROUND_LEAST: Duration = Duration::from_millis(25);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks `ce` of each ten datagrams that reports tell of, every 10 ms for a second; returns what is left of the rate,
+    /// and how often it was lowered.
+    fn left(marks: &mut Marks, ce: u64, rtt: u64, from: u64) -> (f64, u32) {
+        let (mut left, mut times) = (1.0, 0);
+        for step in 0..100 {
+            let now = Instant::from_millis(from + step * 10);
+            let marked = Some(Marked { datagrams: 10, ce });
+            if let Some(kept) = marks.observe(marked, Duration::from_millis(rtt), now) {
+                (left, times) = (left * kept, times + 1);
+            }
+        }
+        (left, times)
+    }
+
+    #[test]
+    fn the_rate_falls_by_half_of_the_share_once_a_round_trip() {
+        let mut marks = Marks::default();
+        let (kept, times) = left(&mut marks, 2, 50, 0);
+        assert_eq!(times, 20);
+        assert!((kept - 0.9_f64.powi(20)).abs() < 1e-9, "{kept}");
+        assert!(marks.holds(Instant::from_millis(1_000)));
+        assert!(!marks.holds(Instant::from_millis(1_050)));
+    }
+
+    #[test]
+    fn short_round_trips_count_as_longer_ones() {
+        assert_eq!(left(&mut Marks::default(), 2, 1, 0).1, 34);
+    }
+
+    #[test]
+    fn the_share_follows_what_is_marked() {
+        let mut marks = Marks::default();
+        left(&mut marks, 4, 100, 0);
+        assert_eq!(marks.share, Some(0.4));
+        left(&mut marks, 0, 100, 1_000);
+        let faded = marks.share.expect("marks have been");
+        assert!((0.18..0.24).contains(&faded), "{faded}");
+    }
+
+    #[test]
+    fn nothing_is_lowered_or_held_where_nothing_is_marked() {
+        let mut marks = Marks::default();
+        assert_eq!(left(&mut marks, 0, 50, 0), (1.0, 0));
+        assert_eq!(marks.observe(None, Duration::ZERO, Instant::from_millis(2_000)), None);
+        assert!(!marks.holds(Instant::from_millis(2_000)));
+    }
+
+    #[test]
+    fn marks_that_go_on_whatever_is_sent_are_not_heard_for_a_while() {
+        let mut marks = Marks::default();
+        let (kept, times) = left(&mut marks, 10, 50, 0);
+        assert_eq!((kept, times), (0.125, 3));
+        assert!(!marks.holds(Instant::from_millis(1_000)));
+        assert_eq!(left(&mut marks, 10, 50, 9_000), (1.0, 0));
+        assert_eq!(left(&mut marks, 10, 50, 10_100), (0.125, 3));
+    }
+}

@@ -1,0 +1,39 @@
+use super::field::{put_length, put_u48, take_u48};
+use super::kind::KIND_FIELDS;
+use super::malformed::Malformed;
+
+/// What the network marked of the datagrams of a report ([RFC3168]): fields behind it, where it has marked any.
+///
+/// ```text
+///  0               1               3               9              15
+/// +-------+-------+---------------+---------------+---------------+
+/// |  15   |   0   | length        | ECT(1)        | CE            |
+/// +-------+-------+---------------+---------------+---------------+
+/// ```
+///
+/// Totals since the session began, of authentic datagrams, each counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Datagrams that came as ECT(1), below 2^48.
+    pub ect1: u64,
+    /// Datagrams that came marked, below 2^48.
+    pub ce: u64,
+}
+
+impl Marks {
+    /// Its length on the wire.
+    pub const BYTES: usize = 15;
+
+    /// Appends the fields.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        out.push(KIND_FIELDS << 4);
+        put_length(out, Self::BYTES - 3);
+        put_u48(out, self.ect1);
+        put_u48(out, self.ce);
+    }
+
+    /// Reads what stands behind the length.
+    pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
+        Ok(Self { ect1: take_u48(body)?, ce: take_u48(body)? })
+    }
+}
