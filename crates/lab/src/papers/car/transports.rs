@@ -106,7 +106,8 @@ impl Transports {
         let seeds = range(self.lines.iter().map(|line| line.seeds).collect());
         let mut notes = notes();
         notes.push(format!(
-            "Runs of {seconds} s; seeds in a cell: {seeds}, of the five of a whole matrix."
+            "Runs of {seconds} s; seeds in a cell: {seeds}. A whole matrix has five where the round trip is 20 ms, and in \
+             the wireless network, and three elsewhere."
         ));
         notes
     }
