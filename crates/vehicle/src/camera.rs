@@ -1,6 +1,7 @@
 //! The camera: rows handed on as soon as they are read.
 
 pub mod clip;
+mod reduced;
 pub mod v4l2;
 
 use std::collections::VecDeque;
@@ -12,12 +13,13 @@ use std::time::Duration;
 use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-use tautline_video::{Layout, Picture, Reduction, Sensor, stamp};
+use tautline_video::{Layout, Picture, Sensor, stamp};
 
 use crate::config::{Config, PictureSource};
 use crate::encode::{EncoderControl, Taking};
 use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
+use reduced::Reduced;
 
 /// Opens the source that the configuration names, if it names one.
 ///
@@ -177,7 +179,7 @@ pub fn run(
         } else {
             let factor = outlet.control.reduction();
             reduced = Reduced::of(reduced, &whole, factor)?;
-            let layout = reduced.as_ref().map_or(whole, |reduced| *reduced.reduction.layout());
+            let layout = reduced.as_ref().map_or(whole, |reduced| *reduced.layout());
             let tick = ticks.at(cadence.due);
             let slot = match gives_rows {
                 true => interval.min(period) / whole.strip_count() as u32,
@@ -185,7 +187,7 @@ pub fn run(
             };
             for strip in 0..layout.strip_count() {
                 let strips = match &reduced {
-                    Some(reduced) => reduced.reduction.strips(strip),
+                    Some(reduced) => reduced.strips(strip),
                     None => strip..strip + 1,
                 };
                 // Of a sensor of whole pictures the capture has been, maybe long ago.
@@ -218,7 +220,7 @@ pub fn run(
                 }
             }
             if let Some(reduced) = &mut reduced {
-                reduced.read_count = 0;
+                reduced.end_picture();
             }
         }
         picture = picture.wrapping_add(1);
@@ -226,49 +228,6 @@ pub fn run(
         cadence.due += interval;
     }
     Ok(())
-}
-
-/// What smaller pictures are made of: the sensor's strips, as they are read.
-struct Reduced {
-    reduction: Reduction,
-    strips: Vec<Picture>,
-    /// Strips of the present picture that have been read.
-    read_count: usize,
-    factor: usize,
-}
-
-impl Reduced {
-    /// Returns what pictures of a sensor's `whole` layout need that are `factor` times smaller: nothing if they are not.
-    fn of(present: Option<Self>, whole: &Layout, factor: usize) -> anyhow::Result<Option<Self>> {
-        Ok(match present {
-            _ if factor == 1 => None,
-            Some(present) if present.factor == factor => Some(present),
-            _ => {
-                let rows = |strip| whole.strip_rows(strip).len();
-                let strips =
-                    (0..whole.strip_count()).map(|strip| Picture::new(whole.width(), rows(strip)));
-                let strips = strips.collect::<Result<_, _>>()?;
-                let reduction = Reduction::new(whole, factor)?;
-                Some(Self { reduction, strips, read_count: 0, factor })
-            }
-        })
-    }
-
-    /// Draws a strip of the smaller picture; what it needs and is not there is read, each strip once `wait` returned.
-    fn read(
-        &mut self,
-        sensor: &mut dyn Sensor,
-        strip: usize,
-        rows: &mut Picture,
-        wait: impl Fn(usize),
-    ) {
-        for needed in self.read_count..self.reduction.strips(strip).end {
-            wait(needed);
-            sensor.read(needed, &mut self.strips[needed]);
-            self.read_count = needed + 1;
-        }
-        self.reduction.draw(&self.strips, strip, rows);
-    }
 }
 
 /// The guard's ticks of the last pictures, each with when it was seen.

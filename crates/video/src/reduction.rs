@@ -29,6 +29,11 @@ impl Reduction {
         Ok(Self { source: *source, layout, factor })
     }
 
+    /// Returns how many times smaller they are, in width and in height.
+    pub fn factor(&self) -> usize {
+        self.factor
+    }
+
     /// Returns the layout of the smaller pictures.
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -45,7 +45,10 @@ impl Budgets {
             None => Scene::simulated(false, self.rate, PICTURES, self.seed)?,
         };
         for kbps in self.kbps {
-            ensure!(kbps >= 20 * u64::from(self.links), "--kbps {kbps}: too little for a link");
+            ensure!(
+                kbps >= 20 * u64::from(self.links),
+                "--kbps {kbps}: must be 20 or more for each link"
+            );
             let mut drive = Drive::over(Bitrate::from_kbps(kbps), self.links.into(), self.seed);
             drive.length = Duration::from_secs(self.seconds);
             drive.decodes = self.psnr;

@@ -213,10 +213,10 @@ impl Governor {
             return false;
         }
         let shown = if self.shown > 0.0 { self.shown } else { SHOWN_UNKNOWN };
-        let larger = REDUCED_BELOW.iter().filter(|below| shown < **below).count();
-        self.reduce((1 + larger).min(self.reduction_max));
+        let steps = REDUCED_BELOW.iter().filter(|below| shown < **below).count();
+        self.reduce((1 + steps).min(self.reduction_max));
         if self.shown * SHOWN_SHARE < THICK {
-            let rate = if larger < REDUCED_BELOW.len() { RATE_FIRST } else { RATE_LEAST };
+            let rate = if steps < REDUCED_BELOW.len() { RATE_FIRST } else { RATE_LEAST };
             let most = (self.source / rate + 1e-6) as u32;
             let intervals = self.intervals();
             self.interval = intervals.into_iter().rfind(|step| *step <= most).unwrap_or(1);
@@ -426,7 +426,7 @@ impl Governor {
     }
 }
 
-/// Returns how many times fewer bytes a picture needs that is so many times smaller, in the mean of clips.
+/// Returns how many times fewer bytes a picture is taken to need that is so many times smaller.
 fn needs(reduction: usize) -> f64 {
     (reduction as f64).powf(NEED_BY_SIZE)
 }
@@ -449,7 +449,8 @@ const SHOWN_UNKNOWN: f64 = 500e3;
 const RATE_FIRST: f64 = 12.0;
 /// Links show what they carry a round trip after the first answer; one that shows nothing is not waited for.
 const SHOWN_WITHIN: Duration = Duration::from_millis(150);
-/// A picture of half the width and height needs 2.6 times fewer bytes at the same quantizer: docs/budget.md.
+/// Half the width and height are taken to need 2.6 times fewer bytes at the same quantizer. Where that is wrong, the
+/// wait before a larger size makes up for it.
 const NEED_BY_SIZE: f64 = 1.4;
 const ENLARGE_AFTER_MAX: Duration = Duration::from_secs(60);
 /// Intervals between the pictures that are coded: of 60 a second 30, 20, 15, 10, 7.5 and 5.

@@ -1,0 +1,66 @@
+//! Pictures that are coded smaller than the sensor gives them.
+
+use std::ops::Range;
+
+use tautline_video::{Layout, Picture, Reduction, Sensor};
+
+/// What smaller pictures are made of: the sensor's strips, as they are read.
+pub(super) struct Reduced {
+    reduction: Reduction,
+    strips: Vec<Picture>,
+    /// Strips of the present picture that have been read.
+    read_count: usize,
+}
+
+impl Reduced {
+    /// Returns what pictures of a sensor's `whole` layout need that are `factor` times smaller: nothing if they are not.
+    pub(super) fn of(
+        present: Option<Self>,
+        whole: &Layout,
+        factor: usize,
+    ) -> anyhow::Result<Option<Self>> {
+        Ok(match present {
+            _ if factor == 1 => None,
+            Some(present) if present.reduction.factor() == factor => Some(present),
+            _ => {
+                let rows = |strip| whole.strip_rows(strip).len();
+                let strips =
+                    (0..whole.strip_count()).map(|strip| Picture::new(whole.width(), rows(strip)));
+                let strips = strips.collect::<Result<_, _>>()?;
+                let reduction = Reduction::new(whole, factor)?;
+                Some(Self { reduction, strips, read_count: 0 })
+            }
+        })
+    }
+
+    /// Returns the layout of the smaller pictures.
+    pub(super) fn layout(&self) -> &Layout {
+        self.reduction.layout()
+    }
+
+    /// Returns the sensor's strips that strip `strip` is made of.
+    pub(super) fn strips(&self, strip: usize) -> Range<usize> {
+        self.reduction.strips(strip)
+    }
+
+    /// Draws a strip of the smaller picture; what it needs and is not there is read, each strip once `wait` returned.
+    pub(super) fn read(
+        &mut self,
+        sensor: &mut dyn Sensor,
+        strip: usize,
+        rows: &mut Picture,
+        wait: impl Fn(usize),
+    ) {
+        for needed in self.read_count..self.reduction.strips(strip).end {
+            wait(needed);
+            sensor.read(needed, &mut self.strips[needed]);
+            self.read_count = needed + 1;
+        }
+        self.reduction.draw(&self.strips, strip, rows);
+    }
+
+    /// Takes note that the next strips are another picture's.
+    pub(super) fn end_picture(&mut self) {
+        self.read_count = 0;
+    }
+}
