@@ -214,8 +214,18 @@ impl DelayRate {
         // What is sent comes in full, or more than the link carries is sent already.
         let came = (rates.received / rates.offered - STEMMED) / (FULL - STEMMED);
         let share = if self.is_used(rates) { came.clamp(0.0, 1.0) } else { 1.0 };
-        let grown = self.capacity * (1.0 + step * share / growth.as_secs_f64());
+        let grown = self.capacity * (1.0 + step * share * self.pace() / growth.as_secs_f64());
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
+    }
+
+    /// Returns how much faster the estimate grows than [`GROWTH`] says.
+    ///
+    /// What follows a queue loses a share of its rate. If it grew by a share as well, two that share a link would keep the
+    /// proportion that they happen to have, and who hears later of the queue would leave the other nothing. Growth as the
+    /// root of the rate brings them together (binomial congestion control, [BINOMIAL]).
+    fn pace(&self) -> f64 {
+        let unseen = self.capacity * (self.rtt_min + UNSEEN).as_secs_f64();
+        (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, PACE_MOST)
     }
 
     /// Shares the link with another whose queue stands there: more until it overflows, then less.
@@ -267,6 +277,7 @@ impl Controller for DelayRate {
             left: rates.left,
             capacity: self.capacity,
             rtt: self.rtt_min,
+            least: self.capacity <= self.floor,
         };
         let told = self.rival.observe(&shown, seen, evidence.now);
         self.queue = told.ours;
@@ -364,8 +375,14 @@ const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
 /// What media gets of the capacity.
 const SHARE: f64 = 0.9;
-/// In which time the estimate may double while there is no queue.
+/// In which time the estimate may double while there is no queue, at a [`DelayRate::pace`] of one.
 const GROWTH: Duration = Duration::from_secs(1);
+/// The pace is one where so many bits leave until a queue could be told of: in a round trip and about so long. With the
+/// round trip alone the nearer of two would have twice the farther one's rate.
+const UNSEEN_BITS: f64 = 360e3;
+const UNSEEN: Duration = Duration::from_millis(40);
+const PACE_LEAST: f64 = 0.3;
+const PACE_MOST: f64 = 2.0;
 /// The same while it is below [`FALLEN`] of what it was of late: out of a trough.
 const GROWTH_FALLEN: Duration = Duration::from_millis(350);
 const FALLEN: f64 = 0.5;
@@ -428,11 +445,11 @@ mod tests {
 
     #[test]
     fn a_change_in_small_steps_has_a_cause() {
-        let mut control = DelayRate::new(Bitrate::from_mbps(1), Bitrate::from_mbps(80));
+        let mut control = DelayRate::new(Bitrate::from_mbps(2), Bitrate::from_mbps(80));
         control.on_silent(Instant::ZERO);
         let mut rates = vec![control.grant().rate.as_f64()];
         for count in 1..40 {
-            let grant = control.on_report(&even(Bitrate::from_mbps(1), count));
+            let grant = control.on_report(&even(Bitrate::from_mbps(2), count));
             rates.push(grant.rate.as_f64());
         }
         let most = rates.windows(2).map(|pair| pair[1] / pair[0]).fold(0.0, f64::max);
@@ -479,6 +496,64 @@ mod tests {
             assert!(grant.rate <= ceiling, "{}", grant.rate);
         }
         assert!(control.on_silent(Instant::from_millis(2_000)).rate <= ceiling);
+    }
+
+    /// Lets two share 10 Mbit/s and a queue for 30 s, the first at `rates[0]` bit/s at first, the second at `rates[1]`; returns
+    /// what each had of the last 10 s, bit/s.
+    fn share(rates: [u64; 2]) -> [f64; 2] {
+        let step = Duration::from_millis(10);
+        let mut controls =
+            rates.map(|rate| DelayRate::new(Bitrate::from_bps(rate), Bitrate::from_mbps(80)));
+        let (mut sent, mut received, mut had) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+        // Each with when it left, its bytes by whom, and what both had sent by then.
+        let mut queue = std::collections::VecDeque::new();
+        for count in 1..3_000_u64 {
+            let now = Instant::from_millis(count * 10);
+            let left =
+                controls.each_ref().map(|control| control.granted * step.as_secs_f64() / 8.0);
+            sent = [sent[0] + left[0], sent[1] + left[1]];
+            queue.push_back((now, left, sent));
+            let mut room = 10e6 * step.as_secs_f64() / 8.0;
+            let mut newest = None;
+            while let Some((at, bytes, by_then)) = queue.front_mut() {
+                let all = bytes[0] + bytes[1];
+                let part = (room / all).min(1.0);
+                for flow in 0..2 {
+                    received[flow] += bytes[flow] * part;
+                    had[flow] += bytes[flow] * part * f64::from(u8::from(count > 2_000));
+                    bytes[flow] *= 1.0 - part;
+                }
+                newest = Some((*at, *by_then));
+                room -= all * part;
+                if part < 1.0 {
+                    break;
+                }
+                queue.pop_front();
+            }
+            let waits = queue.front().map_or(Duration::ZERO, |(at, ..)| now.since(*at));
+            for (flow, control) in controls.iter_mut().enumerate() {
+                let bytes = |all: f64| ByteCount::new(all as u64);
+                control.on_report(&Evidence {
+                    sent: bytes(sent[flow]),
+                    received: bytes(received[flow]),
+                    newest: newest.map(|(at, by_then)| (at, bytes(by_then[flow]))),
+                    queue: waits,
+                    waiting: bytes(sent[flow] - received[flow]),
+                    rtt_min: Some(Duration::from_millis(30)),
+                    ..Evidence::nothing(now)
+                });
+            }
+        }
+        had.map(|bytes| bytes * 8.0 / 10.0)
+    }
+
+    #[test]
+    fn two_that_share_a_link_come_to_the_same_rate() {
+        for rates in [[8_000_000, 8_000_000], [9_000_000, 1_000_000], [400_000, 8_000_000]] {
+            let [first, second] = share(rates);
+            assert!(first.min(second) > 0.8 * first.max(second), "{rates:?}: {first} {second}");
+            assert!(first + second > 8e6, "{rates:?}: {first} {second}");
+        }
     }
 
     /// Returns what a report adds: instants, totals and delays, however badly they fit each other.

@@ -130,7 +130,7 @@ impl Losses {
         let deviation = (self.chance.max(0.01) * (1.0 - self.chance) / packets).sqrt();
         let seen = if shown.reordering.is_zero() { LOST_SEEN } else { LOST_SEEN_REORDERED };
         if lost <= self.chance + seen + DEVIATIONS * deviation {
-            self.calm(lost, shown.left, elapsed, now);
+            self.calm(lost, shown, elapsed, now);
             return News::Nothing;
         }
         self.marks.clear();
@@ -149,15 +149,16 @@ impl Losses {
     }
 
     /// Learns from a time without more losses than usual.
-    fn calm(&mut self, lost: f64, left: f64, elapsed: Duration, now: Instant) {
+    fn calm(&mut self, lost: f64, shown: &Shown, elapsed: Duration, now: Instant) {
         let share = elapsed.as_secs_f64();
-        if lost < self.chance || self.limit.is_none() {
+        // What a queue that overflows loses is no chance, however slowly it becomes more.
+        if lost < self.chance || (self.limit.is_none() && !shown.queued) {
             let lost = lost.min(CHANCE_MOST);
             self.chance += (lost - self.chance) * (1.0 - (-share / CHANCE_LIFE).exp());
         }
         let Some(limit) = &mut self.limit else { return };
         let calm = now.since(limit.met_at).saturating_sub(CALM).as_secs_f64();
-        if calm > 0.0 && left > USED * limit.rate * LIMIT_SHARE {
+        if calm > 0.0 && shown.left > USED * limit.rate * LIMIT_SHARE {
             let growth = (GROWTH_FIRST * calm.exp2()).min(1.0);
             limit.rate *= 1.0 + growth * share;
         }
@@ -370,6 +371,31 @@ mod tests {
         let losses = run(|bytes, step| bytes * if step % 4 == 0 { 0.6 } else { 1.0 });
         assert_eq!((losses.rate_most(), losses.is_trying()), (f64::INFINITY, false));
         assert!((0.05..0.2).contains(&losses.chance()), "{}", losses.chance());
+    }
+
+    #[test]
+    fn what_a_full_queue_loses_is_no_chance_however_slowly_it_becomes_more() {
+        let mut losses = Losses::default();
+        let (mut sent, mut lost, mut overflows) = (0.0, 0.0, 0);
+        for step in 1..2_000_u64 {
+            sent += 7_500.0;
+            lost += 7_500.0 * 0.3 * step as f64 / 2_000.0;
+            let shown = Shown {
+                hole: Duration::ZERO,
+                sent: ByteCount::new(sent as u64),
+                received: ByteCount::new((sent - lost) as u64),
+                lost: ByteCount::new(lost as u64),
+                queued: true,
+                reordering: Duration::ZERO,
+                rtt: Duration::from_millis(30),
+                left: 6e6,
+            };
+            let now = Instant::from_millis(step * 10);
+            overflows +=
+                u32::from(losses.observe(&shown, Duration::from_millis(10), now) == News::Overflow);
+        }
+        assert_eq!(losses.chance(), 0.0);
+        assert!(overflows > 20, "{overflows}");
     }
 
     #[test]

@@ -9,8 +9,16 @@ use tautline_units::{Duration, Instant};
 pub(super) struct Rival {
     /// How much of the queue is not ours.
     theirs: Duration,
-    follows_since: Option<Instant>,
+    follows: Option<Follows>,
     found: Option<Found>,
+}
+
+/// A time in which the rate is held back, and as much arrives as is sent.
+#[derive(Debug, Clone, Copy)]
+struct Follows {
+    since: Instant,
+    /// The queue then.
+    queue: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +46,8 @@ pub(super) struct Shown {
     pub(super) left: f64,
     pub(super) capacity: f64,
     pub(super) rtt: Duration,
+    /// Whether that is the least that it can be taken to carry, so that nothing more can be held back.
+    pub(super) least: bool,
 }
 
 /// What of the queue is ours, and what that says.
@@ -83,17 +93,17 @@ impl Rival {
     }
 
     fn look(&mut self, shown: &Shown, seen: Duration, now: Instant) {
-        let apart = (shown.received - shown.offered).abs();
-        let held_back = shown.left < HELD_BACK * shown.capacity;
+        let held_back = shown.left < HELD_BACK * shown.capacity || shown.least;
+        let follows = self.follows.unwrap_or(Follows { since: now, queue: shown.queue });
         let ours = shown.queue - self.theirs;
-        if ours <= seen || !held_back || apart > APART * shown.offered {
-            self.follows_since = None;
+        if ours <= seen || !held_back || follows.is_apart(shown, now) {
+            self.follows = None;
             return;
         }
-        let since = *self.follows_since.get_or_insert(now);
-        if now.since(since) > (shown.rtt * 3).max(FOLLOWS_LEAST) {
+        self.follows = Some(follows);
+        if now.since(follows.since) > (shown.rtt * 3).max(FOLLOWS_LEAST) {
             self.theirs = shown.queue;
-            self.follows_since = None;
+            self.follows = None;
             self.found = Some(Found {
                 check_at: now + CHECK_INTERVAL,
                 checking: false,
@@ -154,8 +164,24 @@ impl Rival {
     }
 }
 
+impl Follows {
+    /// Returns whether it has ended: the queue became longer or shorter, or rates differ.
+    ///
+    /// Of a few packets in 60 ms there is no rate to speak of: there the queue alone tells.
+    fn is_apart(self, shown: &Shown, now: Instant) -> bool {
+        let moved = shown.queue.max(self.queue) - shown.queue.min(self.queue);
+        let wanders = moved > now.since(self.since).mul_f64(APART) + WANDERS;
+        let apart = (shown.received - shown.offered).abs() > APART * shown.offered;
+        wanders || (apart && shown.offered > RATE_TOLD)
+    }
+}
+
 /// As much arrives as was sent, to what 60 ms can tell.
 const APART: f64 = 0.12;
+/// Six packets in 60 ms.
+const RATE_TOLD: f64 = 960e3;
+/// By so much a queue differs from one report to the next.
+const WANDERS: Duration = Duration::from_millis(4);
 /// The rate is held back that is below this share of the capacity.
 const HELD_BACK: f64 = 0.86;
 const FOLLOWS_LEAST: Duration = Duration::from_millis(150);
@@ -196,7 +222,7 @@ mod tests {
             };
             let (offered, received) = (mean(&mut sent, left), mean(&mut received, came * 100.0));
             let rtt = Duration::from_millis(30);
-            let shown = Shown { queue, received, offered, left, capacity, rtt };
+            let shown = Shown { queue, received, offered, left, capacity, rtt, least: false };
             let now = Instant::from_millis(step * 10);
             let told = rival.observe(&shown, Duration::from_millis(6), now);
             capacity = told.carried.map_or(capacity, |carried| carried.min(capacity));
@@ -223,5 +249,33 @@ mod tests {
         assert_eq!((capacity, most), (8e6, 310e3));
         assert!((180e3..190e3).contains(&least), "{least}");
         assert!(theirs > 550, "{theirs}");
+    }
+
+    /// Returns whether a queue is found to be another's within 2 s, of which the report at a millisecond shows `queue`, while
+    /// as little as there may be is sent: a packet now and then, which is no rate.
+    fn found_at_the_least(queue: impl Fn(u64) -> Duration) -> bool {
+        let mut rival = Rival::default();
+        (1..200_u64).any(|step| {
+            let [offered, received] = [step % 4, step % 3].map(|some| 25e3 * some as f64);
+            let shown = Shown {
+                queue: queue(step * 10),
+                received,
+                offered,
+                left: 50e3,
+                capacity: 50e3,
+                rtt: Duration::from_millis(60),
+                least: true,
+            };
+            rival.observe(&shown, Duration::from_millis(6), Instant::from_millis(step * 10));
+            rival.is_found()
+        })
+    }
+
+    #[test]
+    fn a_queue_that_stays_although_as_little_as_there_may_be_is_sent_is_anothers() {
+        assert!(found_at_the_least(|at| Duration::from_millis(50 + at % 3)));
+        // Ours drains, or the link gives way.
+        assert!(!found_at_the_least(|at| Duration::from_millis(400_u64.saturating_sub(at / 4))));
+        assert!(!found_at_the_least(|at| Duration::from_millis(at / 4)));
     }
 }
