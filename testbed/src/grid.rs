@@ -20,10 +20,9 @@ const MPEG2: Load = Load::Video(Codec::Mpeg2);
 const H264: Load = Load::Video(Codec::H264);
 /// Of which the testbed holds every picture in memory.
 const VIDEO_SECONDS: u32 = 10;
-/// Of the paper's own tables and figures, and of all losses at the first round trip.
 const SEEDS: u64 = 5;
-/// Of the other round trips and of H.264: of so many a mean has an interval.
-const SEEDS_ELSEWHERE: u64 = 3;
+/// Of so many a mean has an interval: further ones come later.
+const SEEDS_AT_FIRST: u64 = 3;
 const SEEDS_OF_QUICK: u64 = 2;
 /// Of constant rates at this one today's transports are measured too.
 const LOAD_OF_TODAY: Load = Load::Constant(1200);
@@ -58,11 +57,11 @@ const LITE: [Transport; 3] = [Transport::Udp, Transport::UdpLite, Transport::Udp
 /// and today's transports, further seeds, all seeds of the paper's own, H.264, and further round trips.
 pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for seeds in [1..=1, 2..=SEEDS_ELSEWHERE, SEEDS_ELSEWHERE + 1..=SEEDS] {
+    for seeds in [1..=1, 2..=SEEDS_AT_FIRST, SEEDS_AT_FIRST + 1..=SEEDS] {
         seeds.clone().for_each(|seed| cells.extend(figures(seed, seconds)));
         seeds.clone().for_each(|seed| cells.extend(losses(RTTS[0], seed, seconds)));
     }
-    for seed in 1..=SEEDS_ELSEWHERE {
+    for seed in 1..=SEEDS {
         cells.extend(h264(seed));
         RTTS[1..].iter().for_each(|rtt_ms| cells.extend(losses(*rtt_ms, seed, seconds)));
     }
