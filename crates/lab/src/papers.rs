@@ -52,6 +52,7 @@ pub(crate) mod ugv {
     mod published;
     pub(super) mod size_files;
     mod stand;
+    mod waits;
 }
 
 /// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
