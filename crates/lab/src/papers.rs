@@ -29,6 +29,7 @@ pub(crate) mod lte {
     pub(super) mod ping_pong;
     pub(super) mod qp_table;
     pub(super) mod rate_control;
+    mod recorded;
     mod recovery;
     pub(super) mod refresh;
     pub(super) mod refresh_pattern;
