@@ -21,7 +21,10 @@ pub(super) fn of(lines: &[Line<'_>]) -> String {
         let mutation = mutations[0].mutation;
         let Mutation { name, what, file, from, to, .. } = mutation;
         let place = mutation.place();
-        let changed = place.replacen(from.as_str(), to, 1);
+        let changed = match place == from {
+            true => to.clone(),
+            false => place.replacen(from.as_str(), &format!("({to})"), 1),
+        };
         let _ = writeln!(text, "{name}: {what}\n  {file}\n  - {place}\n  + {changed}");
     }
     let key = lines.iter().map(|line| line.experiment.len()).max().unwrap_or(0);
@@ -76,7 +79,7 @@ mod tests {
         let text = of(&[line("lte-fig-5", &out), line("lte-fig-60", &within)]);
         assert_eq!(
             text,
-            "five: four for five\n  crates/fec/src/five.rs\n  - five = 5\n  + five = 4\n\n\
+            "five: four for five\n  crates/fec/src/five.rs\n  - five = 5\n  + five = (4)\n\n\
              lte-fig-5   five  within -> 4 rows out: a; b; c; and 1 more\n\
              lte-fig-60  five  within -> WITHIN, not noticed\n"
         );

@@ -104,9 +104,15 @@ fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Resu
     if status.code() == Some(TIMED_OUT) {
         return Ok(format!("no end after {seconds_max} s"));
     }
-    let said = fs::read_to_string(&log)?;
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Ok(last.unwrap_or("without a word").trim().to_owned())
+    Ok(last_words(&fs::read_to_string(&log)?).to_owned())
+}
+
+/// Returns the last that a process said; of a panic, what it was about.
+fn last_words(said: &str) -> &str {
+    let mut lines = said.lines();
+    let of_panic = lines.find(|line| line.contains(" panicked at ")).and_then(|_| lines.next());
+    let last = || said.lines().rev().find(|line| !line.trim().is_empty());
+    of_panic.or_else(last).unwrap_or("without a word").trim()
 }
 
 /// Returns whether an experiment's record is younger than the binary.
@@ -179,6 +185,14 @@ const TIMED_OUT: i32 = 124;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_words_of_a_panic_are_its_message() {
+        let panic = "lte-fig-5: 5 %\nthread '<unnamed>' panicked at src/five.rs:5:5:\nfive is no six\nnote: run with\n";
+        assert_eq!(last_words(panic), "five is no six");
+        assert_eq!(last_words("lte-fig-5: 5 %\ntautline: no link\n\n"), "tautline: no link");
+        assert_eq!(last_words(""), "without a word");
+    }
 
     #[test]
     fn a_record_says_what_came_of_an_experiment() {
