@@ -1,10 +1,9 @@
 //! `cargo xtask mutate`: whether the lab's bars bite.
 //!
-//! Every experiment of `tautline lab` is run as it stands, and again with one constant of the product
+//! Every experiment of `tautline lab` is run as it stands, and again with one expression of the product
 //! changed: then a row must turn red, or the experiment must fail. The changes stand in
-//! xtask/mutations.toml ([`list`]). They are made in a checkout of its own ([`tree`]), built and run
-//! ([`trial`]); what came of each is kept ([`kept`]), so that a run that was stopped goes on. Those that
-//! share a build by the list are built alone when they are asked for by name.
+//! xtask/mutations.toml ([`list`]). All are built into a checkout of its own ([`tree`]) at once, and each run is told
+//! which of them is in force ([`trial`]); what came of each is kept ([`kept`]), so that a run that was stopped goes on.
 
 mod kept;
 mod list;
@@ -28,13 +27,14 @@ use trial::Outcome;
 pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let list = List::parse(&std::fs::read_to_string(FILE).context(FILE)?)?;
     let chosen = chosen(&list, wanted)?;
-    let tree = Tree::check_out()?;
+    let tree = Tree::check_out(&list.mutations)?;
     let mut kept = Kept::of(&tree)?;
+    println!("building {} mutations into one binary ..", list.mutations.len());
+    trial::build(&tree)?;
     as_it_stands(&chosen, &tree, &mut kept)?;
-    let builds = builds(&chosen);
-    for (done, build) in builds.iter().enumerate() {
-        println!("{} of {} builds:", done + 1, builds.len());
-        mutated(build, &tree, &mut kept)?;
+    for (done, mutation) in chosen.iter().enumerate() {
+        println!("{} of {} mutations:", done + 1, chosen.len());
+        mutated(mutation, &tree, &mut kept)?;
     }
     let mut lines = Vec::new();
     for Chosen { mutation, experiments } in &chosen {
@@ -49,7 +49,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
         lines.iter().filter(|line| is(line)).map(named).collect::<Vec<_>>().join(", ")
     };
     let out = those(&|line| *line.baseline != Outcome::Within);
-    let survived = those(&|line| *line.mutated == Outcome::Within);
+    let survived = those(&|line| matches!(line.mutated, Outcome::Within | Outcome::Skipped(_)));
     ensure!(out.is_empty(), "out as it stands: {out}");
     ensure!(survived.is_empty(), "not noticed: {survived}");
     println!("{} times an experiment was turned red by a mutation, of as many", lines.len());
@@ -71,60 +71,29 @@ fn as_it_stands(chosen: &[Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<(
     if missing.is_empty() {
         return Ok(());
     }
-    println!("as it stands, {} experiments: building ..", missing.len());
-    trial::build(tree, BASELINE)?;
-    for key in missing {
-        let outcome = trial::measure(tree, BASELINE, key)?;
+    println!("as it stands, {} experiments ..", missing.len());
+    for (key, outcome) in missing.iter().zip(trial::measure(tree, None, &missing)?) {
         println!("  {key}: {outcome}");
         kept.keep_baseline(key, outcome)?;
     }
     Ok(())
 }
 
-/// Makes the mutations of one build, and runs those of their experiments of which nothing is kept.
-fn mutated(build: &[&Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<()> {
-    for Chosen { mutation, .. } in build {
-        println!("  {}: {}", mutation.name, mutation.what);
-    }
-    let is_kept = |chosen: &&Chosen<'_>| {
-        chosen.experiments.iter().all(|key| kept.mutated(chosen.mutation, key).is_some())
-    };
-    if build.iter().copied().all(|chosen| is_kept(&chosen)) {
+/// Runs those of a mutation's experiments of which nothing is kept.
+fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
+    let Chosen { mutation, experiments } = chosen;
+    println!("  {}: {}", mutation.name, mutation.what);
+    let is_missing = |key: &&str| kept.mutated(mutation, key).is_none();
+    let missing: Vec<&str> = experiments.iter().copied().filter(is_missing).collect();
+    if missing.is_empty() {
         return Ok(());
     }
-    let name =
-        build.iter().map(|chosen| chosen.mutation.name.as_str()).collect::<Vec<_>>().join("+");
-    println!("  building ..");
-    build.iter().try_for_each(|chosen| tree.apply(chosen.mutation))?;
-    let built = trial::build(tree, &name);
-    // What was built is what runs: the files are put back before anything can stop this.
-    build.iter().try_for_each(|chosen| tree.undo(chosen.mutation))?;
-    built?;
-    for Chosen { mutation, experiments } in build {
-        for key in experiments {
-            if kept.mutated(mutation, key).is_none() {
-                let outcome = trial::measure(tree, &name, key)?;
-                println!("  {key}: {outcome}");
-                kept.keep_mutated(mutation, key, outcome)?;
-            }
-        }
+    for (key, outcome) in missing.iter().zip(trial::measure(tree, Some(&mutation.name), &missing)?)
+    {
+        println!("  {key}: {outcome}");
+        kept.keep_mutated(mutation, key, outcome)?;
     }
     Ok(())
-}
-
-/// Returns what is built together.
-fn builds<'a>(chosen: &'a [Chosen<'a>]) -> Vec<Vec<&'a Chosen<'a>>> {
-    let mut builds: Vec<Vec<&Chosen<'_>>> = Vec::new();
-    for one in chosen {
-        let joins = |build: &&mut Vec<&Chosen<'_>>| {
-            one.mutation.build.is_some() && build[0].mutation.build == one.mutation.build
-        };
-        match builds.iter_mut().find(joins) {
-            Some(build) => build.push(one),
-            None => builds.push(vec![one]),
-        }
-    }
-    builds
 }
 
 /// Returns the mutations that are wanted, each with those of its experiments that are.
@@ -146,6 +115,3 @@ fn chosen<'a>(list: &'a List, wanted: &[String]) -> Result<Vec<Chosen<'a>>> {
     };
     Ok(list.mutations.iter().map(of).filter(|chosen| !chosen.experiments.is_empty()).collect())
 }
-
-/// The name of what is not mutated.
-const BASELINE: &str = "as-it-stands";

@@ -29,6 +29,7 @@ pub(crate) mod lte {
     pub(super) mod ping_pong;
     pub(super) mod qp_table;
     pub(super) mod rate_control;
+    mod recorded;
     mod recovery;
     pub(super) mod refresh;
     pub(super) mod refresh_pattern;
@@ -52,6 +53,7 @@ pub(crate) mod ugv {
     mod published;
     pub(super) mod size_files;
     mod stand;
+    mod waits;
 }
 
 /// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.

@@ -45,6 +45,7 @@ impl Kept {
         }
         // What was out for a busy machine's sake is tried again.
         record.baseline.retain(|_, outcome| *outcome == Outcome::Within);
+        record.mutated.retain(|_, outcome| !matches!(outcome, Outcome::Skipped(_)));
         Ok(Self { file, record })
     }
 
@@ -89,5 +90,5 @@ impl Kept {
 /// Names what was done, so that another change of the same name is another one.
 fn name(mutation: &Mutation, key: &str) -> String {
     let Mutation { file, from, to, .. } = mutation;
-    format!("{key}: {file}: {from} -> {to}")
+    format!("{key}: {file}: {}: {from} -> {to}", mutation.place())
 }

@@ -14,7 +14,7 @@ pub(super) struct List {
     pub(super) spared: Vec<Spared>,
 }
 
-/// One constant of the product, changed.
+/// One expression of the product, and another in its place.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutation {
@@ -24,14 +24,21 @@ pub(crate) struct Mutation {
     pub(super) what: String,
     /// From the repository's root.
     pub(super) file: String,
-    /// Part of a line, which stands in the file once.
+    /// Part of a line, which stands in the file once and holds `from` once; none: `from` itself.
+    pub(super) place: Option<String>,
+    /// An expression that is computed while the program runs.
     pub(super) from: String,
-    /// What is put in its place.
+    /// The expression that takes its place, of the same type.
     pub(super) to: String,
     /// Experiments that run this code and must notice.
     pub(super) turns_red: Vec<String>,
-    /// The build that it shares with mutations of which these experiments run nothing; none: its own.
-    pub(super) build: Option<String>,
+}
+
+impl Mutation {
+    /// Returns what stands in the file once.
+    pub(super) fn place(&self) -> &str {
+        self.place.as_deref().unwrap_or(&self.from)
+    }
 }
 
 /// Experiments without a mutation.
@@ -60,19 +67,24 @@ pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
     };
     let mut faults = Vec::new();
     for mutation in &parsed.mutations {
-        let Mutation { name, file, from, to, turns_red, what, build } = mutation;
+        let Mutation { name, file, from, to, turns_red, what, place: _ } = mutation;
+        let place = mutation.place();
         let mut fault = |words: String| faults.push(format!("{}: {name}: {words}", list.path));
         match sources.iter().find(|source| source.path == *file) {
             None => fault(format!("there is no {file}")),
-            Some(source) => match source.text.matches(from.as_str()).count() {
+            Some(source) => match source.text.matches(place).count() {
                 1 => {}
-                count => fault(format!("{from:?} stands {count} times in {file}, not once")),
+                count => fault(format!("{place:?} stands {count} times in {file}, not once")),
             },
+        }
+        match place.matches(from.as_str()).count() {
+            1 => {}
+            count => fault(format!("{from:?} stands {count} times in {place:?}, not once")),
         }
         if !file.starts_with("crates/") || file.starts_with("crates/lab/") {
             fault(format!("{file} is no code of the product"));
         }
-        if from == to || from.contains('\n') || to.contains('\n') {
+        if from == to || place.contains('\n') || to.contains('\n') {
             fault("a mutation changes something, within one line".to_owned());
         }
         if turns_red.is_empty() || what.is_empty() {
@@ -82,11 +94,8 @@ pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
         if others().any(|other| other.name == *name) {
             fault("another has its name".to_owned());
         }
-        let shares = |other: &&Mutation| build.is_some() && other.build == *build;
-        for other in others().filter(shares) {
-            if other.file == *file || other.turns_red.iter().any(|key| turns_red.contains(key)) {
-                fault(format!("it cannot share a build with {}", other.name));
-            }
+        if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
+            fault("a name is of lower-case letters and hyphens".to_owned());
         }
     }
     faults
@@ -102,43 +111,34 @@ mod tests {
     fn found(change: impl Fn(&str) -> String) -> Vec<String> {
         let text = change(
             "[[mutation]]\nname = \"five\"\nwhat = \"four for five\"\nfile = \"crates/fec/src/five.rs\"\n\
-             from = \"FIVE: u32 = 5\"\nto = \"FIVE: u32 = 4\"\nturns_red = [\"lte-fig-5\"]\n\
+             place = \"let five = 5;\"\nfrom = \"5\"\nto = \"4\"\nturns_red = [\"lte-fig-5\"]\n\
              [[spared]]\nexperiments = [\"lte-fig-6\"]\nreason = \"a drawing\"\n",
         );
         let list = Source::new(FILE, text);
-        let code =
-            Source::new("crates/fec/src/five.rs", "const FIVE: u32 = 5;\nconst SIX: u32 = 6;\n");
-        let of_lab = Source::new("crates/lab/src/five.rs", "const FIVE: u32 = 5;\n");
+        let code = Source::new(
+            "crates/fec/src/five.rs",
+            "let five = 5;\nlet six = 6;\nlet one = 7 - 6;\n",
+        );
+        let of_lab = Source::new("crates/lab/src/five.rs", "let five = 5;\n");
         faults(&list, &[code, of_lab])
     }
 
     #[test]
-    fn a_mutation_of_a_line_that_stands_once_in_the_product_is_sound() {
+    fn a_mutation_of_an_expression_that_stands_once_in_the_product_is_sound() {
         assert_eq!(found(str::to_owned), [""; 0]);
-    }
-
-    #[test]
-    fn mutations_that_share_a_build_share_no_file_and_no_experiment() {
-        let six = "[[mutation]]\nname = \"six\"\nwhat = \"seven for six\"\nfile = \"crates/fec/src/six.rs\"\n\
-                   from = \"6\"\nto = \"7\"\nbuild = \"a\"\nturns_red = [\"lte-fig-6\"]\n";
-        let told = |six: &str| {
-            let all = found(|text| text.replacen("turns_red", "build = \"a\"\nturns_red", 1) + six);
-            all.iter().filter(|fault| fault.contains("cannot share a build")).count()
-        };
-        assert_eq!(told(six), 0);
-        assert_eq!(told(&six.replace("six.rs", "five.rs")), 2);
-        assert_eq!(told(&six.replace("lte-fig-6", "lte-fig-5")), 2);
-        assert_eq!(told(&six.replace("six.rs", "five.rs").replace("\"a\"", "\"b\"")), 0);
+        assert_eq!(found(|text| text.replacen("place = \"let five = 5;\"\n", "", 1)), [""; 0]);
     }
 
     #[test]
     fn mutations_that_cannot_be_made_are_named() {
         for (right, wrong, told) in [
-            ("FIVE: u32 = 5", "SEVEN: u32 = 7", "stands 0 times in crates/fec/src/five.rs"),
-            ("FIVE: u32 = 5", ": u32 = ", "stands 2 times"),
+            ("let five = 5;", "let seven = 5;", "stands 0 times in crates/fec/src/five.rs"),
+            ("let five = 5;", "let ", "stands 3 times in crates/fec"),
+            ("from = \"5\"", "from = \"6\"", "\"6\" stands 0 times in \"let five = 5;\""),
             ("five.rs", "six.rs", "there is no crates/fec/src/six.rs"),
             ("crates/fec", "crates/lab", "crates/lab/src/five.rs is no code of the product"),
-            ("u32 = 4", "u32 = 5", "changes something"),
+            ("to = \"4\"", "to = \"5\"", "changes something"),
+            ("name = \"five\"", "name = \"five 5\"", "lower-case"),
             ("\"lte-fig-5\"", "", "which experiments must notice"),
             ("turns_red", "turns_green", "unknown field"),
         ] {

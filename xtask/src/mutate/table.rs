@@ -18,8 +18,14 @@ pub(super) struct Line<'a> {
 pub(super) fn of(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
     for mutations in lines.chunk_by(|a, b| a.mutation.name == b.mutation.name) {
-        let Mutation { name, what, file, from, to, .. } = mutations[0].mutation;
-        let _ = writeln!(text, "{name}: {what}\n  {file}\n  - {from}\n  + {to}");
+        let mutation = mutations[0].mutation;
+        let Mutation { name, what, file, from, to, .. } = mutation;
+        let place = mutation.place();
+        let changed = match place == from {
+            true => to.clone(),
+            false => place.replacen(from.as_str(), &format!("({to})"), 1),
+        };
+        let _ = writeln!(text, "{name}: {what}\n  {file}\n  - {place}\n  + {changed}");
     }
     let key = lines.iter().map(|line| line.experiment.len()).max().unwrap_or(0);
     let name = lines.iter().map(|line| line.mutation.name.len()).max().unwrap_or(0);
@@ -29,7 +35,7 @@ pub(super) fn of(lines: &[Line<'_>]) -> String {
         let _ = match mutated {
             Outcome::Out(rows) => write!(text, "{} rows out: {}", rows.len(), shown(rows)),
             Outcome::Within => write!(text, "WITHIN, not noticed"),
-            Outcome::Failed(_) => write!(text, "{mutated}"),
+            Outcome::Failed(_) | Outcome::Skipped(_) => write!(text, "{mutated}"),
         };
     }
     text.push('\n');
@@ -57,10 +63,10 @@ mod tests {
             name: "five".to_owned(),
             what: "four for five".to_owned(),
             file: "crates/fec/src/five.rs".to_owned(),
+            place: Some("five = 5".to_owned()),
             from: "5".to_owned(),
             to: "4".to_owned(),
             turns_red: vec!["lte-fig-5".to_owned(), "lte-fig-60".to_owned()],
-            build: None,
         };
         let rows: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
         let (out, within) = (Outcome::Out(rows), Outcome::Within);
@@ -73,7 +79,7 @@ mod tests {
         let text = of(&[line("lte-fig-5", &out), line("lte-fig-60", &within)]);
         assert_eq!(
             text,
-            "five: four for five\n  crates/fec/src/five.rs\n  - 5\n  + 4\n\n\
+            "five: four for five\n  crates/fec/src/five.rs\n  - five = 5\n  + five = (4)\n\n\
              lte-fig-5   five  within -> 4 rows out: a; b; c; and 1 more\n\
              lte-fig-60  five  within -> WITHIN, not noticed\n"
         );

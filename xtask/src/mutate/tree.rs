@@ -1,31 +1,44 @@
-//! A checkout of the last commit in target/mutate, in which constants are changed: nothing here is touched.
+//! A checkout of the last commit in target/mutate, with every mutation built in: nothing here is touched.
+//!
+//! An expression `from` becomes `(if mutation_name() { to } else { from })`, and the file gets a function that tells
+//! whether the variable [`CHOSEN`] names the mutation. So one build has all of them, and what runs without the
+//! variable is the code as it stands.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::list::Mutation;
+
+/// The variable of a process's environment that names the mutation in force.
+pub(super) const CHOSEN: &str = "TAUTLINE_MUTATION";
 
 /// The checkout, and the folders beside it.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// target/mutate of the repository, absolute.
     folder: PathBuf,
-    /// What git calls the product's code: the same name, the same code.
+    /// Of what is compiled of the product: the same name, the same code.
     pub(super) name: String,
 }
 
 impl Tree {
-    /// Checks the last commit out, over what an earlier run has left.
+    /// Checks the last commit out, over what an earlier run has left, and builds the mutations in.
     ///
     /// # Errors
-    /// When the product has changes that are not committed, or git fails.
-    pub(super) fn check_out() -> Result<Self> {
+    /// When the product has changes that are not committed, git fails, or a mutation cannot be made.
+    pub(super) fn check_out(mutations: &[Mutation]) -> Result<Self> {
         let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"])?;
         ensure!(changed.is_empty(), "commit first, for a commit is what is mutated:\n{changed}");
         let folder = std::env::current_dir()?.join("target/mutate");
-        let tree = Self { folder, name: git(&["rev-parse", "HEAD:crates"])? };
+        let files = git(&["ls-tree", "-r", "HEAD", "--", "crates", "Cargo.toml", "Cargo.lock"])?;
+        let tree = Self { folder, name: name_of(&files) };
+        let left = tree.armed_files(mutations);
         let root = tree.root();
         let path = root.to_str().context("the repository's path is no text")?;
         if root.join(".git").exists() {
@@ -42,6 +55,7 @@ impl Tree {
             // Twice forced: git may know of one that was removed with target/.
             git(&["worktree", "add", "--quiet", "--force", "--force", "--detach", path, "HEAD"])?;
         }
+        tree.arm(mutations, &left)?;
         let page = std::env::current_dir()?.join("console/dist");
         ensure!(page.is_dir(), "console/dist is missing: make console");
         let link = root.join("console/dist");
@@ -56,7 +70,7 @@ impl Tree {
         self.folder.join("tree")
     }
 
-    /// Returns where all builds go: they have everything in common but the mutation.
+    /// Returns where the build goes.
     pub(super) fn build(&self) -> PathBuf {
         self.folder.join("build")
     }
@@ -71,27 +85,71 @@ impl Tree {
         self.folder.join("kept.json")
     }
 
-    /// Changes the constant.
-    ///
-    /// # Errors
-    /// When what is to be changed does not stand there once.
-    pub(super) fn apply(&self, mutation: &Mutation) -> Result<()> {
-        let Mutation { file, from, to, .. } = mutation;
-        let path = self.root().join(file);
-        let text = std::fs::read_to_string(&path).with_context(|| file.clone())?;
-        ensure!(text.matches(from.as_str()).count() == 1, "{file} has not {from:?} once");
-        std::fs::write(&path, text.replacen(from.as_str(), to, 1)).with_context(|| file.clone())
+    /// Returns the files of the mutations as an earlier run has left them, and when it wrote them.
+    fn armed_files(&self, mutations: &[Mutation]) -> Left {
+        let left = |mutation: &Mutation| {
+            let path = self.root().join(&mutation.file);
+            let written_at = path.metadata().and_then(|file| file.modified()).ok()?;
+            Some((mutation.file.clone(), (std::fs::read_to_string(&path).ok()?, written_at)))
+        };
+        mutations.iter().filter_map(left).collect()
     }
 
-    /// Takes the change back.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub(super) fn undo(&self, mutation: &Mutation) -> Result<()> {
-        let root = self.root();
-        let path = root.to_str().context("the repository's path is no text")?;
-        git(&["-C", path, "checkout", "--quiet", "--force", "--", &mutation.file]).map(drop)
+    /// Builds the mutations into their files; one that is again as it was left counts as old, so that cargo compiles
+    /// what has changed alone.
+    fn arm(&self, mutations: &[Mutation], left: &Left) -> Result<()> {
+        let mut files: BTreeMap<&str, Vec<&Mutation>> = BTreeMap::new();
+        for mutation in mutations {
+            files.entry(&mutation.file).or_default().push(mutation);
+        }
+        for (file, mutations) in files {
+            let path = self.root().join(file);
+            let text = std::fs::read_to_string(&path).with_context(|| file.to_owned())?;
+            let text = armed(text, &mutations).with_context(|| file.to_owned())?;
+            std::fs::write(&path, &text).with_context(|| file.to_owned())?;
+            if let Some((_, written_at)) = left.get(file).filter(|(left, _)| *left == text) {
+                let file = std::fs::File::options().append(true).open(&path)?;
+                file.set_modified(*written_at)?;
+            }
+        }
+        Ok(())
     }
+}
+
+/// Files, by their names: what is in them, and when it was written.
+type Left = BTreeMap<String, (String, SystemTime)>;
+
+/// Returns a file's text with its mutations built in.
+fn armed(mut text: String, mutations: &[&Mutation]) -> Result<String> {
+    for mutation in mutations {
+        let Mutation { name, from, to, .. } = mutation;
+        let place = mutation.place();
+        ensure!(text.matches(place).count() == 1, "{place:?} does not stand there once");
+        let function = format!("mutation_{}", name.replace('-', "_"));
+        let both = format!("(if {function}() {{ {to} }} else {{ {from} }})");
+        text = text.replacen(place, &place.replacen(from.as_str(), &both, 1), 1);
+        // The crate may be without a standard library.
+        write!(
+            text,
+            "\n#[inline]\nfn {function}() -> bool {{\n    \
+             extern crate std as with_std;\n    \
+             static IS: with_std::sync::OnceLock<bool> = with_std::sync::OnceLock::new();\n    \
+             *IS.get_or_init(|| with_std::env::var_os({CHOSEN:?}).is_some_and(|name| name == {name:?}))\n}}\n"
+        )?;
+    }
+    Ok(text)
+}
+
+/// Names the code by git's list of its files: what is compiled for tests, benches and examples alone, or for readers,
+/// is not in the binary.
+fn name_of(files: &str) -> String {
+    let is_read = |line: &&str| {
+        let aside = ["/tests/", "/benches/", "/examples/"].iter().any(|part| line.contains(part));
+        !aside && !line.ends_with("/tests.rs") && !line.ends_with(".md")
+    };
+    let mut hasher = DefaultHasher::new();
+    files.lines().filter(is_read).for_each(|line| line.hash(&mut hasher));
+    format!("{:016x}", hasher.finish())
 }
 
 fn git(arguments: &[&str]) -> Result<String> {
@@ -108,35 +166,80 @@ mod tests {
 
     use super::*;
 
+    fn mutation(name: &str, place: Option<&str>, from: &str, to: &str) -> Mutation {
+        Mutation {
+            name: name.to_owned(),
+            what: "another number".to_owned(),
+            file: "five.rs".to_owned(),
+            place: place.map(str::to_owned),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            turns_red: Vec::new(),
+        }
+    }
+
+    const CODE: &str = "fn main() {\n    let five = 5;\n    println!(\"{}\", five + 3 * 10);\n}\n";
+
     #[test]
-    fn a_change_is_made_once_and_taken_back() {
+    fn a_program_has_every_mutation_and_is_told_which_is_in_force() {
+        let folder = std::env::temp_dir().join(format!("tautline-armed-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let four = mutation("four", Some("five = 5;"), "5", "4");
+        let less = mutation("a-tenth", None, "3 * 10", "3");
+        let text = armed(CODE.to_owned(), &[&four, &less]).unwrap();
+        let (file, program) = (folder.join("five.rs"), folder.join("five"));
+        fs::write(&file, text).unwrap();
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let mut make = Command::new(rustc);
+        make.args(["--edition=2024", "--allow=warnings"]).arg(&file).arg("-o").arg(&program);
+        assert!(make.status().unwrap().success());
+        let says = |chosen: Option<&str>| {
+            let mut command = Command::new(&program);
+            command.env_remove(CHOSEN).envs(chosen.map(|name| (CHOSEN, name)));
+            String::from_utf8(command.output().unwrap().stdout).unwrap()
+        };
+        assert_eq!(says(None), "35\n");
+        assert_eq!(says(Some("four")), "34\n");
+        assert_eq!(says(Some("a-tenth")), "8\n");
+        assert_eq!(says(Some("another")), "35\n");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_stand_once_cannot_be_built_in() {
+        let six = mutation("six", None, "6", "7");
+        let told = armed(CODE.to_owned(), &[&six]).unwrap_err().to_string();
+        assert_eq!(told, "\"6\" does not stand there once");
+    }
+
+    #[test]
+    fn a_file_that_is_as_it_was_left_counts_as_old() {
         let folder = std::env::temp_dir().join(format!("tautline-tree-{}", std::process::id()));
         let tree = Tree { folder: folder.clone(), name: String::new() };
         fs::create_dir_all(tree.root()).unwrap();
-        let root = tree.root().to_str().unwrap().to_owned();
         let file = tree.root().join("five.rs");
-        fs::write(&file, "const FIVE: u32 = 5;\n").unwrap();
-        git(&["-C", &root, "init", "--quiet"]).unwrap();
-        git(&["-C", &root, "add", "five.rs"]).unwrap();
-        let identity = ["-c", "user.name=five", "-c", "user.email=five@example.org"];
-        git(&[&["-C", &root], &identity[..], &["commit", "--quiet", "-m", "Five"]].concat())
-            .unwrap();
-
-        let mutation = Mutation {
-            name: "five".to_owned(),
-            what: "four for five".to_owned(),
-            file: "five.rs".to_owned(),
-            from: "u32 = 5".to_owned(),
-            to: "u32 = 4".to_owned(),
-            turns_red: Vec::new(),
-            build: None,
+        let mutations = [mutation("four", Some("five = 5;"), "5", "4")];
+        let arm = |code: &str| {
+            let left = tree.armed_files(&mutations);
+            fs::write(&file, code).unwrap();
+            tree.arm(&mutations, &left).unwrap();
+            file.metadata().unwrap().modified().unwrap()
         };
-        tree.apply(&mutation).unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "const FIVE: u32 = 4;\n");
-        let told = tree.apply(&mutation).unwrap_err().to_string();
-        assert_eq!(told, "five.rs has not \"u32 = 5\" once");
-        tree.undo(&mutation).unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "const FIVE: u32 = 5;\n");
+        arm(CODE);
+        let old = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        fs::File::options().append(true).open(&file).unwrap().set_modified(old).unwrap();
+        assert_eq!(arm(CODE), old);
+        assert_ne!(arm(&CODE.replace("10", "11")), old);
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn tests_and_pages_are_none_of_the_code() {
+        let files = "100644 blob 5\tcrates/fec/src/five.rs\n100644 blob 6\tcrates/fec/tests/five.rs\n\
+                     100644 blob 7\tcrates/fec/src/five/tests.rs\n100644 blob 8\tcrates/fec/README.md\n";
+        for (other, is_other) in [("5", true), ("6", false), ("7", false), ("8", false)] {
+            let changed = files.replace(&format!("blob {other}"), "blob 9");
+            assert_eq!(name_of(&changed) != name_of(files), is_other, "{other}");
+        }
     }
 }

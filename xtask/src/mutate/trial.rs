@@ -1,14 +1,14 @@
-//! One build, and one experiment run by it.
+//! The build, and experiments run by it.
 
 use std::fmt;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::tree::Tree;
+use super::tree::{CHOSEN, Tree};
 
 /// What came of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub(super) enum Outcome {
     Out(Vec<String>),
     /// It ended otherwise: the last that it said.
     Failed(String),
+    /// It measured nothing, and says what it lacks: neither within nor noticed.
+    Skipped(String),
 }
 
 impl fmt::Display for Outcome {
@@ -27,16 +29,17 @@ impl fmt::Display for Outcome {
             Self::Within => f.write_str("within"),
             Self::Out(rows) => write!(f, "{} out, {}", rows.len(), rows[0]),
             Self::Failed(words) => write!(f, "failed, {words}"),
+            Self::Skipped(missing) => write!(f, "SKIPPED, it lacks {missing}"),
         }
     }
 }
 
-/// Builds the binary with the lab, as the tree stands.
+/// Builds the binary with the lab, every mutation in it.
 ///
 /// # Errors
 /// When it does not compile.
-pub(super) fn build(tree: &Tree, name: &str) -> Result<()> {
-    let results = tree.results(name);
+pub(super) fn build(tree: &Tree) -> Result<()> {
+    let results = tree.results(AS_IT_STANDS);
     fs::create_dir_all(&results)?;
     let log = results.join("build.log");
     let status = Command::new(env!("CARGO"))
@@ -46,46 +49,107 @@ pub(super) fn build(tree: &Tree, name: &str) -> Result<()> {
         .stderr(File::create(&log)?)
         .status()
         .context("cargo build")?;
-    ensure!(status.success(), "{name} does not build: {}", log.display());
+    ensure!(status.success(), "the mutations do not build: {}", log.display());
     Ok(())
 }
 
-/// Runs an experiment quickly, by what was built last.
+/// Runs experiments quickly, with a mutation in force or as the code stands: together, as `tautline lab run` does, and
+/// what did not come to its end so, alone.
 ///
 /// # Errors
-/// When it cannot be started, or its rows cannot be read.
-pub(super) fn measure(tree: &Tree, name: &str, key: &str) -> Result<Outcome> {
-    let results = tree.results(name);
-    let rows = results.join(key).join("rows.csv");
-    // What an earlier run left is none of this one's.
-    if rows.exists() {
-        fs::remove_file(&rows)?;
+/// When none can be started, or rows cannot be read.
+pub(super) fn measure(tree: &Tree, chosen: Option<&str>, keys: &[&str]) -> Result<Vec<Outcome>> {
+    let results = tree.results(chosen.unwrap_or(AS_IT_STANDS));
+    fs::create_dir_all(&results)?;
+    for key in keys {
+        // A run that was stopped goes on with what stands, if that is within; a mutation's are few.
+        let goes_on = chosen.is_none()
+            && is_of_this_build(tree, &results, key)
+            && outcome_of(&results, key)? == Some(Outcome::Within);
+        let left = results.join(key);
+        if left.exists() && !goes_on {
+            fs::remove_dir_all(left)?;
+        }
     }
-    let log = results.join(format!("{key}.log"));
+    let mut words = run(tree, &results, chosen, keys)?;
+    let mut outcomes = Vec::new();
+    for key in keys {
+        let mut outcome = outcome_of(&results, key)?;
+        if outcome.is_none() && keys.len() > 1 {
+            words = run(tree, &results, chosen, &[key])?;
+            outcome = outcome_of(&results, key)?;
+        }
+        outcomes.push(outcome.unwrap_or_else(|| Outcome::Failed(words.clone())));
+    }
+    Ok(outcomes)
+}
+
+/// Runs experiments, and returns the last that they said.
+fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Result<String> {
+    let log = results.join(format!("{}.log", keys.first().context("no experiments")?));
+    let seconds_max = SECONDS_MAX + SECONDS_MORE * (keys.len() - 1);
     let status = Command::new("timeout")
-        .args(["--kill-after=5", SECONDS_MAX])
-        .arg(tree.build().join("debug/tautline"))
-        .args(["lab", "run", key, "--quick", "--out"])
-        .arg(&results)
-        .stdout(File::create(results.join(format!("{key}.txt")))?)
+        .args(["--kill-after=5", &seconds_max.to_string()])
+        .arg(binary(tree))
+        .args(["lab", "run"])
+        .args(keys)
+        .args(["--quick", "--resume", "--out"])
+        .arg(results)
+        .env_remove(CHOSEN)
+        .envs(chosen.map(|name| (CHOSEN, name)))
+        .stdout(File::create(log.with_extension("txt"))?)
         .stderr(File::create(&log)?)
         .status()
         .context("timeout, of coreutils")?;
-    if status.success() {
-        return Ok(Outcome::Within);
-    }
     if status.code() == Some(TIMED_OUT) {
-        return Ok(Outcome::Failed(format!("no end after {SECONDS_MAX} s")));
+        return Ok(format!("no end after {seconds_max} s"));
     }
-    if rows.exists() {
-        let out = out_of_tolerance(&rows)?;
-        if !out.is_empty() {
-            return Ok(Outcome::Out(out));
-        }
+    Ok(last_words(&fs::read_to_string(&log)?).to_owned())
+}
+
+/// Returns the last that a process said; of a panic, what it was about.
+fn last_words(said: &str) -> &str {
+    let mut lines = said.lines();
+    let of_panic = lines.find(|line| line.contains(" panicked at ")).and_then(|_| lines.next());
+    let last = || said.lines().rev().find(|line| !line.trim().is_empty());
+    of_panic.or_else(last).unwrap_or("without a word").trim()
+}
+
+/// Returns whether an experiment's record is younger than the binary.
+fn is_of_this_build(tree: &Tree, results: &Path, key: &str) -> bool {
+    let made_at = |file: &Path| file.metadata().and_then(|file| file.modified()).ok();
+    let record = made_at(&results.join(key).join(RECORD));
+    record.is_some_and(|record| made_at(&binary(tree)).is_some_and(|binary| binary < record))
+}
+
+fn binary(tree: &Tree) -> PathBuf {
+    tree.build().join("debug/tautline")
+}
+
+/// Returns what an experiment's record says; `None`: it has left none.
+fn outcome_of(results: &Path, key: &str) -> Result<Option<Outcome>> {
+    if !results.join(key).join(RECORD).exists() {
+        return Ok(None);
     }
-    let said = fs::read_to_string(&log)?;
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Ok(Outcome::Failed(last.unwrap_or("without a word").trim().to_owned()))
+    let record = fs::read_to_string(results.join(key).join(RECORD))?;
+    let record: Record = serde_json::from_str(&record).with_context(|| key.to_owned())?;
+    if record.origin.outcome == "skipped" {
+        return Ok(Some(Outcome::Skipped(record.origin.missing.unwrap_or_default())));
+    }
+    let out = out_of_tolerance(&results.join(key).join("rows.csv"))?;
+    Ok(Some(if out.is_empty() { Outcome::Within } else { Outcome::Out(out) }))
+}
+
+/// What is read of a record of the lab's.
+#[derive(Deserialize)]
+struct Record {
+    origin: Origin,
+}
+
+#[derive(Deserialize)]
+struct Origin {
+    outcome: String,
+    missing: Option<String>,
 }
 
 /// Returns the quantities of a `rows.csv` that are out of their tolerance.
@@ -107,14 +171,51 @@ fn out_of_tolerance(rows: &Path) -> Result<Vec<String>> {
     Ok(out)
 }
 
+/// What an experiment leaves last.
+const RECORD: &str = "result.json";
+/// Where results of what is not mutated go.
+const AS_IT_STANDS: &str = "as-it-stands";
 /// Several times what the slowest takes: a mutation may keep one from ever ending.
-const SECONDS_MAX: &str = "600";
+const SECONDS_MAX: usize = 600;
+/// For each that runs with another.
+const SECONDS_MORE: usize = 60;
 /// As coreutils' timeout says it.
 const TIMED_OUT: i32 = 124;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_words_of_a_panic_are_its_message() {
+        let panic = "lte-fig-5: 5 %\nthread '<unnamed>' panicked at src/five.rs:5:5:\nfive is no six\nnote: run with\n";
+        assert_eq!(last_words(panic), "five is no six");
+        assert_eq!(last_words("lte-fig-5: 5 %\ntautline: no link\n\n"), "tautline: no link");
+        assert_eq!(last_words(""), "without a word");
+    }
+
+    #[test]
+    fn a_record_says_what_came_of_an_experiment() {
+        let folder = std::env::temp_dir().join(format!("tautline-record-{}", std::process::id()));
+        let leave = |key: &str, origin: &str, rows: &str| {
+            fs::create_dir_all(folder.join(key)).unwrap();
+            fs::write(folder.join(key).join(RECORD), format!("{{\"origin\": {origin}}}")).unwrap();
+            fs::write(folder.join(key).join("rows.csv"), rows).unwrap();
+        };
+        let measured = "{\"outcome\": \"measured\", \"machine\": {}}";
+        leave("lte-fig-5", measured, "quantity,verdict\nmean,within\n");
+        leave("lte-fig-6", measured, "quantity,verdict\nmean,OUT\n");
+        leave("lte-fig-7", "{\"outcome\": \"skipped\", \"missing\": \"ffmpeg\"}", "");
+        for (key, outcome) in [
+            ("lte-fig-5", Some(Outcome::Within)),
+            ("lte-fig-6", Some(Outcome::Out(vec!["mean".to_owned()]))),
+            ("lte-fig-7", Some(Outcome::Skipped("ffmpeg".to_owned()))),
+            ("lte-fig-8", None),
+        ] {
+            assert_eq!(outcome_of(&folder, key).unwrap(), outcome, "{key}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn rows_that_are_out_are_told_by_their_quantity() {

@@ -9,9 +9,11 @@ use tautline_transport::rate::Kind;
 use tautline_units::Bitrate;
 
 use super::latencies::Latencies;
+use super::recorded::{self, Recorded};
 use super::slices::{APPLICATION, PACKET_BYTES, Stream, model_note, modem};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
+use crate::sweeps::links::set::Set;
 use crate::workers;
 
 pub(crate) const ONE_LINK: Experiment = Experiment {
@@ -23,9 +25,16 @@ pub(crate) const ONE_LINK: Experiment = Experiment {
 
 /// Measures Fig. 3: one link.
 fn one_link(run: &Run<'_>) -> Result<Outcome> {
-    let measured = measure(run, &CONTROLS.map(|control| Case { links: 1, control }))?;
-    let rows = measured.iter().flat_map(rows_of_one).collect();
-    outcome("fig-3", "over one link", &measured, rows)
+    let recorded = Recorded::singles(run)?;
+    let note = recorded.note();
+    let modelled = CONTROLS.map(|control| Case { links: 1, control, recorded: None });
+    let cases: Vec<Case> =
+        modelled.into_iter().chain(recorded.sets.into_iter().map(Case::over)).collect();
+    let measured = measure(run, &cases)?;
+    let (of_models, of_recordings) = measured.split_at(CONTROLS.len());
+    let mut rows: Vec<Row> = of_models.iter().flat_map(rows_of_one).collect();
+    rows.extend(of_recordings.iter().flat_map(rows_of_recording));
+    outcome("fig-3", "over one link", &measured, rows, note)
 }
 
 pub(crate) const MANY_LINKS: Experiment = Experiment {
@@ -37,14 +46,20 @@ pub(crate) const MANY_LINKS: Experiment = Experiment {
 
 /// Measures Fig. 6, and further: one to four links.
 fn many_links(run: &Run<'_>) -> Result<Outcome> {
-    let cases =
-        CONTROLS.iter().flat_map(|control| (1..=4).map(|links| Case { links, control: *control }));
-    let measured = measure(run, &cases.collect::<Vec<_>>())?;
-    let mut rows: Vec<Row> = measured.iter().flat_map(correlation_rows).collect();
-    for of_control in measured.chunks(4) {
+    let recorded = Recorded::growing(run)?;
+    let note = recorded.note();
+    let modelled = CONTROLS
+        .iter()
+        .flat_map(|control| (1..=4).map(|links| Case { links, control: *control, recorded: None }));
+    let cases: Vec<Case> = modelled.chain(recorded.sets.into_iter().map(Case::over)).collect();
+    let measured = measure(run, &cases)?;
+    let (of_models, of_recordings) = measured.split_at(4 * CONTROLS.len());
+    let mut rows: Vec<Row> = of_models.iter().flat_map(correlation_rows).collect();
+    for of_control in of_models.chunks(4) {
         rows.extend(decrease_rows(of_control));
     }
-    outcome("fig-6", "over one to four links", &measured, rows)
+    rows.extend(of_recordings.iter().flat_map(rows_of_recording));
+    outcome("fig-6", "over one to four links", &measured, rows, note)
 }
 
 /// The length of each run; the paper's figures are taken to show about as much.
@@ -60,14 +75,25 @@ const BEST: usize = 500;
 const CONTROLS: [Kind; 2] = [Kind::Fixed, Kind::TwoState];
 
 /// A number of links and their rate control.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Case {
     links: usize,
     control: Kind,
+    /// Modelled, if they are none of these.
+    recorded: Option<Set>,
 }
 
 impl Case {
-    fn stream(self, seconds: u64) -> Stream {
+    /// Returns recorded links, under the paper's control.
+    fn over(set: Set) -> Self {
+        Self { links: set.len(), control: Kind::TwoState, recorded: Some(set) }
+    }
+
+    fn stream(&self, seconds: u64, seed: u64) -> Stream {
+        if let Some(set) = &self.recorded {
+            let stream = Stream::of_packets(set.pairs(seed), PER_SECOND, seconds);
+            return Stream { control: self.control, adapts: true, ..stream };
+        }
         let stream = Stream::of_packets(Vec::new(), PER_SECOND, seconds);
         let load = stream.wire_bytes() / self.links as f64;
         let links = vec![modem(load / UTILISATION, true); self.links];
@@ -112,15 +138,15 @@ struct Measured {
 
 fn measure(run: &Run<'_>, cases: &[Case]) -> Result<Vec<Measured>> {
     let runs = run.choose(2, 8);
-    let jobs: Vec<(Case, u64)> =
-        cases.iter().flat_map(|case| (0..runs as u64).map(|number| (*case, number))).collect();
+    let jobs: Vec<(&Case, u64)> =
+        cases.iter().flat_map(|case| (0..runs as u64).map(move |number| (case, number))).collect();
     let seconds = run.choose(30, SECONDS);
     let (total, first) = (jobs.len() as u64, run.seed.wrapping_mul(1000));
     let made = workers::each(
         workers::count(),
         &jobs,
         |(case, number)| {
-            let came = case.stream(seconds).send(first + number)?;
+            let came = case.stream(seconds, first + number).send(first + number)?;
             let lost = came.lost_share();
             let latencies = came.latencies;
             Ok(One {
@@ -134,7 +160,7 @@ fn measure(run: &Run<'_>, cases: &[Case]) -> Result<Vec<Measured>> {
         |done, _| run.progress(done as u64, total, "sessions over links"),
     )?;
     let measured = cases.iter().zip(made.chunks(runs));
-    Ok(measured.map(|(case, made)| Measured::of(*case, made)).collect())
+    Ok(measured.map(|(case, made)| Measured::of(case.clone(), made)).collect())
 }
 
 impl Measured {
@@ -157,6 +183,9 @@ impl Measured {
 
     fn name(&self) -> String {
         let links = self.case.links;
+        if let Some(set) = &self.case.recorded {
+            return recorded::name_of(set);
+        }
         let control = match self.case.control {
             Kind::TwoState => "two-state",
             Kind::Fixed | Kind::DelayRate => "whatever the link carries",
@@ -206,6 +235,17 @@ fn rows_of_one(measured: &Measured) -> Vec<Row> {
     vec![correlation, best, calmest, lost, largest.within(0.5).because(because)]
 }
 
+/// Shows what came over recorded links, by a source that heeds them.
+fn rows_of_recording(measured: &Measured) -> [Row; 3] {
+    let name = measured.name();
+    let row = |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
+    [
+        row(&format!("mean autocorrelation, lags 1 to {LAGS}"), "", measured.correlation),
+        row(&format!("the same, of the {BEST} best"), "", measured.best),
+        row("largest latency of a run, median", "ms", measured.largest),
+    ]
+}
+
 /// Tells how the autocorrelation falls with the number of links, under one control.
 fn decrease_rows(streams: &[Measured]) -> Vec<Row> {
     let is_papers = streams[0].case.control == Kind::TwoState;
@@ -249,7 +289,13 @@ fn decrease_rows(streams: &[Measured]) -> Vec<Row> {
     rows
 }
 
-fn outcome(name: &str, over: &str, streams: &[Measured], rows: Vec<Row>) -> Result<Outcome> {
+fn outcome(
+    name: &str,
+    over: &str,
+    streams: &[Measured],
+    rows: Vec<Row>,
+    recordings: String,
+) -> Result<Outcome> {
     let mut lags = Table::new("autocorrelation", ["stream", "lag", "autocorrelation"]);
     let mut summary =
         Table::new("summary", ["stream", "mean_ms", "p50_ms", "p95_ms", "largest_ms"]);
@@ -266,15 +312,18 @@ fn outcome(name: &str, over: &str, streams: &[Measured], rows: Vec<Row>) -> Resu
             latencies.quantile(1.0).into(),
         ]);
     }
+    // An outage of a recording takes seconds: a curve beside it would be flat.
+    let modelled = streams.iter().take_while(|stream| stream.case.recorded.is_none()).count();
+    let modelled = &streams[..modelled];
     let (runs, seconds) = (streams[0].runs, streams[0].first.len() / PER_SECOND as usize);
     Ok(Outcome::Measured(Findings {
         tables: vec![lags, summary, over_time_table(streams)],
         plots: vec![
-            over_time(&format!("{name}-latency"), over, streams),
-            correlogram(&format!("{name}-autocorrelation"), over, streams),
+            over_time(&format!("{name}-latency"), over, modelled),
+            correlogram(&format!("{name}-autocorrelation"), over, modelled),
         ],
         rows,
-        notes: vec![
+        notes: [
             model_note(),
             format!(
                 "1 MB/s in packets of {PACKET_BYTES} bytes at a constant rate, each to the link with the \
@@ -286,7 +335,9 @@ fn outcome(name: &str, over: &str, streams: &[Measured], rows: Vec<Row>) -> Resu
              over l links of equal kind share a link with one in l of those near them: the \
              autocorrelation falls to about 1 / l of that of one link, not to zero."
                 .to_owned(),
-        ],
+            recordings,
+        ]
+        .into(),
     }))
 }
 

@@ -3,11 +3,13 @@
 use anyhow::Result;
 
 use super::latencies::Latencies;
+use super::recorded::{self, Recorded};
 use super::slices::{
     APPLICATION, Came, PACKET_BYTES, PER_SECOND, SOURCES, Stream, model_note, modem,
 };
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
+use crate::sweeps::links::set::Set;
 use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -38,6 +40,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         .collect();
     let mut rows: Vec<Row> = measured.iter().flat_map(|measured| measured.rows(run)).collect();
     rows.extend(claims(&measured));
+    let recorded = Recorded::growing(run)?;
+    let of_recordings = over_recordings(&recorded.sets, run.seed)?;
+    rows.extend(of_recordings.iter().flat_map(OverRecordings::rows));
     Ok(Outcome::Measured(Findings {
         rows,
         tables: vec![summary(&measured), distribution(&measured)],
@@ -57,10 +62,50 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              two, which a session loads most, the control lowers one and the other carries more. Deviation and \
              99.9 % of one and two links and of uncoded slices are shown, not judged."
                 .to_owned(),
+            recorded.note(),
         ],
     }))
 }
 
+/// What came over a set of recorded links.
+struct OverRecordings {
+    name: String,
+    latencies: Latencies,
+    /// Of what the source sends at most.
+    carried: f64,
+}
+
+/// Sends the stream over each set of recorded links, by the code that the modelled links of that number have.
+fn over_recordings(sets: &[Set], seed: u64) -> Result<Vec<OverRecordings>> {
+    let work = |set: &Set| {
+        let packet_count = RECORDED_CODES[set.len() - 1];
+        let links = set.pairs(seed);
+        let came = Stream::of_paper(links, packet_count, recorded::SECONDS).send(seed)?;
+        Ok(OverRecordings {
+            name: format!("{}, 4 of {packet_count}", recorded::name_of(set)),
+            carried: came.rate.as_f64() / (8.0 * APPLICATION),
+            latencies: Latencies::new(came.latencies),
+        })
+    };
+    workers::each(workers::count(), sets, work, |_, _| {})
+}
+
+impl OverRecordings {
+    fn rows(&self) -> [Row; 4] {
+        let Self { name, latencies, carried } = self;
+        let row =
+            |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
+        [
+            row("mean", "ms", latencies.mean()),
+            row("standard deviation", "ms", latencies.deviation()),
+            row("95 %", "ms", latencies.quantile(0.95)),
+            row("of 1 MB/s that came", "%", 100.0 * carried),
+        ]
+    }
+}
+
+/// N of one to four links.
+const RECORDED_CODES: [usize; 4] = [4, 8, 7, 7];
 /// The whole stream over one link's mean capacity, uncoded.
 const UTILISATION: f64 = 0.62;
 

@@ -1,14 +1,13 @@
 //! III.B: the rate control of two states, over time: on a step of the capacity, on links that wander, and on
 //! recordings.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use tautline_sim::link::{Config, Pair, Step};
 use tautline_transport::rate::Kind;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::latencies::Latencies;
+use super::recorded::{self, Recorded};
 use super::slices::{Came, Look, PER_SECOND, SOURCES, Stream, WARM_UP, modem};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
@@ -24,13 +23,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Lets a source fill its budget over one link, and looks at what the link is granted.
 fn run(run: &Run<'_>) -> Result<Outcome> {
-    let (recordings, none) = recordings(run)?;
+    let Recorded { sets: recordings, none } = Recorded::singles(run)?;
     let names = ["step", "wandering"].map(String::from).into_iter();
     let names: Vec<String> = names.chain(recordings.iter().map(|set| set.name.clone())).collect();
     let jobs: Vec<(usize, Kind)> = (0..names.len())
         .flat_map(|link| [Kind::TwoState, Kind::DelayRate].map(|control| (link, control)))
         .collect();
-    let (seed, others) = (run.seed, run.choose(20, RECORDED_SECONDS));
+    let (seed, others) = (run.seed, run.choose(20, recorded::SECONDS));
     let made = workers::each(
         workers::count(),
         &jobs,
@@ -38,7 +37,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             let (pair, capacity) = match *link {
                 0 => (stepping(), None),
                 1 => (modem(WANDERING, true), None),
-                at => recorded(&recordings[at - 2], seed)?,
+                at => link_of(&recordings[at - 2], seed)?,
             };
             let seconds = if *link == 0 { STEP_SECONDS } else { others };
             let came = filling(pair, *control, seconds).send(seed)?;
@@ -72,7 +71,6 @@ const LOW: f64 = 8.0;
 const DOWN_AT: u64 = 25;
 const UP_AT: u64 = 45;
 const STEP_SECONDS: u64 = 80;
-const RECORDED_SECONDS: u64 = 100;
 /// Bytes a second of the link that wanders.
 const WANDERING: f64 = 1.5e6;
 
@@ -99,28 +97,14 @@ fn stepping() -> Pair {
     Pair { up: Config { steps, queue_bytes: 1_000_000, ..of_rate(HIGH as u64) }, down: of_rate(10) }
 }
 
-/// Returns the recordings, where they are kept, and what to say where they are not.
-fn recordings(run: &Run<'_>) -> Result<(Vec<Set>, Option<String>)> {
-    let folder = Path::new(RECORDINGS);
-    if run.quick || !folder.exists() {
-        let none =
-            "Left out: recordings, in a quick run and where ../shared/data/links is not there.";
-        return Ok((Vec::new(), Some(none.to_owned())));
-    }
-    Ok((Set::single_recordings(folder)?, None))
-}
-
-fn recorded(set: &Set, seed: u64) -> Result<(Pair, Option<f64>)> {
+fn link_of(set: &Set, seed: u64) -> Result<(Pair, Option<f64>)> {
     let pair = set.pairs(seed).pop().context("a recording is a link")?;
     let from = Instant::ZERO + WARM_UP;
-    let span = Duration::from_secs(RECORDED_SECONDS);
+    let span = Duration::from_secs(recorded::SECONDS);
     let capacity =
         set.capacity(seed, 0, from, from + span).context("a recording has a capacity")?;
     Ok((pair, Some(Bitrate::of(capacity, span).as_f64() / 1e6)))
 }
-
-/// Beside the repository: recordings of others are no part of it.
-const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/links");
 
 fn rows(made: &[Ridden]) -> Vec<Row> {
     let looks = &made[0].came.looks;

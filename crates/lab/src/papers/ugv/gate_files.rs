@@ -10,7 +10,6 @@ use super::stand::{Drive, Files, Program, RATE, SENT, TRANSPORT, Way};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
-use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-files-gate",
@@ -43,14 +42,10 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     };
     let jobs: Vec<Drive> =
         (0..seeds).flat_map(|seed| [drive(seed, false), drive(seed, true)]).collect();
-    let total = jobs.len() as u64;
-    run.progress(0, total, "drives, all at a time");
-    let made = workers::each(
-        jobs.len(),
-        &jobs,
-        |drive| program.drive(drive, length),
-        |done, _| run.progress(done as u64, total, "drives"),
-    )?;
+    let made = match program.drives(run, &jobs, length, jobs.len())? {
+        Ok(made) => made,
+        Err(too_busy) => return Ok(too_busy),
+    };
     let mut of = [Found::new("no gate"), Found::new("gate")];
     for (place, files) in made.into_iter().enumerate() {
         of[place % 2].drives.push(files);
@@ -153,6 +148,10 @@ fn findings(run: &Run<'_>, length: Duration, found: &[Found; 2]) -> Findings {
         rows.push(Row::new(name("longest ping"), "ms", found.longest()).published(longest));
         rows.push(Row::new(name("H.264 shown"), "kbit/s", found.all().video_kbps()));
         rows.extend(relayed_rows(run, found));
+        rows.extend(found.all().machine_rows().map(|mut row| {
+            row.quantity = name(&row.quantity);
+            row
+        }));
     }
     let series = found.iter().map(|found| {
         let pings = found.drives[0].sent(PINGED, Way::RoundTrip);

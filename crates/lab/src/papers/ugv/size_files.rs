@@ -12,7 +12,6 @@ use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::mean;
 use crate::plot::{Axis, Plot, Series};
 use crate::sweeps::packet_size::{CHOSEN_BY, LIMITS};
-use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-files-sizes",
@@ -42,14 +41,10 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     };
     let jobs: Vec<Drive> =
         cells.iter().enumerate().map(|(number, cell)| drive(number, cell)).collect();
-    let total = jobs.len() as u64;
-    run.progress(0, total, "drives");
-    let made = workers::each(
-        AT_A_TIME,
-        &jobs,
-        |drive| program.drive(drive, length),
-        |done, _| run.progress(done as u64, total, "drives"),
-    )?;
+    let made = match program.drives(run, &jobs, length, AT_A_TIME)? {
+        Ok(made) => made,
+        Err(too_busy) => return Ok(too_busy),
+    };
     Ok(Outcome::Measured(findings(run, length, &cells, &made)?))
 }
 
@@ -84,6 +79,7 @@ fn findings(run: &Run<'_>, length: Duration, cells: &[Cell], made: &[Files]) -> 
     }
     let video: Vec<f64> = made.iter().map(Files::video_kbps).collect();
     rows.push(Row::new("H.264 shown, mean of the drives", "kbit/s", mean(&video)));
+    rows.extend(all(made).machine_rows());
     let series = [400, 500].into_iter().filter_map(|up| {
         let of_size = drives().filter(|(cell, _)| cell.up == up);
         let point = |(cell, files): (&Cell, &Files)| {
@@ -121,9 +117,8 @@ fn findings(run: &Run<'_>, length: Duration, cells: &[Cell], made: &[Files]) -> 
 
 /// Judges all drives of Table 1 together.
 fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>> {
-    let mut files = Files::default();
     let fitted = cells.iter().zip(made).filter(|(cell, _)| cell.up == 400);
-    fitted.for_each(|(_, of)| files.append(of.clone()));
+    let files = all(fitted.map(|(_, files)| files));
     let published = mean_of_columns(&TABLE_1);
     let mut rows = Vec::new();
     for (way, leg) in LEGS.into_iter().enumerate() {
@@ -132,7 +127,7 @@ fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>
             let row = Row::new(name, "%", percent_below(&files, leg, limit)?);
             let row = row.published(published[way][limit]).clocked();
             rows.push(match (way, limit) {
-                (2, 0) => row.note("Not judged: half of the pings lie within some ms of this limit, which a machine takes."),
+                (2, 0) => row.within_absolute(run.choose(16.0, 10.0)).because(NEAR),
                 (2, _) => row.within_absolute(run.choose(16.0, 8.0)).because(FORETOLD),
                 (_, 0) => row.within_absolute(run.choose(16.0, 8.0)).because(FITTED),
                 _ => row.within_absolute(run.choose(12.0, 5.0)).because(FITTED),
@@ -140,6 +135,13 @@ fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>
         }
     }
     Ok(rows)
+}
+
+/// Returns what all of these say together.
+fn all<'a>(made: impl IntoIterator<Item = &'a Files>) -> Files {
+    let mut all = Files::default();
+    made.into_iter().cloned().for_each(|files| all.append(files));
+    all
 }
 
 /// Returns the share of a leg's delays below one of the limits.
@@ -184,6 +186,7 @@ const FITTED: &str =
     "the links are fitted in `ugv-table-1`; set by hand: outages are few in a drive";
 const FORETOLD: &str = "foretold; set by hand: outages are few in a drive, and the paper's columns differ by 9.4 points with \
                         no trend in the size";
+const NEAR: &str = "foretold; set by hand: every ms moves it by 1.4 points, and a machine that is not too busy may add six";
 /// Of the first drive: other experiments have lower ones.
 const NUMBER: usize = 100;
 /// Sizes to the vehicle that a quick run tries.

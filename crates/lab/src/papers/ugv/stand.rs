@@ -26,8 +26,10 @@ use tautline_sim::link::Pair;
 use tautline_sim::preset::Carrier;
 use tautline_units::ByteCount;
 
-use crate::experiment::Outcome;
+use super::waits::Waits;
+use crate::experiment::{Outcome, Row, Run};
 use crate::pictures::footage::{Footage, Size};
+use crate::workers;
 
 /// One drive, before it is made.
 #[derive(Clone, Debug)]
@@ -54,6 +56,8 @@ pub(super) struct Files {
     samples: Vec<Sample>,
     /// H.264 that the operator was shown in the whole drive, and how long it was.
     video: (ByteCount, Duration),
+    /// Of its processes, while it was measured, and how long that was.
+    waits: (Waits, Duration),
 }
 
 /// Which part of a round trip.
@@ -100,6 +104,45 @@ impl Program {
         Ok(Ok(Self { file, clip, folder }))
     }
 
+    /// Makes drives, `at_a_time` of them beside each other, and reads what each left; those whose processes waited for the
+    /// machine are made again, half as many at a time. An outcome says that the machine was too busy.
+    ///
+    /// # Errors
+    /// When the two ends do not meet, or a process ends: with its last words.
+    pub(super) fn drives(
+        &self,
+        run: &Run<'_>,
+        drives: &[Drive],
+        length: Duration,
+        at_a_time: usize,
+    ) -> Result<Result<Vec<Files>, Outcome>> {
+        let mut made: Vec<Option<Files>> = vec![None; drives.len()];
+        let mut longest = Duration::ZERO;
+        for tried in 0..TRIES {
+            let left: Vec<usize> = (0..drives.len()).filter(|at| made[*at].is_none()).collect();
+            let (done, total) = (drives.len() - left.len(), drives.len() as u64);
+            let told =
+                |now: usize| run.progress((done + now).min(drives.len()) as u64, total, "drives");
+            told(0);
+            let threads = (at_a_time >> tried).max(1);
+            let drive = |at: &usize| self.drive(&drives[*at], length);
+            let files = workers::each(threads, &left, drive, |now, _| told(now))?;
+            longest = files.iter().map(Files::wait).max().unwrap_or_default();
+            for (at, files) in left.into_iter().zip(files) {
+                made[at] = Some(files).filter(|files| files.wait() <= WAIT_MAX);
+            }
+            if longest <= WAIT_MAX {
+                return Ok(Ok(made.into_iter().flatten().collect()));
+            }
+        }
+        let missing = format!(
+            "a machine that has time for it: what had something to do waited for a processor, {:.1} ms each time in the \
+             mean, which is no link's doing",
+            longest.as_secs_f64() * 1e3
+        );
+        Ok(Err(Outcome::skipped(missing, "run it while the machine does nothing else")))
+    }
+
     /// Makes a drive and reads what its processes wrote from `WARM_UP` after its first answer from end to end on,
     /// for so long.
     ///
@@ -108,6 +151,9 @@ impl Program {
     pub(super) fn drive(&self, drive: &Drive, length: Duration) -> Result<Files> {
         let number = drive.number;
         let folder = self.folder.path().join(format!("drive-{number}"));
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).context("a drive's folder cannot be removed")?;
+        }
         std::fs::create_dir(&folder).context("no folder can be made")?;
         let laid = (1..LAY_TRIES).find_map(|_| {
             let laid = Places::lay(drive);
@@ -145,7 +191,11 @@ impl Program {
         ensure!(met, "vehicle and operator do not meet: {}", processes.last_words());
         let clock = Clock::start();
         let from = Duration::from_nanos(clock.unix_nanos(clock.now())) + WARM_UP;
-        std::thread::sleep(WARM_UP + length + LATEST);
+        std::thread::sleep(WARM_UP);
+        let before = processes.waits();
+        std::thread::sleep(length);
+        let waits = processes.waits().since(before);
+        std::thread::sleep(LATEST);
         if !processes.all_run() {
             bail!("a process ended while driving: {}", processes.last_words());
         }
@@ -156,7 +206,7 @@ impl Program {
         }
         samples.retain(|sample| (from..from + length).contains(&sample.sent_at));
         samples.sort_by_key(|sample| sample.sent_at);
-        Ok(Files { samples, video: video_in(&record)? })
+        Ok(Files { samples, video: video_in(&record)?, waits: (waits, length) })
     }
 
     fn start_all(
@@ -255,11 +305,35 @@ impl Files {
         self.samples.extend(other.samples);
         self.video.0 += other.video.0;
         self.video.1 += other.video.1;
+        self.waits = (self.waits.0.and(other.waits.0), self.waits.1 + other.waits.1);
+    }
+
+    /// Returns the mean time for which a thread that had something to do waited for a processor.
+    fn wait(&self) -> Duration {
+        self.waits.0.mean()
     }
 
     /// Returns the rate of the H.264 that was shown.
     pub(super) fn video_kbps(&self) -> f64 {
         self.video.0.get() as f64 * 8e-3 / self.video.1.as_secs_f64()
+    }
+
+    /// Returns what the machine added, as rows that are not judged.
+    pub(super) fn machine_rows(&self) -> [Row; 2] {
+        let (waits, length) = &self.waits;
+        let processors = waits.ran().as_secs_f64() / length.as_secs_f64();
+        let wait = Row::new(
+            "wait of a thread that had something to do for a processor, mean",
+            "ms",
+            waits.mean().as_secs_f64() * 1e3,
+        );
+        let wait = wait.note(
+            "As the kernel counts it. Where it is above 1 ms in a drive, that is made again.",
+        );
+        [
+            wait.clocked(),
+            Row::new("processors that a drive's processes took, mean", "", processors).clocked(),
+        ]
     }
 
     /// Returns the delays of a leg in the order of sending; none of those whose clocks are not compared, less than
@@ -347,6 +421,11 @@ struct Process {
 impl Processes {
     fn all_run(&mut self) -> bool {
         self.0.iter_mut().all(|process| matches!(process.child.try_wait(), Ok(None)))
+    }
+
+    fn waits(&self) -> Waits {
+        let all = self.0.iter().map(|process| Waits::of_process(process.child.id()));
+        all.fold(Waits::default(), Waits::and)
     }
 
     /// Returns the last line that each has logged.
@@ -462,6 +541,9 @@ const NAMES: &str = "tl-lab-";
 /// Where iproute2 keeps their names.
 const NAMESPACES: &str = "/run/netns";
 const LAY_TRIES: u32 = 5;
+const TRIES: usize = 2;
+/// On its way a ping is handed on three to six times, and a link's delay is 40 ms and more.
+const WAIT_MAX: Duration = Duration::from_millis(1);
 const LOOK: Duration = Duration::from_millis(200);
 /// Twenty seconds.
 const MEET_TRIES: u32 = 100;
