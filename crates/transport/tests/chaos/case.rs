@@ -8,7 +8,7 @@ use tautline_scenario::endpoint::{Clock, Endpoint};
 use tautline_scenario::faults::{Faults, Random, Rates};
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Side, Step};
-use tautline_sim::link::{Bbr, Config as LinkConfig, Cubic, Jitter, L4s, Outage, Pair, Policer};
+use tautline_sim::link::{Config as LinkConfig, Jitter, Outage, Pair};
 use tautline_sim::world::{self, Direction};
 use tautline_transport::protect::Code;
 use tautline_transport::sender::planner;
@@ -128,12 +128,7 @@ impl Case {
 
 fn pair(rng: &mut Draws) -> Pair {
     let up = link(rng);
-    let mut down = if rng.one_in(2) { link(rng) } else { up.clone() };
-    if rng.one_in(4) {
-        // A way back that is thin or long, whatever the way out is.
-        down.rate_mbps = Some(rng.within(0.064, 0.256));
-        down.delay_ms = rng.within(0.0, 250.0);
-    }
+    let down = if rng.one_in(2) { link(rng) } else { up.clone() };
     Pair { up, down }
 }
 
@@ -146,7 +141,7 @@ fn link(rng: &mut Draws) -> LinkConfig {
     link.reorder = rng.one_in(2);
     if rng.one_in(2) {
         link.jitter =
-            Some(Jitter { sigma_ms: rng.within(0.0, 60.0), tau_ms: rng.within(1.0, 300.0) });
+            Some(Jitter { sigma_ms: rng.within(0.0, 40.0), tau_ms: rng.within(1.0, 300.0) });
     }
     if rng.one_in(3) {
         link.mtu_bytes = Some(200 + rng.below(1_350));
@@ -156,21 +151,6 @@ fn link(rng: &mut Draws) -> LinkConfig {
     }
     if rng.one_in(4) {
         link.outage_holding = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
-    }
-    if rng.one_in(5) {
-        let burst_bytes = 1_500 + rng.below(60_000);
-        link.policer = Some(Policer { rate_mbps: rng.within(0.2, 4.0), burst_bytes });
-    }
-    // Others in the queue, while there are faults.
-    let (from_s, until_s) = (rng.within(0.0, 1.0), Some(FAULTS_MS as f64 / 1e3));
-    if rng.one_in(6) {
-        link.cubic = Some(Cubic { rtt_ms: rng.within(5.0, 100.0), from_s, until_s });
-    }
-    if rng.one_in(6) {
-        link.bbr = vec![Bbr { rtt_ms: rng.within(5.0, 100.0), from_s, until_s }];
-    }
-    if rng.one_in(5) {
-        link.l4s = Some(L4s::default());
     }
     link
 }
