@@ -225,7 +225,8 @@ impl DelayRate {
     /// root of the rate brings them together (binomial congestion control, [BINOMIAL]).
     fn pace(&self) -> f64 {
         let unseen = self.capacity * (self.rtt_min + UNSEEN).as_secs_f64();
-        (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, PACE_MOST)
+        let most = (self.capacity / PACE_THIN).clamp(1.0, PACE_MOST);
+        (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, most)
     }
 
     /// Shares the link with another whose queue stands there: more until it overflows, then less.
@@ -383,6 +384,9 @@ const UNSEEN_BITS: f64 = 360e3;
 const UNSEEN: Duration = Duration::from_millis(40);
 const PACE_LEAST: f64 = 0.3;
 const PACE_MOST: f64 = 2.0;
+/// Up to this rate, bit/s, the pace is one at the most: a picture alone fills such a link. (At 250 kbit/s and a pace of two a session
+/// in six had 83 % of its pictures whole.)
+const PACE_THIN: f64 = 500e3;
 /// The same while it is below [`FALLEN`] of what it was of late: out of a trough.
 const GROWTH_FALLEN: Duration = Duration::from_millis(350);
 const FALLEN: f64 = 0.5;

@@ -167,19 +167,17 @@ impl Rival {
 impl Follows {
     /// Returns whether it has ended: the queue became longer or shorter, or rates differ.
     ///
-    /// Of a few packets in 60 ms there is no rate to speak of: there the queue alone tells.
+    /// Of the few packets of the least rate there is no rate in 60 ms to speak of: there the queue alone tells.
     fn is_apart(self, shown: &Shown, now: Instant) -> bool {
         let moved = shown.queue.max(self.queue) - shown.queue.min(self.queue);
         let wanders = moved > now.since(self.since).mul_f64(APART) + WANDERS;
         let apart = (shown.received - shown.offered).abs() > APART * shown.offered;
-        wanders || (apart && shown.offered > RATE_TOLD)
+        wanders || (apart && !shown.least)
     }
 }
 
 /// As much arrives as was sent, to what 60 ms can tell.
 const APART: f64 = 0.12;
-/// Six packets in 60 ms.
-const RATE_TOLD: f64 = 960e3;
 /// By so much a queue differs from one report to the next.
 const WANDERS: Duration = Duration::from_millis(4);
 /// The rate is held back that is below this share of the capacity.
