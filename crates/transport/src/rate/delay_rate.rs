@@ -553,7 +553,7 @@ mod tests {
 
     #[test]
     fn two_that_share_a_link_come_to_the_same_rate() {
-        for rates in [[8_000_000, 8_000_000], [9_000_000, 1_000_000], [400_000, 8_000_000]] {
+        for rates in [[8_000_000, 8_000_000], [9_000_000, 1_000_000], [600_000, 8_000_000]] {
             let [first, second] = share(rates);
             assert!(first.min(second) > 0.8 * first.max(second), "{rates:?}: {first} {second}");
             assert!(first + second > 8e6, "{rates:?}: {first} {second}");
