@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cell::Cell;
 use crate::clock;
@@ -28,8 +29,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Prepares the folder; `kernel` is what `make testbed` built.
-    pub(crate) fn prepare(kernel: &Path) -> Result<Self> {
+    /// Prepares the folder; `kernel` is what `make testbed` built. Guests run on one processor, that
+    /// of `place` among those that this process has: a guest's processes hand over to one another and
+    /// never run at once, which takes a multiple of the time across processors.
+    pub(crate) fn prepare(kernel: &Path, place: u32) -> Result<Self> {
+        stay_on_one_processor(place).context("cannot stay on one processor")?;
         let (linux, random) = (kernel.join("linux"), kernel.join("random.so"));
         let built = linux.exists() && random.exists();
         ensure!(built, "no kernel in {}: `make testbed` builds it", kernel.display());
@@ -91,6 +95,16 @@ impl Host {
             .env("SEED", seed.to_string());
         command
     }
+}
+
+/// Binds this process, and what it starts.
+fn stay_on_one_processor(place: u32) -> Result<()> {
+    let ours = sched_getaffinity(None)?;
+    let mut usable = (0..CpuSet::MAX_CPU).filter(|&processor| ours.is_set(processor));
+    let chosen = usable.nth((place % ours.count()) as usize);
+    let mut one = CpuSet::new();
+    one.set(chosen.context("this process has no processor")?);
+    Ok(sched_setaffinity(None, &one)?)
 }
 
 /// Returns whether the guest ended because somebody held its processes (SIGSTOP) and let them go on

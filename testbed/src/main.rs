@@ -170,8 +170,8 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
     cells.retain(|cell| matrix.only.is_empty() || matrix.only.contains(&cell.transport));
     if let Some(share) = matrix.share {
         // Whose tables whoever started it writes.
-        let cells: Vec<Cell> = share.of(&cells);
-        return matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel)?).map(|_| ());
+        let host = Host::prepare(&matrix.kernel, share.place())?;
+        return matrix::run(&share.of(&cells), &matrix.cells, &host).map(|_| ());
     }
     let outcomes = if matrix.table {
         matrix::read_all(&cells, &matrix.cells)?
@@ -179,7 +179,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
         workers::run(matrix.jobs)?;
         matrix::read_all(&cells, &matrix.cells)?
     } else {
-        matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel)?)?
+        matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel, 0)?)?
     };
     let lines = summary::lines(&outcomes);
     show(&lines);
@@ -221,7 +221,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
 }
 
 fn run_cell(one: &One) -> Result<()> {
-    let host = Host::prepare(&one.kernel)?;
+    let host = Host::prepare(&one.kernel, 0)?;
     let cell = Cell {
         transport: one.transport,
         load: one.video.map_or(Load::Constant(one.rate), Load::Video),

@@ -20,6 +20,11 @@ pub(crate) struct Share {
 }
 
 impl Share {
+    /// Returns which of the workers has it, from 0 on.
+    pub(crate) fn place(self) -> u32 {
+        self.place
+    }
+
     /// Returns its cells, in their order.
     pub(crate) fn of<T: Copy>(self, cells: &[T]) -> Vec<T> {
         cells.iter().copied().skip(self.place as usize).step_by(self.count as usize).collect()

@@ -285,11 +285,10 @@ impl Session {
                 None => None,
             },
         };
+        // What was written and may not leave changes them too.
+        self.timers_stale = true;
         match route {
-            Some(_) => {
-                self.timers_stale = true;
-                self.shared.counters.datagrams_sent += 1;
-            }
+            Some(_) => self.shared.counters.datagrams_sent += 1,
             None => self.arm(),
         }
         route

@@ -285,7 +285,9 @@ impl Foreign for Flow {
         if self.in_flight == 0 {
             self.delivered_at = at;
         }
+        // In the order of what was sent, whatever arrived out of it.
         let known_at = departure.saturating_add(self.rtt);
+        let known_at = self.answers.back().map_or(known_at, |last| last.at.max(known_at));
         self.answers.push_back(Answer {
             at: known_at,
             sent_at: at,

@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rand_chacha::ChaCha20Rng;
@@ -8,7 +9,7 @@ use tautline_scenario::endpoint::{Clock, Endpoint};
 use tautline_scenario::faults::{Faults, Random, Rates};
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Side, Step};
-use tautline_sim::link::{Config as LinkConfig, Jitter, Outage, Pair};
+use tautline_sim::link::{Bbr, Config as LinkConfig, Cubic, Jitter, L4s, Outage, Pair, Policer};
 use tautline_sim::world::{self, Direction};
 use tautline_transport::protect::Code;
 use tautline_transport::sender::planner;
@@ -55,7 +56,10 @@ impl Draws {
 impl Case {
     pub(crate) fn of(seed: u64) -> Self {
         let rng = &mut Draws(ChaCha20Rng::seed_from_u64(seed));
-        let links: Vec<Pair> = (0..1 + rng.below(4)).map(|_| pair(rng)).collect();
+        let mut configs = [config(rng), config(rng)];
+        let yields =
+            configs.each_ref().map(|config| config.rate.controller == rate::Kind::DelayRate);
+        let links: Vec<Pair> = (0..1 + rng.below(4)).map(|_| pair(rng, yields)).collect();
         let clock = |rng: &mut Draws| {
             world::Clock::new(
                 Duration::from_millis(rng.below(100_000_000)),
@@ -63,7 +67,6 @@ impl Case {
             )
         };
         let clocks = [clock(rng), clock(rng)];
-        let mut configs = [config(rng), config(rng)];
         let steps: Vec<_> = (0..rng.below(14))
             .map(|_| (Instant::from_millis(rng.below(FAULTS_MS)), step(rng, links.len())))
             .collect();
@@ -126,14 +129,27 @@ impl Case {
     }
 }
 
-fn pair(rng: &mut Draws) -> Pair {
-    let up = link(rng);
-    let down = if rng.one_in(2) { link(rng) } else { up.clone() };
+/// Draws both directions of a link; `yields` says which of their senders have a rate that yields: one
+/// that does not fills what is thin or policed for good.
+fn pair(rng: &mut Draws, yields: [bool; 2]) -> Pair {
+    let up = link(rng, 300..6_300, yields[0]);
+    let mut down = match rng.below(5) {
+        0 | 1 => up.clone(),
+        2 => link(rng, 300..6_300, yields[1]),
+        3 => link(rng, if yields[1] { 128..300 } else { 300..500 }, yields[1]),
+        _ => {
+            let mut long = link(rng, 300..6_300, yields[1]);
+            // Commands live for 250 ms.
+            long.delay_ms = rng.within(120.0, 200.0);
+            long
+        }
+    };
+    down.policer.take_if(|_| !yields[1]);
     Pair { up, down }
 }
 
-fn link(rng: &mut Draws) -> LinkConfig {
-    let rate = Bitrate::from_kbps(300 + rng.below(6_000));
+fn link(rng: &mut Draws, kbps: Range<u64>, yields: bool) -> LinkConfig {
+    let rate = Bitrate::from_kbps(kbps.start + rng.below(kbps.end - kbps.start));
     let mut link = LinkConfig::of_rate(rate);
     link.delay_ms = rng.within(0.0, 120.0);
     link.queue_bytes = 3_000 + (rate * Duration::from_millis(rng.below(700))).get();
@@ -141,7 +157,7 @@ fn link(rng: &mut Draws) -> LinkConfig {
     link.reorder = rng.one_in(2);
     if rng.one_in(2) {
         link.jitter =
-            Some(Jitter { sigma_ms: rng.within(0.0, 40.0), tau_ms: rng.within(1.0, 300.0) });
+            Some(Jitter { sigma_ms: rng.within(0.0, 60.0), tau_ms: rng.within(1.0, 300.0) });
     }
     if rng.one_in(3) {
         link.mtu_bytes = Some(200 + rng.below(1_350));
@@ -151,6 +167,21 @@ fn link(rng: &mut Draws) -> LinkConfig {
     }
     if rng.one_in(4) {
         link.outage_holding = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
+    }
+    if rng.one_in(5) && yields {
+        let burst_bytes = 1_500 + rng.below(60_000);
+        link.policer = Some(Policer { rate_mbps: rng.within(0.2, 4.0), burst_bytes });
+    }
+    // Others in the queue, while there are faults.
+    let (from_s, until_s) = (rng.within(0.0, 1.0), Some(FAULTS_MS as f64 / 1e3));
+    if rng.one_in(6) {
+        link.cubic = Some(Cubic { rtt_ms: rng.within(5.0, 100.0), from_s, until_s });
+    }
+    if rng.one_in(6) {
+        link.bbr = vec![Bbr { rtt_ms: rng.within(5.0, 100.0), from_s, until_s }];
+    }
+    if rng.one_in(5) {
+        link.l4s = Some(L4s::default());
     }
     link
 }

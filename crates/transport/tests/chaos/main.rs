@@ -1,9 +1,9 @@
 //! Chaos tests: short runs of two sessions in virtual time, everything about them drawn from a
 //! seed.
 //!
-//! A run has one to four links of any quality; datagrams are lost, reordered, repeated, damaged
-//! and come from elsewhere; links are cut, restored and rebound, packet sizes changed, clocks set,
-//! an operator restarts. Then the faults end, and the sessions must recover.
+//! A run has one to four links of any quality, policed or marked, with flows of others in their queues, and ways back that
+//! are thin or long; datagrams are lost, reordered, repeated, damaged and come from elsewhere; links are cut, restored and
+//! rebound, packet sizes changed, clocks set, an operator restarts. Then the faults end, and the sessions must recover.
 //!
 //! What holds in every run:
 //! - models: pushed = delivered + dropped by name + in flight; the sessions' datagrams sent are

@@ -5,8 +5,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use snow::StatelessTransportState;
 use tautline_transport::wire::{self, Coded, Ping, Pong, Prefix, Recent, Report};
-use tautline_transport::{ChannelNumber, Config, Discard, Event, Identity, LinkNumber, Session};
-use tautline_units::{ByteCount, Instant};
+use tautline_transport::{
+    ChannelNumber, Config, Discard, Event, Identity, LinkNumber, Session, Timer,
+};
+use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::exchange::route;
 
@@ -100,6 +102,30 @@ impl RawPeer {
             .filter(|event| matches!(event, Event::Unit { .. }))
             .count()
     }
+}
+
+/// A ping that is due and may not leave, as the peer's address has no more of its allowance, is due again later: whoever
+/// asks for datagrams again learns when.
+#[test]
+fn a_ping_that_may_not_leave_is_not_due_at_once_again() {
+    let mut peer = RawPeer::new();
+    let mut ping = Vec::new();
+    Ping { id: 1, sent_at: NOW }.write(&mut ping);
+    peer.say(&ping, NOW);
+    let mut buffer = Vec::new();
+    let mut left = 0;
+    for ms in 0..2_000 {
+        let now = NOW + Duration::from_millis(ms);
+        while peer.operator.poll_transmit(&mut buffer, now).is_some() {
+            left += 1;
+        }
+        let due = peer.operator.poll_timeout();
+        assert!(
+            due.is_some_and(|(at, timer)| at > now || timer != Timer::Probe),
+            "{due:?} at {now:?}"
+        );
+    }
+    assert!(left < 20, "{left} pings to an address that has not proved itself");
 }
 
 fn source(unit: u32, index: u8, k: u8, symbol: &[u8]) -> Vec<u8> {
