@@ -35,10 +35,10 @@ pub(super) const fn lambda(qp: u8) -> u32 {
     if lambda < 8 { 8 } else { lambda }
 }
 
-/// Returns what `bits` cost in squared differences: 0.6 times `2^((qp - 12) / 3)` each.
+/// Returns what `bits` cost in squared differences: 0.42 times `2^((qp - 12) / 3)` each.
 pub(super) fn squared_price(qp: u8, bits: usize) -> u64 {
     // The factor and the power of qp % 3, in 4096ths of 2^(qp / 3).
-    const THIRDS: [u64; 3] = [154, 194, 244];
+    const THIRDS: [u64; 3] = [108, 136, 171];
     ((THIRDS[usize::from(qp) % 3] << (qp / 3)) * bits as u64) >> 12
 }
 

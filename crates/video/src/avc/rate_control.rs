@@ -1,8 +1,9 @@
 //! Rate control inside a slice: its quantizer is chosen so that the slice ends at the size that is wanted.
 //!
 //! What each macroblock will take is foretold from its row in the picture before and from how much
-//! the source has changed there; what was taken so far corrects the rest of the slice. Bits are
-//! taken to fall by half every [`OCTAVE`] quantizers.
+//! the source has changed there; what was taken so far corrects the rest of the slice. From one quantizer
+//! to those beside it bits are taken to fall by half every [`NEAR_OCTAVE`]. Few changes are made, within a slice and
+//! from one to the next: each costs bits, and what is coded more finely than before codes noise anew.
 
 /// Model of a strip's slices, from those before.
 #[derive(Clone, Debug)]
@@ -10,7 +11,7 @@ pub(super) struct Model {
     /// Bits of each row of macroblocks at QP 0 for an activity of 1: of predicted slices, then of
     /// intra ones.
     rows: [Vec<f64>; 2],
-    /// The quantizer that the last slice began with.
+    /// The mean quantizer of the last slice.
     qp: f64,
 }
 
@@ -40,10 +41,9 @@ pub(super) struct RateControl {
     exhausted: bool,
     /// Bits of each row of macroblocks at QP 0 for an activity of 1.
     rows: Vec<f64>,
-    /// Bits foretold for each macroblock at QP 0; for those that are not yet booked; for all.
+    /// Bits foretold for each macroblock at QP 0; for those that are not yet booked.
     weights: Vec<f64>,
     ahead: f64,
-    total: f64,
     /// The quantizers of the macroblocks so far, summed.
     quantizers: f64,
     /// What was foretold for the macroblocks so far, at their quantizers.
@@ -61,9 +61,11 @@ impl Model {
         Self { rows: [predicted, vec![FIRST_INTRA * columns as f64; rows]], qp: 30.0 }
     }
 
-    /// Returns the bits of a predicted slice of this activity at QP 0.
+    /// Returns the bits of a predicted slice of this activity at QP 0, if from there to the last slice's quantizer they fall
+    /// by half every [`OCTAVE`]: so that they say what quantizers far from that one take.
     pub(super) fn weight(&self, activity: &[f64], columns: usize) -> f64 {
-        self.weights(false, activity, columns).sum()
+        let fall = self.qp / OCTAVE - self.qp / NEAR_OCTAVE;
+        self.weights(false, activity, columns).sum::<f64>() * fall.exp2()
     }
 
     /// Returns the bits of each macroblock at QP 0.
@@ -79,6 +81,11 @@ impl Model {
         let weights: Vec<f64> = self.weights(order.intra, activity, columns).collect();
         let total: f64 = weights.iter().sum();
         let wanted = quantizer_for(total, order.target);
+        let apart = wanted - self.qp;
+        let wanted = match order.intra {
+            false if apart.abs() < NEAR => self.qp + apart / 2.0,
+            _ => wanted,
+        };
         // A far finer quantizer has all the detail of the slices before to add.
         let finest = if order.intra { 0.0 } else { self.qp - FINER_STEP };
         let qp = wanted.max(finest).clamp(f64::from(order.floor), QP_MAX).round();
@@ -93,7 +100,6 @@ impl Model {
             rows: self.rows[usize::from(order.intra)].clone(),
             weights,
             ahead: total,
-            total,
             quantizers: 0.0,
             foretold: 0.0,
             start: 0.0,
@@ -137,7 +143,6 @@ impl RateControl {
             rows: Vec::new(),
             weights: Vec::new(),
             ahead: 0.0,
-            total: 0.0,
             quantizers: 0.0,
             foretold: 0.0,
             start: 0.0,
@@ -166,7 +171,6 @@ impl RateControl {
         for (known, activity) in weights.iter_mut().zip(activity) {
             let weight = weight(self.rows[row], *activity, self.columns);
             self.ahead += weight - *known;
-            self.total += weight - *known;
             *known = weight;
         }
     }
@@ -186,7 +190,7 @@ impl RateControl {
             return;
         }
         let row = index / self.columns;
-        let fall = (-f64::from(self.qp) / OCTAVE).exp2();
+        let fall = (-f64::from(self.qp) / NEAR_OCTAVE).exp2();
         self.foretold += self.weights[index] * fall;
         self.ahead -= self.weights[index];
         self.measured[row] += (bits as f64 - self.last_bits) / fall;
@@ -217,6 +221,16 @@ impl RateControl {
         self.exhausted
     }
 
+    /// Returns whether the quantizer stays as it is whatever comes out.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// Returns what the slice was to take.
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
     /// Returns how many times more was taken than was foretold.
     fn correction(&self) -> f64 {
         let prior = PRIOR * self.order.target.max(1.0);
@@ -225,17 +239,13 @@ impl RateControl {
 
     fn adjust(&mut self, column: usize, bits: f64) {
         let rest = self.ahead * self.correction();
-        // Towards the end the slack counts too: a few bits too many then are no reason to coarsen.
-        let progress = 1.0 - self.ahead / self.total;
-        let slack = 0.5 * (self.order.ceiling - self.order.target) * progress;
-        let wanted = quantizer_for(rest, self.order.target - bits + slack);
+        let wanted = quantizer_for(rest, self.order.target - bits);
         let current = f64::from(self.qp);
         let apart = wanted - current;
-        // Few changes: each costs bits, and is seen.
         let step = match column {
-            0 if apart.abs() > 0.6 => apart.round().clamp(-2.0, (apart / 2.0).max(4.0)),
-            _ if apart > 1.2 => apart.round().clamp(0.0, (apart / 2.0).max(2.0)).round(),
-            _ if apart < -2.0 => -1.0,
+            0 if apart.abs() > ROW_APART => apart.round().clamp(-2.0, (apart / 2.0).max(4.0)),
+            _ if apart > APART => apart.round().clamp(0.0, (apart / 2.0).max(2.0)).round(),
+            _ if apart < -FINER_APART => -1.0,
             _ => 0.0,
         };
         self.qp = (current + step).clamp(f64::from(self.order.floor), QP_MAX) as u8;
@@ -252,25 +262,34 @@ pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
     if bits <= 0.0 {
         return QP_MAX;
     }
-    (OCTAVE * (weight / bits).log2()).clamp(0.0, QP_MAX)
+    (NEAR_OCTAVE * (weight / bits).log2()).clamp(0.0, QP_MAX)
 }
 
-/// The quantizers that halve the bits: H.264's step doubles every six, and with it more
+/// The quantizers that halve the bits, over many of them: H.264's step doubles every six, and with it more
 /// macroblocks have nothing left to code.
 pub(super) const OCTAVE: f64 = 5.0;
+/// The same of quantizers near each other: where there is noise, some three of those that just code it do.
+const NEAR_OCTAVE: f64 = 4.0;
 pub(super) const QP_MAX: f64 = 51.0;
 /// Macroblocks between two looks at what is left.
-const STEP: usize = 4;
+const STEP: usize = 8;
+/// How far apart the quantizer wanted is to be from the present one for a change: at a row's beginning, and within it
+/// for a coarser one and for a finer one.
+const ROW_APART: f64 = 1.0;
+const APART: f64 = 2.0;
+const FINER_APART: f64 = 3.0;
+/// A slice that needs a quantizer less than this from the last one's begins half way.
+const NEAR: f64 = 3.0;
 /// The largest step to a finer quantizer from one slice to the next.
 const FINER_STEP: f64 = 8.0;
 /// How much coarser a macroblock is coded that does not fit.
 const TIGHTER_STEP: u8 = 8;
 /// The share of the target after which the slice's own bits count as much as the past's.
-const PRIOR: f64 = 0.1;
+const PRIOR: f64 = 0.3;
 /// How much more is foretold of rows that were cut short.
 const SHORT_GROWTH: f64 = 2.0;
 /// The share of a row's surprise that is believed.
 const LEARNING: f64 = 0.6;
 /// Bits of a macroblock at QP 0 for an activity of 1, to begin with.
-const FIRST_PREDICTED: f64 = 300.0;
-const FIRST_INTRA: f64 = 600.0;
+const FIRST_PREDICTED: f64 = 975.0;
+const FIRST_INTRA: f64 = 1950.0;

@@ -90,8 +90,8 @@ impl Residual {
             let levels = &mut self.luma.as_chunks_mut::<4>().0[row];
             kernel.quantize_row(coefficients, by, false, levels);
             for (block, levels) in levels.iter().enumerate() {
-                // A lone small level far up costs more than it mends; others, the whole decides on.
-                if score(levels) > 0 {
+                // A lone small level further up costs more than it mends; others, the whole decides on.
+                if score(levels) >= SCORE_LUMA {
                     self.luma_pattern |= 1 << (row / 2 * 2 + block / 2);
                 }
             }
@@ -213,6 +213,8 @@ fn score(levels: &Levels) -> u32 {
 }
 
 const SCORE_HIGHEST: u32 = 9;
+/// Below this a block's levels alone are no reason to code a quarter of luma.
+const SCORE_LUMA: u32 = 2;
 /// Below this chroma's levels but its means are dropped, as in the reference software (JM).
 const SCORE_CHROMA: u32 = 7;
 
