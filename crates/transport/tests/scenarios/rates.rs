@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
+use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::Trace;
 use tautline_transport::sender::planner;
 use tautline_transport::{Config, rate};
-use tautline_units::{Bitrate, Duration};
+use tautline_units::{Bitrate, ByteCount, Duration};
 
-use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, ms};
+use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, lossy, ms};
 
 /// Returns the rate control of the paper, at half the code rate.
 fn two_state() -> Config {
@@ -132,4 +133,21 @@ fn a_small_packet_size_is_kept() {
     use tautline_sim::world::Direction::Up;
     let up = run.world.counters(run.links()[0], Up);
     assert!(up.pushed_bytes.get() <= up.pushed * 150);
+}
+
+/// Chance loses in clusters; a limit taken from one held an application below what it asks for, for seconds.
+#[test]
+fn a_link_that_loses_by_chance_carries_what_is_asked_for() {
+    let (asked, length) = (Bitrate::from_kbps(2_500), Duration::from_secs(8));
+    let carried = |seed| {
+        let media = Media::slices(240, asked);
+        let links = vec![lossy(100.0, 1.0, 0.05)];
+        let run = Scenario { media, length, ..Scenario::new(seed, links) }.run();
+        let offered = &run.vehicle().application.media.offered;
+        let accepted = offered.iter().filter(|unit| unit.accepted.is_some());
+        let bytes: ByteCount = accepted.map(|unit| unit.bytes).sum();
+        bytes.get() as f64 / (asked * length).get() as f64
+    };
+    let least = (1..=40).map(carried).fold(1.0, f64::min);
+    assert!(least > 0.88, "{least}");
 }
