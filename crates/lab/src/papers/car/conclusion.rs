@@ -1,5 +1,7 @@
 //! The paper's conclusion: what should carry the video, and what the sender that it asks for does.
 
+use std::ops::Range;
+
 use anyhow::Result;
 
 use super::transports::{SEEDS_LEAST, drawn_interval, names, said, sure};
@@ -189,7 +191,8 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
             first.codec,
             first.network()
         );
-        let x = Axis::linear("bytes on the network a byte of video").range(1.0, BYTES_DRAWN);
+        let x = Axis::linear("bytes on the network a byte of video")
+            .range(BYTES_DRAWN.start, BYTES_DRAWN.end);
         let y = Axis::linear("PSNR, dB").range(10.0, 50.0);
         let point = |line: &&Line| {
             let at = vec![(line.network_bytes_per_byte, line.psnr_in_time_db)];
@@ -214,8 +217,8 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
     networks.iter().enumerate().map(plot).collect()
 }
 
-/// Of one link; two take about twice as many.
-const BYTES_DRAWN: f64 = 1.25;
+/// Of one link; two take about twice as many. What is lost on the way is not counted: a bare UDP has less than it sends.
+const BYTES_DRAWN: Range<f64> = 0.95..1.25;
 /// Less is not seen.
 const LEAST_DB: f64 = 0.1;
 
