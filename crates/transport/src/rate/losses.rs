@@ -54,7 +54,7 @@ struct Limit {
     met_at: Instant,
     /// The rate at that time.
     met: f64,
-    /// Whether losses came again when more was sent.
+    /// Whether chance does not explain it, or losses came again when more was sent.
     confirmed: bool,
 }
 
@@ -194,13 +194,11 @@ impl Losses {
             self.end_trial(mark);
             return;
         }
-        let have_ended = lost < trial.lost * ENDED;
-        let explained = trial.explains(lost, packets);
-        if have_ended && explained > BY_CHANCE && !is_over {
-            return;
-        }
-        if have_ended {
-            let confirmed = explained <= BY_CHANCE;
+        if lost < trial.lost * ENDED {
+            let confirmed = trial.explains(lost, packets) <= BY_CHANCE;
+            if !confirmed && !is_over {
+                return;
+            }
             if !confirmed {
                 // Where what is lost at this rate as well is chance, it is no reason for the next trial.
                 self.chance = self.chance.max(lost.min(CHANCE_MOST));
@@ -243,18 +241,14 @@ impl Trial {
         self.delivered * (1.0 - self.lost - TRIAL_MARGIN).max(TRIAL_SHARE)
     }
 
-    /// Returns the share lost before it and in it, where `lost` of `packets` were.
-    fn pooled(self, lost: f64, packets: f64) -> f64 {
-        (self.lost * self.packets + lost * packets) / (self.packets + packets)
-    }
-
     /// Returns how likely it is that no more were lost than the share `lost` of `packets`, if the same share is lost before
     /// the trial and in it.
     fn explains(self, lost: f64, packets: f64) -> f64 {
-        let expected = self.pooled(lost, packets) * packets;
+        let (before, during) = (self.lost * self.packets, lost * packets);
+        let expected = (before + during) / (self.packets + packets) * packets;
         let mut term = (-expected).exp();
         let mut sum = term;
-        for count in 1..=(lost * packets).round() as u32 {
+        for count in 1..=during.round() as u32 {
             term *= expected / f64::from(count);
             sum += term;
         }
@@ -330,7 +324,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(600);
 /// A limit is left alone for so long; then it grows by so much a second, twice as fast each second.
 const CALM: Duration = Duration::from_millis(1_500);
 const GROWTH_FIRST: f64 = 0.02;
-/// The same of a limit beyond which losses have not come again: it may be none.
+/// The same of a limit that is not confirmed: it may be none.
 const CALM_UNCONFIRMED: Duration = Duration::from_millis(300);
 const GROWTH_UNCONFIRMED: f64 = 0.3;
 /// Of a limit's rate more than this share is sent where it is used. What bursts are refused of is not sent, so that one that may

@@ -132,23 +132,25 @@ impl Case {
 /// Draws both directions of a link; `yields` says which of their senders have a rate that yields: one
 /// that does not fills what is thin or policed for good.
 fn pair(rng: &mut Draws, yields: [bool; 2]) -> Pair {
-    let up = link(rng, 300..6_300, yields[0]);
+    let mut up = link(rng, 300..6_300);
     let mut down = match rng.below(5) {
         0 | 1 => up.clone(),
-        2 => link(rng, 300..6_300, yields[1]),
-        3 => link(rng, if yields[1] { 128..300 } else { 300..500 }, yields[1]),
+        2 => link(rng, if yields[1] { 128..300 } else { 300..6_300 }),
+        3 => link(rng, 300..6_300),
         _ => {
-            let mut long = link(rng, 300..6_300, yields[1]);
+            let mut long = link(rng, 300..6_300);
             // Commands live for 250 ms.
             long.delay_ms = rng.within(120.0, 200.0);
             long
         }
     };
-    down.policer.take_if(|_| !yields[1]);
+    for (direction, yields) in [&mut up, &mut down].into_iter().zip(yields) {
+        direction.policer.take_if(|_| !yields);
+    }
     Pair { up, down }
 }
 
-fn link(rng: &mut Draws, kbps: Range<u64>, yields: bool) -> LinkConfig {
+fn link(rng: &mut Draws, kbps: Range<u64>) -> LinkConfig {
     let rate = Bitrate::from_kbps(kbps.start + rng.below(kbps.end - kbps.start));
     let mut link = LinkConfig::of_rate(rate);
     link.delay_ms = rng.within(0.0, 120.0);
@@ -168,7 +170,7 @@ fn link(rng: &mut Draws, kbps: Range<u64>, yields: bool) -> LinkConfig {
     if rng.one_in(4) {
         link.outage_holding = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
     }
-    if rng.one_in(5) && yields {
+    if rng.one_in(5) {
         let burst_bytes = 1_500 + rng.below(60_000);
         link.policer = Some(Policer { rate_mbps: rng.within(0.2, 4.0), burst_bytes });
     }
