@@ -193,12 +193,13 @@ nightly:
 
 lab: FEATURES := quorum
 lab: build
+	@./setup ffmpeg chromium
 	@$(BINARY) lab run all --resume $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
 
 # Of the last commit, in a checkout of its own below target/.
 ONLY ?=
 mutate: console
-	@./setup c++ nasm ffmpeg
+	@./setup c++ nasm ffmpeg chromium
 	cargo xtask mutate $(ONLY)
 
 numbers: FEATURES := lab

@@ -95,6 +95,7 @@ mod encoder;
 mod known;
 mod operations;
 mod packets;
+mod rank;
 mod row;
 mod solve;
 mod sum;
@@ -106,6 +107,7 @@ use crate::Error;
 pub use coefficient::coefficient;
 pub use decoder::{COMPUTED_MAX, Decoder, Discard, Discards};
 pub use encoder::{Encoder, SLIDES_MAX};
+pub use rank::{RANK_MAX, rank};
 
 /// The most source packets that a coding window, or a decoder's memory, can hold.
 ///

@@ -10,6 +10,9 @@ pub const OPPORTUNITY_BYTES: ByteCount = ByteCount::new(1500);
 /// The longest trace accepted: a day. Recordings last minutes; more is a unit mistake.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
+/// How much longer than its last line says a recording may be in any case.
+pub const REST_MAX: Duration = Duration::from_secs(1);
+
 /// The largest number of lines accepted, about 50 MB of text: a bound on memory.
 pub const LINES_MAX: usize = 8_000_000;
 
@@ -68,13 +71,28 @@ pub enum Error {
         /// The last line's time.
         last_ms: u32,
     },
+    /// The loop's period goes on after the last line for longer than [`REST_MAX`] and than anything between two lines.
+    #[error(
+        "a period of {period_ms} ms goes on for {} ms after the trace ends, which has no gap of more than {gap_ms} ms: \
+         what was not recorded is no silence",
+        .period_ms - u64::from(*.last_ms)
+    )]
+    Unrecorded {
+        /// The period asked for.
+        period_ms: u64,
+        /// The last line's time.
+        last_ms: u32,
+        /// The longest time between two lines, or before the first.
+        gap_ms: u32,
+    },
 }
 
 impl Trace {
     /// Reads a trace from the bytes of a Mahimahi file.
     ///
     /// `period` is the time after which it starts again; `None` takes the last line's time, as
-    /// Mahimahi does. A chance at the very end of the period is the same as one at its start.
+    /// Mahimahi does. A chance at the very end of the period is the same as one at its start. A recording may end
+    /// in an outage, of [`REST_MAX`] or as long as the longest in it.
     ///
     /// # Errors
     /// [`Error`], with the line counted from 1. No bytes panic.
@@ -114,6 +132,10 @@ impl Trace {
         let period_ms = u32::try_from(asked).map_err(|_| wrong.clone())?;
         if period_ms == 0 || period_ms < last_ms || asked > millis_max() {
             return Err(wrong);
+        }
+        let gap_ms = gap_max(&times_ms);
+        if period_ms - last_ms > gap_ms.max(REST_MAX.as_millis() as u32) {
+            return Err(Error::Unrecorded { period_ms: asked, last_ms, gap_ms });
         }
         let inside = times_ms.partition_point(|time| *time < period_ms);
         let at_the_end = times_ms.len() - inside;
@@ -165,6 +187,12 @@ const fn millis_max() -> u64 {
     PERIOD_MAX.as_secs() * 1_000
 }
 
+/// Returns the longest time between two chances, or before the first.
+fn gap_max(times_ms: &[u32]) -> u32 {
+    let gaps = times_ms.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.chain(times_ms.first().copied()).max().unwrap_or(0)
+}
+
 fn parse_millis(line: &[u8], line_number: usize) -> Result<u32, Error> {
     let number = std::str::from_utf8(line).ok().and_then(|text| text.parse::<u64>().ok());
     let Some(millis) = number else {
@@ -197,6 +225,18 @@ mod tests {
         let trace = Trace::parse(b"0\n10\n", Some(Duration::from_millis(30))).expect("well formed");
         assert_eq!(trace.first_from(10_000_001), (1, 0));
         assert_eq!(trace.nanos_at(1, 0), 30_000_000);
+    }
+
+    #[test]
+    fn a_period_longer_than_its_recording_is_refused() {
+        let parse = |seconds| Trace::parse(b"0\n10\n9000\n", Some(Duration::from_secs(seconds)));
+        assert!(parse(17).is_ok(), "as long as the longest gap");
+        let refused = parse(60).expect_err("51 s were not recorded").to_string();
+        assert_eq!(
+            refused,
+            "a period of 60000 ms goes on for 51000 ms after the trace ends, which has no gap of more than 8990 ms: \
+             what was not recorded is no silence"
+        );
     }
 
     #[test]

@@ -66,8 +66,8 @@ pub(crate) struct Links {
     /// Only combos whose names contain one of these words
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     combo: Vec<String>,
-    /// Only these sets
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Only these sets; or files, recordings of any name and length, which make one set of links
+    #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     set: Vec<String>,
     /// Only these cases
     #[arg(
@@ -165,13 +165,15 @@ impl Links {
     }
 
     fn sweep(&self) -> anyhow::Result<Sweep> {
+        let of_files = self.set.iter().any(|name| is_file(name));
         let sets = match &self.traces {
-            Some(folder) => Set::recorded(folder)?,
-            None => Set::models(),
+            _ if of_files => vec![Set::of_files(&self.set)?],
+            Some(folder) => chosen("set", Set::recorded(folder)?, &self.set, |set| &set.name)?,
+            None => chosen("set", Set::models(), &self.set, |set| &set.name)?,
         };
         Ok(Sweep {
             combos: combos(&self.combo)?,
-            sets: chosen("set", sets, &self.set, |set| &set.name)?,
+            sets,
             cases: chosen("case", Case::ALL.to_vec(), &self.case, |case| case.name())?,
             deadlines: self.deadline_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
             first_seed: self.first_seed,
@@ -182,6 +184,11 @@ impl Links {
             threads: self.threads,
         })
     }
+}
+
+/// Tells a recording's file from the name of a set, of which none has a dot or a folder.
+fn is_file(name: &str) -> bool {
+    name.contains(['.', '/'])
 }
 
 fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {

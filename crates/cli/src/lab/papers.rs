@@ -26,7 +26,7 @@ pub(crate) struct List {
 ///
 /// Every experiment leaves its numbers as CSV, its plots as SVG and its rows of published against
 /// measured in a folder of its own. Ends with an error, after writing everything, if a row that was
-/// measured is out of its tolerance.
+/// measured is out of its tolerance, or an experiment failed.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// Experiments to run, by key as `tautline lab list` prints them, a paper by what its keys begin with, or `all`
@@ -83,12 +83,19 @@ impl Run {
         // What measures time has the machine to itself, after the others, which share its processors.
         let (timed, others): (Vec<_>, Vec<_>) =
             experiments.into_iter().partition(|experiment| papers::is_timed(experiment.key));
-        let (mut out, mut before, mut printed) = (Vec::new(), 0, Ok(()));
+        let (mut out, mut failed, mut before, mut printed) = (Vec::new(), Vec::new(), 0, Ok(()));
         for (threads, experiments) in [(workers::count(), others), (1, timed)] {
-            let told = |done: usize, made: &Made| {
+            let told = |done: usize, made: &anyhow::Result<Made>| {
                 if total > 1 {
                     print!("{} of {total}, ", before + done);
                 }
+                let made = match made {
+                    Ok(made) => made,
+                    Err(error) => {
+                        println!("{error:#}\n");
+                        return failed.push(format!("{error:#}"));
+                    }
+                };
                 if printed.is_ok() {
                     printed = made.print(&self.folder.out);
                 }
@@ -98,7 +105,8 @@ impl Run {
                     out.extend(rows.map(|row| format!("{}: {}", made.record.key, row.quantity)));
                 }
             };
-            workers::each(threads, &experiments, |experiment| self.make(experiment), told)?;
+            // One that fails stops no other.
+            workers::each(threads, &experiments, |experiment| Ok(self.make(experiment)), told)?;
             before += experiments.len();
         }
         printed?;
@@ -106,8 +114,12 @@ impl Run {
             let took = clock.now().since(Instant::ZERO).as_secs_f64();
             println!("{total} experiments, {took:.0} s");
         }
-        if !out.is_empty() {
-            bail!("out of tolerance: {}", out.join("; "));
+        let wrong = [("failed", failed), ("out of tolerance", out)];
+        let wrong = wrong.into_iter().filter(|(_, which)| !which.is_empty());
+        let wrong: Vec<String> =
+            wrong.map(|(what, which)| format!("{what}: {}", which.join("; "))).collect();
+        if !wrong.is_empty() {
+            bail!("{}", wrong.join("\n"));
         }
         Ok(())
     }

@@ -181,13 +181,19 @@ impl Size {
     pub(crate) const SMALL: Self = Self { width: 352, height: 192 };
 }
 
-/// Returns the clips that lie where recordings are kept, and a note for the reader if there are none.
+/// Returns two of the clips that lie where recordings are kept, the first by name and the one that moves the most, and
+/// a note for the reader if there are none.
 pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     let mut clips: Vec<PathBuf> = std::fs::read_dir(CLIPS)
         .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
         .unwrap_or_default();
     clips.retain(|path| path.extension().is_some_and(|extension| extension == "mp4"));
     clips.sort();
+    let is_cut = |clip: &PathBuf| clip.to_string_lossy().contains("cut");
+    // Of the motorway's cuts the last moves the most.
+    let last = clips.iter().rposition(is_cut).map(|last| clips.swap_remove(last));
+    clips.truncate(1);
+    clips.extend(last);
     let note = "Skipped: real clips, of which there are none in ../shared/data/clips.";
     let note = clips.is_empty().then(|| note.to_owned());
     (clips, note)

@@ -278,12 +278,34 @@ impl Stream {
                 }
             }
         }
-        let missing = lost.len();
+        let mut missing = lost.len();
+        let undetermined = self.undetermined(known);
+        if undetermined > 0 {
+            missing += undetermined;
+            known = self.lost_before(known).next().unwrap_or(known);
+        }
         if known > self.first {
             self.encoder.acknowledge(known).expect("nothing is known that was not sent");
         }
         self.move_to(known);
         missing
+    }
+
+    /// Returns how many of the lost packets below `end`, for which as many repair packets stand in, these leave
+    /// undetermined: some say of them what others say already.
+    fn undetermined(&self, end: u64) -> usize {
+        let lost: Vec<u64> = self.lost_before(end).collect();
+        // No coefficient is 0.
+        if lost.len() < 2 {
+            return 0;
+        }
+        let there = self.repairs.iter().filter(|sum| sum.fate == Fate::Arrived && sum.end <= end);
+        lost.len() - stream::rank(&lost, there.map(|sum| (sum.number as u16, sum.first..sum.end)))
+    }
+
+    fn lost_before(&self, end: u64) -> impl Iterator<Item = u64> {
+        let fates = self.fates.iter().zip(self.first..end);
+        fates.filter(|(fate, _)| **fate == Fate::Lost).map(|(_, number)| number)
     }
 
     /// Returns the bytes of the longest symbol in the coding window below `end`.

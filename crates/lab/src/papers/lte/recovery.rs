@@ -8,12 +8,16 @@ use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Picture, Quantizers, Refresh, quality};
 
+use crate::pictures::chromium;
+
 /// A decoder that shows what came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, strum::VariantArray)]
 pub(super) enum Shown {
     Openh264,
     /// libavcodec, by the program; the paper's.
     Ffmpeg,
+    /// What the operator's page has.
+    Chromium,
 }
 
 impl Shown {
@@ -21,31 +25,40 @@ impl Shown {
         match self {
             Self::Openh264 => "openh264",
             Self::Ffmpeg => "ffmpeg",
+            Self::Chromium => "Chromium",
         }
     }
 
-    /// Returns the decoders of this machine.
-    pub(super) fn all() -> Vec<Self> {
-        let is_there =
-            Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_ok();
-        let mut all = vec![Self::Openh264];
-        all.extend(is_there.then_some(Self::Ffmpeg));
-        all
-    }
-
-    /// Returns the luma of every picture.
-    fn decode(self, access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn is_there(self) -> bool {
         match self {
-            Self::Openh264 => {
-                let mut decoder = StripDecoder::new()?;
-                let shown = access_units.iter().map(|bytes| {
-                    let shown = decoder.decode(bytes)?.context("a slice gave no rows")?;
-                    Ok(shown.luma().to_vec())
-                });
-                shown.collect()
+            Self::Openh264 => true,
+            Self::Ffmpeg => {
+                Command::new("ffmpeg").arg("-version").stdout(Stdio::null()).status().is_ok()
             }
-            Self::Ffmpeg => by_ffmpeg(access_units, width, height),
+            Self::Chromium => chromium::is_there(),
         }
+    }
+
+    /// Returns for each stream after the first, picture by picture, the sum of the squared differences of its
+    /// luma to the first's.
+    fn errors(
+        self,
+        streams: &[Vec<Vec<u8>>],
+        width: usize,
+        height: usize,
+    ) -> Result<Vec<Vec<u64>>> {
+        let decode: &dyn Fn(&[Vec<u8>]) -> Result<Vec<Vec<u8>>> = match self {
+            Self::Openh264 => &by_openh264,
+            Self::Ffmpeg => &|access_units| by_ffmpeg(access_units, width, height),
+            Self::Chromium => return chromium::errors(streams),
+        };
+        let whole = decode(&streams[0])?;
+        let of_stream = |access_units: &Vec<Vec<u8>>| {
+            let shown = decode(access_units)?;
+            ensure!(shown.len() == whole.len(), "{}: pictures are missing", self.name());
+            Ok(whole.iter().zip(&shown).map(|(whole, shown)| squares(whole, shown)).collect())
+        };
+        streams[1..].iter().map(of_stream).collect()
     }
 }
 
@@ -74,17 +87,14 @@ pub(super) fn of(
     let code =
         |source| Ok(encoder.encode_at(source, Quantizers::both(qp), Refresh::No)?.bytes.to_vec());
     let coded = sources.iter().map(code).collect::<Result<Vec<_>>>()?;
-    let clean = passed(&coded, None)?;
-    let lossy =
-        losses.iter().map(|lost| passed(&coded, Some(*lost))).collect::<Result<Vec<_>>>()?;
+    let lost_in = |lost: &usize| passed(&coded, Some(*lost));
+    let mut streams = vec![passed(&coded, None)?];
+    streams.extend(losses.iter().map(lost_in).collect::<Result<Vec<_>>>()?);
     let by = |decoder: &Shown| {
-        let whole = decoder.decode(&clean, width, height)?;
-        let recoveries = losses.iter().zip(&lossy).map(|(lost, stream)| {
-            let shown = decoder.decode(stream, width, height)?;
-            ensure!(shown.len() == whole.len(), "{}: pictures are missing", decoder.name());
-            Ok(compare(&whole, &shown, *lost))
-        });
-        Ok((*decoder, recoveries.collect::<Result<_>>()?))
+        let errors = decoder.errors(&streams, width, height)?;
+        let recovery =
+            |(lost, errors): (&usize, &Vec<u64>)| Recovery::of(*lost, errors, width * height);
+        Ok((*decoder, losses.iter().zip(&errors).map(recovery).collect()))
     };
     decoders.iter().map(by).collect()
 }
@@ -99,16 +109,29 @@ fn passed(coded: &[Vec<u8>], lost: Option<usize>) -> Result<Vec<Vec<u8>>> {
     coded.iter().enumerate().map(pass).collect()
 }
 
-fn compare(whole: &[Vec<u8>], shown: &[Vec<u8>], lost: usize) -> Recovery {
-    let until = |differs: &dyn Fn(&[u8], &[u8]) -> bool| {
-        let last = (lost..whole.len()).rev().find(|at| differs(&whole[*at], &shown[*at]));
-        last.map_or(0, |last| last + 1 - lost)
-    };
-    let is_seen = |a: &[u8], b: &[u8]| {
-        let squares: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
-        quality::decibels(squares as f64 / a.len() as f64) < RECOVERED_DB
-    };
-    Recovery { lost, seen: until(&is_seen), differing: until(&|a, b| a != b) }
+impl Recovery {
+    /// Judges the loss of a picture by the squared errors of all pictures' luma, of so many samples each.
+    fn of(lost: usize, errors: &[u64], samples: usize) -> Self {
+        let until = |differs: &dyn Fn(u64) -> bool| {
+            errors[lost..].iter().rposition(|error| differs(*error)).map_or(0, |last| last + 1)
+        };
+        let is_seen =
+            |squares: u64| quality::decibels(squares as f64 / samples as f64) < RECOVERED_DB;
+        Self { lost, seen: until(&is_seen), differing: until(&|squares| squares > 0) }
+    }
+}
+
+fn squares(a: &[u8], b: &[u8]) -> u64 {
+    a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum()
+}
+
+fn by_openh264(access_units: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    let mut decoder = StripDecoder::new()?;
+    let shown = access_units.iter().map(|bytes| {
+        let shown = decoder.decode(bytes)?.context("a slice gave no rows")?;
+        Ok(shown.luma().to_vec())
+    });
+    shown.collect()
 }
 
 fn by_ffmpeg(access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Vec<Vec<u8>>> {
@@ -146,8 +169,9 @@ mod tests {
         shown[2] = vec![90; 64];
         shown[3] = vec![80; 64];
         shown[4][0] = 101;
-        let Recovery { lost, seen, differing } = compare(&whole, &shown, 2);
+        let errors: Vec<u64> = whole.iter().zip(&shown).map(|(a, b)| squares(a, b)).collect();
+        let Recovery { lost, seen, differing } = Recovery::of(2, &errors, 64);
         assert_eq!((lost, seen, differing), (2, 2, 3));
-        assert_eq!(compare(&whole, &whole, 1).differing, 0);
+        assert_eq!(Recovery::of(1, &[0; 6], 64).differing, 0);
     }
 }

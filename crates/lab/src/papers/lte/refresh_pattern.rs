@@ -2,11 +2,12 @@
 //! is seen.
 
 use anyhow::{Context, Result};
+use strum::VariantArray;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
 
-use super::recovery::{self, Recovery};
+use super::recovery::{self, Recovery, Shown};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size};
 use crate::plot::{Axis, Plot, Series};
@@ -31,7 +32,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut recoveries =
         Table::new("recovery", ["mode", "decoder", "lost_picture", "seen", "differing"]);
     let (mut plots, mut found, mut recovered) = (Vec::new(), Vec::new(), Vec::new());
-    let (decoders, losses) = (recovery::Shown::all(), run.choose(&LOSSES[..3], &LOSSES));
+    let (decoders, missing): (Vec<Shown>, Vec<Shown>) =
+        Shown::VARIANTS.iter().partition(|decoder| decoder.is_there());
+    let losses = run.choose(&LOSSES[..3], &LOSSES);
     for (done, mode) in MODES.iter().enumerate() {
         let Mode { name, way, .. } = mode;
         run.progress(done as u64, MODES.len() as u64, name);
@@ -64,15 +67,16 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             .to_owned(),
         format!(
             "Recovery: one slice lost in {} places, a skip slice in its stead, each stream through the decoder \
-             beside the same without a loss. What is seen is below {} dB of luma between the two. Chromium's \
-             decoder is not compared pixel by pixel: `make loss` has it give every picture of such streams.",
+             beside the same without a loss. What is seen is below {} dB of luma between the two.",
             losses.len(),
             recovery::RECOVERED_DB
         ),
     ];
-    if !decoders.contains(&recovery::Shown::Ffmpeg) {
-        notes.push("Left out: ffmpeg, which is not installed.".to_owned());
-    }
+    notes.extend(
+        missing
+            .iter()
+            .map(|decoder| format!("Left out: {}, which is not installed.", decoder.name())),
+    );
     Ok(Outcome::Measured(Findings { tables: vec![table, recoveries], plots, rows, notes }))
 }
 
@@ -153,7 +157,7 @@ struct Mode {
 
 impl Mode {
     /// Judges how long losses were seen.
-    fn recovered(&self, decoder: recovery::Shown, recoveries: &[Recovery]) -> [Row; 2] {
+    fn recovered(&self, decoder: Shown, recoveries: &[Recovery]) -> [Row; 2] {
         let worst =
             |of: fn(&Recovery) -> usize| recoveries.iter().map(of).max().unwrap_or(0) as f64;
         let named =

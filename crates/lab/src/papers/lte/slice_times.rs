@@ -22,7 +22,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut findings = Findings { tables: vec![table()], ..Findings::default() };
     let footages = footages(run, &mut findings.notes)?;
     let setups = setups(run);
-    let turns = run.choose(1, 3);
+    let turns = run.choose(1, 2);
     let total = (footages.len() * turns * setups.len()) as u64;
     let mut done = 0;
     for footage in &footages {
@@ -79,8 +79,7 @@ fn footages(run: &Run<'_>, notes: &mut Vec<String>) -> Result<Vec<Footage>> {
     if !run.quick {
         let (clips, none) = clips();
         notes.extend(none);
-        // The one that moves the most.
-        if let Some(clip) = clips.iter().rev().find(|clip| clip.to_string_lossy().contains("cut")) {
+        if let Some(clip) = clips.last() {
             footages.push(Footage::clip(clip, Size::HD, RATE, 60)?.with_noise(run.seed)?);
         }
     }
@@ -89,7 +88,7 @@ fn footages(run: &Run<'_>, notes: &mut Vec<String>) -> Result<Vec<Footage>> {
 
 fn setups(run: &Run<'_>) -> Vec<Rig> {
     let bitrate = run.choose(Bitrate::from_kbps(1_000), Bitrate::from_mbps(8));
-    let pictures = run.choose(20, 180);
+    let pictures = run.choose(20, 120);
     let rig =
         |backend, strips, behind| Rig { backend, workers: 2, strips, bitrate, pictures, behind };
     let mut setups = Vec::new();

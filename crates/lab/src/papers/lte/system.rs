@@ -42,7 +42,7 @@ fn drive(run: &Run<'_>) -> Result<Result<Figures, Outcome>> {
     }
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
     let [video, record] = ["seen.mp4", "record"].map(|name| folder.path().join(name));
-    let seconds = run.choose(4, 12);
+    let seconds = run.choose(4, 10);
     run.progress(0, 3, "what the camera sees");
     let count = (seconds + BEGINNING) * RATE;
     let footage = Footage::simulated(Size::HD, RATE, count as usize, run.seed)?;

@@ -219,6 +219,7 @@ impl Sweep {
             judged(row(by_sessions, ", from 1/6 repair on", over_blocks(by_sessions, SIXTH))),
             row(by_sessions, "", over_blocks(by_sessions, 0.0)),
             Row::new(name, "", worst).note("Other rules, and reports every 5 ms."),
+            never_came(prefix, by_sessions),
         ]
     }
 
@@ -246,6 +247,19 @@ impl Sweep {
         });
         Plot::new(name, title, x, Axis::log("mean in-order delay, ms")).with_all(series)
     }
+}
+
+/// Judges how many packets the sessions gave up.
+fn never_came(prefix: &str, by_sessions: &Curve) -> Row {
+    let of_all = |of: fn(&Transfer) -> u64| -> u64 {
+        by_sessions.points.iter().map(|(_, given)| of(given)).sum()
+    };
+    let (lost, came) = (of_all(|given| given.lost), of_all(|given| given.delays.count()));
+    let name = format!("{prefix}source packets that sessions never brought, of a million");
+    Row::new(name, "", 1e6 * lost as f64 / (lost + came) as f64)
+        .asked(1.0)
+        .at_most(1.0)
+        .because("set by hand: a coding window holds 512 packets, a quarter of a second here, and then begins anew")
 }
 
 impl Curve {

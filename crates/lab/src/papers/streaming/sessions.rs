@@ -38,17 +38,17 @@ impl Sessions {
     /// Sends as much, under the losses of `seed`.
     ///
     /// # Errors
-    /// When the sessions do not find each other, or do not bring a file over.
+    /// When the sessions do not find each other, or do not tell of every packet what became of it.
     pub(super) fn send(&self, length: Length, seed: u64) -> Result<Sent> {
         let mut run = self.start(length, seed)?;
         let begun = self.begin(&mut run)?;
         match length {
             Length::Packets(count) => {
-                // Ten times as long as without a loss.
-                let end = begun + SLOT * u32::try_from(10 * count)?;
-                while !run.operator().application.has_all(self.warm_up(), count) {
+                // Ten times as long as without a loss; what never comes is told at its deadline.
+                let end = begun + SLOT * u32::try_from(10 * count)? + DEADLINE;
+                while !run.operator().application.has_settled(count) {
                     let now = run.world.now();
-                    ensure!(now < end, "not all of {count} packets came");
+                    ensure!(now < end, "of {count} packets not all came or were given up");
                     run.until(now + STEP);
                 }
             }
@@ -82,7 +82,8 @@ impl Sessions {
             Length::Packets(count) => warm_up + count,
             Length::Slots(_) => u64::MAX,
         };
-        Ok(setup.start(Flow { count, warm_up, ..Flow::default() }, Flow::default())?)
+        let receiver = Flow { warm_up, ..Flow::default() };
+        Ok(setup.start(Flow { count, warm_up, ..Flow::default() }, receiver)?)
     }
 
     /// Lets the sessions find each other and the size of their datagrams, and the first unit leave.
@@ -174,6 +175,8 @@ struct Flow {
     rests_until: Instant,
     /// When each came.
     arrived: Vec<Option<Instant>>,
+    /// Units after those that go ahead of which it is known that they came or never will.
+    settled: u64,
     /// Of the datagrams of media that left, or of all large ones that came.
     packets: Vec<Tag>,
     /// Packets of media that had left before.
@@ -181,9 +184,8 @@ struct Flow {
 }
 
 impl Flow {
-    fn has_all(&self, from: u64, count: u64) -> bool {
-        let measured = self.arrived.get(from as usize..).unwrap_or_default();
-        measured.len() as u64 == count && measured.iter().all(Option::is_some)
+    fn has_settled(&self, count: u64) -> bool {
+        self.settled >= count
     }
 }
 
@@ -218,7 +220,13 @@ impl Application for Flow {
     }
 
     fn handle_event(&mut self, _session: &Session, event: Event, at: Moment) {
-        if let Event::Unit { channel: ChannelNumber::MEDIA, number, bytes, .. } = event {
+        let (Event::Unit { channel: ChannelNumber::MEDIA, number, .. }
+        | Event::UnitLost { channel: ChannelNumber::MEDIA, number, .. }) = event
+        else {
+            return;
+        };
+        self.settled += u64::from(number.get() >= self.warm_up);
+        if let Event::Unit { number, bytes, .. } = event {
             let number = number.get();
             assert_eq!(bytes, content(number), "unit {number} came damaged");
             let place = number as usize;

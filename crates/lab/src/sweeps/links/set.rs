@@ -91,6 +91,21 @@ impl Set {
         all.map(|recording| Ok(set(recording.load(folder)?))).collect()
     }
 
+    /// Returns one set of recordings in files of any name, each as long as it is.
+    ///
+    /// # Errors
+    /// For a file that cannot be read or is no recording.
+    pub fn of_files(files: &[impl AsRef<Path>]) -> Result<Set> {
+        let load = |file: &Path| {
+            let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
+            Source::read(file, name.into_owned(), None)
+        };
+        let links: Vec<Source> =
+            files.iter().map(|file| load(file.as_ref())).collect::<Result<_>>()?;
+        let names: Vec<&str> = links.iter().map(|source| source.name.as_str()).collect();
+        Ok(Set { name: names.join("+"), links })
+    }
+
     /// Returns what a recorded link could carry between two instants of a run of that seed, IP and UDP
     /// headers included; `None` for a model, and where there is no such link.
     pub fn capacity(
@@ -134,6 +149,15 @@ impl Set {
 }
 
 impl Source {
+    /// Reads a recording that starts again after `period`, or after its last line.
+    fn read(file: &Path, name: String, period: Option<Duration>) -> Result<Self> {
+        let text =
+            std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let trace = Trace::parse(&text, period)
+            .with_context(|| format!("{} is no recording", file.display()))?;
+        Ok(Self { name, kind: Kind::Recorded(Arc::new(trace)) })
+    }
+
     fn pair(&self, seed: u64, at: u64) -> Pair {
         match &self.kind {
             Kind::Recorded(trace) => recorded(trace, seed, at),
@@ -188,11 +212,8 @@ struct Recording {
 impl Recording {
     fn load(&self, folder: &Path) -> Result<Source> {
         let file = folder.join(self.name).with_extension("pps");
-        let text =
-            std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let trace = Trace::parse(&text, Some(Duration::from_secs(self.period_s)))
-            .with_context(|| format!("{} is no recording", file.display()))?;
-        Ok(Source { name: self.name.to_owned(), kind: Kind::Recorded(Arc::new(trace)) })
+        let period = Duration::from_secs(self.period_s);
+        Source::read(&file, self.name.to_owned(), Some(period))
     }
 }
 
@@ -216,3 +237,28 @@ const DELAY: Duration = Duration::from_millis(15);
 /// Modems hold much more than a few hundred milliseconds: 1.3 s at 6 Mbit/s.
 const QUEUE_BYTES: u64 = 1_000_000;
 const START_STREAM: u64 = 1 << 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_files_loops_each_by_its_own_length() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).expect("written");
+            file
+        };
+        let files = [file("north.up", "0\n5\n10\n"), file("south.pps", "0\n1\n700\n")];
+        let set = Set::of_files(&files).expect("recordings");
+        assert_eq!((set.name.as_str(), set.len()), ("north+south", 2));
+        let chances = |link| {
+            let (from, to) = (Instant::ZERO, Instant::from_millis(7_000));
+            set.capacity(1, link, from, to).expect("a recording").get() / OPPORTUNITY_BYTES.get()
+        };
+        assert_eq!((chances(0), chances(1)), (2100, 30));
+        let broken = Set::of_files(&[file("road.txt", "fast\n")]).expect_err("no recording");
+        assert!(format!("{broken:#}").contains("road.txt is no recording: line 1"), "{broken:#}");
+    }
+}

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
-use tautline_fec::stream::Decoder;
+use tautline_fec::gf256::multiply;
+use tautline_fec::stream::{Decoder, coefficient};
 
 use super::*;
 
@@ -307,4 +308,24 @@ fn as_many_are_asked_for_as_will_hardly_fail() {
     assert!((bench.stream.erasure_rate - 0.2).abs() < 0.2);
     let asked = std::iter::from_fn(|| bench.stream.lacks().then(|| bench.asked())).count();
     assert_eq!(asked, 2);
+}
+
+#[test]
+fn repair_packets_that_say_the_same_stand_in_for_one() {
+    let mut bench = Bench::new();
+    let sources = bench.unit(2, LATE);
+    let repairs: Vec<Vec<u8>> = (0..100).map(|_| bench.repair()).collect();
+    bench.settle(&sources, false);
+    let same = (0..100_u16).flat_map(|a| (0..a).map(move |b| (a, b))).find(|(a, b)| {
+        let both = [(*a, 0), (*b, 1)].map(|(seed, id)| coefficient(seed, id));
+        let swapped = [(*b, 0), (*a, 1)].map(|(seed, id)| coefficient(seed, id));
+        multiply(both[0], both[1]) == multiply(swapped[0], swapped[1])
+    });
+    let (a, b) = same.expect("one pair of 255");
+    bench.settle(&[repairs[usize::from(a)].clone(), repairs[usize::from(b)].clone()], true);
+    assert_eq!(bench.stream.missing(), 1);
+    assert_eq!(bench.stream.deadline(), Some(LATE));
+    let other = (0..100).find(|number| ![a, b].contains(number)).expect("there are 98");
+    bench.settle(&repairs[usize::from(other)..][..1], true);
+    assert_eq!((bench.stream.missing(), bench.stream.deadline()), (0, None));
 }

@@ -1,0 +1,77 @@
+//! Chromium's decoder, by WebCodecs as the operator's page has it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Tells whether this machine has the program.
+pub(crate) fn is_there() -> bool {
+    Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).status().is_ok()
+}
+
+/// Decodes streams of as many access units each, and returns for each stream after the first, picture by
+/// picture, the sum of the squared differences of its luma to the first's.
+///
+/// # Errors
+/// When the program cannot be run, says nothing for [`PATIENCE`], or does not show every picture.
+pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
+    let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+    let page = folder.path().join("page.html");
+    // A page of a file may read no other file.
+    fs::write(&page, PAGE.replace("STREAMS", &serde_json::to_string(&in_hexadecimal(streams))?))?;
+    let mut browser = Command::new(PROGRAM)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .arg("--enable-logging=stderr")
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("chromium cannot be started")?;
+    let told = told(&mut browser);
+    browser.kill()?;
+    browser.wait()?;
+    let errors: Vec<Vec<u64>> = serde_json::from_str(&told?)?;
+    let wanted = streams.first().map_or(0, Vec::len);
+    let is_whole = errors.iter().all(|stream| stream.len() == wanted);
+    ensure!(errors.len() + 1 == streams.len() && is_whole, "Chromium's pictures are missing");
+    Ok(errors)
+}
+
+/// Returns what the page writes on its console.
+fn told(browser: &mut Child) -> Result<String> {
+    let log = BufReader::new(browser.stderr.take().context("it is piped")?);
+    let (give, take) = mpsc::channel();
+    thread::spawn(move || {
+        let told = log.lines().map_while(Result::ok).find_map(|line| {
+            let told = line.split_once(BEGIN)?.1.split_once(END)?.0;
+            Some(told.to_owned())
+        });
+        // Nobody waits any more after PATIENCE.
+        let _ = give.send(told);
+    });
+    let told = take.recv_timeout(PATIENCE).context("Chromium says nothing")?;
+    let told = told.context("Chromium ended before it had decoded everything")?;
+    match told.strip_prefix("failed: ") {
+        Some(why) => bail!("Chromium says: {why}"),
+        None => Ok(told),
+    }
+}
+
+fn in_hexadecimal(streams: &[Vec<Vec<u8>>]) -> Vec<Vec<String>> {
+    let unit = |unit: &Vec<u8>| unit.iter().map(|byte| format!("{byte:02x}")).collect();
+    streams.iter().map(|units| units.iter().map(unit).collect()).collect()
+}
+
+const PROGRAM: &str = "chromium";
+const PAGE: &str = include_str!("chromium.html");
+/// Around what the page tells; chromium.html has both.
+const BEGIN: &str = "<<decoded ";
+const END: &str = ">>";
+/// A stream takes less than a second.
+const PATIENCE: Duration = Duration::from_secs(120);
