@@ -1,5 +1,7 @@
 //! How numbers and names are written, in tables, plots, reports and on the terminal alike.
 
+use std::path::Path;
+
 /// Writes a number for people: four digits that count, no trailing zeros.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -27,9 +29,24 @@ pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(plain)
 }
 
+/// Returns a name, as [`is_name`] wants it, for what is read from a file: that of the file, without its ending.
+pub(crate) fn name_of(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    stem.chars().map(plain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_files_name_names_what_is_read_from_it() {
+        for file in ["clips/Rain_at night.mp4", "TMobile-LTE.short.up", "é.pps", ".."] {
+            assert!(is_name(&name_of(Path::new(file))), "{file}");
+        }
+        assert_eq!(name_of(Path::new("clips/Rain_at night.mp4")), "rain-at-night");
+    }
 
     #[test]
     fn numbers_are_short() {

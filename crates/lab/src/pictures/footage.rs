@@ -14,6 +14,7 @@ use tautline_testtrack::{Autopilot, Camera, Windscreen, World};
 use tautline_video::Picture;
 
 use super::kept::{self, Kept};
+use crate::notation;
 
 /// A run of pictures, all of one size.
 pub(crate) struct Footage {
@@ -63,10 +64,7 @@ impl Footage {
                 pictures
             }
         };
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let stem = stem.replace(['_', ' '], "-");
-        let name = stem.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        Ok(Self { name, pictures, rate })
+        Ok(Self { name: notation::name_of(path), pictures, rate })
     }
 
     /// Writes the pictures as a video that any player shows, coded so finely that little of them is lost.

@@ -24,7 +24,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let tables = vec![table(), claims, without_loss(), at_that_rate(), with_loss()];
     let mut findings = Findings { tables, ..Findings::default() };
     let plan = Plan {
-        pictures: run.choose(WARM_UP + 20, WARM_UP + 70),
+        pictures: run.choose(WARM_UP + 20, WARM_UP + 50),
         quantizers: run.choose(&[24, 32, 40], &[24, 28, 32, 38]),
     };
     let late = Late::of(run, plan.pictures)?;

@@ -88,7 +88,7 @@ fn footages(run: &Run<'_>, notes: &mut Vec<String>) -> Result<Vec<Footage>> {
 
 fn setups(run: &Run<'_>) -> Vec<Rig> {
     let bitrate = run.choose(Bitrate::from_kbps(1_000), Bitrate::from_mbps(8));
-    let pictures = run.choose(20, 120);
+    let pictures = run.choose(20, 90);
     let rig =
         |backend, strips, behind| Rig { backend, workers: 2, strips, bitrate, pictures, behind };
     let mut setups = Vec::new();

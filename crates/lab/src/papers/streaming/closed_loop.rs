@@ -160,7 +160,7 @@ impl Sweep {
             shares.iter().map(move |share| (name.clone(), size, *share)).collect::<Vec<_>>()
         };
         let jobs: Vec<(String, Option<u64>, f64)> = names.iter().flat_map(of_name).collect();
-        let (files, by_sessions) = (run.choose(6, 100), run.choose(1, 8));
+        let (files, by_sessions) = (run.choose(6, 80), run.choose(1, 6));
         let seed = run.seed;
         let send = |(name, size, share): &(String, Option<u64>, f64)| {
             let protection = match size {

@@ -25,7 +25,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         Err(missing) => return Ok(missing),
     };
     let length = Duration::from_secs(run.choose(15, 60));
-    let seeds = run.choose(1, 5);
+    let seeds = run.choose(1, 4);
     let drive = |seed: u64, is_gated: bool| {
         let gate = if is_gated { "" } else { NO_GATE };
         let settings = format!("{TRANSPORT}{gate}{RATE}");

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tautline_sim::link::{Config, Jitter, Outage, Pair, Retransmission, Swing};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::{OPPORTUNITY_BYTES, Trace};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use crate::notation;
 
 /// A set of links by name.
 #[derive(Clone, Debug)]
@@ -96,14 +98,15 @@ impl Set {
     /// # Errors
     /// For a file that cannot be read or is no recording.
     pub fn of_files(files: &[impl AsRef<Path>]) -> Result<Set> {
-        let load = |file: &Path| {
-            let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
-            Source::read(file, name.into_owned(), None)
-        };
+        let read = |file: &Path| Source::read(file, notation::name_of(file), None);
         let links: Vec<Source> =
-            files.iter().map(|file| load(file.as_ref())).collect::<Result<_>>()?;
-        let names: Vec<&str> = links.iter().map(|source| source.name.as_str()).collect();
-        Ok(Set { name: names.join("+"), links })
+            files.iter().map(|file| read(file.as_ref())).collect::<Result<_>>()?;
+        let name = match links.as_slice() {
+            [] => bail!("a set has one recording at least"),
+            [only] => only.name.clone(),
+            [first, more @ ..] => format!("{}-and-{}-more", first.name, more.len()),
+        };
+        Ok(Set { name, links })
     }
 
     /// Returns what a recorded link could carry between two instants of a run of that seed, IP and UDP
@@ -250,9 +253,9 @@ mod tests {
             std::fs::write(&file, text).expect("written");
             file
         };
-        let files = [file("north.up", "0\n5\n10\n"), file("south.pps", "0\n1\n700\n")];
+        let files = [file("North_A.up", "0\n5\n10\n"), file("south.pps", "0\n1\n700\n")];
         let set = Set::of_files(&files).expect("recordings");
-        assert_eq!((set.name.as_str(), set.len()), ("north+south", 2));
+        assert_eq!((set.name.as_str(), set.len()), ("north-a-and-1-more", 2));
         let chances = |link| {
             let (from, to) = (Instant::ZERO, Instant::from_millis(7_000));
             set.capacity(1, link, from, to).expect("a recording").get() / OPPORTUNITY_BYTES.get()
