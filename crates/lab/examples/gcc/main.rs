@@ -25,8 +25,11 @@ use tautline_units::Instant;
 #[derive(Debug, Parser)]
 struct Options {
     /// Folder with the Mahimahi recordings, named as in docs/lab.md
-    #[arg(long, value_name = "FOLDER")]
-    traces: PathBuf,
+    #[arg(long, value_name = "FOLDER", required_unless_present = "recording")]
+    traces: Option<PathBuf>,
+    /// Recordings of any name and length, each by itself, in place of those in a folder
+    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with = "traces")]
+    recording: Vec<PathBuf>,
     /// Seeds, from 1 on; each starts elsewhere in every recording
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     seeds: u64,
@@ -75,7 +78,13 @@ fn main() -> Result<()> {
         ],
     );
     let mut plots = Vec::new();
-    for set in Set::single_recordings(&options.traces)? {
+    let sets = match &options.traces {
+        Some(folder) => Set::single_recordings(folder)?,
+        None => {
+            options.recording.iter().map(|file| Set::of_files(&[file])).collect::<Result<_>>()?
+        }
+    };
+    for set in sets {
         println!("{}", set.name);
         let all = compare(&set, &options)?;
         for seen in &all {

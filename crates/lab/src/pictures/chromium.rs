@@ -3,9 +3,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -18,7 +15,7 @@ pub(crate) fn is_there() -> bool {
 /// picture, the sum of the squared differences of its luma to the first's.
 ///
 /// # Errors
-/// When the program cannot be run, says nothing for [`PATIENCE`], or does not show every picture.
+/// When the program cannot be run, or does not show every picture within two minutes.
 pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
     let page = folder.path().join("page.html");
@@ -43,19 +40,13 @@ pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
     Ok(errors)
 }
 
-/// Returns what the page writes on its console.
+/// Returns what the page writes on its console; it gives up by itself.
 fn told(browser: &mut Child) -> Result<String> {
     let log = BufReader::new(browser.stderr.take().context("it is piped")?);
-    let (give, take) = mpsc::channel();
-    thread::spawn(move || {
-        let told = log.lines().map_while(Result::ok).find_map(|line| {
-            let told = line.split_once(BEGIN)?.1.split_once(END)?.0;
-            Some(told.to_owned())
-        });
-        // Nobody waits any more after PATIENCE.
-        let _ = give.send(told);
+    let told = log.lines().map_while(Result::ok).find_map(|line| {
+        let told = line.split_once(BEGIN)?.1.split_once(END)?.0;
+        Some(told.to_owned())
     });
-    let told = take.recv_timeout(PATIENCE).context("Chromium says nothing")?;
     let told = told.context("Chromium ended before it had decoded everything")?;
     match told.strip_prefix("failed: ") {
         Some(why) => bail!("Chromium says: {why}"),
@@ -73,5 +64,3 @@ const PAGE: &str = include_str!("chromium.html");
 /// Around what the page tells; chromium.html has both.
 const BEGIN: &str = "<<decoded ";
 const END: &str = ">>";
-/// A stream takes less than a second.
-const PATIENCE: Duration = Duration::from_secs(120);

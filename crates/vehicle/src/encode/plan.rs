@@ -76,8 +76,8 @@ impl Plan {
         shares.planner.bytes_at(quantizer)
     }
 
-    /// Takes note of a slice that is coded next, and of how many pictures of its strip were corrupt if it recovers
-    /// from a loss; returns whether losses are many.
+    /// Takes note of a slice that is coded next, and, if it recovers from a loss or one was told that needed no recovery, of
+    /// how many pictures of its strip were corrupt or would have been; returns whether losses are many.
     pub fn note_recovery(&self, corrupt: Option<u64>) -> bool {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.toll.note(corrupt);

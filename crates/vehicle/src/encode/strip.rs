@@ -16,6 +16,10 @@ pub struct StripCoder {
     corrupt: bool,
     /// The picture with which the last recovery began.
     recovering_from: Option<u32>,
+    /// The newest loss that needed no recovery, since the pictures after it refer to older ones, and whether it has yet
+    /// to be counted.
+    counted: Option<u32>,
+    uncounted: bool,
 }
 
 enum Codec {
@@ -71,7 +75,15 @@ impl StripCoder {
             }
             other => Codec::Other(other.open(width, height, pictures_per_second)?),
         };
-        Ok(Self { index, codec, idr_at: None, corrupt: false, recovering_from: None })
+        Ok(Self {
+            index,
+            codec,
+            idr_at: None,
+            corrupt: false,
+            recovering_from: None,
+            counted: None,
+            uncounted: false,
+        })
     }
 
     /// Takes what the operator told last of this strip: of a loss that no recovery has followed yet,
@@ -84,8 +96,12 @@ impl StripCoder {
         {
             encoder.acknowledge(coded.number);
         }
-        let lost = back(report.lost_before).filter(|_| report.is_corrupt());
-        self.corrupt = lost.is_some_and(|lost| self.is_not_recovered(lost));
+        let lost = back(report.lost_before).filter(|lost| self.is_not_recovered(*lost));
+        self.corrupt = lost.is_some() && report.is_corrupt();
+        let is_new = |lost: u32| self.counted.is_none_or(|counted| is_before(counted, lost));
+        if let Some(lost) = lost.filter(|lost| !report.is_corrupt() && is_new(*lost)) {
+            (self.uncounted, self.counted) = (true, Some(lost));
+        }
     }
 
     /// Takes the newest picture whose slice was coded and never sent, as [`handle_report`](Self::handle_report)
@@ -129,8 +145,8 @@ impl StripCoder {
                     coded.pop_front();
                 }
                 coded.push_back(Coded { picture, number: encoder.next_picture() });
-                let recovers = refresh == Refresh::Recover;
-                let many = plan.note_recovery(recovers.then(|| encoder.unacknowledged()));
+                let pays = refresh == Refresh::Recover || std::mem::take(&mut self.uncounted);
+                let many = plan.note_recovery(pays.then(|| encoder.unacknowledged()));
                 encoder.provide_for_losses(many);
                 let encoded = encoder.encode_rows(rows, given, refresh)?;
                 let sizes = [given, ByteCount::of(&encoded.bytes)];
@@ -276,6 +292,20 @@ mod tests {
         let (_, encoded) = drive.next(Request::Nothing);
         assert_eq!((encoded.kind, encoded.history), (SliceKind::Predicted, Some(0)));
         assert_eq!(drive.next(Request::Nothing).1.history, Some(1));
+    }
+
+    #[test]
+    fn a_loss_that_shows_in_no_later_picture_is_counted_once() {
+        let references = LossRecovery::ReferencesByLoss { references: 16 };
+        let mut drive = Drive::new(Backend::Avc(references));
+        (0..4).for_each(|_| drop(drive.next(Request::Nothing)));
+        let (newest, _) = drive.next(Request::Nothing);
+        assert!(!drive.report(newest, 0, 1));
+        assert!(drive.strip.uncounted);
+        let (next, _) = drive.next(Request::Nothing);
+        assert!(!drive.report(next, 0, 2) && !drive.strip.uncounted);
+        let (newest, _) = drive.next(Request::Nothing);
+        assert!(!drive.report(newest, 0, 1) && drive.strip.uncounted);
     }
 
     #[test]

@@ -47,11 +47,14 @@ impl Shown {
         width: usize,
         height: usize,
     ) -> Result<Vec<Vec<u64>>> {
-        let decode: &dyn Fn(&[Vec<u8>]) -> Result<Vec<Vec<u8>>> = match self {
-            Self::Openh264 => &by_openh264,
-            Self::Ffmpeg => &|access_units| by_ffmpeg(access_units, width, height),
-            Self::Chromium => return chromium::errors(streams),
+        let decode = |access_units: &[Vec<u8>]| match self {
+            Self::Openh264 => by_openh264(access_units),
+            Self::Ffmpeg => by_ffmpeg(access_units, width, height),
+            Self::Chromium => unreachable!("it compares by itself"),
         };
+        if let Self::Chromium = self {
+            return chromium::errors(streams);
+        }
         let whole = decode(&streams[0])?;
         let of_stream = |access_units: &Vec<Vec<u8>>| {
             let shown = decode(access_units)?;
