@@ -14,25 +14,27 @@ pub fn rank(missing: &[u64], repairs: impl Iterator<Item = (u16, Range<u64>)>) -
     if missing.len() > RANK_MAX {
         return repairs.take(missing.len()).count();
     }
-    let mut rows: Vec<(usize, Row)> = Vec::with_capacity(missing.len());
+    // Each with where its first 1 stands.
+    let (mut rows, mut count) = ([(0, [0; RANK_MAX]); RANK_MAX], 0);
     for (seed, covers) in repairs {
-        if rows.len() == missing.len() {
+        if count == missing.len() {
             break;
         }
         let mut row = [0; RANK_MAX];
         for (cell, id) in row.iter_mut().zip(missing).filter(|(_, id)| covers.contains(*id)) {
             *cell = coefficient(seed, *id);
         }
-        for (pivot, known) in &rows {
+        for (pivot, known) in &rows[..count] {
             let multiplier = row[*pivot];
             add(&mut row, known, multiplier);
         }
         let Some(pivot) = row.iter().position(|cell| *cell != 0) else { continue };
         let inverse = invert(row[pivot]).expect("it is not 0");
         row.iter_mut().for_each(|cell| *cell = multiply(*cell, inverse));
-        rows.push((pivot, row));
+        rows[count] = (pivot, row);
+        count += 1;
     }
-    rows.len()
+    count
 }
 
 fn add(row: &mut Row, known: &Row, multiplier: u8) {
