@@ -121,6 +121,7 @@ const RECORDED_MS: (f64, f64) = (15.0, 300.0);
 /// The paper's gain at [`LEVEL`].
 const PUBLISHED_GAIN: f64 = 8.5;
 const PUBLISHED_WITHIN: f64 = 2.5;
+const PUBLISHED_WHY: &str = "the 98.7 % of single packets, which few troughs of either link decide";
 /// The reference's gain over the same slices through the same link, uncoded.
 const HONEST_GAIN: f64 = 1.9;
 const HONEST_WITHIN: f64 = 0.6;
@@ -277,10 +278,7 @@ fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point)
     ];
     if !run.quick {
         let whys = [
-            (
-                PUBLISHED_WITHIN,
-                "the 98.7 % of single packets, which few troughs of either link decide",
-            ),
+            (PUBLISHED_WITHIN, PUBLISHED_WHY),
             (HONEST_WITHIN, "set by hand: a third of the gain"),
             (2.0, CARRIED_WHY),
         ];
@@ -350,7 +348,10 @@ fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<R
         .asked(1.0)
         .at_most(1.0)
         .because("ours is to be no later than what it stands in for"),
-        drawn(REFERENCE_LOAD, higher).note("The load at which the reference has 8.2 to 9.1 ms."),
+        drawn(REFERENCE_LOAD, higher)
+            .within_absolute(run.choose(4.0, PUBLISHED_WITHIN))
+            .because(PUBLISHED_WHY)
+            .note("The load at which the reference has 8.2 to 9.1 ms."),
         carried(REFERENCE_LOAD, higher),
     ]
 }
