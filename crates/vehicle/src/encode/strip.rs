@@ -18,8 +18,8 @@ pub struct StripCoder {
     recovering_from: Option<u32>,
     /// The newest loss that needed no recovery, since the pictures after it refer to older ones, and whether it has yet
     /// to be counted.
-    counted: Option<u32>,
-    uncounted: bool,
+    spared: Option<u32>,
+    spared_is_new: bool,
 }
 
 enum Codec {
@@ -81,8 +81,8 @@ impl StripCoder {
             idr_at: None,
             corrupt: false,
             recovering_from: None,
-            counted: None,
-            uncounted: false,
+            spared: None,
+            spared_is_new: false,
         })
     }
 
@@ -98,9 +98,9 @@ impl StripCoder {
         }
         let lost = back(report.lost_before).filter(|lost| self.is_not_recovered(*lost));
         self.corrupt = lost.is_some() && report.is_corrupt();
-        let is_new = |lost: u32| self.counted.is_none_or(|counted| is_before(counted, lost));
+        let is_new = |lost: u32| self.spared.is_none_or(|spared| is_before(spared, lost));
         if let Some(lost) = lost.filter(|lost| !report.is_corrupt() && is_new(*lost)) {
-            (self.uncounted, self.counted) = (true, Some(lost));
+            (self.spared_is_new, self.spared) = (true, Some(lost));
         }
     }
 
@@ -145,7 +145,7 @@ impl StripCoder {
                     coded.pop_front();
                 }
                 coded.push_back(Coded { picture, number: encoder.next_picture() });
-                let pays = refresh == Refresh::Recover || std::mem::take(&mut self.uncounted);
+                let pays = refresh == Refresh::Recover || std::mem::take(&mut self.spared_is_new);
                 let many = plan.note_recovery(pays.then(|| encoder.unacknowledged()));
                 encoder.provide_for_losses(many);
                 let encoded = encoder.encode_rows(rows, given, refresh)?;
@@ -301,11 +301,11 @@ mod tests {
         (0..4).for_each(|_| drop(drive.next(Request::Nothing)));
         let (newest, _) = drive.next(Request::Nothing);
         assert!(!drive.report(newest, 0, 1));
-        assert!(drive.strip.uncounted);
+        assert!(drive.strip.spared_is_new);
         let (next, _) = drive.next(Request::Nothing);
-        assert!(!drive.report(next, 0, 2) && !drive.strip.uncounted);
+        assert!(!drive.report(next, 0, 2) && !drive.strip.spared_is_new);
         let (newest, _) = drive.next(Request::Nothing);
-        assert!(!drive.report(newest, 0, 1) && drive.strip.uncounted);
+        assert!(!drive.report(newest, 0, 1) && drive.strip.spared_is_new);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                  {REFERENCE_LOAD}, where the two-state control does not carry the stream any more. At less it costs \
                  the gain: a dip of one modem lowers its rate for seconds, the other gets its packets, and a queue \
                  stands there. Half a minute says little of it (seeds 1 to 6: 9, 2, -47, 22, 5, 3 ms), so that a quick \
-                 run shows it only. Under Tautline's own control (delay-rate), all else the same, no seed does that."
+                 run shows it only. Under Tautline's own control (delay-rate), all else the same, none of these does that."
             ),
             format!(
                 "Pooled from {RUNS} runs of {} s. The 95 % of four independent draws is the 98.7 % of \
