@@ -6,19 +6,16 @@
 //! through the same queues. Everything is sent by whole sessions under the two-state control, on links without
 //! outages and once with them, and beside it under Tautline's own control.
 
-use anyhow::{Context, Result};
-use strum::VariantArray;
-use tautline_sim::link::Pair;
-use tautline_transport::rate;
-use tautline_units::Bitrate;
+mod point;
 
-use super::latencies::Latencies;
+use anyhow::Result;
+use tautline_transport::rate;
+
 use super::recorded::{self, Recorded};
-use super::slices::{APPLICATION, Came, PER_SECOND, SOURCES, Stream, model_note, modem};
+use super::slices::{APPLICATION, model_note};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
-use crate::sweeps::links::set::Set;
-use crate::workers;
+use point::{LEVEL, Links, Load, Point, RUNS, measure, seconds};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-8",
@@ -112,9 +109,6 @@ const UTILISATIONS: [f64; 4] = [0.5, 0.55, 0.6, 0.65];
 const UTILISATION: f64 = 0.6;
 /// Where the reference met the paper's gain, by queues without a rate control.
 const REFERENCE_LOAD: f64 = 0.675;
-/// N of the figure, with K = 4.
-const PACKETS: usize = 7;
-const LEVEL: f64 = 0.95;
 /// The plots' latencies, over modelled and over recorded links.
 const MODELLED_MS: (f64, f64) = (15.0, 60.0);
 const RECORDED_MS: (f64, f64) = (15.0, 300.0);
@@ -130,140 +124,6 @@ const CARRIED_WHY: &str =
 
 /// Tautline's own control, in the place of the paper's.
 const OWN: rate::Kind = rate::Kind::DelayRate;
-/// Each at a time of its own.
-const RUNS: u64 = 4;
-
-fn seconds(run: &Run<'_>) -> u64 {
-    run.choose(30, 60)
-}
-
-/// Links, and the control of their rates.
-struct Load {
-    control: rate::Kind,
-    links: Links,
-}
-
-/// The modems' links.
-enum Links {
-    /// Of a mean capacity by their load over it.
-    Modelled { utilisation: f64, outages: bool },
-    /// Two recordings.
-    Recorded(Set),
-}
-
-impl Links {
-    /// Returns the first and the second modem's, as a run of that seed meets them.
-    fn pairs(&self, seed: u64) -> Result<[Pair; 2]> {
-        match self {
-            Self::Modelled { utilisation, outages } => {
-                // The sum of the modems' rates is the coded stream's.
-                let coded = Stream::of_paper(Vec::new(), PACKETS, 1).wire_bytes();
-                let modem_of = |share: f64| modem(coded * share / 7.0 / utilisation, *outages);
-                Ok([modem_of(4.0), modem_of(3.0)])
-            }
-            Self::Recorded(set) => set.pairs(seed).try_into().ok().context("a set of two links"),
-        }
-    }
-}
-
-/// Everything over the same links.
-struct Point {
-    coded: Latencies,
-    /// What came of the coded slices, bytes a second.
-    carried: f64,
-    /// Single packets of a constant-rate stream on either modem: the paper's measurement.
-    single: [Latencies; 2],
-    /// Slices uncoded through the first modem alone, which carries 1 MB/s like all of them.
-    one_modem: Latencies,
-    /// Slices uncoded over both modems.
-    both_modems: Latencies,
-}
-
-/// What is sent.
-#[derive(Clone, Copy, strum::VariantArray)]
-enum Sent {
-    Coded,
-    SingleFirst,
-    SingleSecond,
-    OneModem,
-    BothModems,
-}
-
-impl Sent {
-    fn stream(self, [first, second]: [Pair; 2], seconds: u64) -> Stream {
-        let packets = |link: Pair, share: f64| {
-            let per_second = (PER_SECOND * PACKETS as u64) as f64 * share / 7.0;
-            let packets = Stream::of_packets(vec![link], per_second.round() as u64, seconds);
-            Stream { adapts: true, ..packets }
-        };
-        match self {
-            Self::Coded => Stream::of_paper(vec![first, second], PACKETS, seconds),
-            Self::SingleFirst => packets(first, 4.0),
-            Self::SingleSecond => packets(second, 3.0),
-            Self::OneModem => Stream::of_paper(vec![first], SOURCES, seconds),
-            Self::BothModems => Stream::of_paper(vec![first, second], SOURCES, seconds),
-        }
-    }
-}
-
-/// Sends everything under all loads.
-fn measure(run: &Run<'_>, loads: &[Load]) -> Result<Vec<Point>> {
-    let jobs: Vec<(&Load, Sent, u64)> = loads
-        .iter()
-        .flat_map(|load| Sent::VARIANTS.iter().map(move |sent| (load, *sent)))
-        .flat_map(|(load, sent)| (0..RUNS).map(move |number| (load, sent, number)))
-        .collect();
-    let (total, first) = (jobs.len() as u64, run.seed.wrapping_mul(1000));
-    let seconds = seconds(run);
-    let mut made = workers::each(
-        workers::count(),
-        &jobs,
-        |(Load { control, links }, sent, number)| {
-            // Each stream has the links to itself, models at a time of its own.
-            let seed = first + number * 10;
-            let stream = sent.stream(links.pairs(seed)?, seconds);
-            Stream { control: *control, ..stream }.send(seed + *sent as u64)
-        },
-        |done, _| run.progress(done as u64, total, "sessions over links"),
-    )?
-    .into_iter();
-    let mut next = || {
-        let mut sum = Came::default();
-        for came in made.by_ref().take(RUNS as usize) {
-            sum.rate = Bitrate::from_bps(sum.rate.bps() + came.rate.bps() / RUNS);
-            sum.add(came);
-        }
-        (Latencies::new(sum.latencies), sum.rate.as_f64() / 8.0)
-    };
-    let points = loads.iter().map(|_| {
-        let (coded, carried) = next();
-        Point {
-            coded,
-            carried,
-            single: [next().0, next().0],
-            one_modem: next().0,
-            both_modems: next().0,
-        }
-    });
-    Ok(points.collect())
-}
-
-impl Point {
-    /// Returns the quantile of a slice whose packets are drawn independently from one modem's.
-    fn drawn(&self, modem: usize, probability: f64) -> f64 {
-        self.single[modem].quantile_of_latest(SOURCES as u32, probability)
-    }
-
-    /// Returns the paper's gain: the mean of those over either modem, which it draws as one.
-    fn gain_drawn(&self) -> f64 {
-        (self.drawn(0, LEVEL) + self.drawn(1, LEVEL)) / 2.0 - self.coded.quantile(LEVEL)
-    }
-
-    fn gain_over(&self, baseline: &Latencies) -> f64 {
-        baseline.quantile(LEVEL) - self.coded.quantile(LEVEL)
-    }
-}
-
 fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point) -> Vec<Row> {
     let at = |what: &str| format!("gain at .95, load {UTILISATION}: {what}");
     let carried = 100.0 * middle.carried / APPLICATION;
