@@ -1,13 +1,14 @@
 //! The vehicle's encoders over a thin link, in virtual time: what is refused, what comes whole, how late.
 
 mod operator;
+mod scene;
 mod vehicle;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rand_chacha::ChaCha20Rng;
 use tautline_net::channels;
 use tautline_scenario::endpoint::{Application, Moment};
@@ -17,12 +18,11 @@ use tautline_sim::link::{Config, Counters, Pair};
 use tautline_sim::world::Direction;
 use tautline_transport::{Event, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
-use tautline_video::{Layout, Picture};
 
 use self::operator::Operator;
+pub use self::scene::Scene;
 use self::vehicle::Vehicle;
 use crate::pictures::coding::{mean, quantile, sorted};
-use crate::pictures::footage::{Footage, Size};
 
 /// One drive over thin links.
 #[derive(Clone, Debug)]
@@ -37,13 +37,6 @@ pub struct Drive {
     pub decodes: bool,
     /// Of links, sessions.
     pub seed: u64,
-}
-
-/// The pictures of a drive, there and back again.
-pub struct Scene {
-    footage: Footage,
-    layout: Layout,
-    gives_rows: bool,
 }
 
 /// What came of a drive.
@@ -99,7 +92,8 @@ impl Drive {
     /// For links or encoders that cannot be had.
     pub fn run(&self, scene: &Scene) -> Result<Figures> {
         let setup = Setup::new(self.seed, self.links.clone());
-        let (vehicle, operator) = (Vehicle::new(scene, self)?, Operator::new(scene, self)?);
+        let vehicle = Vehicle::new(scene, self.deadline)?;
+        let operator = Operator::new(scene, self.deadline, self.decodes)?;
         let mut run =
             setup.start(Side::Vehicle(Box::new(vehicle)), Side::Operator(Box::new(operator)))?;
         for side in [script::Side::Vehicle, script::Side::Operator] {
@@ -215,41 +209,6 @@ impl fmt::Display for Figures {
     }
 }
 
-impl Scene {
-    /// Returns what the simulated camera sees.
-    ///
-    /// # Errors
-    /// When it cannot be drawn.
-    pub fn simulated(is_small: bool, rate: u32, count: usize, seed: u64) -> Result<Self> {
-        let size = if is_small { Size::SMALL } else { Size::HD };
-        Self::of(Footage::simulated(size, rate, count, seed)?.with_noise(seed)?, true)
-    }
-
-    /// Returns a clip.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn clip(path: &std::path::Path, rate: u32, count: usize) -> Result<Self> {
-        Self::of(Footage::clip(path, Size::HD, rate, count)?, true)
-    }
-
-    fn of(footage: Footage, gives_rows: bool) -> Result<Self> {
-        let first = footage.pictures.first().context("no pictures")?;
-        let layout = Layout::of(first.width(), first.height())?;
-        Ok(Self { footage, layout, gives_rows })
-    }
-
-    fn picture(&self, number: u32) -> &Picture {
-        let last = self.footage.pictures.len() - 1;
-        let turn = number as usize % (2 * last).max(1);
-        &self.footage.pictures[turn.min(2 * last - turn)]
-    }
-
-    fn period(&self) -> Duration {
-        Duration::from_secs(1) / self.footage.rate
-    }
-}
-
 enum Side<'a> {
     Vehicle(Box<Vehicle<'a>>),
     Operator(Box<Operator<'a>>),
@@ -292,5 +251,3 @@ const ONE_WAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_secs(1);
 /// A mobile link carries more towards it than from it.
 const DOWN_FACTOR: f64 = 4.0;
-/// Of what is neither video nor commands.
-const DEADLINE: Duration = Duration::from_millis(250);

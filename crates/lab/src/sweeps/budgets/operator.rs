@@ -13,7 +13,7 @@ use tautline_units::{Duration, Instant};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Picture, Slice, SliceKind, quality};
 
-use super::{DEADLINE, Drive, Scene};
+use super::scene::Scene;
 
 /// The operator's end, and what it was shown.
 pub(super) struct Operator<'a> {
@@ -33,14 +33,14 @@ pub(super) struct Operator<'a> {
 }
 
 impl<'a> Operator<'a> {
-    pub(super) fn new(scene: &'a Scene, drive: &Drive) -> Result<Self> {
+    pub(super) fn new(scene: &'a Scene, media_deadline: Duration, decodes: bool) -> Result<Self> {
         let decoders = (0..scene.layout.strip_count()).map(|_| StripDecoder::new());
         Ok(Self {
             scene,
-            media_deadline: drive.deadline,
+            media_deadline,
             downlink: Downlink::new(Duration::from_millis(40)),
             decoders: decoders.collect::<Result<_, _>>()?,
-            decodes: drive.decodes,
+            decodes,
             command_at: Instant::ZERO,
             fed_back: None,
             shown: BTreeMap::new(),
@@ -177,3 +177,5 @@ impl Application for Operator<'_> {
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);
 const COMMAND_BYTES: usize = 100;
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
+/// Of commands, and of what is told of the video.
+const DEADLINE: Duration = Duration::from_millis(250);

@@ -17,7 +17,7 @@ use tautline_vehicle::telemetry;
 use tautline_video::avc::LossRecovery;
 use tautline_video::{Backend, Layout, Picture, Reduction, SliceKind};
 
-use super::{DEADLINE, Drive, Scene};
+use super::scene::Scene;
 
 /// The vehicle's end, and what became of what it saw.
 pub(super) struct Vehicle<'a> {
@@ -41,15 +41,15 @@ pub(super) struct Vehicle<'a> {
 }
 
 impl<'a> Vehicle<'a> {
-    pub(super) fn new(scene: &'a Scene, drive: &Drive) -> Result<Self> {
+    pub(super) fn new(scene: &'a Scene, deadline: Duration) -> Result<Self> {
         let backend = Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 });
-        let rate = f64::from(scene.footage.rate);
+        let rate = scene.rate();
         let control = EncoderControl::new().governed();
-        control.set_source(rate, scene.gives_rows, &scene.layout);
+        control.set_source(rate, true, &scene.layout);
         let turn = Turn::all(backend, &scene.layout, 1, rate)?.pop().context("no encoder")?;
         Ok(Self {
             scene,
-            deadline: drive.deadline,
+            deadline,
             turn,
             control,
             latest: Latest::of(End::Vehicle),
@@ -74,7 +74,7 @@ impl<'a> Vehicle<'a> {
             Some(reduced) => reduced.reduction.strips(strip),
             None => strip..strip + 1,
         };
-        let slot = if self.scene.gives_rows { self.scene.period() / 6 } else { Duration::ZERO };
+        let slot = self.scene.period() / self.scene.layout.strip_count() as u32;
         begun + slot * strips.start as u32..begun + slot * strips.end as u32
     }
 
@@ -222,3 +222,5 @@ impl Application for Vehicle<'_> {
 const ENCODING: Duration = Duration::from_millis(1);
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_BYTES: usize = 300;
+/// Of what is no video.
+const DEADLINE: Duration = Duration::from_millis(250);
