@@ -408,6 +408,9 @@ impl Link {
             self.queue.advance(now);
             let departed_by = self.queue.departed_by(report.taken_at);
             let waiting = departed_by.map(|at| self.in_flight.waiting(at));
+            if let Some((waiting, departed_by)) = waiting.zip(departed_by) {
+                self.queue.note_waiting(waiting, departed_by, self.loss.received(), now);
+            }
             self.spare.on_report(report.highest, transit, now);
             let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
             self.grant = self.controller.on_report(&rate::Evidence {
@@ -490,13 +493,14 @@ impl Link {
         span: Duration,
         clock: Option<ClockEstimate>,
         config: &Config,
+        now: Instant,
     ) -> Probability {
         let (lost, late) = (self.on_time.loss().get(), self.on_time.late().get());
         if lost == 0.0 {
             return self.on_time.late();
         }
         let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + self.feedback(config) * 2;
-        let spare = span.saturating_sub(self.owd_out_or_guess(clock) + NEWS_PAUSE);
+        let spare = span.saturating_sub(self.owd_out_or_guess(clock, now) + NEWS_PAUSE);
         let rounds = match config.retransmit {
             true => (spare.as_nanos() as u64 / (round.as_nanos() as u64).max(1)).min(ROUNDS_MOST),
             false => 0,
@@ -505,16 +509,32 @@ impl Link {
         Probability::new(missing.min(1.0)).unwrap_or(Probability::ONE)
     }
 
-    /// Returns the delay that a packet will see; half the RTT, or a mobile link's usual, before it
+    /// Returns the delay that a packet of a unit will see; half the RTT, or a mobile link's usual, before it
     /// is known.
-    pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>) -> Duration {
+    ///
+    /// Where the link carries little, a unit waits for itself most of all, which the delays of late include.
+    pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
-        self.rtt.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
+        let owd = match self.grant.rate < THIN {
+            true => self.rtt.owd_out(clock),
+            false => self.owd_out(clock, now),
+        };
+        owd.or(half).unwrap_or(OWD_GUESS)
+    }
+
+    /// Returns the delay of what leaves now: as of late, but for the wait of a queue that has drained since.
+    fn owd_out(&self, clock: Option<ClockEstimate>, now: Instant) -> Option<Duration> {
+        let (smoothed, clock) = (self.rtt.owd_out(clock)?, clock?);
+        let ahead = self.queue.transit_ahead(self.in_flight.bytes(), now).map(|transit| {
+            let nanos = transit.saturating_sub(clock.offset_nanos());
+            Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+        });
+        Some(ahead.map_or(smoothed, |ahead| smoothed.min(ahead)))
     }
 
     /// Returns the least delay that a packet can see, the clock estimate's error in its favour.
-    pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>) -> Duration {
-        match (clock, self.rtt.owd_out(clock)) {
+    pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
+        match (clock, self.owd_out(clock, now)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
             (Some(_) | None, _) => Duration::ZERO,
         }
@@ -692,5 +712,7 @@ const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
 /// What is missing is told of so many times as soon as what arrives.
 const GAP_INTERVALS: u32 = 4;
+/// A link that is granted less carries little: a unit's packets keep it busy for long.
+const THIN: Bitrate = Bitrate::from_kbps(2_000);
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);

@@ -300,7 +300,7 @@ impl Links {
         let ends = ends.filter(|(_, link)| link.has_room(link.queued() + bytes));
         let ends = ends.map(|(place, link)| {
             let free_at = link.free_before(entry.deadline, now);
-            let end = free_at + link.rate().time_for(bytes) + link.owd_out_or_guess(clock);
+            let end = free_at + link.rate().time_for(bytes) + link.owd_out_or_guess(clock, now);
             // A link that has told nothing of late is the one that brought this about.
             (link.is_overdue(config, now), end, place)
         });

@@ -305,12 +305,12 @@ impl Sender {
             rate: link.rate().scale(1.0 - sent_again(link.chance_loss().get())),
             sustained: link.budget(media_span),
             beside: link.beside(),
-            owd: link.owd_out_or_guess(clock),
+            owd: link.owd_out_or_guess(clock, now),
             queued: link.queued(),
             in_flight: link.bytes_in_flight(),
             window: link.window(),
             on_time: link.on_time(config, now),
-            loss: link.chance_of_missing(media_span, clock, config),
+            loss: link.chance_of_missing(media_span, clock, config, now),
             media_at: link.media_at(),
             datagram_bytes,
         }));
@@ -384,7 +384,7 @@ impl Sender {
                     Entry { plaintext: copy, deadline, unit: number, standing: 0, again: false };
                 let time = link.rate().time_for(entry.datagram_bytes());
                 let end = link.free_at(now) + time;
-                let spare = deadline.since(end + link.owd_out_or_guess(clock));
+                let spare = deadline.since(end + link.owd_out_or_guess(clock, now));
                 entry.standing = link.standing(spare, &shared.config, now);
                 if let Err(refused) = link.push(entry) {
                     shared.counters.discard(Discard::MediaUnschedulable);

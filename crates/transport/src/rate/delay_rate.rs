@@ -53,8 +53,9 @@ pub struct DelayRate {
     stalled: Option<f64>,
     /// How much later than newer ones datagrams come.
     reordering: Duration,
-    /// How much one transit differs from the next.
+    /// How much one transit differs from the next, and how much it did by the report before.
     jitter: Duration,
+    jitter_before: Duration,
     /// The time between two reports.
     feedback: Duration,
     cause: Cause,
@@ -102,6 +103,7 @@ impl DelayRate {
             stalled: None,
             reordering: Duration::ZERO,
             jitter: Duration::ZERO,
+            jitter_before: Duration::ZERO,
             feedback: FEEDBACK,
             cause: Cause::Beginning,
             granted,
@@ -200,7 +202,7 @@ impl DelayRate {
         towards: impl Fn(Duration) -> f64,
     ) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
-        let begins = self.waits(waiting, BEGINS) && self.is_used(rates);
+        let begins = self.waits(waiting, BEGINS, self.jitter) && self.is_used(rates);
         if begins && rates.received < FULL * rates.offered {
             // A queue begins, which will be seen to stand when it has stood.
             self.capacity += (rates.received - self.capacity) * towards(SPAN * 2);
@@ -243,15 +245,18 @@ impl DelayRate {
 
     /// Returns whether so many bits wait for longer than `most`, and not because newer ones overtook them
     /// or the link delivers by fits and starts, as a radio's do.
-    fn waits(&self, waiting: f64, most: Duration) -> bool {
-        let usual = self.capacity * (most + self.reordering + self.jitter * JITTERS).as_secs_f64();
+    fn waits(&self, waiting: f64, most: Duration, jitter: Duration) -> bool {
+        let usual = self.capacity * (most + self.reordering + jitter * JITTERS).as_secs_f64();
         waiting > usual.max(WAITING_LEAST)
     }
 
     /// Notes whether the link gives way: what could have arrived has not, and hardly anything comes.
     fn note_stall(&mut self, rates: &Rates, evidence: &Evidence) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
-        let stalls = self.waits(waiting, WAITING) && rates.latest < GIVES_WAY * rates.offered;
+        // What the stall itself adds to the jitter must not hide it.
+        let jitter = self.jitter.min(self.jitter_before);
+        let stalls =
+            self.waits(waiting, WAITING, jitter) && rates.latest < GIVES_WAY * rates.offered;
         self.stalled = stalls.then_some(rates.latest * STALL_SHARE);
     }
 }
@@ -263,7 +268,8 @@ impl Controller for DelayRate {
 
     fn on_report(&mut self, evidence: &Evidence) -> Grant {
         self.rtt_min = evidence.rtt_min.unwrap_or(RTT_GUESS);
-        (self.reordering, self.jitter) = (evidence.reordering, evidence.jitter);
+        self.jitter_before = std::mem::replace(&mut self.jitter, evidence.jitter);
+        self.reordering = evidence.reordering;
         self.feedback = evidence.feedback.unwrap_or(FEEDBACK);
         let elapsed = self.reported_at.map_or(FEEDBACK, |at| evidence.now.since(at)).min(SPAN);
         self.reported_at = Some(evidence.now);
@@ -278,7 +284,7 @@ impl Controller for DelayRate {
             left: rates.left,
             capacity: self.capacity,
             rtt: self.rtt_min,
-            least: self.capacity <= self.floor,
+            least: self.capacity <= self.floor * LEAST,
         };
         let told = self.rival.observe(&shown, seen, evidence.now);
         self.queue = told.ours;
@@ -420,6 +426,8 @@ const STALL_SHARE: f64 = 0.3;
 const NEWS: f64 = 0.02;
 /// A packet of 250 bytes every 40 ms, unless the ceiling is lower: a link can always show that it is better.
 const FLOOR: f64 = 50e3;
+/// Up to so many times the floor nothing more can be held back: the rate of a few packets swings by as much.
+const LEAST: f64 = 1.5;
 const FEEDBACK: Duration = Duration::from_millis(10);
 const SLACK: Duration = Duration::from_millis(10);
 const RTT_GUESS: Duration = Duration::from_millis(60);
@@ -488,6 +496,49 @@ mod tests {
             control.on_report(&evidence);
         }
         assert!(control.capacity >= 8e6, "{}", control.capacity);
+    }
+
+    #[test]
+    fn what_a_stall_adds_to_the_jitter_does_not_hide_it() {
+        let stalled = |jitter_before: u64| {
+            let mut control = DelayRate::new(Bitrate::from_mbps(8), Bitrate::from_mbps(80));
+            for count in 1..40 {
+                let jitter = Duration::from_micros(jitter_before);
+                control.on_report(&Evidence { jitter, ..even(Bitrate::from_mbps(8), count) });
+            }
+            // Of the last 10 ms a tenth arrived, the rest waits.
+            let sent = even(Bitrate::from_mbps(8), 40);
+            let received = even(Bitrate::from_mbps(8), 39).received + ByteCount::new(1_000);
+            let (waiting, jitter) = (ByteCount::new(9_000), Duration::from_micros(900));
+            control.on_report(&Evidence { received, waiting, jitter, ..sent });
+            control.grant().cause == Cause::Stall
+        };
+        assert!(stalled(100));
+        // A radio's fits and starts are none.
+        assert!(!stalled(900));
+    }
+
+    #[test]
+    fn anothers_queue_is_found_by_the_few_packets_of_the_floor() {
+        let mut control = DelayRate::new(Bitrate::from_kbps(50), Bitrate::from_mbps(80));
+        let mut received = 0;
+        let found = (1..200_u64).any(|count| {
+            // 50 kbit/s by packets of 190 bytes, every third report.
+            received += if count % 3 == 0 { 190 } else { 0 };
+            let received = ByteCount::new(received);
+            let now = Instant::from_millis(count * 10);
+            control.on_report(&Evidence {
+                received,
+                sent: received + ByteCount::new(760),
+                newest: (count % 3 == 0).then_some((now, received)),
+                queue: Duration::from_millis(80 + count % 3),
+                waiting: ByteCount::new(570),
+                rtt_min: Some(Duration::from_millis(30)),
+                ..Evidence::nothing(now)
+            });
+            control.rival.is_found()
+        });
+        assert!(found);
     }
 
     #[test]

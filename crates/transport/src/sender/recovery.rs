@@ -140,7 +140,7 @@ impl Recovery {
         }
         let clock = links.clock_for_sending(config, now);
         let Some(rtt) = links.carriers().filter_map(|link| link.rtt_min()).min() else { return };
-        let owds = links.carriers().map(|link| link.owd_out_or_guess(clock));
+        let owds = links.carriers().map(|link| link.owd_out_or_guess(clock, now));
         let Some(owd) = owds.min() else { return };
         let intervals = links.carriers().map(|link| link.feedback(config));
         let interval = intervals.min().unwrap_or(config.report_interval);
@@ -187,7 +187,7 @@ impl Recovery {
     pub(super) fn expire_stream(&mut self, links: &Links, now: Instant) {
         if let Some(stream) = &mut self.stream {
             let clock = links.clock(now);
-            let least = links.carriers().map(|link| link.owd_out_least(clock)).min();
+            let least = links.carriers().map(|link| link.owd_out_least(clock, now)).min();
             stream.expire(now + least.unwrap_or_default());
         }
     }

@@ -160,7 +160,7 @@ impl Active {
         let clock = links.clock(now);
         let link = &mut links[place];
         let route = link.route();
-        let owd = link.owd_out_least(clock);
+        let owd = link.owd_out_least(clock, now);
         let counters = &mut shared.counters;
         while link.may_send_next()
             && let Some(entry) = link.pop()
@@ -206,7 +206,7 @@ impl Active {
             return None;
         };
         let link = &links[place];
-        let (route, arrives) = (link.route(), now + link.owd_out_least(clock));
+        let (route, arrives) = (link.route(), now + link.owd_out_least(clock, now));
         let fits = |entry: &Entry| {
             arrives <= entry.deadline && link.has_room_for_data(entry.datagram_bytes())
         };
