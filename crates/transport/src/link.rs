@@ -509,17 +509,11 @@ impl Link {
         Probability::new(missing.min(1.0)).unwrap_or(Probability::ONE)
     }
 
-    /// Returns the delay that a packet of a unit will see; half the RTT, or a mobile link's usual, before it
+    /// Returns the delay that a packet will see; half the RTT, or a mobile link's usual, before it
     /// is known.
-    ///
-    /// Where the link carries little, a unit waits for itself most of all, which the delays of late include.
     pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
-        let owd = match self.grant.rate < THIN {
-            true => self.rtt.owd_out(clock),
-            false => self.owd_out(clock, now),
-        };
-        owd.or(half).unwrap_or(OWD_GUESS)
+        self.owd_out(clock, now).or(half).unwrap_or(OWD_GUESS)
     }
 
     /// Returns the delay of what leaves now: as of late, but for the wait of a queue that has drained since.
@@ -712,7 +706,5 @@ const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
 /// What is missing is told of so many times as soon as what arrives.
 const GAP_INTERVALS: u32 = 4;
-/// A link that is granted less carries little: a unit's packets keep it busy for long.
-const THIN: Bitrate = Bitrate::from_kbps(2_000);
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);
