@@ -42,8 +42,9 @@ pub struct DelayRate {
     former: f64,
     reported_at: Option<Instant>,
     rtt_min: Duration,
-    /// The queue that is ours.
+    /// The queue that is ours, and whether one stood by the last report.
     queue: Duration,
+    stood: bool,
     /// What is left of it.
     draining: Duration,
     losses: Losses,
@@ -96,6 +97,7 @@ impl DelayRate {
             reported_at: None,
             rtt_min: RTT_GUESS,
             queue: Duration::ZERO,
+            stood: false,
             draining: Duration::ZERO,
             losses: Losses::default(),
             rival: Rival::default(),
@@ -316,13 +318,17 @@ impl Controller for DelayRate {
         } else if evidence.newest.is_none() {
             // That nothing arrives tells of a stall, not of the capacity.
         } else if self.queue > seen {
-            self.follow(&rates, towards);
+            // The first report after a stall counts the stall as well.
+            if self.stood {
+                self.follow(&rates, towards);
+            }
         } else if !self.marks.holds(evidence.now) {
             self.grow(&rates, evidence, step, towards);
         }
         if !self.rival.is_found() {
             self.capacity *= kept.unwrap_or(1.0);
         }
+        self.stood = self.queue > seen;
         self.note_stall(&rates, evidence);
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
@@ -516,6 +522,22 @@ mod tests {
         assert!(stalled(100));
         // A radio's fits and starts are none.
         assert!(!stalled(900));
+    }
+
+    #[test]
+    fn the_first_report_after_a_stall_says_nothing_of_the_capacity() {
+        let mut control = DelayRate::new(Bitrate::from_mbps(4), Bitrate::from_mbps(80));
+        for count in 1..40 {
+            control.on_report(&even(Bitrate::from_mbps(4), count));
+        }
+        let before = control.capacity;
+        // Nothing came for 90 ms; the report is written as the first datagram does, the next when all have come.
+        let stalled = even(Bitrate::from_mbps(4), 48);
+        let received = even(Bitrate::from_mbps(4), 39).received + ByteCount::new(1_200);
+        let queue = Duration::from_millis(90);
+        control.on_report(&Evidence { received, queue, ..stalled });
+        control.on_report(&even(Bitrate::from_mbps(4), 49));
+        assert!(control.capacity >= before, "{} {before}", control.capacity);
     }
 
     #[test]
