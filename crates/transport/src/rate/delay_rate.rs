@@ -11,7 +11,7 @@ use super::rival::{self, Rival};
 /// seen in the delay before anything is lost.
 ///
 /// It keeps an estimate of the link's capacity. While the delay of the last 60 ms shows a standing
-/// queue of ours, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
+/// queue of ours, by two reports in a row, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
 /// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
 /// arrives: an application that sends little learns little. Media gets nine tenths of it, less
 /// while a queue drains; and no more may be on its way than the link delivers within its least
@@ -461,6 +461,15 @@ mod tests {
         }
     }
 
+    /// Returns a control after 39 reports of a link as in [`even`] whose transits differ by `jitter`.
+    fn settled(rate: Bitrate, jitter: Duration) -> DelayRate {
+        let mut control = DelayRate::new(rate, Bitrate::from_mbps(80));
+        for count in 1..40 {
+            control.on_report(&Evidence { jitter, ..even(rate, count) });
+        }
+        control
+    }
+
     #[test]
     fn a_change_in_small_steps_has_a_cause() {
         let mut control = DelayRate::new(Bitrate::from_mbps(2), Bitrate::from_mbps(80));
@@ -477,10 +486,7 @@ mod tests {
 
     #[test]
     fn a_stall_keeps_the_estimate() {
-        let mut control = DelayRate::new(Bitrate::from_mbps(4), Bitrate::from_mbps(80));
-        for count in 1..40 {
-            control.on_report(&even(Bitrate::from_mbps(4), count));
-        }
+        let mut control = settled(Bitrate::from_mbps(4), Duration::ZERO);
         let before = control.capacity;
         let last = even(Bitrate::from_mbps(4), 39);
         for count in 40..60 {
@@ -507,11 +513,8 @@ mod tests {
     #[test]
     fn what_a_stall_adds_to_the_jitter_does_not_hide_it() {
         let stalled = |jitter_before: u64| {
-            let mut control = DelayRate::new(Bitrate::from_mbps(8), Bitrate::from_mbps(80));
-            for count in 1..40 {
-                let jitter = Duration::from_micros(jitter_before);
-                control.on_report(&Evidence { jitter, ..even(Bitrate::from_mbps(8), count) });
-            }
+            let jitter_before = Duration::from_micros(jitter_before);
+            let mut control = settled(Bitrate::from_mbps(8), jitter_before);
             // Of the last 10 ms a tenth arrived, the rest waits.
             let sent = even(Bitrate::from_mbps(8), 40);
             let received = even(Bitrate::from_mbps(8), 39).received + ByteCount::new(1_000);
@@ -526,10 +529,7 @@ mod tests {
 
     #[test]
     fn the_first_report_after_a_stall_says_nothing_of_the_capacity() {
-        let mut control = DelayRate::new(Bitrate::from_mbps(4), Bitrate::from_mbps(80));
-        for count in 1..40 {
-            control.on_report(&even(Bitrate::from_mbps(4), count));
-        }
+        let mut control = settled(Bitrate::from_mbps(4), Duration::ZERO);
         let before = control.capacity;
         // Nothing came for 90 ms; the report is written as the first datagram does, the next when all have come.
         let stalled = even(Bitrate::from_mbps(4), 48);
