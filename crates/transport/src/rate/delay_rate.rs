@@ -42,9 +42,8 @@ pub struct DelayRate {
     former: f64,
     reported_at: Option<Instant>,
     rtt_min: Duration,
-    /// The queue that is ours, and whether one stood by the last report.
+    /// The queue that is ours.
     queue: Duration,
-    stood: bool,
     /// What is left of it.
     draining: Duration,
     losses: Losses,
@@ -97,7 +96,6 @@ impl DelayRate {
             reported_at: None,
             rtt_min: RTT_GUESS,
             queue: Duration::ZERO,
-            stood: false,
             draining: Duration::ZERO,
             losses: Losses::default(),
             rival: Rival::default(),
@@ -318,8 +316,8 @@ impl Controller for DelayRate {
         } else if evidence.newest.is_none() {
             // That nothing arrives tells of a stall, not of the capacity.
         } else if self.queue > seen {
-            // The first report after a stall counts the stall as well.
-            if self.stood {
+            // A rate over a time that a stall is part of counts the stall as well.
+            if self.arrived.pause() < PAUSE {
                 self.follow(&rates, towards);
             }
         } else if !self.marks.holds(evidence.now) {
@@ -328,7 +326,6 @@ impl Controller for DelayRate {
         if !self.rival.is_found() {
             self.capacity *= kept.unwrap_or(1.0);
         }
-        self.stood = self.queue > seen;
         self.note_stall(&rates, evidence);
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
@@ -379,6 +376,8 @@ fn overflows(marked: Option<Marked>) -> bool {
 const SPAN: Duration = Duration::from_millis(60);
 /// From one report to the next.
 const LATEST: Duration = Duration::from_millis(9);
+/// For so long nothing arrives where a link stalls: two datagrams' time at 500 kbit/s.
+const PAUSE: Duration = Duration::from_millis(40);
 /// A longer queue is seen through jitter.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
 /// A longer queue must be drained.

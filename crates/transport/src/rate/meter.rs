@@ -26,8 +26,40 @@ impl Meter {
         (span >= self.span / 2).then(|| bits / span.as_secs_f64())
     }
 
+    /// Returns the longest time of what was measured last in which nothing was added.
+    pub(super) fn pause(&self) -> Duration {
+        let mut added = self.totals.front().copied();
+        let mut longest = Duration::ZERO;
+        for (at, total) in &self.totals {
+            let Some((since, _)) = added.filter(|(_, before)| before != total) else { continue };
+            longest = longest.max(at.since(since));
+            added = Some((*at, *total));
+        }
+        longest
+    }
+
     /// Forgets what it took.
     pub(super) fn clear(&mut self) {
         self.totals.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_told_of_until_it_is_older_than_the_span() {
+        let mut meter = Meter::new(Duration::from_millis(60));
+        let mut pause = |millis: u64, total: u64| {
+            meter.measure(ByteCount::new(total), Instant::from_millis(millis));
+            meter.pause()
+        };
+        let ms = Duration::from_millis;
+        assert_eq!([pause(0, 10), pause(10, 20), pause(20, 30)], [ms(0), ms(10), ms(10)]);
+        // A report in the midst has nothing new.
+        assert_eq!([pause(60, 30), pause(80, 40), pause(90, 50)], [ms(10), ms(60), ms(60)]);
+        // By then what is measured begins where nothing had come for 40 ms.
+        assert_eq!([pause(120, 60), pause(145, 70)], [ms(30), ms(30)]);
     }
 }
