@@ -317,7 +317,7 @@ impl Controller for DelayRate {
             // That nothing arrives tells of a stall, not of the capacity.
         } else if self.queue > seen {
             // A rate over a time that a stall is part of counts the stall as well.
-            if self.arrived.pause() < PAUSE {
+            if self.arrived.pause() < PAUSE.max(self.feedback * 3) {
                 self.follow(&rates, towards);
             }
         } else if !self.marks.holds(evidence.now) {
@@ -376,7 +376,7 @@ fn overflows(marked: Option<Marked>) -> bool {
 const SPAN: Duration = Duration::from_millis(60);
 /// From one report to the next.
 const LATEST: Duration = Duration::from_millis(9);
-/// For so long nothing arrives where a link stalls: two datagrams' time at 500 kbit/s.
+/// For so long nothing arrives where a link stalls, unless reports are as far apart: two datagrams' time at 500 kbit/s.
 const PAUSE: Duration = Duration::from_millis(40);
 /// A longer queue is seen through jitter.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
