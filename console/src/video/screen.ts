@@ -1,21 +1,25 @@
 import { STAMP_HEIGHT, STAMP_WIDTH, readStamp } from '../stamp';
 import type { PictureFormat } from '../wire';
+import { Seams } from './seams';
 
 /** The canvas; strips are drawn as they come. */
 export class Screen {
   readonly #context: OffscreenCanvasRenderingContext2D;
   /** Reading back from the picture itself would make the browser draw it in software from then on. */
   readonly #stamp: OffscreenCanvasRenderingContext2D;
+  readonly #seams: Seams;
   #strips: [y: number, height: number][] = [];
 
   constructor(readonly canvas: OffscreenCanvas) {
     this.#context = context(canvas, { alpha: false, desynchronized: hasGraphicsProcessor() });
+    this.#seams = new Seams(this.#context);
     this.#stamp = context(new OffscreenCanvas(STAMP_WIDTH, STAMP_HEIGHT), { alpha: false, willReadFrequently: true });
   }
 
   /** Keeps what is shown, in the new size if it is another. */
   arrange({ width, height, strips }: PictureFormat): void {
     this.#strips = strips;
+    this.#seams.arrange(strips);
     const { width: widthBefore, height: heightBefore } = this.canvas;
     if (widthBefore === width && heightBefore === height) return;
     const before = new OffscreenCanvas(Math.max(widthBefore, 1), Math.max(heightBefore, 1));
@@ -42,6 +46,7 @@ export class Screen {
     const sourceWidth = Math.min(frame.displayWidth, width);
     const sourceHeight = Math.min(frame.displayHeight, height);
     this.#context.drawImage(frame, 0, 0, sourceWidth, sourceHeight, 0, y, width, height);
+    void this.#seams.take(frame, strip);
   }
 
   /** The stamp of a first strip; null when it has none. */

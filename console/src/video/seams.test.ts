@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { bandOf, Seams } from './seams';
+
+const WIDTH = 64;
+
+/** Four rows of luma, and the chroma beside them: each row one value, and noise of so much. */
+function rows(values: number[], noise = 0): Uint8Array {
+  const noisy = (value: number, x: number) => value + ((x * 7919) % 13) / 6.5 * noise - noise;
+  const luma = values.flatMap((value) => Array.from({ length: WIDTH }, (_, x) => noisy(value, x)));
+  return new Uint8Array([...luma, ...Array<number>(2 * WIDTH).fill(128)]);
+}
+
+const row = (band: Uint8Array, y: number): number[] => [...band.subarray(y * WIDTH, (y + 1) * WIDTH)];
+
+describe('a band around a seam', () => {
+  it('steps evenly where the sides stood apart', () => {
+    const { band } = bandOf(rows([100, 100, 100, 100], 1), rows([108, 108, 108, 108], 1), WIDTH);
+    // 3, 2 and 3 in the place of 8; those beside stay.
+    for (let x = 0; x < WIDTH; x += 1) {
+      const [p1, p0, q0, q1] = [2, 3, 4, 5].map((y) => row(band, y)[x]!) as [number, number, number, number];
+      expect([p0 - p1, q0 - p0, q1 - q0]).toEqual([3, 2, 3]);
+    }
+    expect(row(band, 2)).toEqual([...rows([100], 1).subarray(0, WIDTH)]);
+  });
+
+  it('leaves an edge that the picture has', () => {
+    expect(row(bandOf(rows([50, 50, 50, 50]), rows([200, 200, 200, 200]), WIDTH).band, 3)).toEqual(Array(WIDTH).fill(50));
+  });
+
+  it('is as decoded where the step is like those beside it', () => {
+    expect(bandOf(rows([90, 92, 94, 96]), rows([98, 100, 102, 104]), WIDTH).isSmoothed).toBe(false);
+    expect(bandOf(rows([90, 90, 90, 90], 3), rows([90, 90, 90, 90], 3), WIDTH).isSmoothed).toBe(false);
+  });
+
+  it('has chroma of the same kind', () => {
+    const above = rows([100, 100, 100, 100]);
+    const below = above.slice();
+    below.fill(136, 4 * WIDTH, 5 * WIDTH);
+    const { band } = bandOf(above, below, WIDTH);
+    const chroma = [0, 1, 2, 3].map((y) => band[8 * WIDTH + y * WIDTH / 2]);
+    expect(chroma).toEqual([128, 131, 133, 136]);
+    expect(band.subarray(0, 4 * WIDTH)).toEqual(above.subarray(0, 4 * WIDTH));
+  });
+});
+
+describe('the seams of a picture', () => {
+  const drawn: number[][] = [];
+  let seams: Seams;
+
+  beforeEach(() => {
+    drawn.length = 0;
+    vi.stubGlobal('VideoFrame', class {
+      close(): void { /* Nothing is held. */ }
+    });
+    const context = { canvas: { width: WIDTH }, drawImage: (_: unknown, ...place: number[]) => drawn.push(place) };
+    seams = new Seams(context as unknown as OffscreenCanvasRenderingContext2D);
+    seams.arrange([[0, 16], [16, 16], [32, 16]]);
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  /** A strip's frame of one grey, whose rows may be read once `read` has come. */
+  function frame(grey: number, format = 'I420', read = Promise.resolve()): VideoFrame {
+    const copyTo = async (copy: Uint8Array) => {
+      await read;
+      copy.fill(128).fill(grey, 0, 4 * WIDTH);
+    };
+    return { format, displayWidth: WIDTH, displayHeight: 16, visibleRect: null, copyTo } as unknown as VideoFrame;
+  }
+
+  it('are drawn again with each strip beside them', async () => {
+    await seams.take(frame(100), 0);
+    expect(drawn).toEqual([]);
+    await seams.take(frame(108), 1);
+    expect(drawn).toEqual([[0, 2, WIDTH, 4, 0, 14, WIDTH, 4]]);
+    await seams.take(frame(100), 2);
+    expect(drawn.slice(1)).toEqual([[0, 2, WIDTH, 4, 0, 30, WIDTH, 4]]);
+    // What was smoothed for another frame of the one strip is the other's no longer; then nothing is left to do.
+    await seams.take(frame(100), 1);
+    expect(drawn.length).toBe(4);
+    await seams.take(frame(100), 1);
+    expect(drawn.length).toBe(4);
+  });
+
+  it('are not smoothed with rows that are no longer shown', async () => {
+    await seams.take(frame(100), 0);
+    let come = () => {};
+    const late = seams.take(frame(108, 'I420', new Promise((resolve) => { come = resolve; })), 1);
+    await seams.take(frame(108, 'NV12'), 1);
+    come();
+    await late;
+    await seams.take(frame(101), 0);
+    expect(drawn).toEqual([]);
+  });
+
+  it('are left where rows cannot be read', async () => {
+    await seams.take(frame(100), 0);
+    await seams.take(frame(108, 'I420', Promise.reject(new Error('closed'))), 1);
+    expect(drawn).toEqual([]);
+  });
+});
