@@ -118,6 +118,10 @@ fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, pric
     let subsets = &subsets[..1 << shares.len()];
     let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
     for (sum, p) in subsets.iter().filter(|(sum, _)| *sum > 0.0) {
+        // The largest sums come first, and none is worth more than itself.
+        if *sum < best_worth * total {
+            break;
+        }
         sure += p;
         let all = sum.min(most);
         // Taken to grow with the square of the load; the outer loop finds the scale.
