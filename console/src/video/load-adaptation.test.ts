@@ -23,9 +23,15 @@ function run(seconds: number, tookMs: (pictureInterval: number) => number, perio
 const keepsUpWithHalf = (pictureInterval: number) => (pictureInterval >= 2 ? 8 : 90);
 
 describe('load adaptation', () => {
-  it('takes every picture while decoders begin', () => {
-    run(0.9, () => 400);
+  it('takes every second picture while decoders begin, and then all', () => {
+    expect(run(0.9, () => 400)).toBe(2);
+    expect(run(0.2, () => 25)).toBe(1);
     expect(run(20, () => 25)).toBe(1);
+  });
+
+  it('goes back at once if all are too many', () => {
+    expect(run(1.1, keepsUpWithHalf)).toBe(1);
+    expect(run(0.3, keepsUpWithHalf)).toBe(2);
   });
 
   it('takes every picture while slices are shown in time', () => {
@@ -45,7 +51,7 @@ describe('load adaptation', () => {
 
   it('is not moved by what comes late at once after an outage', () => {
     run(3, () => 5);
-    run(0.4, () => 300);
+    run(0.3, () => 300);
     expect(run(3, () => 5)).toBe(1);
   });
 
@@ -64,7 +70,7 @@ describe('load adaptation', () => {
     };
     run(1_300, takes);
     const waits = raised.slice(1).map((atMs, at) => Math.round((atMs - raised[at]!) / 1_000));
-    expect(waits).toEqual([21, 41, 81, 161, 301, 301, 301]);
+    expect(waits).toEqual([20, 40, 81, 161, 300, 300, 300]);
   });
 
   it('goes back to every picture when the computer has time again', () => {

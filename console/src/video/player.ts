@@ -69,12 +69,13 @@ export class Player {
 
   /**
    * Decoders begin anew: what came before belongs to another connection, or is of another size. `isSame`: of the same
-   * vehicle, whose picture stays on the screen, and counts as seen, until the new ones are there.
+   * vehicle, whose picture stays on the screen, and counts as seen, until the new ones are there; what this computer
+   * keeps up with is known.
    */
   start(picture: PictureFormat, isSame = false): void {
     const keeps = isSame && this.#decoders.length === picture.strips.length;
     this.stop();
-    this.#load = new LoadAdaptation();
+    if (!isSame) this.#load = new LoadAdaptation();
     this.screen.arrange(picture);
     if (!keeps) this.#seen.arrange(picture.strips.length);
     this.#requestedAtMs = picture.strips.map(() => -Infinity);

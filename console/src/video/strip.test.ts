@@ -94,10 +94,12 @@ const opened = FakeVideoDecoder;
 const newest = (): FakeVideoDecoder => opened.opened.at(-1)!;
 
 describe('the start', () => {
-  it('drops and counts all before the first IDR, asks for one, and opens no decoder', () => {
+  it('drops and counts all before the first IDR, asks for one, and has a decoder ready for it', () => {
     const strip = makeStrip();
     for (const kind of ['predicted', 'skip', 'predicted'] as const) strip.feed(slice(kind), 0);
-    expect([drops, requests, opened.opened.length]).toEqual([{ 'awaiting IDR': 3 }, 3, 0]);
+    expect([drops, requests, opened.opened.length]).toEqual([{ 'awaiting IDR': 3 }, 3, 1]);
+    strip.feed(slice('idr'), 0);
+    expect([opened.opened.length, newest().waiting.length]).toEqual([1, 1]);
   });
 
   it('decodes from the IDR on, a key chunk first, with timestamps that rise', () => {
@@ -192,8 +194,9 @@ describe('a decoder error', () => {
   });
 
   it('thrown by configure counts the same, and each IDR tries again', () => {
-    const strip = makeStrip();
     opened.refusesConfig = true;
+    const strip = makeStrip();
+    expect(drops).toEqual({});
     strip.feed(slice('idr'), 0);
     strip.feed(slice('idr'), 10);
     expect([drops, requests]).toEqual([{ 'decoder error': 2 }, 2]);

@@ -63,7 +63,10 @@ export class StripDecoder {
     readonly strip: number,
     readonly config: VideoDecoderConfig,
     readonly events: StripEvents,
-  ) {}
+  ) {
+    // It takes a while to begin: as long as the first IDR is under way.
+    this.#prepare();
+  }
 
   feed(slice: Slice, nowMs: number): void {
     if (this.#isBehind(nowMs)) {
@@ -84,6 +87,14 @@ export class StripDecoder {
     this.#origins.clear();
     this.#behindSinceMs = null;
     if (decoder !== null && decoder.state !== 'closed') decoder.close();
+  }
+
+  #prepare(): void {
+    try {
+      this.#decoder = this.#open();
+    } catch {
+      // The first slice tries again, and tells.
+    }
   }
 
   #isBehind(nowMs: number): boolean {
