@@ -128,6 +128,7 @@ mod tests {
                     strip: strip as u8,
                     kind: encoded.kind,
                     history: encoded.history,
+                    motion: encoded.motion,
                     captured_at: Instant::ZERO,
                     encoded_at: Instant::ZERO,
                     tick: 0,

@@ -326,6 +326,7 @@ impl ReorderBuffer {
         if let Some(history) = slice.history {
             self.concealer.follows_from(history);
         }
+        self.concealer.moves_by(slice.motion);
         let is_clean = !self.concealer.is_corrupt();
         (self.newest, self.captured_at) = (Some(picture), Some(slice.captured_at));
         self.since_lost = self.since_lost.saturating_add(1);

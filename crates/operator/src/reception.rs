@@ -19,7 +19,6 @@ use tautline_net::stats::{self, Latest};
 use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
-use tautline_video::AccessUnit;
 
 use crate::canvas::Canvas;
 use crate::config::Config;
@@ -271,7 +270,7 @@ impl Reception {
                 encoded_at: local(slice.encoded_at),
                 shown_at: now,
                 is_clean,
-                bytes: message.slice(AccessUnit::ROOM..),
+                bytes: message.slice(SliceHead::BYTES..),
             });
         }
     }

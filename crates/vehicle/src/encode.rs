@@ -177,6 +177,7 @@ impl Turn {
             strip: strip as u8,
             kind: encoded.kind,
             history: encoded.history,
+            motion: encoded.motion,
             captured_at,
             encoded_at: now(),
             tick,

@@ -15,7 +15,7 @@ pub struct AccessUnit {
 
 impl AccessUnit {
     /// The bytes before the access unit.
-    pub const ROOM: usize = 28;
+    pub const ROOM: usize = 32;
 
     /// Takes the access unit that begins after the first [`ROOM`](Self::ROOM) bytes of `buffer`;
     /// `None` if there are fewer.

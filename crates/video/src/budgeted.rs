@@ -4,7 +4,7 @@
 use tautline_units::ByteCount;
 
 use crate::quantizer::{Activity, Quantizer};
-use crate::{AccessUnit, Encoded, Error, Picture, Quantizers, Refresh, SliceKind};
+use crate::{AccessUnit, Encoded, Error, Motion, Picture, Quantizers, Refresh, SliceKind};
 
 /// Encoder of another's library that codes one picture at one quantizer.
 pub(crate) trait Library: Send {
@@ -49,7 +49,12 @@ impl<L: Library> Budgeted<L> {
             let bytes = self.idr(rows, budget)?;
             self.idr_due = false;
             let bytes = AccessUnit::from(bytes.as_slice());
-            return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
+            return Ok(Encoded {
+                kind: SliceKind::Idr,
+                history: Some(0),
+                motion: Motion::default(),
+                bytes,
+            });
         }
         let qp = self.quantizer.for_predicted(budget);
         let coded = self.predicted(rows, qp)?;
@@ -75,7 +80,12 @@ impl<L: Library> Budgeted<L> {
             let bytes = self.library.encode(rows, i32::from(quantizers.intra), true)?.bytes;
             self.idr_due = false;
             let bytes = AccessUnit::from(bytes.as_slice());
-            return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
+            return Ok(Encoded {
+                kind: SliceKind::Idr,
+                history: Some(0),
+                motion: Motion::default(),
+                bytes,
+            });
         }
         self.predicted(rows, i32::from(quantizers.predicted))
     }
@@ -87,7 +97,12 @@ impl<L: Library> Budgeted<L> {
         self.idr_due = false;
         let (kind, history) =
             if coded.is_idr { (SliceKind::Idr, Some(0)) } else { (SliceKind::Predicted, None) };
-        Ok(Encoded { kind, history, bytes: AccessUnit::from(coded.bytes.as_slice()) })
+        Ok(Encoded {
+            kind,
+            history,
+            motion: Motion::default(),
+            bytes: AccessUnit::from(coded.bytes.as_slice()),
+        })
     }
 
     fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {

@@ -6,13 +6,13 @@ use crate::h264::nal::{self, NalUnit};
 use crate::h264::parameters::{PictureOrder, PictureParameters, Sequence};
 use crate::h264::slice_header::{self, SliceHeader};
 use crate::layout::MACROBLOCK;
-use crate::{Encoded, Error};
+use crate::{Encoded, Error, Motion};
 
 /// Loss concealment of one strip: a stream without holes for its decoder when slices are lost.
 ///
 /// Every access unit that arrives goes through [`take`](Self::take), in picture order, and every
 /// one that does not is replaced by [`skip`](Self::skip): a P slice in which every macroblock is
-/// skipped, so that the strip stands still for that picture. The decoder (libavcodec, openh264,
+/// skipped, or moved on as the one before [moved](Self::moves_by). The decoder (libavcodec, openh264,
 /// WebCodecs) then sees a complete stream: no error, a picture out for each one in, and none held
 /// back. Without it, the loss of the one picture in which `frame_num` wraps can stop a decoder for
 /// 30 pictures.
@@ -92,17 +92,23 @@ impl Concealer {
 
     /// Returns an access unit that repeats the strip as it was last shown, in place of a lost one.
     ///
+    /// The first few after a picture of which it is [known](Self::moves_by) go on with its motion.
     /// To be called once for each picture that does not come; the next picture that does then
     /// continues after it. `None` before the first IDR.
     pub fn skip(&mut self) -> Option<Vec<u8>> {
         let stream = self.stream.as_mut()?;
         stream.step_over();
+        let motion = match stream.skipped <= MOVED_MAX {
+            true => stream.motion,
+            false => Motion::default(),
+        };
         Some(slice_header::write_skip(
             stream.reference,
             stream.shown.frame,
             stream.shown.order,
             &stream.sequence,
             &stream.picture,
+            motion,
         ))
     }
 
@@ -130,6 +136,13 @@ impl Concealer {
             && stream.unbroken > u32::from(history)
         {
             stream.corrupt = false;
+        }
+    }
+
+    /// Takes note of how the picture that [`take`](Self::take) took last moves.
+    pub fn moves_by(&mut self, motion: Motion) {
+        if let Some(stream) = &mut self.stream {
+            stream.motion = motion;
         }
     }
 
@@ -178,6 +191,9 @@ pub struct ParsedAccessUnit<'a> {
 
 /// A second of pictures: more missing than this means that the count began anew.
 const MISSING_MAX: u32 = 60;
+
+/// What is made up for longer than so many pictures is no better than what stands still.
+const MOVED_MAX: u32 = 4;
 
 /// The parameter sets that have come.
 #[derive(Clone, Default, Debug)]
@@ -276,6 +292,10 @@ struct Stream {
     follows: bool,
     /// Pictures that came in a row, up to the last one.
     unbroken: u32,
+    /// Pictures that did not come, since the last one.
+    skipped: u32,
+    /// How the last one moves.
+    motion: Motion,
     corrupt: bool,
 }
 
@@ -291,6 +311,8 @@ impl Stream {
             order_step: 2,
             follows: true,
             unbroken: 1,
+            skipped: 0,
+            motion: Motion::default(),
             corrupt: false,
         }
     }
@@ -301,6 +323,7 @@ impl Stream {
         let same_format = picture.sequence == self.sequence;
         let expected = self.next(self.coded, self.order_step);
         self.unbroken = self.unbroken.saturating_add(1);
+        (self.skipped, self.motion) = (0, Motion::default());
         if came.frame != expected.frame || !same_format {
             (self.unbroken, self.corrupt) = (1, true);
         } else if self.follows {
@@ -319,6 +342,7 @@ impl Stream {
         self.shown = self.next(self.shown, self.order_step);
         self.follows = false;
         (self.unbroken, self.corrupt) = (0, true);
+        self.skipped = self.skipped.saturating_add(1);
     }
 
     fn next(&self, numbers: Numbers, order_step: u32) -> Numbers {

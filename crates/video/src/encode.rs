@@ -1,6 +1,6 @@
 use tautline_units::ByteCount;
 
-use crate::{AccessUnit, Error, Picture, SliceKind};
+use crate::{AccessUnit, Error, Motion, Picture, SliceKind};
 
 /// A strip's rows while the sensor reads them.
 pub trait Rows {
@@ -107,6 +107,8 @@ pub struct Encoded {
     /// How many pictures before it decide what it shows, at the most, whatever was lost before those:
     /// 0 of an IDR, [`Encoded::LONG`] for that many or more. None where the encoder does not know.
     pub history: Option<u8>,
+    /// How it moves.
+    pub motion: Motion,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }

@@ -19,6 +19,7 @@ pub mod jpeg;
 mod layout;
 #[cfg(feature = "libavcodec")]
 pub mod libavcodec;
+mod motion;
 #[cfg(feature = "openh264")]
 pub mod openh264;
 mod picture;
@@ -42,6 +43,7 @@ pub use decode::Decoder;
 pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh, Rows};
 pub use error::Error;
 pub use layout::Layout;
+pub use motion::Motion;
 pub use picture::Picture;
 pub use qp_table::QpTable;
 pub use reduction::Reduction;

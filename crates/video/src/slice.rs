@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-use crate::{AccessUnit, Error, Layout};
+use crate::{AccessUnit, Error, Layout, Motion};
 
 /// Kind of a coded slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl SliceKind {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  version = 2  |     kind      |     strip     |    history    |
+/// |  version = 3  |     kind      |     strip     |    history    |
 /// +---------------+---------------+---------------+---------------+
 /// |                            picture                            |
 /// +---------------------------------------------------------------+
@@ -56,7 +56,9 @@ impl SliceKind {
 /// |                      length of the bytes                      |
 /// +---------------------------------------------------------------+
 /// |               the guard's tick, 0 if not known                |
-/// +---------------------------------------------------------------+
+/// +-------------------------------+-------------------------------+
+/// |  motion across, i16, quarters |      motion down, i16         |
+/// +-------------------------------+-------------------------------+
 /// |                      Annex B bytes ...                        |
 /// +---------------------------------------------------------------+
 /// ```
@@ -84,6 +86,8 @@ pub struct Slice {
     /// The newest step of the vehicle's guard when the picture was begun: who has seen the picture
     /// cites it. 0 if the vehicle knew none.
     pub tick: u32,
+    /// How the strip moves, as [`Encoded::motion`](crate::Encoded::motion).
+    pub motion: Motion,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }
@@ -107,7 +111,9 @@ impl Slice {
         header[8..16].copy_from_slice(&self.captured_at.as_nanos().to_be_bytes());
         header[16..20].copy_from_slice(&encoding.to_be_bytes());
         header[20..24].copy_from_slice(&length.to_be_bytes());
-        header[24..].copy_from_slice(&self.tick.to_be_bytes());
+        header[24..28].copy_from_slice(&self.tick.to_be_bytes());
+        header[28..30].copy_from_slice(&self.motion.x.to_be_bytes());
+        header[30..].copy_from_slice(&self.motion.y.to_be_bytes());
         self.bytes.behind(header)
     }
 
@@ -121,7 +127,8 @@ impl Slice {
             return Err(Error::Truncated { what: "slice header" });
         };
         let [version, kind, strip, history, p0, p1, p2, p3, rest @ ..] = *header;
-        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3, t0, t1, t2, t3] = rest;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3, rest @ ..] = rest;
+        let [t0, t1, t2, t3, x0, x1, y0, y1] = rest;
         if version != VERSION {
             return Err(Error::Invalid { what: "slice version", value: u64::from(version) });
         }
@@ -149,13 +156,14 @@ impl Slice {
             captured_at,
             encoded_at: captured_at + encoding,
             tick: u32::from_be_bytes([t0, t1, t2, t3]),
+            motion: Motion { x: i16::from_be_bytes([x0, x1]), y: i16::from_be_bytes([y0, y1]) },
             bytes,
         })
     }
 }
 
 /// The version of the wire form.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -173,6 +181,7 @@ mod tests {
             captured_at: Instant::from_nanos(0x1112_1314_1516_1718),
             encoded_at: Instant::from_nanos(0x1112_1314_1516_1718 + 0x2122_2324),
             tick: 0x3132_3334,
+            motion: Motion { x: 0x4142, y: -2 },
             bytes: AccessUnit::from(&[0, 0, 0, 1, 0x41][..]),
         }
     }
@@ -180,8 +189,9 @@ mod tests {
     #[test]
     fn the_wire_form_is_as_drawn() {
         let expected = [
-            2, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
-            0x23, 0x24, 0, 0, 0, 5, 0x31, 0x32, 0x33, 0x34, 0, 0, 0, 1, 0x41,
+            3, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
+            0x23, 0x24, 0, 0, 0, 5, 0x31, 0x32, 0x33, 0x34, 0x41, 0x42, 0xFF, 0xFE, 0, 0, 0, 1,
+            0x41,
         ];
         assert_eq!(example().into_unit(), expected);
     }
@@ -206,6 +216,7 @@ mod tests {
             captured in 0u64..u64::MAX / 2,
             encoding: u32,
             tick: u32,
+            motion: (i16, i16),
             history in proptest::option::of(0..=Encoded::LONG),
             bytes in proptest::collection::vec(any::<u8>(), 1..200),
         ) {
@@ -218,6 +229,7 @@ mod tests {
                 captured_at,
                 encoded_at: captured_at + Duration::from_nanos(u64::from(encoding)),
                 tick,
+                motion: Motion { x: motion.0, y: motion.1 },
                 bytes: AccessUnit::from(bytes.as_slice()),
             };
             prop_assert_eq!(Slice::parse(slice.clone().into_unit()).unwrap(), slice);

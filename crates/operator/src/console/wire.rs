@@ -30,6 +30,9 @@ pub struct SliceHead {
 }
 
 impl SliceHead {
+    /// The length of the head.
+    pub const BYTES: usize = 28;
+
     /// Writes the head before a slice's access unit, in its own buffer.
     pub fn message(&self, access_unit: AccessUnit) -> Bytes {
         let slice_kind = match self.kind {
@@ -41,14 +44,15 @@ impl SliceHead {
         let coded = slice_kind | if self.is_corrupt { CORRUPT } else { 0 };
         let history = self.history.map_or(0, |slices| slices.saturating_add(1));
         let micros = |after: Duration| u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
-        let mut head = [0; AccessUnit::ROOM];
+        let mut room = [0; AccessUnit::ROOM];
+        let head = &mut room[AccessUnit::ROOM - Self::BYTES..];
         head[..4].copy_from_slice(&[kind::SLICE, self.strip, coded, history]);
         head[4..8].copy_from_slice(&self.picture.to_be_bytes());
         head[8..16].copy_from_slice(&self.captured_unix_micros.to_be_bytes());
         head[16..20].copy_from_slice(&micros(self.encoded_after).to_be_bytes());
         head[20..24].copy_from_slice(&micros(self.handed_on_after).to_be_bytes());
         head[24..].copy_from_slice(&self.tick.to_be_bytes());
-        access_unit.behind(head).into()
+        Bytes::from(access_unit.behind(room)).slice(AccessUnit::ROOM - Self::BYTES..)
     }
 }
 

@@ -40,6 +40,7 @@ impl Source {
             strip: 2,
             kind: encoded.kind,
             history: encoded.history,
+            motion: encoded.motion,
             captured_at: at(u64::from(self.picture) * INTERVAL_MS),
             encoded_at: at(u64::from(self.picture) * INTERVAL_MS + 1),
             tick: 0,

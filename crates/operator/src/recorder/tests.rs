@@ -148,6 +148,7 @@ impl Drive {
                     strip: strip as u8,
                     kind: encoded.kind,
                     history: encoded.history,
+                    motion: encoded.motion,
                     captured_at: now,
                     encoded_at: now,
                     tick: 0,

@@ -16,8 +16,8 @@ use super::slice::Slice;
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
-    AccessUnit, Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, Rows,
-    SliceKind,
+    AccessUnit, Encoded, Encoder, Error, Motion, Picture, QuantizerEncoder, Quantizers, Refresh,
+    Rows, SliceKind,
 };
 
 /// Parameters of an encoder.
@@ -301,7 +301,18 @@ impl StripEncoder {
         }
         self.number = self.number.wrapping_add(1);
         let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
-        Ok(Encoded { kind, history: Some(self.intra_refresh.history()), bytes })
+        let history = Some(self.intra_refresh.history());
+        Ok(Encoded { kind, history, motion: self.motion(&header), bytes })
+    }
+
+    /// Returns how most of the picture just coded moves; still where vectors are to stay within the strip.
+    fn motion(&self, header: &Header) -> Motion {
+        if !header.predicted || self.config.joinable {
+            return Motion::default();
+        }
+        let inter = self.macroblocks.iter().filter(|macroblock| macroblock.kind == Kind::Inter);
+        let vectors = inter.map(|Macroblock { vectors: [first, ..], .. }| (first.x, first.y));
+        Motion::of(vectors, header.reference_index as u16 + 1)
     }
 
     /// Writes the slice anew, header and data.

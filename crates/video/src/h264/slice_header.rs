@@ -3,7 +3,7 @@
 use super::bits::{Reader, Writer};
 use super::nal::{self, NalUnit};
 use super::parameters::{PictureOrder, PictureParameters, Sequence};
-use crate::Error;
+use crate::{Error, Motion};
 
 /// The bytes of a slice NAL unit that always hold the fields read here: at most 8 numbers of at
 /// most 63 bits each, with emulation prevention.
@@ -76,16 +76,19 @@ impl SliceHeader {
     }
 }
 
-/// Writes a slice that repeats the whole picture before it: every macroblock is skipped.
+/// Writes a slice that repeats the whole picture before it, as far as it has moved since.
 ///
-/// Its motion vectors are zero: the prediction of 8.4.1.1 is zero where a neighbour is missing or
-/// unmoved, so by induction everywhere. Deblocking is off, so that the repetition is exact.
+/// Without motion every macroblock is skipped: the prediction of 8.4.1.1 is zero where a neighbour is missing or
+/// unmoved, so by induction everywhere. With motion those without a neighbour, at the top and the left, say that they are predicted with the
+/// vector of the one before or above them, the first one's is given, and the others, all of whose neighbours move alike, are skipped.
+/// Deblocking is off, so that the repetition is exact.
 pub(crate) fn write_skip(
     nal_reference: u8,
     frame_number: u32,
     order_low_bits: u32,
     sequence: &Sequence,
     picture: &PictureParameters,
+    motion: Motion,
 ) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.unsigned(0); // first_mb_in_slice
@@ -129,10 +132,35 @@ pub(crate) fn write_skip(
     if picture.deblocking_control {
         writer.unsigned(1); // disable_deblocking_filter_idc
     }
-    writer.unsigned(sequence.macroblock_count); // mb_skip_run
+    if motion == Motion::default() {
+        writer.unsigned(sequence.macroblock_count); // mb_skip_run
+    } else {
+        write_moved(sequence, motion.within_levels(), &mut writer);
+    }
     let mut out = Vec::with_capacity(24);
     nal::write(nal_reference << 5 | nal::kind::SLICE, &writer.finish(), &mut out);
     out
+}
+
+/// Writes all macroblocks of a slice, predicted with one vector and without residual (7.3.5).
+fn write_moved(sequence: &Sequence, motion: Motion, writer: &mut Writer) {
+    let columns = sequence.macroblock_columns;
+    let mut skipped = 0;
+    for index in 0..sequence.macroblock_count {
+        if index >= columns && !index.is_multiple_of(columns) {
+            skipped += 1;
+            continue;
+        }
+        writer.unsigned(std::mem::take(&mut skipped)); // mb_skip_run
+        writer.unsigned(0); // mb_type: P_L0_16x16
+        let difference = if index == 0 { motion } else { Motion::default() };
+        writer.signed(difference.x.into()); // mvd_l0, across
+        writer.signed(difference.y.into()); // mvd_l0, down
+        writer.unsigned(0); // coded_block_pattern: none
+    }
+    if skipped > 0 {
+        writer.unsigned(skipped); // mb_skip_run
+    }
 }
 
 /// Reads the header of a slice NAL unit with its parameter sets at hand.
@@ -188,9 +216,11 @@ mod tests {
             frame_number in 0u32..1 << 15,
             low_bits in 0u32..64,
             flags in 0u8..32,
+            x in -9i16..9,
+            y in -9i16..9,
         ) {
             let sequence = sequence(PictureOrder::LowBits(6));
-            let bytes = write_skip(2, frame_number, low_bits, &sequence, &parameters(flags));
+            let bytes = write_skip(2, frame_number, low_bits, &sequence, &parameters(flags), Motion { x, y });
             let units = nal::split(&bytes).unwrap();
             prop_assert_eq!(units.len(), 1);
             prop_assert_eq!((units[0].kind(), units[0].reference()), (1, 2));

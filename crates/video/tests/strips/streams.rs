@@ -4,12 +4,14 @@
 
 use std::borrow::Cow;
 
+use crate::ffmpeg;
 use crate::random::Random;
 use crate::scene::Scene;
 use tautline_units::ByteCount;
+use tautline_video::avc::{self, LossRecovery};
 use tautline_video::openh264::{StripDecoder, StripEncoder};
 use tautline_video::{
-    Concealer, Decoder, Encoder, Layout, Picture, Refresh, SliceKind, quality, stamp,
+    Concealer, Decoder, Encoder, Layout, Motion, Picture, Refresh, SliceKind, quality, stamp,
 };
 
 #[test]
@@ -50,6 +52,75 @@ fn every_picture_comes_out_when_slices_are_lost() {
         assert_eq!((strip.show(arrived).width(), strip.is_corrupt()), (320, strip.lost_any));
     }
     assert!(strip.lost_any);
+}
+
+#[test]
+fn what_takes_the_place_of_a_lost_slice_moves_on_by_whole_samples() {
+    let (width, height) = (320, 64);
+    let mut strip = Strip::new(width, height);
+    let coded = strip.encode(0, Refresh::No);
+    let before = strip.show(Some(&coded));
+    // 3 to the left and 2 down of where it was.
+    strip.concealer.moves_by(Motion { x: 12, y: -8 });
+    let moved = strip.show(None);
+    for row in 0..height {
+        for column in 0..width {
+            let from = row.saturating_sub(2) * width + (column + 3).min(width - 1);
+            assert_eq!(moved.luma()[row * width + column], before.luma()[from], "{row}, {column}");
+        }
+    }
+    // For a while, and no further.
+    let mut last = moved;
+    let mut standing = 0;
+    for _ in 0..6 {
+        let next = strip.show(None);
+        standing += u32::from(next == last);
+        last = next;
+    }
+    assert_eq!(standing, 3);
+    ffmpeg::check(&strip.recording, 8);
+}
+
+#[test]
+fn a_lost_slice_of_what_slides_is_shown_nearer_by_its_motion() {
+    let scene = Scene::new(320, 64, 11);
+    let recovery = LossRecovery::AcknowledgedReferences { references: 16 };
+    for pictures_between in [1, 3] {
+        let mut encoder = avc::StripEncoder::new(avc::Config {
+            width: 320,
+            height: 64,
+            cropped: [0, 0],
+            pictures_per_second: 60,
+            loss_recovery: recovery,
+            joinable: false,
+        })
+        .unwrap();
+        let mut shown =
+            [true, false].map(|moves| (moves, Concealer::new(), StripDecoder::new().unwrap()));
+        for number in 0..12 {
+            // A whole sample down, and six to the left, each time.
+            let picture = scene.picture(2 * number);
+            let coded = encoder.encode(&picture, ByteCount::new(6_000), Refresh::No).unwrap();
+            if number >= pictures_between {
+                encoder.acknowledge(u64::from(number - pictures_between));
+            }
+            for (moves, concealer, decoder) in &mut shown {
+                let handed_on = concealer.pass(&coded.bytes).unwrap().unwrap();
+                decoder.decode(&handed_on).unwrap().unwrap();
+                if *moves {
+                    concealer.moves_by(coded.motion);
+                }
+            }
+        }
+        let lost = scene.picture(2 * 12);
+        let [moved, still] = shown.map(|(_, mut concealer, mut decoder)| {
+            let picture = decoder.decode(&concealer.skip().unwrap()).unwrap().unwrap();
+            // Away from the post, which goes another way, and from what slides in.
+            let there = (0..64).flat_map(|row| row * 320 + 160..row * 320 + 300);
+            there.map(|at| u32::from(picture.luma()[at].abs_diff(lost.luma()[at]))).sum::<u32>()
+        });
+        assert!(4 * moved < still, "{pictures_between}: {moved} moved, {still} still");
+    }
 }
 
 #[test]

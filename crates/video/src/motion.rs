@@ -1,0 +1,52 @@
+/// How most of a strip moves from one picture to the next, in quarters of a luma sample: where in the picture before it is
+/// found, less where it is.
+///
+/// Still where nobody has looked.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Motion {
+    /// To the right.
+    pub x: i16,
+    /// Down.
+    pub y: i16,
+}
+
+impl Motion {
+    /// Returns the middle one of `vectors`, each side by itself, that reach over so many pictures; still without any.
+    pub(crate) fn of(vectors: impl Iterator<Item = (i16, i16)>, pictures: u16) -> Self {
+        let (mut x, mut y): (Vec<i16>, Vec<i16>) = vectors.unzip();
+        let middle = |side: &mut [i16]| match side.len() {
+            0 => 0,
+            count => (f32::from(*side.select_nth_unstable(count / 2).1)
+                / f32::from(pictures.max(1)))
+            .round() as i16,
+        };
+        Self { x: middle(&mut x), y: middle(&mut y) }
+    }
+
+    /// Returns the nearest that every level of H.264 lets a vector be (table A-1).
+    pub(crate) fn within_levels(self) -> Self {
+        Self { x: self.x.clamp(-ACROSS_MAX, ACROSS_MAX), y: self.y.clamp(-DOWN_MAX, DOWN_MAX) }
+    }
+}
+
+const ACROSS_MAX: i16 = 2047 * 4;
+const DOWN_MAX: i16 = 63 * 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_decide_and_pictures_share() {
+        assert_eq!(Motion::of(std::iter::empty(), 1), Motion::default());
+        let vectors = [(8, -6), (9, -6), (-400, 3), (9, 400), (8, -6)];
+        assert_eq!(Motion::of(vectors.into_iter(), 1), Motion { x: 8, y: -6 });
+        assert_eq!(Motion::of(vectors.into_iter(), 4), Motion { x: 2, y: -2 });
+    }
+
+    #[test]
+    fn no_level_is_left() {
+        let far = Motion { x: i16::MIN, y: i16::MAX };
+        assert_eq!(far.within_levels(), Motion { x: -8188, y: 252 });
+    }
+}
