@@ -19,7 +19,7 @@ fn judge_row(name: &str, quantity: &str) {
 
 fn rows(name: &str) -> Vec<Row> {
     let found = scenarios::all().into_iter().find(|scenario| scenario.name == name);
-    let rows = found.expect("a scenario of that name").run(&Config::default(), 1, true);
+    let rows = found.expect("a scenario of that name").run(&Config::default(), 1, None, true);
     rows.expect("sessions that can be configured so")
 }
 

@@ -28,14 +28,10 @@ pub(crate) struct Links {
     /// Folder with the Mahimahi recordings, named as in docs/lab.md; without it, models only
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
-    /// Seeds, from the first on; each starts elsewhere in every recording
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 20,
-        default_value_if("quick", "true", "4")
-    )]
-    seeds: u64,
+    /// Seeds, from the first on; each starts elsewhere in every recording [default: 20, with --quick 4,
+    /// with --scenario as many as each asks for]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
     /// The first seed; what was tuned on some is to be judged on others
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first_seed: u64,
@@ -139,7 +135,7 @@ impl Links {
         for scenario in &scenarios {
             println!("{}: {}", scenario.name, scenario.title);
             for (combo, config) in &configs {
-                for row in scenario.run(config, self.first_seed, self.quick)? {
+                for row in scenario.run(config, self.first_seed, self.seeds, self.quick)? {
                     if row.verdict() == Verdict::Out {
                         out.push(format!("{} ({combo})", scenario.name));
                     }
@@ -177,7 +173,7 @@ impl Links {
             cases: chosen("case", Case::ALL.to_vec(), &self.case, |case| case.name())?,
             deadlines: self.deadline_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
             first_seed: self.first_seed,
-            seeds: self.seeds,
+            seeds: self.seeds.unwrap_or(if self.quick { 4 } else { 20 }),
             length: Duration::from_secs(self.seconds),
             units_per_second: self.units,
             rate_max: Bitrate::from_mbps(self.most),

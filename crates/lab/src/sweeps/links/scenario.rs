@@ -34,12 +34,20 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Makes its runs from seed `first` on, with sessions configured as `transport`, and judges them.
+    /// Makes its runs from seed `first` on, with sessions configured as `transport`, and judges them: as many as `count`
+    /// says, or as many as are usual.
     ///
     /// # Errors
     /// For a transport that cannot be configured so.
-    pub fn run(&self, transport: &transport::Config, first: u64, quick: bool) -> Result<Vec<Row>> {
-        let (seconds, seeds) = if quick { self.quick } else { self.full };
+    pub fn run(
+        &self,
+        transport: &transport::Config,
+        first: u64,
+        count: Option<u64>,
+        quick: bool,
+    ) -> Result<Vec<Row>> {
+        let (seconds, usual) = if quick { self.quick } else { self.full };
+        let seeds = count.unwrap_or(usual);
         let mut runs = Vec::new();
         for make in [Some(self.drive), self.against].into_iter().flatten() {
             for seed in (first..).take(seeds as usize) {
