@@ -87,6 +87,27 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         ..LONG
     },
     Scenario {
+        name: "cubic-128k-2",
+        title: "The same in a queue of 128 kB: what the other alone carries",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 128_000), even()]),
+        judge: |runs| vec![carried(runs, 9.0), gap(runs, 1_000.0)],
+        ..LONG
+    },
+    Scenario {
+        name: "cubic-128k-4",
+        title: "Four links, each with such a queue: no less than one alone",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 128_000); 4]),
+        judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0)],
+        ..LONG
+    },
+    Scenario {
+        name: "cubic-1m-2",
+        title: "A queue of 1 MB beside one of two links: what the other alone carries",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 1_000_000), even()]),
+        judge: |runs| vec![carried(runs, 9.0), gap(runs, 1_000.0)],
+        ..LONG
+    },
+    Scenario {
         name: "policer-4",
         title: "A policer of 4 Mbit/s: under 3 % lost, 80 % of the rate",
         drive: |transport, seed| filled(transport, seed, vec![policed(4.0)]),
@@ -120,6 +141,20 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         ..SHORT
     },
     Scenario {
+        name: "policer-4-4",
+        title: "Four of them",
+        drive: |transport, seed| filled(transport, seed, vec![policed(4.0); 4]),
+        judge: |runs| vec![dropped(runs), carried(runs, 3.2)],
+        ..SHORT
+    },
+    Scenario {
+        name: "policer-1-2",
+        title: "Two policers of 1 Mbit/s: under 3 % lost, no less than is asked of one",
+        drive: |transport, seed| filled(transport, seed, vec![policed(1.0); 2]),
+        judge: |runs| vec![dropped(runs), carried(runs, 0.8)],
+        ..SHORT
+    },
+    Scenario {
         name: "both-lose-10",
         title: "10 % of all lost both ways: at least 7 Mbit/s",
         drive: |transport, seed| filled(transport, seed, vec![losing(0.1)]),
@@ -134,6 +169,20 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         ..SHORT
     },
     Scenario {
+        name: "both-lose-10-2",
+        title: "A link that loses 10 % both ways beside another: what the other alone carries",
+        drive: |transport, seed| filled(transport, seed, vec![losing(0.1), even()]),
+        judge: |runs| vec![carried(runs, 9.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "both-lose-30-4",
+        title: "Four links that lose 30 % both ways: no less than is asked of one",
+        drive: |transport, seed| filled(transport, seed, vec![losing(0.3); 4]),
+        judge: |runs| vec![carried(runs, 3.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
         name: "reordering",
         title: "Each packet's delay drawn anew, sigma 50 ms: no freeze, half of what a clean link carries",
         drive: |transport, seed| filled(transport, seed, vec![reordering(1.0)]),
@@ -144,6 +193,20 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         name: "reordering-slow",
         title: "The same where delays wander in 50 ms",
         drive: |transport, seed| filled(transport, seed, vec![reordering(50.0)]),
+        judge: |runs| vec![carried(runs, 4.0), frozen(runs), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "reordering-2",
+        title: "A link that reorders beside another: no freeze, what the other alone carries",
+        drive: |transport, seed| filled(transport, seed, vec![reordering(1.0), even()]),
+        judge: |runs| vec![carried(runs, 9.0), frozen(runs), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "reordering-4",
+        title: "Four that reorder: no freeze, no less than is asked of one",
+        drive: |transport, seed| filled(transport, seed, vec![reordering(1.0); 4]),
         judge: |runs| vec![carried(runs, 4.0), frozen(runs), missed("missed", runs)],
         ..SHORT
     },
@@ -172,6 +235,13 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
         name: "way-back-200ms",
         title: "The only link's way back takes 200 ms, its way out 15: none missed for it",
         drive: |transport, seed| filled(transport, seed, vec![back(10_000, 200)]),
+        judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "way-back-200ms-2",
+        title: "Such a way back beside a link with one of 15: none missed for it",
+        drive: |transport, seed| filled(transport, seed, vec![back(10_000, 200), even()]),
         judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
         ..SHORT
     },
