@@ -11,7 +11,7 @@ use super::rival::{self, Rival};
 /// seen in the delay before anything is lost.
 ///
 /// It keeps an estimate of the link's capacity. While the delay of the last 60 ms shows a standing
-/// queue of ours, by two reports in a row, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
+/// queue of ours, and no stall within what was measured, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
 /// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
 /// arrives: an application that sends little learns little. Media gets nine tenths of it, less
 /// while a queue drains; and no more may be on its way than the link delivers within its least
