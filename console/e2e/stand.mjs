@@ -1,6 +1,7 @@
 // What the tests of the whole system share: a running demo, a browser, ways to wait.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
@@ -10,6 +11,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 
 export const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
+const FIRST_PORT = 10_000;
+const PROCESS_PAIRS = 64;
+let pairs = 0;
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /**
@@ -158,12 +162,35 @@ export async function openConsole(page, address) {
   await page.locator('#picture').waitFor({ state: 'attached' });
 }
 
+/**
+ * A port that neither TCP nor UDP uses, nor the one after it (a switchboard takes two), once. The system gives them to
+ * nobody who asks for any port, so that none of the sockets opened meanwhile takes them; test files side by side have
+ * process numbers near each other, and look elsewhere. As free_port.rs does.
+ */
 export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => { server.once('listening', resolve); });
-  const { port } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  return port;
+  const first = FIRST_PORT + 2 * ((process.pid * PROCESS_PAIRS + pairs) % Math.floor((firstGiven() - FIRST_PORT) / 2));
+  pairs += 1;
+  const bound = async (socket, bind) => {
+    const free = new Promise((resolve) => {
+      socket.once('listening', () => { socket.close(() => resolve(true)); });
+      socket.once('error', () => resolve(false));
+    });
+    bind();
+    return free;
+  };
+  for (const port of [first, first + 1]) {
+    const tcp = createServer();
+    const udp = createSocket('udp4');
+    const free = await bound(tcp, () => tcp.listen(port, '127.0.0.1')) && await bound(udp, () => udp.bind(port, '127.0.0.1'));
+    if (!free) return freePort();
+  }
+  return first;
+}
+
+/** The first of the ports that the system gives by itself. */
+function firstGiven() {
+  const first = Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s/)[0]);
+  return first > FIRST_PORT + 1 ? first : 65_535;
 }
 
 export async function eventually(read, holds, timeout, pause = 50) {

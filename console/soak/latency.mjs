@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
+import { freePort } from '../e2e/stand.mjs';
 
 const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -149,12 +149,4 @@ function said(words) {
     });
     demo.once('exit', () => reject(new Error(`the demo ended: ${text}`)));
   });
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => { server.once('listening', resolve); });
-  const { port: found } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  return found;
 }

@@ -473,6 +473,10 @@ const LOCKED_LEAST: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use tautline_net::free_port;
+
     use super::*;
 
     #[test]
@@ -580,7 +584,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_operator_that_does_not_run_tells_nothing_of_its_page() {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
         let finding = decoding(Some(free)).await;
         assert_eq!(finding.verdict, Verdict::Look);
         assert!(finding.words.contains("Start the operator"), "{finding}");

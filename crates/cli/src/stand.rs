@@ -1,13 +1,14 @@
 //! The whole system on one machine: each part a process of its own.
 
 use std::ffi::OsStr;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
+use tautline_net::free_port;
 use tautline_transport::crypto::PublicKey;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -81,12 +82,15 @@ impl Stand {
     /// When a process ends at once: its own words say why.
     pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
         setup.coding.check()?;
+        let console = match setup.console.port() {
+            0 => free_port(setup.console.ip()),
+            _ => Ok(setup.console),
+        };
         // A taken port is the person's to solve, before anything is started.
-        let console = TcpListener::bind(setup.console)
-            .and_then(|listener| listener.local_addr())
-            .with_context(|| {
-            format!("the console's address {} is taken: choose another", setup.console)
-        })?;
+        let console =
+            console.and_then(|it| TcpListener::bind(it)?.local_addr()).with_context(|| {
+                format!("the console's address {} is taken: choose another", setup.console)
+            })?;
         setup.source.check()?;
         let setup = &Setup { console, ..setup.clone() };
         let folder = tempfile::Builder::new()
@@ -260,11 +264,9 @@ impl Plan {
         let (switchboard_key, switchboard) = key("switchboard")?;
         let (vehicle_key, vehicle) = key("vehicle")?;
         let (operator_key, operator) = key("operator")?;
-        let mut tcp = free_ports(|at| TcpListener::bind(at)?.local_addr(), 4)?.into_iter();
-        let mut next_tcp = || tcp.next().expect("as many as asked for");
-        let (rendezvous, metrics, control) = (next_tcp(), next_tcp(), next_tcp());
-        let udp = free_ports(|at| UdpSocket::bind(at)?.local_addr(), 1 + LINK_NAMES.len())?;
-        let (target, relays) = udp.split_first().expect("asked for more than one");
+        let port = || free_port(Ipv4Addr::LOCALHOST.into()).context("no free port");
+        let (rendezvous, metrics, control, target) = (port()?, port()?, port()?, port()?);
+        let relays = LINK_NAMES.map(|_| port()).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
 
         let mut plan = Self { settings: Vec::new(), metrics };
         let mut write = |name: &'static str, text: String| -> anyhow::Result<()> {
@@ -282,10 +284,10 @@ impl Plan {
             ),
         )?;
         let advertise = match setup.links {
-            Links::Direct => vec![*target],
+            Links::Direct => vec![target],
             Links::Lan | Links::Lte | Links::LteDriving => {
-                write("emulate", emulate_settings(setup, *target, relays, control))?;
-                relays.to_vec()
+                write("emulate", emulate_settings(setup, target, &relays, control))?;
+                relays
             }
         };
         let (vehicle_side, machine_side) =
@@ -304,7 +306,7 @@ impl Plan {
                 blackbox.unwrap_or_default()
             ),
         )?;
-        let car_metrics = next_tcp();
+        let car_metrics = port()?;
         write(
             "car",
             format!(
@@ -368,25 +370,6 @@ fn emulate_settings(
         )
     });
     links.fold(head, |text, link| text + &link)
-}
-
-/// Asks the system for free ports of the loopback interface, all at once so that they differ.
-fn free_ports(
-    bind: impl Fn(SocketAddr) -> std::io::Result<SocketAddr>,
-    count: usize,
-) -> anyhow::Result<Vec<SocketAddr>> {
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut ports = Vec::with_capacity(count);
-    for _ in 0..count * 8 {
-        let port = bind(any).context("no free port")?;
-        if !ports.contains(&port) {
-            ports.push(port);
-        }
-        if ports.len() == count {
-            return Ok(ports);
-        }
-    }
-    bail!("the system gives no {count} free ports")
 }
 
 /// Lines of the operator that wait to be told.

@@ -9,6 +9,7 @@ mod destination;
 pub mod driver;
 pub mod emulate;
 pub mod file;
+mod free_port;
 pub mod handover;
 pub mod latency;
 mod log_limit;
@@ -29,6 +30,7 @@ pub mod tun;
 mod udp;
 
 pub use destination::Destination;
+pub use free_port::free_port;
 pub use log_limit::LogLimit;
 pub use relays::Relays;
 pub use routes::{routes, streams};

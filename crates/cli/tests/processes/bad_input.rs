@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use tautline_net::free_port;
 
 fn tautline(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
@@ -226,10 +229,7 @@ fn a_transport_setting_out_of_bounds_is_named_once() {
 
 #[test]
 fn a_status_of_nothing_or_a_stranger() {
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().to_string()
-    };
+    let closed = free_port(Ipv4Addr::LOCALHOST.into()).unwrap().to_string();
     let words = complaint(&["status", &closed]);
     assert!(words.contains(&closed) && words.contains("nothing listens"), "{words}");
     let address = stranger();
@@ -240,10 +240,7 @@ fn a_status_of_nothing_or_a_stranger() {
 #[test]
 #[cfg(feature = "lab")]
 fn a_probe_of_nothing_or_a_stranger_and_a_missing_clip_of_the_lab() {
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().to_string()
-    };
+    let closed = free_port(Ipv4Addr::LOCALHOST.into()).unwrap().to_string();
     let folder = Folder::new();
     let out = folder.path("out");
     let out_text = out.to_str().unwrap();
@@ -300,9 +297,7 @@ struct Board {
 impl Board {
     fn start() -> Self {
         let folder = Folder::new();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        drop(listener);
+        let address = free_port(Ipv4Addr::LOCALHOST.into()).unwrap().to_string();
         let mut keys = ["board", "car-1", "operator-1"].map(|name| {
             let file = folder.path(&format!("{name}.key"));
             let output = Command::new(env!("CARGO_BIN_EXE_tautline"))

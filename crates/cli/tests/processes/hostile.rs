@@ -1,7 +1,7 @@
 //! A vehicle under a switchboard, parts and orders that would end its drive: over loopback sockets.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -22,6 +22,7 @@ use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Listener};
 use tautline_net::datagram::{Address, Server};
 use tautline_net::driver::{Driver, Output};
+use tautline_net::free_port;
 use tautline_net::stats::Latest;
 use tautline_port::keeper::Keeper;
 use tautline_port::serve;
@@ -361,8 +362,8 @@ async fn a_camera_that_fails_or_panics_is_opened_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_metrics_port_that_is_taken_is_tried_again() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap();
+    let address = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let taken = std::net::TcpListener::bind(address).unwrap();
     let stand = Stand::start_with(Car::default(), grey(), Some(address)).await;
     sleep(Duration::from_millis(300)).await;
     assert!(!stand.run.is_finished());

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use tautline_net::clock::Clock;
+use tautline_net::free_port;
 use tautline_net::latency::{Leg, files_in, read};
 
 use crate::setup::{Running, init, tautline};
@@ -86,11 +87,9 @@ fn a_malformed_line_is_told_by_its_place_and_the_rest_is_read() {
 
 /// Starts switchboard, relay, vehicle and operator, which write into folders of that name.
 fn drive(folder: &Path) -> Running {
-    let tcp = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
-    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a port"));
-    let relays = sockets.each_ref().map(|it| it.local_addr().expect("its address"));
-    drop(sockets);
-    let arguments = ["mine", "--switchboard", &tcp.to_string(), "--relay", "127.0.0.1"];
+    let [board, relays @ ..] =
+        [(); 3].map(|()| free_port(Ipv4Addr::LOCALHOST.into()).expect("a port"));
+    let arguments = ["mine", "--switchboard", &board.to_string(), "--relay", "127.0.0.1"];
     assert!(init(folder, &arguments).status.success());
     let settings = folder.join("mine/switchboard/switchboard.toml");
     let text = fs::read_to_string(&settings).expect("settings");

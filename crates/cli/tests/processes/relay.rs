@@ -1,6 +1,6 @@
 //! Switchboard and relays as processes, and two ends that reach each other by relays alone.
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use tautline_message::{Control, Refusal};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Said};
 use tautline_net::driver::{Driver, Output};
-use tautline_net::{Local, Relays};
+use tautline_net::{Local, Relays, free_port};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
@@ -126,15 +126,12 @@ struct Stand {
 impl Stand {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let switchboard = listener.local_addr().expect("its address");
-        drop(listener);
+        let port = || free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
+        let switchboard = port();
         let mut processes = Vec::new();
         let mut named = String::new();
         for relay in [RELAY, RELAY + 1] {
-            let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-            let address = socket.local_addr().expect("its address").to_string();
-            drop(socket);
+            let address = port().to_string();
             let settings = folder.path().join(format!("relay-{relay}.toml"));
             let key_file = write_key(folder.path(), relay);
             let text = format!(

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -10,11 +10,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use tautline_net::clock::Clock;
+use tautline_net::free_port;
 
 #[test]
 fn what_is_written_brings_vehicle_and_operator_together() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     let output = init(folder.path(), &["mine", "--switchboard", &free.to_string()]);
     assert!(output.status.success(), "{output:?}");
     let steps = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -59,7 +60,7 @@ fn what_is_written_brings_vehicle_and_operator_together() {
 #[test]
 fn an_operator_waits_for_a_vehicle_that_another_one_drives() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
     let key = tautline(folder.path()).args(["keys", "new", "bert.key"]).output().expect("a key");
     let bert = format!("bert={}", String::from_utf8_lossy(&key.stdout).trim());
@@ -89,7 +90,7 @@ fn an_operator_waits_for_a_vehicle_that_another_one_drives() {
 #[test]
 fn a_switchboard_reads_its_lists_again_when_it_is_told_to() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
     let log = folder.path().join("log");
     let settings = folder.path().join("mine/switchboard/switchboard.toml");
@@ -116,7 +117,7 @@ fn a_switchboard_reads_its_lists_again_when_it_is_told_to() {
 fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
     let folder = tempfile::tempdir().expect("a folder");
     let board = |name: &str| {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
         assert!(init(folder.path(), &[name, "--switchboard", &free.to_string()]).status.success());
         let settings = format!("{name}/switchboard/switchboard.toml");
         let log = folder.path().join(format!("{name}.log"));
@@ -172,7 +173,7 @@ fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
 #[test]
 fn the_doctor_fails_where_no_switchboard_is() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
     let output = doctor(folder.path(), "operator");
     let words = complaint(&output);

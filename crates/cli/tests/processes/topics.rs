@@ -2,11 +2,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use tautline_net::free_port;
 
 use crate::setup::{Running, init, tautline};
 use crate::tries::tried;
@@ -15,7 +17,7 @@ use crate::tries::tried;
 fn a_topic_of_another_program_is_carried_recorded_and_handed_on() {
     tried(|| {
         let folder = tempfile::tempdir().expect("a folder");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
         let output = init(folder.path(), &["mine", "--switchboard", &free.to_string()]);
         assert!(output.status.success(), "{output:?}");
         let [said, heard] = ["said.sock", "heard.sock"].map(|name| folder.path().join(name));

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tautline_message::GuardMode;
+use tautline_net::free_port;
 use tautline_transport::crypto::Identity;
 
 use crate::faults::operator::Operator;
@@ -104,9 +105,7 @@ impl Remote {
                 .expect("a folder of ours");
             file
         };
-        let port = std::net::TcpListener::bind((place.here, 0)).expect("a port");
-        let at = port.local_addr().expect("its number").to_string();
-        drop(port);
+        let at = free_port(place.here.into()).expect("a port").to_string();
         let write = |name: &str, text: String| {
             let file = folder.join(name);
             std::fs::write(&file, text).expect("a folder of ours");

@@ -1,7 +1,7 @@
 //! Guard and machine as processes of their own, and who proposes to the guard.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use tautline_guard::identity::{ActNumber, Console, Session};
 use tautline_guard::{Controls, Mode, PERIOD};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
-use tautline_net::realtime;
+use tautline_net::{free_port, realtime};
 
 /// What is beside the guard's ordinary settings.
 #[derive(Clone, Debug)]
@@ -158,9 +158,7 @@ impl<V> Rig<V> {
         let at = folder.path().join(setup.machine_at);
         let (machine, metrics) = match &setup.car {
             Some(flags) => {
-                let port = TcpListener::bind("127.0.0.1:0").expect("a port");
-                let metrics = port.local_addr().expect("its number").to_string();
-                drop(port);
+                let metrics = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port").to_string();
                 let car = tautline_in(setup.network_of)
                     .arg("car")
                     .arg("--guard")

@@ -1,0 +1,88 @@
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Returns a port of `address` that neither TCP nor UDP uses, nor the one after it (a switchboard takes two), for a process
+/// that is still to be started. The system gives them to nobody who asks for any port, so that none of the sockets opened
+/// meanwhile takes them; a process is told each once.
+///
+/// # Errors
+/// `address` is not this machine's, or no such port is free.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use tautline_net::free_port;
+///
+/// let [one, other] = [(); 2].map(|()| free_port(Ipv4Addr::LOCALHOST.into()).unwrap());
+/// assert!(one.port().abs_diff(other.port()) > 1);
+/// ```
+pub fn free_port(address: IpAddr) -> io::Result<SocketAddr> {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let given = range.ok().and_then(|it| it.split_whitespace().next()?.parse().ok());
+    let ports = FIRST..given.filter(|given| *given > FIRST + 1).unwrap_or(u16::MAX);
+    let mut tries = ports.clone();
+    loop {
+        let pair = PAIRS.fetch_add(1, Ordering::Relaxed);
+        let first = place(&ports, std::process::id(), pair);
+        let free = |port| {
+            let at = SocketAddr::new(address, port);
+            TcpListener::bind(at).and_then(|_| UdpSocket::bind(at)).and(Ok(at))
+        };
+        match free(first + 1).and_then(|_| free(first)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries.next().is_some() => {}
+            found => return found,
+        }
+    }
+}
+
+/// Returns where a process looks next: those that run beside each other have numbers near each other, and look elsewhere.
+fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
+    let at = u64::from(process) * PROCESS_PAIRS + u64::from(pair);
+    let of = ports.len() as u64 / 2;
+    ports.start + 2 * u16::try_from(at % of).expect("less than there are ports")
+}
+
+static PAIRS: AtomicU16 = AtomicU16::new(0);
+/// Well-known services listen below.
+const FIRST: u16 = 10_000;
+/// As many as one process is likely to ask for.
+const PROCESS_PAIRS: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn processes_side_by_side_look_at_ports_of_their_own() {
+        let ports = FIRST..32_768;
+        let looked: HashSet<_> = (700..850)
+            .flat_map(|process| (0..64).map(move |pair| place(&(FIRST..32_768), process, pair)))
+            .flat_map(|port| [port, port + 1])
+            .collect();
+        assert_eq!(looked.len(), 150 * 128);
+        assert!(looked.iter().all(|port| ports.contains(port)));
+        assert!(ports.contains(&(place(&ports, u32::MAX, u16::MAX) + 1)));
+    }
+
+    #[test]
+    fn a_used_port_is_left_out_and_one_that_is_told_can_be_listened_on() {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let first = free_port(here).expect("one");
+        let next = SocketAddr::new(here, first.port() + 2);
+        let _tcp = TcpListener::bind(next);
+        let after = SocketAddr::new(here, first.port() + 5);
+        let _udp = UdpSocket::bind(after);
+        let found = free_port(here).expect("one");
+        assert!(![next, after].contains(&found) && found.port() + 1 != after.port(), "{found}");
+        TcpListener::bind(found).and_then(|_| UdpSocket::bind(found)).expect("free");
+    }
+
+    #[test]
+    fn of_an_address_elsewhere_there_is_none() {
+        free_port(Ipv4Addr::new(192, 0, 2, 1).into()).expect_err("not ours");
+    }
+}
