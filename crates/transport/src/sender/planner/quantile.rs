@@ -66,8 +66,8 @@ impl Quantile {
         self.spread && self.survival_pays
     }
 
-    /// Notes whether the other links together carry so much that units can outlive the fastest, or that one is too
-    /// unsure to do without them.
+    /// Notes whether the other links together carry so much that units can outlive the fastest, or what they carry
+    /// is worth more than all that is not sure to come.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;
@@ -87,7 +87,9 @@ impl Quantile {
         let most = rates().fold(0.0, f64::max);
         let others = rates().sum::<f64>() - most;
         let worth = sum - fastest.rate >= least * fastest.rate && others >= SURVIVAL_NOW * most;
-        let needed = fastest.probability < SURE && others >= SURVIVAL_NEEDED * most;
+        let price = self.price.target(self.spread).price * FAILURE_DEARER;
+        let (_, unprotected) = shares::worth(1.0, fastest.probability, price);
+        let needed = others >= SURVIVAL_NEEDED * most && others >= unprotected * (others + most);
         self.survival_pays = links.len() < 2 || worth || needed;
     }
 
@@ -309,10 +311,10 @@ const SURVIVAL_LEFT: f64 = 0.5;
 const SURVIVAL_BEGINS: f64 = 0.7;
 /// And while they carry this share at present: of two links that are fast in turns the sum is more than either.
 const SURVIVAL_NOW: f64 = 0.4;
-/// Of a faster link that is less sure every unit is to be outlived, unless the others carry less than this share of
-/// it at present: then what they would leave is worth less than the misses that it spares.
-const SURE: f64 = 0.997;
+/// Below this share they stand in for nothing, however unsure the fastest is.
 const SURVIVAL_NEEDED: f64 = 0.25;
+/// A miss by the failure of the fastest is so much dearer than any: those of its failures follow upon each other.
+const FAILURE_DEARER: f64 = 2.0;
 const WEIGHED_OVER: Duration = Duration::from_secs(2);
 /// Links that carry less together: a unit is a packet or two, of which each more is a large share.
 const THIN: Bitrate = Bitrate::from_kbps(2_000);
@@ -401,6 +403,32 @@ mod tests {
         let links = beside(1_600, now);
         let alone = planner.budget(&links[..1], now);
         assert!(planner.budget(&links, now) > alone.scale(0.95));
+    }
+
+    #[test]
+    fn a_fast_link_is_outlived_while_its_misses_cost_more_than_it_carries() {
+        // Beside 8 Mbit/s others of so many kbit/s, with so many units of 100 missed: whether units outlive the fast
+        // link that is so sure.
+        let survives = |rate: u64, sure: f64, missed: u64| {
+            let mut planner = Quantile::new(&Config::default());
+            let mut now = Instant::from_millis(1_000);
+            for round in 0..1_000 {
+                now += Duration::from_millis(10);
+                planner.on_delivery_report(round * (100 - missed), round * missed);
+                let fast = Link { on_time: OnTimeCurve::of([sure; 5]), ..link(0, now) };
+                let links = [fast, Link { rate: Bitrate::from_kbps(rate), ..link(1, now) }];
+                planner.plan(&unit(2_000, now), &links, now).unwrap();
+            }
+            planner.survival_pays
+        };
+        let missed = 3;
+        assert_eq!(
+            [0.999, 0.99, 0.95].map(|sure| survives(2_400, sure, missed)),
+            [false, false, true]
+        );
+        assert!(!survives(1_600, 0.95, missed), "they stand in for nothing");
+        assert!(!survives(2_400, 0.95, 0), "fewer are missed than may be");
+        assert!(survives(6_000, 0.95, 0), "they can stand in for it");
     }
 
     #[test]

@@ -124,16 +124,21 @@ fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, pric
         }
         sure += p;
         let all = sum.min(most);
-        // Taken to grow with the square of the load; the outer loop finds the scale.
-        let dear = price * (1.0 - sure);
-        let load = if dear > 0.0 { (all / total / (2.0 * dear)).min(1.0) } else { 1.0 };
-        let bytes = all * load;
-        let worth = bytes / total * sure - dear * load * load;
+        let (load, worth) = worth(all / total, sure, price);
         if worth > best_worth {
-            (best, best_worth) = (bytes, worth);
+            (best, best_worth) = (all * load, worth);
         }
     }
     best
+}
+
+/// Returns what `share` of all that the links could carry is worth, less the price of a miss, if it comes with the
+/// probability `sure`; before it, the part of it that is worth so much. A miss is taken to grow with the square of the
+/// load; the loop that leads the price finds the scale.
+pub(crate) fn worth(share: f64, sure: f64, price: f64) -> (f64, f64) {
+    let dear = price * (1.0 - sure);
+    let load = if dear > 0.0 { (share / (2.0 * dear)).min(1.0) } else { 1.0 };
+    (load, share * load * sure - dear * load * load)
 }
 
 /// Makes of the sums of all subsets, each with its probability, those with and without one more share.
