@@ -65,7 +65,8 @@ pub struct Config {
     /// How packets find their links.
     pub schedule: Kind,
     /// Whether a block shall survive the loss of a link, of two where there are four, as far as
-    /// the shares allow it; default true.
+    /// the shares allow it; default true. `quantile` leaves it where one link carries most, and that is worth more
+    /// than the misses that it costs.
     pub spread: bool,
     /// Whether a media packet that is reported lost, or that a silent link holds, goes over another
     /// link as long as its unit lacks it and it can be in time; default true.
