@@ -11,10 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 
 export const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+// Well-known services listen below; as many pairs of ports as one test file is likely to ask for.
 const FIRST_PORT = 10_000;
 const PROCESS_PAIRS = 64;
 let pairs = 0;
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /**
  * Starts `tautline demo`. `address` is what it says to open, once; `host` what of it others may know; `another()` waits

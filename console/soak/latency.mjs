@@ -6,9 +6,8 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { freePort } from '../e2e/stand.mjs';
+import { BINARY, freePort } from '../e2e/stand.mjs';
 
-const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const MINUTES = Number(process.env.MINUTES ?? '1');
 const RATE = process.env.PICTURES_PER_SECOND ?? '';

@@ -89,7 +89,7 @@ impl Stand {
         // A taken port is the person's to solve, before anything is started.
         let console =
             console.and_then(|it| TcpListener::bind(it)?.local_addr()).with_context(|| {
-                format!("the console's address {} is taken: choose another", setup.console)
+                format!("the console cannot listen on {}: choose another address", setup.console)
             })?;
         setup.source.check()?;
         let setup = &Setup { console, ..setup.clone() };
