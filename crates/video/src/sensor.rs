@@ -26,6 +26,14 @@ pub trait Sensor: Send {
         Duration::ZERO
     }
 
+    /// Returns the source's own number of the picture begun last, one more with each capture, wrapping; `None` where it
+    /// does not count.
+    ///
+    /// A gap is a picture that the source lost. An equal number means that the same capture came again.
+    fn sequence(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns whether rows can be read while later ones are still exposed, as from a rolling
     /// shutter; otherwise all of a picture is there when it begins.
     fn gives_rows(&self) -> bool {

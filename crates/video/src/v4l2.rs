@@ -52,6 +52,8 @@ pub struct Taken {
     pub is_damaged: bool,
     /// Older pictures that waited and were left out.
     pub left_out: u32,
+    /// The driver's number of the picture, one more with each capture, wrapping.
+    pub sequence: u32,
 }
 
 /// How a device gives its pixels.

@@ -28,6 +28,7 @@ pub struct DeviceSensor {
     /// The picture's pixels, if decoded.
     decoded: Vec<u8>,
     age: Duration,
+    sequence: Option<u32>,
 }
 
 impl DeviceSensor {
@@ -95,6 +96,7 @@ impl DeviceSensor {
             jpeg,
             decoded: Vec::new(),
             age: Duration::ZERO,
+            sequence: None,
         })
     }
 
@@ -140,6 +142,10 @@ impl Sensor for DeviceSensor {
         self.age
     }
 
+    fn sequence(&self) -> Option<u32> {
+        self.sequence
+    }
+
     fn next_picture(&mut self) -> Result<bool, Error> {
         // An older picture in the place of one that is damaged would seem to be fresh.
         for _ in 0..DAMAGED_MAX {
@@ -158,6 +164,7 @@ impl Sensor for DeviceSensor {
                     Taken { .. } => self.interval(),
                 };
                 self.age = told + exposed_before;
+                self.sequence = Some(taken.sequence);
                 return Ok(true);
             }
             tracing::debug!(camera = self.device.name(), "a picture was damaged");
@@ -252,7 +259,7 @@ mod tests {
 
     fn taken(ago: Option<Duration>, is_of_start: bool, is_damaged: bool) -> Taken {
         let at = ago.map(|ago| Clock::monotonic() - ago);
-        Taken { at, is_of_start, is_damaged, left_out: 0 }
+        Taken { at, is_of_start, is_damaged, left_out: 0, sequence: 0 }
     }
 
     fn luma(sensor: &mut DeviceSensor, strip: usize) -> Vec<u8> {

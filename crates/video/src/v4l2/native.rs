@@ -197,6 +197,7 @@ impl Device for Kernel {
             is_of_start: newest.flags & SOURCE_MASK == SOURCE_START,
             is_damaged: newest.flags & DAMAGED != 0,
             left_out,
+            sequence: newest.sequence,
         })
     }
 }
