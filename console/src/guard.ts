@@ -10,7 +10,7 @@ export const CAUSES = [
   'emergency stop', 'console gone', 'page hidden', 'focus lost', 'inputs unhealthy', 'dead-man released',
   'session ended', 'console changed', 'local stop', 'local control', 'machine fault', 'guard silent', 'guard late',
   'overspeed', 'rolling', 'camera stopped', 'encoder stopped', 'parked', 'arm expired', 'arm', 'throttle', 'loop age',
-  'standstill', 'reset',
+  'standstill', 'reset', 'unattended', 'speed implausible',
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
@@ -18,7 +18,7 @@ export type Cause = (typeof CAUSES)[number];
 export const BLOCKERS = [
   'mode', 'latched', 'moving', 'machine silent', 'local person', 'machine fault', 'proposals silent', 'no session',
   'no command', 'other console', 'throttle pressed', 'picture age', 'person absent', 'dead-man', 'vehicle trouble',
-  'stale act', 'other stop', 'not named',
+  'stale act', 'other stop', 'not named', 'latch not kept',
 ] as const;
 export type Blocker = (typeof BLOCKERS)[number];
 
@@ -121,7 +121,7 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'guard silent': return 'The machine braked by itself: it did not hear the guard';
     case 'guard late': return `The guard itself came late: ${age}`;
     case 'overspeed': return `Too fast: ${kmh(value)} of at most ${kmh(limit)} km/h`;
-    case 'rolling': return `The machine rolls although it is held: ${kmh(value)} km/h`;
+    case 'rolling': return `The machine rolls, held or against its gear: ${kmh(value)} km/h`;
     case 'camera stopped': return 'The vehicle\'s camera gives no pictures';
     case 'encoder stopped': return 'The vehicle\'s encoders give no pictures';
     case 'parked': return 'Parked';
@@ -131,6 +131,9 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'loop age': return `What is seen here is ${value.toFixed(0)} ms old: above ${limit.toFixed(0)} ms the speed is bounded`;
     case 'standstill': return 'The machine stands';
     case 'reset': return 'The stop was reset';
+    case 'unattended': return `Unattended: nobody touched a control for ${(value / 1e3).toFixed(0)} s`;
+    case 'speed implausible':
+      return `The speed cannot be right: the machine says ${kmh(value)} km/h, and ${kmh(limit)} km/h are possible`;
   }
 }
 
@@ -154,6 +157,7 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'stale act': 'the links are too slow: try again',
   'other stop': 'another stop is latched by now',
   'not named': 'the person who drives must agree',
+  'latch not kept': 'the vehicle\'s disk must take an emergency stop',
 };
 
 /** In one sentence; empty: nothing stands in the way. */

@@ -94,5 +94,10 @@ export enum Blocker {
   /**
    * The person who drives names no such successor.
    */
-  NotNamed = 17
+  NotNamed = 17,
+
+  /**
+   * The latch of a stop cannot be kept over a restart: the disk refuses it.
+   */
+  LatchNotKept = 18
 }

@@ -107,7 +107,7 @@ export enum Cause {
   Overspeed = 19,
 
   /**
-   * The machine moves although it is held: speed and limit, m/s.
+   * The machine moves although it is held, or against its gear: speed and limit, m/s.
    */
   Rolling = 20,
 
@@ -154,5 +154,16 @@ export enum Cause {
   /**
    * A person reset the latched stop: the act's number, the stop.
    */
-  Reset = 29
+  Reset = 29,
+
+  /**
+   * The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+   */
+  Unattended = 30,
+
+  /**
+   * The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
+   * possible, m/s.
+   */
+  SpeedImplausible = 31
 }

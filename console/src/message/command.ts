@@ -84,7 +84,8 @@ deadMan():DeadMan {
 
 /**
  * What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
- * frozen, 4 it does not have the keyboard, 8 an input is not sound.
+ * frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
+ * an input that is not sound.
  */
 absences():number {
   const offset = this.bb!.__offset(this.bb_pos, 16);

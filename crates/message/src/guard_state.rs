@@ -230,7 +230,7 @@ pub enum Cause {
     GuardLate,
     /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
     Overspeed,
-    /// The machine moves although it is held: speed and limit, m/s.
+    /// The machine moves although it is held, or against its gear: speed and limit, m/s.
     Rolling,
     /// The vehicle's camera gives no pictures: 1, 0.
     CameraStopped,
@@ -250,6 +250,11 @@ pub enum Cause {
     Standstill,
     /// A person reset the latched stop: the act's number, the stop.
     Reset,
+    /// The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+    Unattended,
+    /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and
+    /// what is possible, m/s.
+    SpeedImplausible,
 }
 
 /// What stands in the way of an act.
@@ -292,6 +297,8 @@ pub enum Blocker {
     OtherStop,
     /// The person who drives names no such successor.
     NotNamed,
+    /// The latch of a stop cannot be kept over a restart: the disk refuses it.
+    LatchNotKept,
 }
 
 choice!(
@@ -342,7 +349,9 @@ choice!(
         Throttle,
         LoopAge,
         Standstill,
-        Reset
+        Reset,
+        Unattended,
+        SpeedImplausible
     ]
 );
 
@@ -368,6 +377,7 @@ choice!(
         VehicleTrouble,
         StaleAct,
         OtherStop,
-        NotNamed
+        NotNamed,
+        LatchNotKept
     ]
 );

@@ -130,7 +130,8 @@ fn never(cause: Cause) -> Option<&'static str> {
         Cause::ArmExpired => Some("a car that nobody has driven since it was armed stands"),
         Cause::Arm | Cause::Throttle => Some("it lets the car go"),
         Cause::LoopAge => Some("it slows the car, and the person drives on"),
-        Cause::Standstill | Cause::Reset => Some("the car stands already"),
+        Cause::Standstill | Cause::Reset | Cause::Unattended => Some("the car stands already"),
+        Cause::SpeedImplausible => Some("no rule gives it"),
     }
 }
 

@@ -109,7 +109,7 @@ fn why(why: &Why) -> String {
         Cause::GuardSilent => "the guard was silent, and the machine braked by itself".to_owned(),
         Cause::GuardLate => format!("the guard came {value:.0} ms late, {limit:.0} are allowed"),
         Cause::Overspeed => format!("{value:.1} m/s where {limit:.1} are allowed"),
-        Cause::Rolling => format!("it rolls at {value:.1} m/s although it is held"),
+        Cause::Rolling => format!("it rolls at {value:.1} m/s, held or against its gear"),
         Cause::CameraStopped => "the camera gives no pictures".to_owned(),
         Cause::EncoderStopped => "the encoders give no slices".to_owned(),
         Cause::Parked => "parked".to_owned(),
@@ -119,6 +119,10 @@ fn why(why: &Why) -> String {
         Cause::LoopAge => format!("slower: the picture is {value:.0} ms old"),
         Cause::Standstill => "it stands".to_owned(),
         Cause::Reset => "the stop was reset".to_owned(),
+        Cause::Unattended => format!("unattended: no input for {:.0} s", value / 1e3),
+        Cause::SpeedImplausible => {
+            format!("the machine says {value:.1} m/s, and {limit:.1} m/s are possible")
+        }
     }
 }
 
@@ -178,9 +182,9 @@ macro_rules! twin {
 }
 
 twin!(guard_mode: Mode => GuardMode, [Held, Armed, Driving, Limited, Manoeuvre]);
-twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset]);
+twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset, Unattended, SpeedImplausible]);
 twin!(black_box: BlackBox => BlackBox, [Absent, Records, DiskFull, DiskRefuses, DiskBehind, Ended]);
-twin!(blocker: Blocker => Blocker, [Mode, Latched, Moving, MachineSilent, LocalPerson, MachineFault, VehicleSilent, NoSession, NoCommand, OtherConsole, ThrottlePressed, PictureAge, PersonAbsent, DeadMan, VehicleTrouble, StaleAct, OtherStop, NotNamed]);
+twin!(blocker: Blocker => Blocker, [Mode, Latched, Moving, MachineSilent, LocalPerson, MachineFault, VehicleSilent, NoSession, NoCommand, OtherConsole, ThrottlePressed, PictureAge, PersonAbsent, DeadMan, VehicleTrouble, StaleAct, OtherStop, NotNamed, LatchNotKept]);
 
 pub(crate) fn gear(gear: Gear) -> message::Gear {
     match gear {

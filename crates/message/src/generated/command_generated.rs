@@ -841,7 +841,8 @@ impl<'a> Command<'a> {
     unsafe { self._tab.get::<DeadMan>(Command::VT_DEAD_MAN, Some(DeadMan::Absent)).unwrap()}
   }
   /// What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
-  /// frozen, 4 it does not have the keyboard, 8 an input is not sound.
+  /// frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
+  /// an input that is not sound.
   #[inline]
   pub fn absences(&self) -> u32 {
     // Safety:

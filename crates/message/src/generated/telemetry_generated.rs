@@ -339,10 +339,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for GuardMode {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CAUSE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CAUSE: u8 = 29;
+pub const ENUM_MAX_CAUSE: u8 = 31;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CAUSE: [Cause; 30] = [
+pub const ENUM_VALUES_CAUSE: [Cause; 32] = [
   Cause::Started,
   Cause::PictureAge,
   Cause::CommandTimeout,
@@ -373,6 +373,8 @@ pub const ENUM_VALUES_CAUSE: [Cause; 30] = [
   Cause::LoopAge,
   Cause::Standstill,
   Cause::Reset,
+  Cause::Unattended,
+  Cause::SpeedImplausible,
 ];
 
 /// Why a guard went from one mode to another, with a value and a limit; docs/guard.md has their units.
@@ -421,7 +423,7 @@ impl Cause {
   pub const GuardLate: Self = Self(18);
   /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
   pub const Overspeed: Self = Self(19);
-  /// The machine moves although it is held: speed and limit, m/s.
+  /// The machine moves although it is held, or against its gear: speed and limit, m/s.
   pub const Rolling: Self = Self(20);
   /// The vehicle's camera gives no pictures: 1, 0.
   pub const CameraStopped: Self = Self(21);
@@ -441,9 +443,14 @@ impl Cause {
   pub const Standstill: Self = Self(28);
   /// A person reset the latched stop: the act's number, the stop.
   pub const Reset: Self = Self(29);
+  /// The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+  pub const Unattended: Self = Self(30);
+  /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
+  /// possible, m/s.
+  pub const SpeedImplausible: Self = Self(31);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 29;
+  pub const ENUM_MAX: u8 = 31;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Started,
     Self::PictureAge,
@@ -475,6 +482,8 @@ impl Cause {
     Self::LoopAge,
     Self::Standstill,
     Self::Reset,
+    Self::Unattended,
+    Self::SpeedImplausible,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -509,6 +518,8 @@ impl Cause {
       Self::LoopAge => Some("LoopAge"),
       Self::Standstill => Some("Standstill"),
       Self::Reset => Some("Reset"),
+      Self::Unattended => Some("Unattended"),
+      Self::SpeedImplausible => Some("SpeedImplausible"),
       _ => None,
     }
   }
@@ -566,10 +577,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Cause {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_BLOCKER: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_BLOCKER: u8 = 17;
+pub const ENUM_MAX_BLOCKER: u8 = 18;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_BLOCKER: [Blocker; 18] = [
+pub const ENUM_VALUES_BLOCKER: [Blocker; 19] = [
   Blocker::Mode,
   Blocker::Latched,
   Blocker::Moving,
@@ -588,6 +599,7 @@ pub const ENUM_VALUES_BLOCKER: [Blocker; 18] = [
   Blocker::StaleAct,
   Blocker::OtherStop,
   Blocker::NotNamed,
+  Blocker::LatchNotKept,
 ];
 
 /// What stands in the way of an act.
@@ -632,9 +644,11 @@ impl Blocker {
   pub const OtherStop: Self = Self(16);
   /// The person who drives names no such successor.
   pub const NotNamed: Self = Self(17);
+  /// The latch of a stop cannot be kept over a restart: the disk refuses it.
+  pub const LatchNotKept: Self = Self(18);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 17;
+  pub const ENUM_MAX: u8 = 18;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Mode,
     Self::Latched,
@@ -654,6 +668,7 @@ impl Blocker {
     Self::StaleAct,
     Self::OtherStop,
     Self::NotNamed,
+    Self::LatchNotKept,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -676,6 +691,7 @@ impl Blocker {
       Self::StaleAct => Some("StaleAct"),
       Self::OtherStop => Some("OtherStop"),
       Self::NotNamed => Some("NotNamed"),
+      Self::LatchNotKept => Some("LatchNotKept"),
       _ => None,
     }
   }

@@ -280,7 +280,8 @@ struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     return static_cast<tautline::DeadMan>(GetField<uint8_t>(VT_DEAD_MAN, 0));
   }
   /// What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
-  /// frozen, 4 it does not have the keyboard, 8 an input is not sound.
+  /// frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
+  /// an input that is not sound.
   uint32_t absences() const {
     return GetField<uint32_t>(VT_ABSENCES, 0);
   }

@@ -215,7 +215,7 @@ enum class Cause : uint8_t {
   GuardLate = 18,
   /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
   Overspeed = 19,
-  /// The machine moves although it is held: speed and limit, m/s.
+  /// The machine moves although it is held, or against its gear: speed and limit, m/s.
   Rolling = 20,
   /// The vehicle's camera gives no pictures: 1, 0.
   CameraStopped = 21,
@@ -235,11 +235,16 @@ enum class Cause : uint8_t {
   Standstill = 28,
   /// A person reset the latched stop: the act's number, the stop.
   Reset = 29,
+  /// The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+  Unattended = 30,
+  /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
+  /// possible, m/s.
+  SpeedImplausible = 31,
   MIN = Started,
-  MAX = Reset
+  MAX = SpeedImplausible
 };
 
-inline const Cause (&EnumValuesCause())[30] {
+inline const Cause (&EnumValuesCause())[32] {
   static const Cause values[] = {
     Cause::Started,
     Cause::PictureAge,
@@ -270,13 +275,15 @@ inline const Cause (&EnumValuesCause())[30] {
     Cause::Throttle,
     Cause::LoopAge,
     Cause::Standstill,
-    Cause::Reset
+    Cause::Reset,
+    Cause::Unattended,
+    Cause::SpeedImplausible
   };
   return values;
 }
 
 inline const char * const *EnumNamesCause() {
-  static const char * const names[31] = {
+  static const char * const names[33] = {
     "Started",
     "PictureAge",
     "CommandTimeout",
@@ -307,13 +314,15 @@ inline const char * const *EnumNamesCause() {
     "LoopAge",
     "Standstill",
     "Reset",
+    "Unattended",
+    "SpeedImplausible",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameCause(Cause e) {
-  if (::flatbuffers::IsOutRange(e, Cause::Started, Cause::Reset)) return "";
+  if (::flatbuffers::IsOutRange(e, Cause::Started, Cause::SpeedImplausible)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesCause()[index];
 }
@@ -356,11 +365,13 @@ enum class Blocker : uint8_t {
   OtherStop = 16,
   /// The person who drives names no such successor.
   NotNamed = 17,
+  /// The latch of a stop cannot be kept over a restart: the disk refuses it.
+  LatchNotKept = 18,
   MIN = Mode,
-  MAX = NotNamed
+  MAX = LatchNotKept
 };
 
-inline const Blocker (&EnumValuesBlocker())[18] {
+inline const Blocker (&EnumValuesBlocker())[19] {
   static const Blocker values[] = {
     Blocker::Mode,
     Blocker::Latched,
@@ -379,13 +390,14 @@ inline const Blocker (&EnumValuesBlocker())[18] {
     Blocker::VehicleTrouble,
     Blocker::StaleAct,
     Blocker::OtherStop,
-    Blocker::NotNamed
+    Blocker::NotNamed,
+    Blocker::LatchNotKept
   };
   return values;
 }
 
 inline const char * const *EnumNamesBlocker() {
-  static const char * const names[19] = {
+  static const char * const names[20] = {
     "Mode",
     "Latched",
     "Moving",
@@ -404,13 +416,14 @@ inline const char * const *EnumNamesBlocker() {
     "StaleAct",
     "OtherStop",
     "NotNamed",
+    "LatchNotKept",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameBlocker(Blocker e) {
-  if (::flatbuffers::IsOutRange(e, Blocker::Mode, Blocker::NotNamed)) return "";
+  if (::flatbuffers::IsOutRange(e, Blocker::Mode, Blocker::LatchNotKept)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesBlocker()[index];
 }

@@ -40,3 +40,5 @@ class Blocker(object):
     OtherStop = 16
     # The person who drives names no such successor.
     NotNamed = 17
+    # The latch of a stop cannot be kept over a restart: the disk refuses it.
+    LatchNotKept = 18

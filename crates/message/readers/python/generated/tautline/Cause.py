@@ -44,7 +44,7 @@ class Cause(object):
     GuardLate = 18
     # The machine is faster than the bound and does not slow down: speed and bound, m/s.
     Overspeed = 19
-    # The machine moves although it is held: speed and limit, m/s.
+    # The machine moves although it is held, or against its gear: speed and limit, m/s.
     Rolling = 20
     # The vehicle's camera gives no pictures: 1, 0.
     CameraStopped = 21
@@ -64,3 +64,8 @@ class Cause(object):
     Standstill = 28
     # A person reset the latched stop: the act's number, the stop.
     Reset = 29
+    # The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+    Unattended = 30
+    # The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
+    # possible, m/s.
+    SpeedImplausible = 31

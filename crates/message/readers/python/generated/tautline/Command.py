@@ -86,7 +86,8 @@ class Command(object):
         return 0
 
     # What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
-    # frozen, 4 it does not have the keyboard, 8 an input is not sound.
+    # frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
+    # an input that is not sound.
     # Command
     def Absences(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
