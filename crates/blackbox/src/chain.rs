@@ -1,28 +1,66 @@
-//! The chain of hashes, and the signatures over its head.
+//! The hashes that a file of a black box is bound by, and the signatures over them.
 
 use std::fmt;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Topic, hex};
+use crate::hex;
 
-/// The hash over all records of a file up to one.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+/// The hash that a signature is over: of all bytes of the file before it; in the first format, of all
+/// records before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Head([u8; 32]);
 
-/// What signs the heads: the machine's key.
+/// The hash over bytes that grow.
+#[derive(Clone, Default)]
+pub(crate) struct Growing(Sha256);
+
+/// The machine's key, which signs.
 #[derive(Clone)]
 pub struct Signer(SigningKey);
 
+/// The statement of one signature: the bytes before it, and how they end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seal {
+    /// When it was made: nanoseconds of Unix time.
+    pub(crate) at: u64,
+    /// How many records come before it.
+    pub(crate) records: u32,
+    /// How many bytes of the file come before it.
+    pub(crate) bytes: u64,
+    /// The hash of these bytes.
+    pub(crate) head: Head,
+    /// Whether the drive has ended.
+    pub(crate) is_last: bool,
+}
+
+impl Growing {
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the hash of the bytes so far.
+    pub(crate) fn head(&self) -> Head {
+        Head(self.0.clone().finalize().into())
+    }
+}
+
 impl Head {
-    /// Returns the head after one more record: SHA-256 over this head, the topic's length (one
+    /// Returns the hash of these bytes.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Returns the first format's head after one more record: SHA-256 over this head, the topic's length (one
     /// byte) and name, the sequence (u32), the time (u64) and the body; numbers are big-endian.
-    pub(crate) fn after(self, topic: Topic, sequence: u32, at: u64, body: &[&[u8]]) -> Self {
+    pub(crate) fn after(self, topic: &str, sequence: u32, at: u64, body: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.0);
-        hash.update([topic.name().len() as u8]);
-        hash.update(topic.name());
+        hash.update([topic.len() as u8]);
+        hash.update(topic);
         hash.update(sequence.to_be_bytes());
         hash.update(at.to_be_bytes());
         body.iter().for_each(|part| hash.update(part));
@@ -32,11 +70,6 @@ impl Head {
     /// Returns the head of 64 hexadecimal digits.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         hex::decode(text)?.try_into().ok().map(Self)
-    }
-
-    /// Returns what is signed to say that `records` records lead to this head.
-    fn signed(self, records: u32) -> Vec<u8> {
-        [DOMAIN, &records.to_be_bytes(), &self.0].concat()
     }
 }
 
@@ -52,6 +85,50 @@ impl fmt::Debug for Head {
     }
 }
 
+impl Seal {
+    /// Returns the signed bytes: a domain, then time, records, bytes and end, big-endian, and the hash.
+    fn signed(&self) -> Vec<u8> {
+        let Self { at, records, bytes, head, is_last } = self;
+        let numbers = [&at.to_be_bytes()[..], &records.to_be_bytes(), &bytes.to_be_bytes()];
+        [SEAL_DOMAIN, &numbers.concat(), &[u8::from(*is_last)], &head.0].concat()
+    }
+
+    /// Returns the text of its record. Exactly one text belongs to a seal, a key and a signature.
+    pub(crate) fn text(&self, key: &str, signature: &str) -> String {
+        let Self { at: _, records, bytes, head, is_last } = self;
+        let (head, is_last) = (head.to_string(), *is_last);
+        json!({
+            "records": records,
+            "bytes": bytes,
+            "head": head,
+            "is_last": is_last,
+            "key": key,
+            "signature": signature,
+        })
+        .to_string()
+    }
+
+    /// Reads the text of a record made at `at`; returns the key and the signature too.
+    pub(crate) fn read(text: &[u8], at: u64) -> Option<(Self, String, String)> {
+        let body: Value = serde_json::from_slice(text).ok()?;
+        let seal = Self {
+            at,
+            records: u32::try_from(body["records"].as_u64()?).ok()?,
+            bytes: body["bytes"].as_u64()?,
+            head: Head::from_hex(body["head"].as_str()?)?,
+            is_last: body["is_last"].as_bool()?,
+        };
+        let member = |name: &str| body[name].as_str().map(str::to_owned);
+        let (key, signature) = (member("key")?, member("signature")?);
+        (seal.text(&key, &signature).as_bytes() == text).then_some((seal, key, signature))
+    }
+
+    /// Returns whether the machine of this public key signed it.
+    pub(crate) fn is_signed(&self, key: &str, signature: &str) -> bool {
+        is_signed(key, signature, &self.signed())
+    }
+}
+
 impl Signer {
     /// Returns the signer whose Ed25519 key grows from this seed: a machine's identity has one.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
@@ -63,8 +140,17 @@ impl Signer {
         hex::encode(&self.0.verifying_key().to_bytes())
     }
 
-    pub(crate) fn sign(&self, head: Head, records: u32) -> String {
-        hex::encode(&self.0.sign(&head.signed(records)).to_bytes())
+    pub(crate) fn seal(&self, seal: &Seal) -> String {
+        seal.text(&self.public(), &self.sign(&seal.signed()))
+    }
+
+    /// Returns the signature over the text of a note about the newest file.
+    pub(crate) fn sign_note(&self, note: &str) -> String {
+        self.sign(&[NOTE_DOMAIN, note.as_bytes()].concat())
+    }
+
+    fn sign(&self, bytes: &[u8]) -> String {
+        hex::encode(&self.0.sign(bytes).to_bytes())
     }
 }
 
@@ -74,27 +160,24 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Returns whether the machine of this public key signed that `records` records lead to `head`.
-pub(crate) fn is_signed(key: &str, signature: &str, head: Head, records: u32) -> bool {
+/// Returns whether the machine of this public key signed the text of a note about the newest file.
+pub(crate) fn is_note_signed(key: &str, signature: &str, note: &str) -> bool {
+    is_signed(key, signature, &[NOTE_DOMAIN, note.as_bytes()].concat())
+}
+
+/// Returns whether, in the first format, the machine of this key signed that `records` records lead to `head`.
+pub(crate) fn is_signed_first(key: &str, signature: &str, head: Head, records: u32) -> bool {
+    is_signed(key, signature, &[FIRST_DOMAIN, &records.to_be_bytes(), &head.0].concat())
+}
+
+fn is_signed(key: &str, signature: &str, bytes: &[u8]) -> bool {
     let key = hex::decode(key).and_then(|key| key.try_into().ok());
     let key = key.and_then(|key: [u8; 32]| VerifyingKey::from_bytes(&key).ok());
     let signature = hex::decode(signature).and_then(|bytes| Signature::from_slice(&bytes).ok());
-    key.zip(signature).is_some_and(|(key, signature)| {
-        key.verify_strict(&head.signed(records), &signature).is_ok()
-    })
+    key.zip(signature).is_some_and(|(key, signature)| key.verify_strict(bytes, &signature).is_ok())
 }
 
-/// Puts the chain's hash into a body, as its last member.
-pub(crate) fn join(mut body: Vec<u8>, head: Head) -> Vec<u8> {
-    debug_assert!(body.ends_with(b"}") && body.len() > 2, "an object with a member");
-    body.pop();
-    body.extend(MEMBER);
-    body.extend(head.to_string().as_bytes());
-    body.extend(b"\"}");
-    body
-}
-
-/// Returns a body without its last brace, and the hash behind it.
+/// Returns a body of the first format without its last brace, and the hash behind it.
 pub(crate) fn split(data: &[u8]) -> Option<(&[u8], Head)> {
     let (body, last) = data.split_at_checked(data.len().checked_sub(MEMBER.len() + 66)?)?;
     let digits = last.strip_prefix(MEMBER)?.strip_suffix(b"\"}")?;
@@ -102,47 +185,63 @@ pub(crate) fn split(data: &[u8]) -> Option<(&[u8], Head)> {
 }
 
 const MEMBER: &[u8] = b",\"chain\":\"";
-/// The machine's key signs in TLS too: what is signed here is nothing that is signed there.
-const DOMAIN: &[u8] = b"tautline black box, head 1\0";
+// The machine's key signs in TLS too, and more than one statement here: none is taken for another.
+const FIRST_DOMAIN: &[u8] = b"tautline black box, head 1\0";
+const SEAL_DOMAIN: &[u8] = b"tautline black box, seal 2\0";
+const NOTE_DOMAIN: &[u8] = b"tautline black box, newest 1\0";
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn a_body_keeps_its_hash_as_its_last_member() {
-        let head = Head::default().after(Topic::Step, 3, 4, &[b"{\"a\":1}"]);
-        let data = join(b"{\"a\":1}".to_vec(), head);
-        assert_eq!(split(&data), Some((b"{\"a\":1".as_slice(), head)));
-        assert!(serde_json::from_slice::<serde_json::Value>(&data).is_ok());
-        assert_eq!(split(b"{}"), None);
+    fn seal() -> Seal {
+        Seal { at: 4, records: 9, bytes: 1_000, head: Head::of(b"all"), is_last: false }
     }
 
     #[test]
-    fn whatever_a_record_says_changes_the_head() {
-        let start = Head::default();
-        let head = start.after(Topic::Step, 3, 4, &[b"{\"a\":1}"]);
-        assert_eq!(head, start.after(Topic::Step, 3, 4, &[b"{\"a\":", b"1}"]));
-        for other in [
-            head.after(Topic::Step, 3, 4, &[b"{\"a\":1}"]),
-            start.after(Topic::Sample, 3, 4, &[b"{\"a\":1}"]),
-            start.after(Topic::Step, 4, 4, &[b"{\"a\":1}"]),
-            start.after(Topic::Step, 3, 5, &[b"{\"a\":1}"]),
-            start.after(Topic::Step, 3, 4, &[b"{\"a\":2}"]),
+    fn only_the_machines_own_signature_counts_and_only_over_what_it_signed() {
+        let (signer, other) = (Signer::from_seed(&[7; 32]), Signer::from_seed(&[8; 32]));
+        let text = signer.seal(&seal());
+        let (read, key, signature) = Seal::read(text.as_bytes(), 4).unwrap();
+        assert_eq!((read, &key), (seal(), &signer.public()));
+        assert!(read.is_signed(&key, &signature));
+        assert!(!read.is_signed(&other.public(), &signature));
+        assert!(!read.is_signed("", ""));
+        for changed in [
+            Seal { at: 5, ..seal() },
+            Seal { records: 8, ..seal() },
+            Seal { bytes: 999, ..seal() },
+            Seal { head: Head::of(b"other"), ..seal() },
+            Seal { is_last: true, ..seal() },
         ] {
-            assert_ne!(other, head);
+            assert!(!changed.is_signed(&key, &signature), "{changed:?}");
         }
     }
 
     #[test]
-    fn only_the_machines_own_signature_counts() {
-        let (signer, other) = (Signer::from_seed(&[7; 32]), Signer::from_seed(&[8; 32]));
-        let head = Head::default().after(Topic::Step, 3, 4, &[b"{}"]);
-        let signature = signer.sign(head, 9);
-        assert!(is_signed(&signer.public(), &signature, head, 9));
-        assert!(!is_signed(&signer.public(), &signature, head, 8));
-        assert!(!is_signed(&signer.public(), &signature, Head::default(), 9));
-        assert!(!is_signed(&other.public(), &signature, head, 9));
-        assert!(!is_signed("", "", head, 9));
+    fn a_note_is_no_seal_and_a_seal_is_no_note() {
+        let signer = Signer::from_seed(&[7; 32]);
+        let signature = signer.sign_note("{}");
+        assert!(is_note_signed(&signer.public(), &signature, "{}"));
+        assert!(!is_note_signed(&signer.public(), &signature, "{ }"));
+        assert!(!is_signed(&signer.public(), &signature, b"{}"));
+    }
+
+    #[test]
+    fn another_text_of_the_same_seal_is_none() {
+        let text = Signer::from_seed(&[7; 32]).seal(&seal());
+        for other in [text.replace(':', ": "), text.replace("9", "9.0"), text.to_uppercase()] {
+            assert_eq!(Seal::read(other.as_bytes(), 4), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_of_a_seal_is_read_or_refused(text: Vec<u8>, at: u64) {
+            prop_assert_eq!(Seal::read(&text, at), None);
+            let _ = split(&text);
+        }
     }
 }

@@ -50,11 +50,11 @@ pub(crate) fn make(root: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(at(root))
 }
 
-/// Makes the folder of the next drive; only its owner can read it.
-pub(crate) fn create(root: &Path) -> Result<(u32, PathBuf), Error> {
+/// Makes the folder of the next drive, behind drive `after`; only its owner can read it.
+pub(crate) fn create(root: &Path, after: u32) -> Result<(u32, PathBuf), Error> {
     make(root)?;
     let newest = numbered(root, number_of_drive)?.last().map_or(0, |(number, _)| *number);
-    take(root, newest)
+    take(root, newest.max(after))
 }
 
 /// Makes the folder of the first drive after `newest` that nobody has made.
@@ -88,26 +88,34 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Deletes the oldest drives, as the settings say, never the newest; returns how many.
-pub(crate) fn prune(config: &Config, unix_seconds: i64) -> Result<usize, Error> {
-    let mut drives = list(&config.folder)?;
-    // The newest one's number says which number comes next.
-    drives.pop();
+/// Returns the number of the oldest drive that the settings keep, if there are older ones to delete. The newest
+/// drive is kept always.
+pub(crate) fn kept_from(config: &Config, unix_seconds: i64) -> Result<Option<u32>, Error> {
+    let drives = list(&config.folder)?;
     let days = i64::try_from(config.keep_days).unwrap_or(i64::MAX);
     let age_max = if days == 0 { i64::MAX } else { days.saturating_mul(SECONDS_A_DAY) };
     let bytes_max = if config.keep_mib == 0 { u64::MAX } else { config.keep_mib << 20 };
     let mut bytes: u64 = drives.iter().map(|drive| drive.bytes).sum();
-    let mut deleted = 0;
-    for drive in &drives {
-        let is_old = unix_seconds.saturating_sub(drive.written_at) > age_max;
+    let mut kept_from = None;
+    for pair in drives.windows(2) {
+        let is_old = unix_seconds.saturating_sub(pair[0].written_at) > age_max;
         if !is_old && bytes <= bytes_max {
-            continue;
+            break;
         }
-        fs::remove_dir_all(&drive.folder).map_err(at(&drive.folder))?;
-        bytes -= drive.bytes;
-        deleted += 1;
+        bytes -= pair[0].bytes;
+        kept_from = Some(pair[1].number);
     }
-    Ok(deleted)
+    Ok(kept_from)
+}
+
+/// Deletes the drives below a number; returns how many.
+pub(crate) fn delete_below(root: &Path, number: u32) -> Result<usize, Error> {
+    let all = numbered(root, number_of_drive)?;
+    let old: Vec<_> = all.into_iter().filter(|(drive, _)| *drive < number).collect();
+    for (_, folder) in &old {
+        fs::remove_dir_all(folder).map_err(at(folder))?;
+    }
+    Ok(old.len())
 }
 
 fn read(number: u32, folder: PathBuf) -> Result<Drive, Error> {
@@ -146,12 +154,17 @@ fn number_of_drive(name: &str) -> Option<u32> {
     name.strip_prefix(DRIVE)?.parse().ok()
 }
 
+/// Returns the number of the part that is in this file, if it is one.
+pub fn part_of(file: &Path) -> Option<u32> {
+    number_of_part(file.file_name()?.to_str()?)
+}
+
 fn number_of_part(name: &str) -> Option<u32> {
     name.strip_prefix(PART)?.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
 }
 
 /// Brings a folder's list of names to the disk.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
@@ -172,7 +185,7 @@ mod tests {
 
     /// Makes a drive of so many MiB.
     fn drive(root: &Path, mib: usize) -> u32 {
-        let (number, folder) = create(root).unwrap();
+        let (number, folder) = create(root, 0).unwrap();
         let mut file = create_file(&part(&folder, 1)).unwrap();
         file.write_all(&vec![0; mib << 20]).unwrap();
         number
@@ -230,12 +243,17 @@ mod tests {
             drive(root.path(), 1);
         }
         let now = list(root.path()).unwrap()[0].written_at;
-        assert_eq!(prune(&config, now + 1_000 * SECONDS_A_DAY).unwrap(), 0, "all are kept");
-        assert_eq!(prune(&Config { keep_mib: 2, ..config.clone() }, now).unwrap(), 1);
+        let prune = |config: &Config, now| {
+            let kept_from = kept_from(config, now).unwrap();
+            kept_from.map_or(0, |number| delete_below(root.path(), number).unwrap())
+        };
+        assert_eq!(prune(&config, now + 1_000 * SECONDS_A_DAY), 0, "all are kept");
+        assert_eq!(prune(&Config { keep_mib: 3, ..config.clone() }, now), 1, "the newest counts");
         assert_eq!(numbers(root.path()), [2, 3, 4]);
         let week = Config { keep_days: 7, ..config };
-        assert_eq!(prune(&week, now + 6 * SECONDS_A_DAY).unwrap(), 0);
-        assert_eq!(prune(&week, now + 8 * SECONDS_A_DAY).unwrap(), 2);
+        assert_eq!(prune(&week, now + 6 * SECONDS_A_DAY), 0);
+        assert_eq!(prune(&week, now + 8 * SECONDS_A_DAY), 2);
         assert_eq!((numbers(root.path()), drive(root.path(), 0)), (vec![4], 5));
+        assert_eq!(create(root.path(), 7).unwrap().0, 8, "behind what is known to have been");
     }
 }

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tautline_mcap as mcap;
 
-use crate::{Head, Signer, Topic, body, chain};
+use crate::chain::{Growing, Seal};
+use crate::{Head, Signer, Topic, body};
 
 /// Where a file goes: a disk, or a test's idea of one.
 pub(crate) trait Sink: Write {
@@ -20,21 +21,34 @@ impl Sink for File {
     }
 }
 
-/// One file while it is written: records, chained, and signed whenever they reach the disk.
-#[derive(Debug)]
+/// One file while it is written: records in chunks, each with a signature over all bytes before it.
 pub(crate) struct Film<S> {
     sink: S,
     signer: Signer,
-    head: Head,
+    hash: Growing,
+    /// Hash of the header and the channels.
+    preamble: Head,
     records: u32,
-    /// What does not end in a seal yet.
+    chunk: Chunk,
+    newest: Option<Sealed>,
+    /// What does not survive a power cut yet.
     is_open: bool,
+    /// How many bytes the file has, with those that were not handed to the sink yet.
+    length: u64,
     /// Not handed to the sink yet.
     bytes: Vec<u8>,
 }
 
+/// Records that wait for a signature.
+#[derive(Default)]
+struct Chunk {
+    messages: Vec<u8>,
+    begins_at: u64,
+    ends_at: u64,
+}
+
 /// Which records a signature covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Sealed {
     pub(crate) records: u32,
     pub(crate) head: Head,
@@ -43,52 +57,58 @@ pub(crate) struct Sealed {
 impl<S: Sink> Film<S> {
     /// Begins a file in `sink`.
     pub(crate) fn begin(sink: S, signer: Signer) -> Self {
-        let mut bytes = Vec::new();
-        mcap::write_begin(body::SOFTWARE, &mut bytes);
-        for topic in Topic::ALL {
-            let (name, schema) = topic.schema();
-            let schema = mcap::Schema { name, encoding: "jsonschema", bytes: schema.as_bytes() };
-            let channel = mcap::Channel {
-                id: topic.channel(),
-                topic: topic.name(),
-                message_encoding: "json",
-                schema: Some(schema),
-            };
-            mcap::write_channel(&channel, &mut bytes);
+        let bytes = preamble();
+        let mut hash = Growing::default();
+        hash.extend(&bytes);
+        Self {
+            sink,
+            signer,
+            preamble: hash.head(),
+            hash,
+            records: 0,
+            chunk: Chunk::default(),
+            newest: None,
+            is_open: true,
+            length: bytes.len() as u64,
+            bytes,
         }
-        Self { sink, signer, head: Head::default(), records: 0, is_open: true, bytes }
     }
 
-    /// Appends a record of `at` nanoseconds of Unix time; `body` is an object with a member.
+    /// Returns the hash of the header and the channels, for the first record.
+    pub(crate) fn preamble(&self) -> Head {
+        self.preamble
+    }
+
+    /// Returns how many bytes the file has.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Appends a record of `at` nanoseconds of Unix time; `body` is an object.
     pub(crate) fn put(&mut self, topic: Topic, body: &Value, at: u64) -> io::Result<()> {
-        let body = body.to_string().into_bytes();
-        self.head = self.head.after(topic, self.records, at, &[&body]);
-        let data = chain::join(body, self.head);
-        let message = mcap::Message {
-            channel: topic.channel(),
-            sequence: self.records,
-            at,
-            published_at: at,
-            data: &data,
-        };
-        mcap::write_message(&message, &mut self.bytes);
+        if self.chunk.messages.is_empty() {
+            self.chunk.begins_at = at;
+        }
+        self.chunk.begins_at = self.chunk.begins_at.min(at);
+        self.chunk.ends_at = self.chunk.ends_at.max(at);
+        let message = message(topic, self.records, at, body.to_string().as_bytes());
+        self.chunk.messages.extend(message);
         self.records = self.records.saturating_add(1);
         self.is_open = true;
-        if self.bytes.len() >= BYTES_MAX { self.flush() } else { Ok(()) }
+        if self.chunk.messages.len() < CHUNK_BYTES {
+            return Ok(());
+        }
+        self.sign(false, at);
+        self.flush()
     }
 
     /// Signs what was put and brings it to the disk; does nothing if that has been done.
     pub(crate) fn seal(&mut self, is_last: bool, at: u64) -> io::Result<Sealed> {
-        let sealed = Sealed { records: self.records, head: self.head };
+        let newest = match self.newest {
+            Some(newest) if self.chunk.messages.is_empty() && !is_last => newest,
+            Some(_) | None => self.sign(is_last, at),
+        };
         if self.is_open || is_last {
-            let body = json!({
-                "records": sealed.records,
-                "head": sealed.head.to_string(),
-                "key": self.signer.public(),
-                "signature": self.signer.sign(sealed.head, sealed.records),
-                "is_last": is_last,
-            });
-            self.put(Topic::Seal, &body, at)?;
             if is_last {
                 mcap::write_end(&mut self.bytes);
             }
@@ -96,7 +116,32 @@ impl<S: Sink> Film<S> {
             self.sink.sync()?;
             self.is_open = false;
         }
-        Ok(sealed)
+        Ok(newest)
+    }
+
+    /// Writes the records that wait as a chunk, and a signature over all bytes before itself.
+    fn sign(&mut self, is_last: bool, at: u64) -> Sealed {
+        let Chunk { messages, begins_at, ends_at } = std::mem::take(&mut self.chunk);
+        if !messages.is_empty() {
+            let mut chunk = Vec::new();
+            mcap::write_chunk(&messages, begins_at, ends_at, &mut chunk);
+            self.append(&chunk);
+        }
+        let sealed = Sealed { records: self.records, head: self.hash.head() };
+        let Sealed { records, head } = sealed;
+        let seal = Seal { at, records, bytes: self.length, head, is_last };
+        let text = self.signer.seal(&seal);
+        self.append(&message(Topic::Seal, self.records, at, text.as_bytes()));
+        self.records = self.records.saturating_add(1);
+        self.is_open = true;
+        self.newest = Some(sealed);
+        sealed
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.hash.extend(bytes);
+        self.length += bytes.len() as u64;
+        self.bytes.extend(bytes);
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -106,5 +151,34 @@ impl<S: Sink> Film<S> {
     }
 }
 
-/// What is collected before the sink is asked: some 50 steps.
-const BYTES_MAX: usize = 1 << 16;
+/// Returns the bytes before the first record: header, schemas and channels.
+fn preamble() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    mcap::write_begin(PROFILE, body::SOFTWARE, &mut bytes);
+    for topic in Topic::ALL {
+        let (name, schema) = topic.schema();
+        let schema = mcap::Schema { name, encoding: "jsonschema", bytes: schema.as_bytes() };
+        let channel = mcap::Channel {
+            id: topic.channel(),
+            topic: topic.name(),
+            message_encoding: "json",
+            schema: Some(schema),
+        };
+        mcap::write_channel(&channel, &mut bytes);
+    }
+    bytes
+}
+
+/// Returns the record of a message.
+pub(crate) fn message(topic: Topic, sequence: u32, at: u64, data: &[u8]) -> Vec<u8> {
+    let channel = topic.channel();
+    let mut bytes = Vec::new();
+    let message = mcap::Message { channel, sequence, at, published_at: at, data };
+    mcap::write_message(&message, &mut bytes);
+    bytes
+}
+
+/// What the header calls a file of this format; the first format has no name there.
+pub(crate) const PROFILE: &str = "x-tautline-blackbox-2";
+/// Some 65 steps: what a killed guard has not handed to the system yet, at most.
+const CHUNK_BYTES: usize = 128 << 10;

@@ -1,28 +1,32 @@
 //! A file of a black box, read again and verified. Any bytes are safe to read.
 
-use std::collections::BTreeMap;
+mod first;
+mod sealed;
+
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
-use tautline_mcap::{self as mcap, Break, Records};
+use tautline_mcap::{self as mcap, Records};
 
-use crate::film::Sealed;
-use crate::{Error, Head, Topic, chain, utc};
+use crate::film::{PROFILE, Sealed};
+use crate::{Error, Topic, utc};
 
-/// What a file says, up to the first record that is broken.
+/// The content of a file, up to the first bytes that are not as they were written.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    bytes: Vec<u8>,
+    /// The messages, one behind the other.
+    data: Vec<u8>,
     records: Vec<Record>,
+    seals: Vec<Sealed>,
     verdict: Verdict,
 }
 
-/// One record, whose place in the chain is right.
+/// One record, verified: signed, or in the first format in its place in the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What it is about.
+    /// Its subject.
     pub topic: Topic,
     /// Nanoseconds of Unix time.
     pub unix_nanos: u64,
@@ -32,20 +36,36 @@ pub struct Record {
 /// What of a file can be relied on.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Verdict {
+    /// The format of the file.
+    pub format: Format,
     /// How many records follow each other unbroken.
     pub records: u32,
     /// How many of them a signature covers.
     pub sealed: u32,
+    /// How many records behind the last signature are not listed: anybody could have written them.
+    pub unsigned: u32,
     /// The public key that signed, in the file's own words: compare it with the machine's.
     pub key: Option<String>,
     /// How the file ends.
     pub end: End,
 }
 
+/// How a file is protected.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Format {
+    /// The file is too short to tell.
+    #[default]
+    Unknown,
+    /// A chain through the records, whose head is signed; header, schemas and channels are not.
+    First,
+    /// Signatures over all bytes.
+    Second,
+}
+
 /// How a file ends.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum End {
-    /// As its writer ended it.
+    /// With the end of the drive and a signature over it.
     Closed,
     /// In the midst of writing: the power was cut, it is still written to, or its end was taken
     /// away.
@@ -58,17 +78,17 @@ pub enum End {
 /// The first record that is not as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Which one, from 0.
+    /// Its number, from 0.
     pub record: u32,
     /// Where it begins in the file.
     pub offset: usize,
-    /// What it is about, and its time, as far as it says.
+    /// Its subject and its time, as far as it says.
     pub says: Option<(Topic, u64)>,
-    /// What is wrong.
+    /// The kind of fault.
     pub what: What,
 }
 
-/// What is wrong with a record.
+/// A kind of fault of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum What {
@@ -90,9 +110,21 @@ pub enum What {
     /// It is no JSON.
     #[error("no JSON")]
     Json,
+    /// Bytes since the signature before it are not those that were signed.
+    #[error("a byte since the signature before it is not as it was signed")]
+    Bytes,
+    /// The header, a schema or a channel is not as it was signed.
+    #[error("the file's header, schemas or channels are not as they were signed")]
+    Preamble,
     /// The signature is not over the records before, or not by the key that the file names.
     #[error("the signature is not by the file's key over the records before")]
     Signature,
+    /// The file ends without the drive's end.
+    #[error("the file ends here without a signature over the drive's end: its end was cut off")]
+    End,
+    /// The file holds more than a writer puts into one.
+    #[error("more than a black box writes into one file")]
+    TooMuch,
 }
 
 impl Recording {
@@ -106,12 +138,25 @@ impl Recording {
         Ok(Self::parse(bytes))
     }
 
-    /// Verifies the bytes of a file. O(bytes).
+    /// Verifies the bytes of a file. O(bytes), unpacked at most a gigabyte.
     pub fn parse(bytes: Vec<u8>) -> Self {
-        let mut reading = Reading::default();
-        reading.run(&bytes);
-        let Reading { records, verdict, .. } = reading;
-        Self { bytes, records, verdict }
+        let Some(mut records) = Records::new(&bytes) else {
+            let mut verdict = Verdict::default();
+            // A power cut may leave even less.
+            if !mcap::MAGIC.starts_with(&bytes) {
+                let what = What::NotMcap;
+                verdict.end = End::Broken(Fault { record: 0, offset: 0, says: None, what });
+            }
+            return Self { data: Vec::new(), records: Vec::new(), seals: Vec::new(), verdict };
+        };
+        let is_second = match records.next() {
+            Some((_, Ok(mcap::Record::Header { profile }))) => profile == PROFILE,
+            Some(_) | None => false,
+        };
+        match is_second {
+            true => sealed::read(&bytes),
+            false => first::read(bytes),
+        }
     }
 
     /// Returns the records before the first broken one, in the order in which they were written.
@@ -119,9 +164,9 @@ impl Recording {
         &self.records
     }
 
-    /// Returns what a record says.
+    /// Returns the content of a record.
     pub fn body(&self, record: &Record) -> Value {
-        serde_json::from_slice(&self.bytes[record.data.clone()]).unwrap_or_default()
+        serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
     }
 
     /// Returns what can be relied on.
@@ -129,12 +174,20 @@ impl Recording {
         &self.verdict
     }
 
-    /// Returns what the newest signature covers.
+    /// Returns the newest signature's cover.
     pub(crate) fn sealed(&self) -> Option<Sealed> {
-        let seal = self.records.iter().rev().find(|record| record.topic == Topic::Seal)?;
-        let body = self.body(seal);
-        let head = Head::from_hex(body["head"].as_str()?)?;
-        Some(Sealed { records: u32::try_from(body["records"].as_u64()?).ok()?, head })
+        self.seals.last().copied()
+    }
+
+    /// Returns the cover of each signature, the oldest first.
+    pub(crate) fn seals(&self) -> &[Sealed] {
+        &self.seals
+    }
+
+    /// Returns the record with which the file begins, if it is the one that says of which drive it is.
+    pub(crate) fn begin(&self) -> Option<Value> {
+        let first = self.records.first().filter(|record| record.topic == Topic::Drive)?;
+        Some(self.body(first))
     }
 }
 
@@ -148,99 +201,17 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A file while it is read.
-#[derive(Default)]
-struct Reading {
-    channels: BTreeMap<u16, Topic>,
-    head: Head,
-    records: Vec<Record>,
-    verdict: Verdict,
+/// Returns whether the bytes from the end of data on are those of a file's end; `None` if they are cut.
+fn is_end(rest: &[u8]) -> Option<bool> {
+    let mut end = Vec::new();
+    mcap::write_end(&mut end);
+    if rest.len() < end.len() && end.starts_with(rest) { None } else { Some(rest == end) }
 }
 
-impl Reading {
-    fn run(&mut self, bytes: &[u8]) {
-        let Some(records) = Records::new(bytes) else {
-            // A power cut may leave even less.
-            if !mcap::MAGIC.starts_with(bytes) {
-                self.verdict.end = self.broken(0, None, What::NotMcap);
-            }
-            return;
-        };
-        for (offset, record) in records {
-            let end = match record {
-                Ok(mcap::Record::Header | mcap::Record::Schema | mcap::Record::DataEnd) => None,
-                Ok(mcap::Record::Footer) => Some(End::Closed),
-                Ok(mcap::Record::Channel { id, topic }) => self.name(id, topic, offset),
-                Ok(mcap::Record::Message(message)) => self.take(&message, offset),
-                Err(Break::Short) => Some(End::Open),
-                Err(Break::Foreign) => Some(self.broken(offset, None, What::Foreign)),
-            };
-            if let Some(end) = end {
-                self.verdict.end = end;
-                return;
-            }
-        }
-    }
-
-    fn name(&mut self, id: u16, topic: &str, offset: usize) -> Option<End> {
-        let topic = Topic::from_name(topic).filter(|_| !self.channels.contains_key(&id));
-        let Some(topic) = topic else { return Some(self.broken(offset, None, What::Channel)) };
-        self.channels.insert(id, topic);
-        None
-    }
-
-    /// Takes a message; returns how the file ends if it ends here.
-    fn take(&mut self, message: &mcap::Message<'_>, offset: usize) -> Option<End> {
-        let Some(topic) = self.channels.get(&message.channel).copied() else {
-            return Some(self.broken(offset, None, What::Channel));
-        };
-        let says = Some((topic, message.at));
-        // The chain holds one time, and so does a record.
-        if message.published_at != message.at {
-            return Some(self.broken(offset, None, What::Foreign));
-        }
-        if message.sequence != self.verdict.records {
-            return Some(self.broken(offset, says, What::Order));
-        }
-        let Some((body, head)) = chain::split(message.data) else {
-            return Some(self.broken(offset, says, What::Hash));
-        };
-        let before = self.head;
-        self.head = before.after(topic, message.sequence, message.at, &[body, b"}"]);
-        if self.head != head {
-            return Some(self.broken(offset, says, What::Hash));
-        }
-        if topic == Topic::Seal
-            && let Err(what) = self.check(message.data, before)
-        {
-            return Some(self.broken(offset, says, what));
-        }
-        let begin = offset + mcap::MESSAGE_DATA_AT;
-        let data = begin..begin + message.data.len();
-        self.records.push(Record { topic, unix_nanos: message.at, data });
-        self.verdict.records += 1;
-        None
-    }
-
-    /// Checks a signature over the records so far, which lead to `head`.
-    fn check(&mut self, data: &[u8], head: Head) -> Result<(), What> {
-        let body: Value = serde_json::from_slice(data).map_err(|_| What::Json)?;
-        let text = |member: &str| body[member].as_str().unwrap_or_default();
-        let records = self.verdict.records;
-        let is_of_these = body["records"] == records && text("head") == head.to_string();
-        let key = text("key");
-        let is_its = self.verdict.key.as_deref().is_none_or(|known| known == key);
-        if !is_of_these || !is_its || !chain::is_signed(key, text("signature"), head, records) {
-            return Err(What::Signature);
-        }
-        self.verdict.key = Some(key.to_owned());
-        self.verdict.sealed = records;
-        Ok(())
-    }
-
-    fn broken(&self, offset: usize, says: Option<(Topic, u64)>, what: What) -> End {
-        End::Broken(Fault { record: self.verdict.records, offset, says, what })
-    }
+/// Returns whether a file that breaks off within a record ends as one that was ended: then nothing broke
+/// off, and a length is wrong.
+fn has_end(bytes: &[u8]) -> bool {
+    bytes.len() > mcap::MAGIC.len() && bytes.ends_with(&mcap::MAGIC)
 }
 
 #[cfg(test)]

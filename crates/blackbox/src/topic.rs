@@ -107,7 +107,6 @@ mod tests {
             assert_eq!(usize::from(topic.channel()), place + 1);
             let schema: serde_json::Value = serde_json::from_str(topic.schema().1).unwrap();
             assert_eq!(schema["type"], "object", "{topic:?}");
-            assert_eq!(schema["properties"]["chain"]["type"], "string", "{topic:?}");
         }
         for fact in Fact::ALL {
             assert!(Topic::ALL.contains(&Topic::Fact(fact)));

@@ -7,8 +7,9 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tautline_blackbox::drives::{self, Drive};
-use tautline_blackbox::recording::{End, Verdict};
-use tautline_blackbox::{Recording, Topic, replay, utc};
+use tautline_blackbox::folder::{Folder, Place as At};
+use tautline_blackbox::recording::{End, Format, Verdict};
+use tautline_blackbox::{Note, Recording, Topic, replay, utc};
 use tautline_transport::crypto::PublicKey;
 
 /// Read a black box: its drives, what the guard decided, and whether it is as it was written
@@ -106,8 +107,12 @@ impl Place {
 fn list(place: &Place) -> anyhow::Result<()> {
     let head =
         "drive  part  from                      to                        stops       bytes  end";
+    let (mut total, mut rate) = (0, None);
     place.each(head, |drive, file, recording| {
         let records = recording.records();
+        let bytes = std::fs::metadata(file).map_or(0, |about| about.len());
+        total += bytes;
+        rate = bytes_per_hour(recording, bytes).or(rate);
         let when = |record: Option<&_>| {
             record.map(|record: &tautline_blackbox::recording::Record| utc(record.unix_nanos))
         };
@@ -118,7 +123,8 @@ fn list(place: &Place) -> anyhow::Result<()> {
             "from": when(records.first()),
             "to": when(records.last()),
             "stops": stops,
-            "bytes": std::fs::metadata(file).map_or(0, |about| about.len()),
+            "bytes": bytes,
+            "bytes_per_hour": bytes_per_hour(recording, bytes),
             "end": end_of(recording.verdict()),
         });
         place.print(&row, |row| {
@@ -133,7 +139,37 @@ fn list(place: &Place) -> anyhow::Result<()> {
                 text(&row["end"])
             )
         });
-    })
+    })?;
+    let note = Note::read(&place.folder).ok().flatten();
+    place.print_head(&usage(total, rate, note.as_ref()));
+    Ok(())
+}
+
+/// Returns how much of its quota a black box uses, and how long the rest lasts.
+fn usage(total: u64, rate: Option<f64>, note: Option<&Note>) -> String {
+    let mut said = format!("{:.1} MiB", total as f64 / MIB);
+    let quota = note.map(|note| note.keep_mib).filter(|mib| *mib > 0);
+    if let Some(mib) = quota {
+        said.push_str(&format!(" of {mib} MiB (keep_mib), then the oldest drives are deleted"));
+    }
+    if let Some(days) = note.map(|note| note.keep_days).filter(|days| *days > 0) {
+        said.push_str(&format!("; each after {days} days (keep_days)"));
+    }
+    if let Some(rate) = rate {
+        said.push_str(&format!("; the newest wrote {:.1} MB an hour", rate / 1e6));
+        if let Some(mib) = quota {
+            let hours = mib as f64 * MIB / rate;
+            said.push_str(&format!(", of which the quota holds {hours:.0} hours"));
+        }
+    }
+    said
+}
+
+/// Returns the rate at which a file was written, if it covers some seconds.
+fn bytes_per_hour(recording: &Recording, bytes: u64) -> Option<f64> {
+    let (first, last) = (recording.records().first()?, recording.records().last()?);
+    let seconds = last.unix_nanos.saturating_sub(first.unix_nanos) as f64 / 1e9;
+    (seconds > 1.0).then(|| bytes as f64 * 3_600.0 / seconds)
 }
 
 fn show(place: &Place) -> anyhow::Result<()> {
@@ -202,7 +238,9 @@ fn facts(place: &Place) -> anyhow::Result<()> {
 }
 
 fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
-    let (mut broken, mut previous) = (0, None::<(Value, String)>);
+    let (mut broken, mut folder) = (0, Folder::default());
+    let one = drives::one(&place.folder)?.map(|drive| drive.number);
+    place.drives()?.iter().for_each(|drive| folder.take_drive(drive.number));
     place.each("", |drive, file, recording| {
         let verdict = recording.verdict();
         let foreign = match (&key, &verdict.key) {
@@ -210,10 +248,9 @@ fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
             (Some(_), None) => true,
             (None, _) => false,
         };
-        let unlinked = links(recording, previous.as_ref());
-        let is_broken = matches!(verdict.end, End::Broken(_)) || foreign || unlinked;
-        broken += u32::from(is_broken);
-        previous = last_head(recording);
+        let at = At { drive: drive.number, part: drives::part_of(file).unwrap_or_default() };
+        let misplaced = folder.take(at, recording);
+        broken += u32::from(!recording.is_right() || foreign || misplaced.is_some());
         let row = json!({
             "drive": drive.number,
             "file": file,
@@ -221,7 +258,8 @@ fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
             "sealed": verdict.sealed,
             "key": verdict.key,
             "is_other_key": foreign,
-            "is_unlinked": unlinked,
+            "unsigned": verdict.unsigned,
+            "misplaced": misplaced.as_ref().map(ToString::to_string),
             "end": end_of(verdict),
         });
         place.print(&row, |_| {
@@ -237,17 +275,35 @@ fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
             if foreign {
                 said.push_str("; NOT signed by the key that was given");
             }
-            if unlinked {
-                said.push_str("; does NOT follow from the file before it");
+            if let Some(misplaced) = &misplaced {
+                said.push_str(&format!("; WRONG: {misplaced}"));
+            }
+            if verdict.unsigned > 0 {
+                let unsigned = verdict.unsigned;
+                said.push_str(&format!("; {unsigned} records behind these are signed by nobody"));
+            }
+            if verdict.format == Format::First {
+                said.push_str("; first format: its header, schemas and channels are not signed");
             }
             said
         });
     })?;
+    let faults = match one {
+        Some(number) => folder.faults_within(number),
+        None => folder.faults(&Note::read(&place.folder)),
+    };
+    for fault in &faults {
+        let row = json!({ "fault": fault.to_string() });
+        place.print(&row, |_| format!("WRONG: {fault}"));
+    }
     if key.is_none() {
         place.print_head("compare the key with what `tautline keys show` prints of the machine's");
     }
-    if broken > 0 {
-        bail!("{broken} of the files are not as they were written");
+    if broken > 0 || !faults.is_empty() {
+        let faults = faults.len();
+        bail!(
+            "{broken} of the files are not as they were written; {faults} faults of all together"
+        );
     }
     Ok(())
 }
@@ -291,32 +347,6 @@ fn replay_all(place: &Place) -> anyhow::Result<()> {
     }
 }
 
-/// Returns whether a file that names the one before it does not follow from it.
-fn links(recording: &Recording, previous: Option<&(Value, String)>) -> bool {
-    if recording.records().is_empty() {
-        // The disk took nothing of it.
-        return false;
-    }
-    let begin = recording.records().iter().find(|record| record.topic == Topic::Drive);
-    let named = begin.map(|record| recording.body(record)["previous"].clone()).unwrap_or_default();
-    match (previous, &named) {
-        // The first of those that are here: what came before it may have been deleted as configured.
-        (None, _) => false,
-        (Some(_), Value::Null) => true,
-        (Some((records, head)), named) => {
-            // The file before may have gone on unsigned after what is named.
-            named["records"] == *records && text(&named["head"]) != head
-        }
-    }
-}
-
-/// Returns what the newest signature of a file covers.
-fn last_head(recording: &Recording) -> Option<(Value, String)> {
-    let seal = recording.records().iter().rev().find(|record| record.topic == Topic::Seal)?;
-    let body = recording.body(seal);
-    Some((body["records"].clone(), text(&body["head"]).to_owned()))
-}
-
 fn transitions(recording: &Recording) -> impl Iterator<Item = Value> {
     let of = recording.records().iter().filter(|record| record.topic == Topic::Transition);
     of.map(|record| recording.body(record))
@@ -354,3 +384,5 @@ fn amount(value: &Value) -> String {
     let is_whole = value.as_f64().is_some_and(|value| value.fract() == 0.0);
     number(value, if is_whole { 0 } else { 2 })
 }
+
+const MIB: f64 = 1_048_576.0;

@@ -1,8 +1,14 @@
-//! The records of MCAP that Tautline writes: one by one, without chunks and index, so that what
-//! reached the disk before a power cut can be read; read with the place of each in the file.
+//! The records of MCAP that Tautline writes: without an index, so that what reached the disk before a
+//! power cut can be read; read with the place of each in the file.
+//!
+//! A file has its messages one by one, or in [chunks](Chunk), which are compressed by LZ4.
 //!
 //! The format: <https://mcap.dev/spec>. Numbers are little-endian, a text has its length before it.
 #![forbid(unsafe_code)]
+
+mod chunk;
+
+pub use chunk::{Chunk, MESSAGES_BYTES_MAX, write_chunk};
 
 /// The first and the last bytes of a file.
 pub const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
@@ -20,7 +26,10 @@ pub const MESSAGE_DATA_AT: usize = 9 + 22;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
     /// The first of a file.
-    Header,
+    Header {
+        /// What kind of file it is, by a name that begins with `x-`; mostly empty.
+        profile: &'a str,
+    },
     /// How messages of a channel look.
     Schema,
     /// A topic's number in this file.
@@ -32,6 +41,8 @@ pub enum Record<'a> {
     },
     /// One message.
     Message(Message<'a>),
+    /// Messages, compressed.
+    Chunk(Chunk<'a>),
     /// Behind the last message.
     DataEnd,
     /// The last of a file.
@@ -87,10 +98,10 @@ pub enum Break {
 }
 
 /// Appends the bytes before the first record, and the header.
-pub fn write_begin(library: &str, to: &mut Vec<u8>) {
+pub fn write_begin(profile: &str, library: &str, to: &mut Vec<u8>) {
     to.extend(MAGIC);
     write(HEADER, to, |to| {
-        write_text("", to);
+        write_text(profile, to);
         write_text(library, to);
     });
 }
@@ -147,6 +158,11 @@ impl<'a> Records<'a> {
         let is_mcap = bytes.starts_with(&MAGIC);
         is_mcap.then_some(Self { bytes, at: MAGIC.len(), is_over: false })
     }
+
+    /// Returns those of a chunk's [messages](Chunk::messages).
+    pub fn within(messages: &'a [u8]) -> Self {
+        Self { bytes: messages, at: 0, is_over: false }
+    }
 }
 
 impl<'a> Iterator for Records<'a> {
@@ -178,7 +194,7 @@ impl<'a> Iterator for Records<'a> {
 fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
     let mut rest = bytes;
     let [opcode] = take(&mut rest)?;
-    if !matches!(opcode, HEADER | FOOTER | SCHEMA | CHANNEL | MESSAGE | DATA_END) {
+    if !matches!(opcode, HEADER | FOOTER | SCHEMA | CHANNEL | MESSAGE | CHUNK | DATA_END) {
         return Err(Break::Foreign);
     }
     let length = u64::from_le_bytes(take(&mut rest)?);
@@ -191,15 +207,12 @@ fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
 
 fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Break> {
     match opcode {
-        HEADER => Ok(Record::Header),
+        HEADER => Ok(Record::Header { profile: take_text(content)? }),
         SCHEMA => Ok(Record::Schema),
         CHANNEL => {
             let id = u16::from_le_bytes(take(content)?);
             let _schema: [u8; 2] = take(content)?;
-            let length = u32::from_le_bytes(take(content)?) as usize;
-            let topic = content.get(..length).ok_or(Break::Short)?;
-            let topic = std::str::from_utf8(topic).map_err(|_| Break::Foreign)?;
-            Ok(Record::Channel { id, topic })
+            Ok(Record::Channel { id, topic: take_text(content)? })
         }
         MESSAGE => {
             let channel = u16::from_le_bytes(take(content)?);
@@ -208,6 +221,7 @@ fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Br
             let published_at = u64::from_le_bytes(take(content)?);
             Ok(Record::Message(Message { channel, sequence, at, published_at, data: content }))
         }
+        CHUNK => Ok(Record::Chunk(chunk::read(content)?)),
         DATA_END => Ok(Record::DataEnd),
         FOOTER => Ok(Record::Footer),
         _ => Err(Break::Foreign),
@@ -218,6 +232,13 @@ fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], Break> {
     let (first, rest) = from.split_first_chunk().ok_or(Break::Short)?;
     *from = rest;
     Ok(*first)
+}
+
+fn take_text<'a>(from: &mut &'a [u8]) -> Result<&'a str, Break> {
+    let length = u32::from_le_bytes(take(from)?) as usize;
+    let (text, rest) = from.split_at_checked(length).ok_or(Break::Short)?;
+    *from = rest;
+    std::str::from_utf8(text).map_err(|_| Break::Foreign)
 }
 
 fn write(opcode: u8, to: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
@@ -239,6 +260,7 @@ const FOOTER: u8 = 0x02;
 const SCHEMA: u8 = 0x03;
 const CHANNEL: u8 = 0x04;
 const MESSAGE: u8 = 0x05;
+const CHUNK: u8 = 0x06;
 const DATA_END: u8 = 0x0f;
 
 #[cfg(test)]
@@ -249,7 +271,7 @@ mod tests {
 
     fn file() -> Vec<u8> {
         let mut bytes = Vec::new();
-        write_begin("a library", &mut bytes);
+        write_begin("", "a library", &mut bytes);
         let schema = Some(Schema { name: "A", encoding: "jsonschema", bytes: b"{}" });
         let channel = Channel { id: 1, topic: "/a", message_encoding: "json", schema };
         write_channel(&channel, &mut bytes);

@@ -46,7 +46,7 @@ impl Disk for Memory {
         }
     }
 
-    fn begin(&mut self, _unix_nanos: u64) -> io::Result<u32> {
+    fn begin(&mut self, _after: u32) -> io::Result<u32> {
         self.drive += 1;
         Ok(self.drive)
     }
@@ -273,8 +273,8 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
             self.0.look()
         }
 
-        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
-            self.0.begin(unix_nanos)
+        fn begin(&mut self, after: u32) -> io::Result<u32> {
+            self.0.begin(after)
         }
 
         fn create(&mut self, part: u32) -> io::Result<Stalling> {
@@ -334,7 +334,7 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
 
 #[test]
 fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
-    let (disk, files) = Memory::new(|part| if part < 3 { 300_000 } else { usize::MAX });
+    let (disk, files) = Memory::new(|part| if part < 3 { 60_000 } else { usize::MAX });
     let (mut recorder, end) = Recorder::pair(100_000);
     one_drive(&mut recorder, &mut Rehearsal::new());
     recorder.items = None;
@@ -381,8 +381,8 @@ fn a_disk_without_room_is_told_before_a_drive_begins() {
             if self.1 > 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
         }
 
-        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
-            self.0.begin(unix_nanos)
+        fn begin(&mut self, after: u32) -> io::Result<u32> {
+            self.0.begin(after)
         }
 
         fn create(&mut self, part: u32) -> io::Result<Part> {
@@ -442,13 +442,13 @@ fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
             self.0.look()
         }
 
-        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
-            self.0.begin(unix_nanos)
+        fn begin(&mut self, after: u32) -> io::Result<u32> {
+            self.0.begin(after)
         }
 
         fn create(&mut self, part: u32) -> io::Result<Part> {
             self.1 += 1;
-            let room = [300_000, 10, 10].get(self.1 as usize - 1).copied();
+            let room = [60_000, 10, 10].get(self.1 as usize - 1).copied();
             Ok(Part { room: room.unwrap_or(usize::MAX), ..self.0.create(part)? })
         }
 
@@ -471,6 +471,48 @@ fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_drive_that_grows_long_goes_on_in_parts_that_replay_and_follow_each_other() {
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    let (mut recorder, end) = Recorder::pair(100_000);
+    one_drive(&mut recorder, &mut Rehearsal::new());
+    recorder.items = None;
+    let config = Config { between_stops_ms: 0, ..config() };
+    let mut worker = Worker::new(disk, config, signer(), UNIX_NANOS, Arc::clone(&end.shared));
+    worker.part_bytes = 60_000;
+    worker.run(&end.items);
+    let files = files.lock().unwrap();
+    assert!(files.len() > 3, "{}", files.len());
+    let mut folder = crate::Folder::default();
+    folder.take_drive(1);
+    let (mut steps, mut ticks) = (0, Vec::new());
+    for ((drive, part), bytes) in files.iter() {
+        let recording = Recording::parse(bytes.clone());
+        assert_eq!(recording.verdict().end, End::Closed, "part {part}");
+        let replayed = replay(&recording);
+        assert_eq!((replayed.difference, replayed.gaps), (None, 0), "part {part}");
+        steps += replayed.same;
+        let of = topics(&recording, Topic::Step);
+        ticks.extend(of.iter().map(|body| body["tick"].as_u64().unwrap()));
+        let place = crate::folder::Place { drive: *drive, part: *part };
+        assert_eq!(folder.take(place, &recording), None);
+    }
+    assert_eq!(steps, ticks.len() as u64);
+    assert!(ticks.windows(2).all(|pair| pair[0] + 1 == pair[1]), "without a gap");
+    assert_eq!(folder.faults(&Ok(None)), [crate::folder::Fault::NoteMissing], "in memory");
+    end.done.send(()).unwrap();
+}
+
+#[test]
+fn a_recorded_step_takes_a_tenth_of_its_text() {
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    record(disk, Config { between_stops_ms: 0, ..config() }, one_drive);
+    let bytes = files.lock().unwrap()[&(1, 1)].clone();
+    let recording = Recording::parse(bytes.clone());
+    let steps = topics(&recording, Topic::Step).len();
+    assert!(bytes.len() / steps < 320, "{} bytes for {steps} steps", bytes.len());
+}
+
+#[test]
 fn a_restart_begins_the_next_drive_and_names_the_last_signature_of_the_one_before() {
     let root = tempfile::tempdir().unwrap();
     let config = Config { folder: root.path().join("box"), ..config() };
@@ -485,6 +527,7 @@ fn a_restart_begins_the_next_drive_and_names_the_last_signature_of_the_one_befor
     let last = topics(&first, Topic::Seal).pop().unwrap();
     assert_eq!((&previous["drive"], &previous["head"]), (&json!(1), &last["head"]));
     assert_eq!(topics(&first, Topic::Drive)[0]["previous"], Value::Null);
+    assert_eq!(previous["key"], signer().public());
 }
 
 #[test]
@@ -519,7 +562,7 @@ fn a_thread_that_panics_is_told_to_have_ended() {
             Ok(())
         }
 
-        fn begin(&mut self, _unix_nanos: u64) -> io::Result<u32> {
+        fn begin(&mut self, _after: u32) -> io::Result<u32> {
             panic!("a bug of the disk's")
         }
 

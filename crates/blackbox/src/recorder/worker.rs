@@ -17,8 +17,9 @@ use super::ring::Ring;
 use super::{DISK_ENDED, Item, Shared, Taken};
 use crate::body::{self, SOFTWARE};
 use crate::film::{Film, Sealed, Sink};
+use crate::recording::End;
 use crate::topic::Fact;
-use crate::{Config, Error, Recording, Signer, Topic, drives, utc};
+use crate::{Config, Error, Note, Recording, Signer, Topic, drives, note, utc};
 
 /// Where drives are put: a folder, or a test's idea of one.
 pub(super) trait Disk: Send + 'static {
@@ -27,8 +28,8 @@ pub(super) trait Disk: Send + 'static {
     /// Fails where no drive could be begun, or none recorded around a stop.
     fn look(&mut self) -> io::Result<()>;
 
-    /// Begins the next drive; returns its number. Deletes old ones as configured.
-    fn begin(&mut self, unix_nanos: u64) -> io::Result<u32>;
+    /// Begins the next drive, behind drive `after`; returns its number.
+    fn begin(&mut self, after: u32) -> io::Result<u32>;
 
     /// Makes a file of the drive that was begun last.
     fn create(&mut self, part: u32) -> io::Result<Self::File>;
@@ -38,14 +39,42 @@ pub(super) trait Disk: Send + 'static {
 
     /// Returns the newest signature of the file written before this process, if there is one.
     fn previous(&mut self) -> Option<Previous>;
+
+    /// Returns the note about that file, if its signature is right.
+    fn noted(&mut self) -> Option<Note> {
+        None
+    }
+
+    /// Writes the note about the newest file.
+    fn note(&mut self, _text: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns the number of the oldest drive that is there.
+    fn oldest(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Returns the number of the oldest drive that the settings keep, if there are older ones to delete.
+    fn kept_from(&mut self, _unix_nanos: u64) -> Option<u32> {
+        None
+    }
+
+    /// Deletes the drives below a number.
+    fn delete_below(&mut self, _number: u32) {}
 }
 
 /// The newest signature of a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Previous {
     drive: u32,
     part: u32,
     sealed: Sealed,
+    is_closed: bool,
+    /// The public key of the signature.
+    key: String,
+    /// As [`Note::kept_from`], if the file says.
+    kept_from: Option<u32>,
 }
 
 /// A folder with a folder a drive.
@@ -66,6 +95,14 @@ pub(super) struct Worker<D: Disk> {
     ring: Ring,
     facts: BTreeMap<Fact, String>,
     previous: Option<Previous>,
+    /// Number of the oldest drive that was not deleted as the settings say.
+    kept_from: u32,
+    /// The note about the newest file is to be written.
+    is_note_due: bool,
+    /// Bytes of a part after which the next one begins.
+    pub(super) part_bytes: u64,
+    /// When old drives are looked for next.
+    prune_at: Instant,
     drive: Option<Drive<D::File>>,
     /// When the disk is looked at next, while there is no drive.
     look_at: Instant,
@@ -92,6 +129,9 @@ struct Drive<F> {
     is_full: bool,
     sampled_at: Instant,
     synced_at: Instant,
+    /// Bytes of the parts before this one.
+    bytes: u64,
+    begun_at: Instant,
 }
 
 impl<D: Disk> Worker<D> {
@@ -111,6 +151,10 @@ impl<D: Disk> Worker<D> {
             ring: Ring::default(),
             facts: BTreeMap::new(),
             previous: None,
+            kept_from: 1,
+            is_note_due: false,
+            part_bytes: PART_BYTES,
+            prune_at: Instant::ZERO,
             drive: None,
             look_at: Instant::ZERO,
             is_unfit: false,
@@ -121,7 +165,7 @@ impl<D: Disk> Worker<D> {
     /// Takes items until nobody can send any more.
     pub(super) fn run(mut self, items: &Receiver<Item>) {
         let _ending = Ending(Arc::clone(&self.shared));
-        self.previous = self.disk.previous();
+        self.look_back();
         while let Ok(item) = items.recv() {
             match item {
                 Item::Step(taken) => self.handle_step(taken),
@@ -129,6 +173,32 @@ impl<D: Disk> Worker<D> {
             }
         }
         self.end("the process ended");
+    }
+
+    /// Finds out what was recorded before this process. The note counts where it knows more than the files.
+    fn look_back(&mut self) {
+        let own = self.signer.public();
+        let oldest = self.disk.oldest().unwrap_or(1);
+        self.previous = self.disk.previous();
+        let of_files = self.previous.as_ref().filter(|previous| previous.key == own);
+        let told = of_files.and_then(|previous| previous.kept_from);
+        let noted = self.disk.noted().filter(|note| note.key == own);
+        let noted_from = noted.as_ref().map(|note| note.kept_from);
+        self.kept_from = told.max(noted_from).unwrap_or(oldest);
+        let Some(note) = noted else { return };
+        let place = |previous: &Previous| (previous.drive, previous.part, previous.sealed.records);
+        let is_newer = (note.drive, note.part, note.sealed.records);
+        if self.previous.as_ref().map(place) < Some(is_newer) {
+            let (drive, part) = (note.drive, note.part);
+            tracing::error!(
+                drive,
+                part,
+                "the newest file of the black box is missing or was shortened"
+            );
+            let Note { sealed, is_closed, key, kept_from, .. } = note;
+            let kept_from = Some(kept_from);
+            self.previous = Some(Previous { drive, part, sealed, is_closed, key, kept_from });
+        }
     }
 
     fn handle_fact(&mut self, fact: Fact, text: String, now: Instant) {
@@ -200,6 +270,9 @@ impl<D: Disk> Worker<D> {
 
     /// Writes a step, in full or now and then.
     fn put_step(&mut self, taken: Taken) {
+        if taken.before.is_some() {
+            self.turn();
+        }
         let Some(drive) = &mut self.drive else { return };
         let step = taken.step;
         let is_past = step.at >= drive.full_until && self.config.between().is_some();
@@ -236,8 +309,24 @@ impl<D: Disk> Worker<D> {
         steps.iter().for_each(|taken| self.put_full(taken));
     }
 
+    /// Goes on in the next part where one is as long as it may be: from a snapshot on, so that it replays.
+    fn turn(&mut self) {
+        let film = self.drive.as_ref().and_then(|drive| drive.film.as_ref());
+        if film.is_none_or(|film| film.length() < self.part_bytes) {
+            return;
+        }
+        self.put_end("it goes on in the next part");
+        self.seal(true);
+        if let Some(drive) = &mut self.drive {
+            drive.bytes += drive.film.take().map_or(0, |film| film.length());
+            drive.retry_at = self.now;
+        }
+        self.retry();
+    }
+
     fn begin(&mut self) {
         let now = self.now;
+        self.prune();
         self.drive = Some(Drive {
             number: None,
             part: 0,
@@ -247,13 +336,16 @@ impl<D: Disk> Worker<D> {
             is_full: false,
             sampled_at: now,
             synced_at: now,
+            bytes: 0,
+            begun_at: now,
         });
         self.retry();
     }
 
     /// Opens a file where there is none, if it is time to try.
     fn retry(&mut self) {
-        let (now, unix_nanos) = (self.now, self.unix(self.now));
+        let now = self.now;
+        let after = self.previous.as_ref().map_or(0, |previous| previous.drive);
         let Some(drive) = &mut self.drive else { return };
         if drive.film.is_some() || now < drive.retry_at {
             return;
@@ -261,7 +353,7 @@ impl<D: Disk> Worker<D> {
         drive.retry_at = now + RETRY_EVERY;
         let opened = match drive.number {
             Some(number) => Ok(number),
-            None => self.disk.begin(unix_nanos),
+            None => self.disk.begin(after),
         };
         let opened = opened.and_then(|number| {
             drive.number = Some(number);
@@ -289,12 +381,14 @@ impl<D: Disk> Worker<D> {
 
     fn put_begin(&mut self) {
         let Some(drive) = &self.drive else { return };
-        let previous = self.previous.map(|previous| {
+        let preamble = drive.film.as_ref().map(|film| film.preamble().to_string());
+        let previous = self.previous.as_ref().map(|previous| {
             json!({
                 "drive": previous.drive,
                 "part": previous.part,
                 "records": previous.sealed.records,
                 "head": previous.sealed.head.to_string(),
+                "key": previous.key,
             })
         });
         let body = json!({
@@ -304,6 +398,8 @@ impl<D: Disk> Worker<D> {
             "utc": utc(self.unix(self.now)),
             "software": SOFTWARE,
             "key": self.signer.public(),
+            "preamble": preamble,
+            "kept_from": self.kept_from,
             "dropped": self.shared.dropped.load(Ordering::Relaxed),
             "previous": previous,
         });
@@ -313,6 +409,25 @@ impl<D: Disk> Worker<D> {
     }
 
     fn end(&mut self, why: &str) {
+        self.put_end(why);
+        self.seal(true);
+        if let Some(drive) = self.drive.take() {
+            let bytes = drive.bytes + drive.film.as_ref().map_or(0, Film::length);
+            let mib = bytes / (1 << 20);
+            let mb_per_hour = rate(bytes, self.now.since(drive.begun_at)) / 1e6;
+            tracing::info!(
+                drive = drive.number,
+                why,
+                mib,
+                mb_per_hour,
+                "the black box ends a drive"
+            );
+        }
+        self.ring.clear();
+        self.shared.drive.store(0, Ordering::Relaxed);
+    }
+
+    fn put_end(&mut self, why: &str) {
         let Some(drive) = &self.drive else { return };
         let body = json!({
             "event": "end",
@@ -323,15 +438,49 @@ impl<D: Disk> Worker<D> {
             "dropped": self.shared.dropped.load(Ordering::Relaxed),
         });
         self.put(Topic::Drive, &body);
-        self.seal(true);
-        self.drive = None;
-        self.ring.clear();
-        self.shared.drive.store(0, Ordering::Relaxed);
+    }
+
+    /// Deletes old drives as the settings say, once that is signed: a rotation is no tampering.
+    fn prune(&mut self) {
+        if self.now < self.prune_at {
+            return;
+        }
+        self.prune_at = self.now + PRUNE_EVERY;
+        let Some(kept_from) = self.disk.kept_from(self.unix(self.now)) else { return };
+        self.kept_from = self.kept_from.max(kept_from);
+        if self.drive.is_some() {
+            let body = json!({
+                "event": "deleted",
+                "utc": utc(self.unix(self.now)),
+                "kept_from": self.kept_from,
+            });
+            self.put(Topic::Drive, &body);
+        }
+        self.is_note_due = true;
+        self.put_note();
+        self.disk.delete_below(kept_from);
+    }
+
+    /// Writes the note about the newest file, where that is due; one that is refused is tried again with the next
+    /// signature.
+    fn put_note(&mut self) {
+        let Some(previous) = self.previous.as_ref().filter(|_| self.is_note_due) else { return };
+        let Previous { drive, part, sealed, is_closed, .. } = *previous;
+        let place = (drive, part, sealed);
+        let note = Note::new(place, is_closed, self.kept_from, &self.config, &self.signer);
+        match self.disk.note(&note.text(&self.signer)) {
+            Ok(()) => self.is_note_due = false,
+            Err(error) => {
+                tracing::error!(%error, "the note about the newest file cannot be written");
+                self.shared.set_disk(Some(&error));
+            }
+        }
     }
 
     /// Signs what was written and brings it to the disk, if it is time or `is_urgent`.
     fn sync(&mut self, is_urgent: bool) {
         let now = self.now;
+        self.prune();
         let Some(drive) = &mut self.drive else { return };
         if is_urgent || now.since(drive.synced_at) >= self.config.sync() {
             drive.synced_at = now;
@@ -345,8 +494,15 @@ impl<D: Disk> Worker<D> {
         let (Some(film), Some(number)) = (&mut drive.film, drive.number) else { return };
         match film.seal(is_last, at) {
             Ok(sealed) => {
-                self.previous = Some(Previous { drive: number, part: drive.part, sealed });
+                let part = drive.part;
+                let known = self.previous.as_ref().map(|previous| (previous.drive, previous.part));
+                self.is_note_due |= is_last || known != Some((number, part));
+                let (key, kept_from) = (self.signer.public(), Some(self.kept_from));
+                let is_closed = is_last;
+                let drive = number;
+                self.previous = Some(Previous { drive, part, sealed, is_closed, key, kept_from });
                 self.shared.set_disk(None);
+                self.put_note();
             }
             Err(error) => self.refused(&error),
         }
@@ -370,6 +526,7 @@ impl<D: Disk> Worker<D> {
         tracing::error!(%error, "the black box cannot be written");
         self.shared.set_disk(Some(error));
         if let Some(drive) = &mut self.drive {
+            drive.bytes += drive.film.as_ref().map_or(0, Film::length);
             drive.film = None;
             drive.retry_at = self.now + RETRY_EVERY;
             // What follows in the next part has to begin with a snapshot.
@@ -411,14 +568,8 @@ impl Disk for Folder {
         }
     }
 
-    fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
-        let seconds = i64::try_from(unix_nanos / 1_000_000_000).unwrap_or(i64::MAX);
-        match drives::prune(&self.config, seconds) {
-            Ok(0) => {}
-            Ok(deleted) => tracing::info!(deleted, "old drives of the black box"),
-            Err(error) => tracing::warn!(%error, "old drives stay"),
-        }
-        let (number, folder) = drives::create(&self.config.folder).map_err(source)?;
+    fn begin(&mut self, after: u32) -> io::Result<u32> {
+        let (number, folder) = drives::create(&self.config.folder, after).map_err(source)?;
         self.drive = Some(folder);
         Ok(number)
     }
@@ -436,11 +587,62 @@ impl Disk for Folder {
     }
 
     fn previous(&mut self) -> Option<Previous> {
-        let drive = drives::list(&self.config.folder).ok()?.pop()?;
-        let part = u32::try_from(drive.files.len()).ok()?;
-        let sealed = Recording::read(drive.files.last()?).ok()?.sealed()?;
-        Some(Previous { drive: drive.number, part, sealed })
+        let drives = drives::list(&self.config.folder).ok()?;
+        // A file of which nothing was signed is named by none.
+        drives.iter().rev().flat_map(files).find_map(|(drive, part, file)| {
+            let recording = Recording::read(file).ok()?;
+            let begin = recording.begin().unwrap_or_default();
+            Some(Previous {
+                drive,
+                part,
+                sealed: recording.sealed()?,
+                is_closed: recording.verdict().end == End::Closed,
+                key: recording.verdict().key.clone()?,
+                kept_from: begin["kept_from"].as_u64().and_then(|number| number.try_into().ok()),
+            })
+        })
     }
+
+    fn noted(&mut self) -> Option<Note> {
+        Note::read(&self.config.folder).unwrap_or_else(|error| {
+            tracing::error!(%error, "{}", note::NAME);
+            None
+        })
+    }
+
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        note::write(&self.config.folder, text)
+    }
+
+    fn oldest(&mut self) -> Option<u32> {
+        Some(drives::list(&self.config.folder).ok()?.first()?.number)
+    }
+
+    fn kept_from(&mut self, unix_nanos: u64) -> Option<u32> {
+        let seconds = i64::try_from(unix_nanos / 1_000_000_000).unwrap_or(i64::MAX);
+        drives::kept_from(&self.config, seconds).unwrap_or_else(|error| {
+            tracing::warn!(%error, "old drives stay");
+            None
+        })
+    }
+
+    fn delete_below(&mut self, number: u32) {
+        match drives::delete_below(&self.config.folder, number) {
+            Ok(deleted) => tracing::info!(deleted, "old drives of the black box"),
+            Err(error) => tracing::warn!(%error, "old drives stay"),
+        }
+    }
+}
+
+/// Returns the files of a drive with their numbers, the newest first.
+fn files(drive: &drives::Drive) -> impl Iterator<Item = (u32, u32, &PathBuf)> {
+    let numbered = drive.files.iter().rev();
+    numbered.filter_map(|file| Some((drive.number, drives::part_of(file)?, file)))
+}
+
+/// Returns bytes an hour.
+fn rate(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64().max(1.0) * 3_600.0
 }
 
 /// Returns whether what goes before and after is recorded in full.
@@ -465,3 +667,8 @@ fn source(error: Error) -> io::Error {
 const ROOM_LEAST: u64 = 16 << 20;
 /// A full disk may have room again soon; asking more often gains nothing.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
+/// Bytes of a part after which the next one begins: five hours of samples, so that a reader has 400 MB at most to
+/// unpack.
+const PART_BYTES: u64 = 32 << 20;
+/// How often old drives are looked for while one is recorded: a minute writes a few megabytes at most.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);

@@ -11,127 +11,241 @@ impl Sink for &mut Vec<u8> {
     }
 }
 
-/// Returns a file of six records and four signatures.
-fn file() -> Vec<u8> {
+fn signer() -> Signer {
+    Signer::from_seed(&[7; 32])
+}
+
+/// Returns a file of a drive: eight records of it and four signatures.
+fn file_of(drive: u32, signer: &Signer) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut film = Film::begin(&mut bytes, Signer::from_seed(&[7; 32]));
+    let mut film = Film::begin(&mut bytes, signer.clone());
+    let preamble = film.preamble().to_string();
+    let begin = json!({"event": "begin", "drive": drive, "part": 1, "preamble": preamble});
+    film.put(Topic::Drive, &begin, 1_000).unwrap();
     for number in 0..6 {
         film.put(Topic::Sample, &json!({"number": number}), 1_000 + number).unwrap();
         if number % 2 == 1 {
             film.seal(false, 2_000).unwrap();
         }
     }
+    film.put(Topic::Drive, &json!({"event": "end", "drive": drive}), 3_000).unwrap();
     film.seal(true, 3_000).unwrap();
     bytes
 }
 
-/// Returns where each message of a file begins, and where the last ends.
+fn file() -> Vec<u8> {
+    file_of(1, &signer())
+}
+
+/// A file as the first format has it, with a drive's end.
+const FIRST: &[u8] = include_bytes!("files/first-format.mcap");
+
+/// Returns where each record of a file begins, and where the last ends.
 fn places(bytes: &[u8]) -> Vec<usize> {
-    let mut places = Vec::new();
-    for (at, record) in Records::new(bytes).unwrap() {
-        match record.unwrap() {
-            mcap::Record::Message(_) | mcap::Record::DataEnd => places.push(at),
-            _ => {}
-        }
-    }
-    places
+    let places = Records::new(bytes).unwrap().map(|(at, _)| at);
+    places.chain([bytes.len()]).collect()
+}
+
+fn end_of(bytes: Vec<u8>) -> End {
+    Recording::parse(bytes).verdict.end
 }
 
 fn fault(bytes: Vec<u8>) -> Fault {
-    match Recording::parse(bytes).verdict {
-        Verdict { end: End::Broken(fault), .. } => fault,
-        verdict => panic!("{verdict:?}"),
+    match end_of(bytes) {
+        End::Broken(fault) => fault,
+        end => panic!("{end:?}"),
     }
 }
 
 #[test]
 fn what_was_written_is_read_and_verified() {
     let recording = Recording::parse(file());
-    let Verdict { records, sealed, key, end } = recording.verdict();
-    assert_eq!((*records, *sealed, end), (10, 9, &End::Closed));
-    assert_eq!(key.as_ref().unwrap(), &Signer::from_seed(&[7; 32]).public());
-    assert_eq!(recording.body(&recording.records()[1])["number"], 1);
-    assert_eq!(recording.sealed().unwrap().records, 9);
+    let Verdict { format, records, sealed, unsigned, key, end } = recording.verdict();
+    assert_eq!((*format, *records, *sealed, *unsigned), (Format::Second, 12, 11, 0));
+    assert_eq!((end, key.as_ref()), (&End::Closed, Some(&signer().public())));
+    assert_eq!(recording.body(&recording.records()[1])["number"], 0);
+    assert_eq!(recording.sealed().unwrap().records, 11);
+    assert_eq!(recording.begin().unwrap()["drive"], 1);
 }
 
 #[test]
-fn a_record_taken_out_or_moved_is_named() {
-    let bytes = file();
-    let places = places(&bytes);
-    let record = |at: usize| &bytes[places[at]..places[at + 1]];
-    let without = [&bytes[..places[4]], &bytes[places[5]..]].concat();
-    assert_eq!((fault(without.clone()).record, fault(without).what), (4, What::Order));
-    let swapped = [&bytes[..places[3]], record(4), record(3), &bytes[places[5]..]].concat();
-    assert_eq!((fault(swapped.clone()).record, fault(swapped).what), (3, What::Order));
-    let twice = [&bytes[..places[4]], record(3), &bytes[places[4]..]].concat();
-    assert_eq!((fault(twice.clone()).record, fault(twice).what), (4, What::Order));
+fn a_file_cut_after_a_signature_and_ended_by_its_own_end_is_not_closed() {
+    for bytes in [file(), FIRST.to_vec()] {
+        let places = places(&bytes);
+        let [.., data_end, _footer, _end] = places[..] else { panic!("{places:?}") };
+        let end = &bytes[data_end..];
+        for cut in &places[..places.len() - 3] {
+            let spliced = [&bytes[..*cut], end].concat();
+            assert_eq!(fault(spliced).what, What::End, "cut at {cut}");
+        }
+        assert_eq!(end_of(bytes.clone()), End::Closed);
+    }
 }
 
 #[test]
-fn a_chain_made_anew_lacks_the_machines_signature() {
-    // All that a forger without the key can do: put another key's seals on another story.
+fn a_drives_end_that_is_not_said_to_be_the_last_does_not_close_a_file() {
     let mut bytes = Vec::new();
-    let mut film = Film::begin(&mut bytes, Signer::from_seed(&[8; 32]));
-    film.put(Topic::Sample, &json!({"number": 0}), 1_000).unwrap();
-    film.seal(true, 3_000).unwrap();
-    let key = Recording::parse(bytes).verdict.key;
-    assert_ne!(key, Some(Signer::from_seed(&[7; 32]).public()));
-    // Or write the machine's key into a seal of his own.
-    let text = String::from_utf8_lossy(&file()).into_owned();
-    assert!(text.contains(&Signer::from_seed(&[7; 32]).public()));
-    let head = Head::default().after(Topic::Sample, 0, 1, &[b"{}"]);
-    let signature = Signer::from_seed(&[8; 32]).sign(head, 1);
-    assert!(!chain::is_signed(&Signer::from_seed(&[7; 32]).public(), &signature, head, 1));
+    let mut film = Film::begin(&mut bytes, signer());
+    film.put(Topic::Drive, &json!({"event": "end"}), 1_000).unwrap();
+    film.seal(false, 1_000).unwrap();
+    mcap::write_end(&mut bytes);
+    assert_eq!(fault(bytes).what, What::End);
+}
+
+#[test]
+fn a_last_signature_over_no_drives_end_does_not_close_a_file() {
+    let mut bytes = Vec::new();
+    let mut film = Film::begin(&mut bytes, signer());
+    film.put(Topic::Sample, &json!({"number": 1}), 1_000).unwrap();
+    film.seal(true, 1_000).unwrap();
+    assert_eq!(fault(bytes).what, What::End);
+}
+
+#[test]
+fn a_text_in_a_schema_or_a_channel_that_was_changed_is_named() {
+    let file = file();
+    for text in ["jsonschema", "SHA-256 of these bytes", "x-tautline", "json\0"] {
+        let at = file.windows(text.len()).position(|bytes| bytes == text.as_bytes()).unwrap();
+        let mut changed = file.clone();
+        changed[at] ^= 1;
+        let fault = fault(changed);
+        // Under another name of the format its chunks are none.
+        let what = if text.starts_with("x-") { What::Foreign } else { What::Preamble };
+        assert_eq!((fault.record, fault.what), (0, what), "{text}");
+    }
+}
+
+#[test]
+fn records_that_nobody_signed_are_not_listed() {
+    let file = file();
+    let places = places(&file);
+    // Behind a signature of a file that was not ended: anybody can write that.
+    let cut = places[places.len() - 5];
+    let mut forged = file[..cut].to_vec();
+    let message = crate::film::message(Topic::Sample, 10, 9_000, b"{\"number\":666}");
+    mcap::write_chunk(&message, 9_000, 9_000, &mut forged);
+    let recording = Recording::parse(forged);
+    let Verdict { records, sealed, unsigned, end, .. } = recording.verdict();
+    assert_eq!((*records, *sealed, *unsigned, end), (10, 9, 1, &End::Open));
+    assert!(!recording.records().iter().any(|record| record.unix_nanos == 9_000));
+}
+
+#[test]
+fn zeros_that_a_power_cut_left_are_no_forgery() {
+    let file = file();
+    let cut = places(&file)[30];
+    let recording = Recording::parse([&file[..cut], &[0; 4_096]].concat());
+    assert_eq!(recording.verdict().end, End::Open);
+}
+
+#[test]
+fn a_file_of_the_first_format_is_verified_by_its_chain() {
+    let recording = Recording::parse(FIRST.to_vec());
+    let Verdict { format, records, sealed, unsigned, key, end } = recording.verdict();
+    assert_eq!((*format, *records, *sealed, *unsigned), (Format::First, 10, 9, 0));
+    assert_eq!((end, key.as_ref()), (&End::Closed, Some(&signer().public())));
+    assert_eq!(recording.body(&recording.records()[2])["number"], 0);
+    assert_eq!(recording.seals().len(), 4);
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, cut in 0usize..9_000) {
+    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, cut in 0.0..1.0f64) {
         Recording::parse(bytes.clone());
-        let file = file();
-        let cut = cut.min(file.len());
-        Recording::parse([&file[..cut], &bytes].concat());
+        for file in [&file()[..], FIRST] {
+            let cut = (cut * file.len() as f64) as usize;
+            let spliced = [&file[..cut], &bytes].concat();
+            prop_assert!(end_of(spliced) != End::Closed);
+        }
     }
 
     #[test]
     fn a_file_cut_anywhere_is_right_up_to_there_and_not_closed(cut in 0.0..1.0f64) {
-        let file = file();
-        let cut = (cut * file.len() as f64) as usize;
-        let recording = Recording::parse(file[..cut].to_vec());
-        prop_assert_eq!(&recording.verdict().end, &End::Open);
-        let whole = places(&file).iter().skip(1).filter(|end| **end <= cut).count();
-        prop_assert_eq!(recording.records().len(), whole);
+        for file in [&file()[..], FIRST] {
+            let cut = (cut * file.len() as f64) as usize;
+            let recording = Recording::parse(file[..cut].to_vec());
+            prop_assert_eq!(&recording.verdict().end, &End::Open);
+            let whole = Recording::parse(file.to_vec());
+            let count = recording.records().len();
+            prop_assert_eq!(recording.records(), &whole.records()[..count]);
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_is_found(at in 0.0..1.0f64, bit in 0u8..8) {
+        let mut file = file();
+        let at = (at * file.len() as f64) as usize;
+        let before = places(&file).iter().rposition(|place| *place <= at).unwrap_or_default();
+        file[at] ^= 1 << bit;
+        let fault = fault(file.clone());
+        // Named where it is, or with the signature over it.
+        let place = places(&file).iter().position(|place| *place == fault.offset);
+        prop_assert!(place.is_some_and(|place| place <= before + 25), "{fault} for byte {at}");
     }
 
     #[test]
     fn a_flipped_bit_of_any_record_is_found_in_that_record(at in 0.0..1.0f64, bit in 0u8..8) {
-        let mut file = file();
+        let mut file = FIRST.to_vec();
         let places = places(&file);
-        let (first, last) = (places[0], places[places.len() - 1]);
+        let (first, last) = (places[places.len() - 13], places[places.len() - 3]);
         let at = first + (at * (last - first) as f64) as usize;
-        let record = places.iter().rposition(|place| *place <= at).unwrap();
+        let record = places.iter().rposition(|place| *place <= at).unwrap() - (places.len() - 13);
         file[at] ^= 1 << bit;
-        let verdict = Recording::parse(file).verdict;
-        // A length that reaches beyond the file looks as a file does that was cut.
-        prop_assert!(verdict.end != End::Closed);
-        prop_assert_eq!(verdict.records as usize, record);
+        let fault = fault(file);
+        prop_assert_eq!(fault.record as usize, record);
     }
 
     #[test]
-    fn two_parts_of_a_file_in_another_order_are_never_right(one in 0usize..10, other in 0usize..10) {
-        prop_assume!(one < other);
-        let file = file();
-        let places = places(&file);
-        let record = |at: usize| &file[places[at]..places[at + 1]];
-        let swapped = [
-            &file[..places[one]],
-            record(other),
-            &file[places[one + 1]..places[other]],
-            record(one),
-            &file[places[other + 1]..],
-        ];
-        let verdict = Recording::parse(swapped.concat()).verdict;
-        prop_assert_eq!(verdict.records as usize, one);
-        prop_assert!(matches!(verdict.end, End::Broken(_)));
+    fn parts_of_files_in_another_order_are_never_right(one in 0usize..40, other in 0usize..40) {
+        for file in [file(), FIRST.to_vec()] {
+            let places = places(&file);
+            let (one, other) = (one % (places.len() - 1), other % (places.len() - 1));
+            // In the first format header, schemas and channels are not signed.
+            let first = if file == FIRST { places.len() - 13 } else { 0 };
+            if one >= other || one < first {
+                continue;
+            }
+            let record = |at: usize| &file[places[at]..places[at + 1]];
+            let swapped = [
+                &file[..places[one]],
+                record(other),
+                &file[places[one + 1]..places[other]],
+                record(one),
+                &file[places[other + 1]..],
+            ];
+            prop_assert!(matches!(end_of(swapped.concat()), End::Broken(_)), "{one} {other}");
+            let without = [&file[..places[one]], &file[places[one + 1]..]].concat();
+            prop_assert!(matches!(end_of(without), End::Broken(_)), "without {one}");
+            let twice = [&file[..places[other]], record(one), &file[places[other]..]].concat();
+            prop_assert!(matches!(end_of(twice), End::Broken(_)), "{one} again before {other}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_goes_on_as_another_is_never_right(
+        cut in 0.0..1.0f64,
+        from in 0usize..40,
+        by_other: bool,
+        is_first: bool,
+    ) {
+        let (mine, key) = (file(), [7 + u8::from(by_other); 32]);
+        let other = match is_first {
+            true => FIRST.to_vec(),
+            false => file_of(2, &Signer::from_seed(&key)),
+        };
+        let (cut, places) = ((cut * mine.len() as f64) as usize, places(&other));
+        let rest = &other[places[from % (places.len() - 1)]..];
+        // All files end alike.
+        prop_assume!(!mine[cut..].starts_with(rest) || mine.len() - cut != rest.len());
+        let end = end_of([&mine[..cut], rest].concat());
+        prop_assert!(matches!(end, End::Broken(_)), "{end:?}");
+    }
+
+    #[test]
+    fn a_closed_file_that_goes_on_is_never_right(more in proptest::collection::vec(any::<u8>(), 1..99)) {
+        for file in [&file()[..], FIRST] {
+            let end = end_of([file, &more].concat());
+            prop_assert!(matches!(end, End::Broken(_)), "{end:?}");
+        }
     }
 }

@@ -31,7 +31,7 @@ impl Log {
     /// Begins one in `file`.
     pub(super) fn begin(file: File) -> io::Result<Self> {
         let mut log = Self { file: BufWriter::new(file), channels: Vec::new(), record: Vec::new() };
-        mcap::write_begin(SOFTWARE, &mut log.record);
+        mcap::write_begin("", SOFTWARE, &mut log.record);
         log.write()?;
         Ok(log)
     }

@@ -1,0 +1,224 @@
+//! All drives of a black box, verified together: what is missing, shortened or not in its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use crate::film::Sealed;
+use crate::note::{self, Note};
+use crate::recording::{End, Format};
+use crate::{Head, Recording, Topic};
+
+/// The files of a black box, as far as they were taken.
+#[derive(Default, Debug)]
+pub struct Folder {
+    drives: BTreeSet<u32>,
+    files: BTreeMap<Place, File>,
+    /// Number of the oldest drive whose deletion is not recorded.
+    kept_from: Option<u32>,
+}
+
+/// A drive and one of its parts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// Number of the drive.
+    pub drive: u32,
+    /// Number of the part.
+    pub part: u32,
+}
+
+/// What is wrong with the files of a black box together.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A file stands under a number that is not its own.
+    #[error("{at} says that it is {says}")]
+    Misplaced {
+        /// Where it is.
+        at: Place,
+        /// The place that it names.
+        says: Place,
+    },
+    /// A drive is missing.
+    #[error("drive {0} is missing, and no deletion of it is recorded")]
+    DriveMissing(u32),
+    /// A file is missing that another names.
+    #[error("{missing} is missing: {by} names it")]
+    FileMissing {
+        /// The place of the missing file.
+        missing: Place,
+        /// The file that names it.
+        by: By,
+    },
+    /// A file lacks a signature that another names.
+    #[error(
+        "{at} was shortened or replaced: it lacks the signature over {records} records that {by} names"
+    )]
+    Shortened {
+        /// Its place.
+        at: Place,
+        /// How many records that signature is over.
+        records: u32,
+        /// The file that names it.
+        by: By,
+    },
+    /// A file names none before it, although there is one.
+    #[error("{0} names no file before it")]
+    Unlinked(Place),
+    /// The note about the newest file is missing.
+    #[error("{} is missing: a newest drive that was taken away cannot be found", note::NAME)]
+    NoteMissing,
+    /// The note about the newest file cannot be relied on.
+    #[error("{}: {reason}", note::NAME)]
+    NoteBroken {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// The file that names another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// A file of a drive.
+    File(Place),
+    /// The note about the newest file.
+    Note,
+}
+
+/// One file, as far as others depend on it.
+#[derive(Debug)]
+struct File {
+    seals: Vec<Sealed>,
+    previous: Option<(Place, Sealed)>,
+    /// Nothing of it was signed.
+    is_empty: bool,
+    format: Format,
+}
+
+impl Folder {
+    /// Takes a drive, which may have no file.
+    pub fn take_drive(&mut self, number: u32) {
+        self.drives.insert(number);
+    }
+
+    /// Takes a file; returns what is wrong with its place.
+    pub fn take(&mut self, at: Place, recording: &Recording) -> Option<Fault> {
+        let begin = recording.begin().unwrap_or_default();
+        let number = |name: &str| begin[name].as_u64().and_then(|number| number.try_into().ok());
+        let says = number("drive").zip(number("part"));
+        let named = &begin["previous"];
+        let of = |name: &str| named[name].as_u64().and_then(|number| u32::try_from(number).ok());
+        let previous = (|| {
+            let place = Place { drive: of("drive")?, part: of("part")? };
+            let head = Head::from_hex(named["head"].as_str()?)?;
+            Some((place, Sealed { records: of("records")?, head }))
+        })();
+        let file = File {
+            seals: recording.seals().to_vec(),
+            previous,
+            is_empty: recording.seals().is_empty(),
+            format: recording.verdict().format,
+        };
+        self.files.insert(at, file);
+        for record in recording.records().iter().filter(|record| record.topic == Topic::Drive) {
+            let kept_from = recording.body(record)["kept_from"].as_u64();
+            self.keep_from(kept_from.and_then(|number| number.try_into().ok()));
+        }
+        let says = says.map(|(drive, part)| Place { drive, part });
+        says.filter(|says| *says != at).map(|says| Fault::Misplaced { at, says })
+    }
+
+    /// Returns what is wrong with all that was taken; `note` is the one about the newest file.
+    pub fn faults(&mut self, note: &io::Result<Option<Note>>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut named: Vec<(By, Place, Sealed)> = Vec::new();
+        match note {
+            Ok(Some(note)) => {
+                self.keep_from(Some(note.kept_from));
+                let place = Place { drive: note.drive, part: note.part };
+                named.push((By::Note, place, note.sealed));
+            }
+            Ok(None) if self.files.values().any(|file| file.format == Format::Second) => {
+                faults.push(Fault::NoteMissing);
+            }
+            Ok(None) => {}
+            Err(error) => faults.push(Fault::NoteBroken { reason: error.to_string() }),
+        }
+        let mut is_first = true;
+        for (at, file) in self.files.iter().filter(|(_, file)| !file.is_empty) {
+            match file.previous {
+                Some((place, sealed)) => named.push((By::File(*at), place, sealed)),
+                None if is_first => {}
+                None => faults.push(Fault::Unlinked(*at)),
+            }
+            is_first = false;
+        }
+        // Of drives that were recorded before deletions were, the first may have been deleted.
+        let oldest = self.drives.first().copied().unwrap_or_default();
+        let kept_from = self.kept_from.unwrap_or(oldest);
+        let newest = named.iter().map(|(_, place, _)| place.drive).max().unwrap_or_default();
+        let newest = newest.max(self.drives.last().copied().unwrap_or_default());
+        // One fault stands for a gap, which a foreign folder's name may make as long as it likes.
+        let mut expected = kept_from;
+        for number in self.drives.range(kept_from..).copied().chain([newest.saturating_add(1)]) {
+            faults.extend((expected < number).then_some(Fault::DriveMissing(expected)));
+            expected = number.saturating_add(1);
+        }
+        for (by, place, sealed) in named {
+            if place.drive < kept_from {
+                continue;
+            }
+            match self.files.get(&place) {
+                None => faults.push(Fault::FileMissing { missing: place, by }),
+                Some(file) if file.seals.contains(&sealed) => {}
+                Some(_) => {
+                    faults.push(Fault::Shortened { at: place, records: sealed.records, by });
+                }
+            }
+        }
+        faults
+    }
+
+    /// Returns what is wrong with the parts of one drive that was taken alone.
+    pub fn faults_within(&mut self, number: u32) -> Vec<Fault> {
+        let mut faults = self.faults(&Ok(None));
+        faults.retain(|fault| match fault {
+            Fault::FileMissing { missing: place, .. }
+            | Fault::Shortened { at: place, .. }
+            | Fault::Unlinked(place) => place.drive == number,
+            Fault::Misplaced { .. }
+            | Fault::DriveMissing(_)
+            | Fault::NoteMissing
+            | Fault::NoteBroken { .. } => false,
+        });
+        faults
+    }
+
+    fn keep_from(&mut self, number: Option<u32>) {
+        self.kept_from = self.kept_from.max(number);
+    }
+}
+
+impl Recording {
+    /// Returns whether the file is as it was written, up to its end or to where it breaks off.
+    pub fn is_right(&self) -> bool {
+        !matches!(self.verdict().end, End::Broken(_))
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "drive {}, part {}", self.drive, self.part)
+    }
+}
+
+impl std::fmt::Display for By {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(place) => write!(f, "{place}"),
+            Self::Note => write!(f, "{}", note::NAME),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
