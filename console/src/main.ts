@@ -2,6 +2,7 @@
 import { UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
 import { LATE_MS } from './delay';
+import { numberingOf } from './input/known';
 import { Person } from './person';
 import { membersOf, SIGNALS } from './guard';
 import { End } from './message/end';
@@ -38,7 +39,7 @@ const LATENCY_STALE_MS = 1_000;
 class Console {
   readonly #engine = new Worker(new URL('./engine.ts', import.meta.url), { type: 'module' });
   readonly #id = consoleId();
-  readonly #person = new Person(BigInt(`0x${this.#id}`), Math.random(), localStorage, {
+  readonly #person = new Person(BigInt(`0x${this.#id}`), Math.random(), localStorage, numberingOf(navigator as Parameters<typeof numberingOf>[0]), {
     urgent: () => this.#command(),
     stopAsked: () => {
       this.#render();
@@ -205,7 +206,7 @@ class Console {
     const seconds = (now - this.#tickedAtMs) / 1000;
     this.#tickedAtMs = now;
     this.#padPanel.observe();
-    this.#sent = this.#person.command(this.#liveTelemetry(now)?.speedMps ?? null, !this.#padPanel.calibrating, seconds);
+    this.#sent = this.#person.command(this.#liveTelemetry(now)?.speedMps ?? null, this.#padPanel.calibrating, seconds);
     if (!this.#isChoosing()) this.#request({ kind: 'command', command: this.#sent });
   }
 
@@ -227,7 +228,7 @@ class Console {
     document.addEventListener('visibilitychange', look);
     document.addEventListener('freeze', () => leave('hidden'));
     document.addEventListener('resume', look);
-    for (const name of ['focus', 'pointerdown']) window.addEventListener(name, () => presence.takeUp());
+    for (const name of ['focus', 'pointerdown']) window.addEventListener(name, () => this.#person.takeUp());
     look();
     if (!document.hasFocus()) leave('unfocused');
   }
@@ -277,7 +278,7 @@ class Console {
         return;
       case 'focus':
         window.focus();
-        this.#person.presence.takeUp();
+        this.#person.takeUp();
         return;
     }
   }
@@ -306,7 +307,8 @@ class Console {
       telemetryAgeMs: this.#telemetry === null ? null : now - this.#telemetryAtMs,
       release: this.#person.seat.released,
       acts,
-      padStill: acts.padStill,
+      padQuiet: acts.padQuiet,
+      padTroubled: acts.padTroubled,
     });
     this.#hud.show({
       telemetry: live, gearAsked: this.#sent.gear, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
@@ -323,6 +325,7 @@ class Console {
       late: !expectsNone && guard !== null && guard.mode !== 'held' && !this.#isPictureWithin(LATE_MS, now),
       refused: acts.last !== null && acts.last.outcome !== 'done',
       countdown: countdownOf(guard) !== null,
+      padQuiet: acts.padQuiet !== null,
     }, now);
     if (cue !== null) this.#speaker.play(cue);
   }

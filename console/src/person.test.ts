@@ -9,7 +9,7 @@ beforeEach(() => {
   vi.stubGlobal('window', new EventTarget());
   vi.stubGlobal('navigator', { getGamepads: () => [] });
   const storage = { getItem: () => null, setItem: () => {}, removeItem: () => {} } as unknown as Storage;
-  person = new Person(7n, 0.5, storage, { urgent: () => {}, stopAsked: () => {}, help: () => {} });
+  person = new Person(7n, 0.5, storage, 'packed', { urgent: () => {}, stopAsked: () => {}, help: () => {} });
 });
 afterEach(() => vi.unstubAllGlobals());
 
@@ -17,7 +17,7 @@ function guard(told: Partial<GuardView>): GuardView {
   return { mode: 'held', latched: false, blockers: [], report: null, emergencyStop: 0, ...told } as GuardView;
 }
 
-const command = () => person.command(0, true, 0.02);
+const command = () => person.command(0, false, 0.02);
 
 describe('an emergency stop', () => {
   it('is acknowledged by the guard alone: one that says nothing leaves it asked for, and nothing releases it', () => {
@@ -73,10 +73,78 @@ describe('Enter', () => {
 describe('reverse', () => {
   it('stays out while the speed is not known, and goes in at standstill', () => {
     const gears = [null, 0].map((speedMps) => {
-      person.command(speedMps, true, 0.02);
+      person.command(speedMps, false, 0.02);
       person.press('reverse');
       return person.seat.gear;
     });
     expect(gears).toEqual([Gear.Drive, Gear.Reverse]);
+  });
+});
+
+describe('what speaks against the inputs', () => {
+  const INPUTS_UNHEALTHY = 8;
+  let pad: { id: string; index: number; mapping: string; connected: boolean; timestamp: number; axes: number[]; buttons: { value: number; pressed: boolean }[] };
+  let nowMs: number;
+
+  beforeEach(() => {
+    nowMs = 1_000;
+    vi.stubGlobal('performance', { now: () => nowMs });
+    const buttons = Array.from({ length: 17 }, () => ({ value: 0, pressed: false }));
+    pad = { id: 'pad', index: 0, mapping: 'standard', connected: true, timestamp: 1, axes: [0, 0, 0, 0], buttons };
+    vi.stubGlobal('navigator', { getGamepads: () => [pad] });
+    person.observe({ guard: guard({ mode: 'driving' }) }, nowMs);
+    command();
+    pad.axes[0] = 1;
+    command();
+    pad.axes[0] = 0;
+    command();
+  });
+
+  const during = (ms: number, speedMps: number | null) => {
+    let demand = person.command(speedMps, false, 0.02);
+    for (let passed = 0; passed < ms; passed += 20) {
+      nowMs += 20;
+      demand = person.command(speedMps, false, 0.02);
+    }
+    return demand;
+  };
+
+  it.each([5, null])('a pad that is frozen with its throttle released, at a speed of %s, is told to the guard and braked for', (speedMps) => {
+    expect(during(2_900, speedMps)).toMatchObject({ absences: 0, brake: 0 });
+    expect(person.view(nowMs).padQuiet).toMatchObject({ name: 'pad' });
+    expect(during(200, speedMps)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
+    expect(person.view(nowMs).padTroubled).toBe('pad');
+    pad.axes[0] = 0.3;
+    expect(during(0, speedMps)).toMatchObject({ absences: 0, brake: 0 });
+  });
+
+  it('a pad may lie still while the machine is held or stands', () => {
+    expect(during(30_000, 0).absences).toBe(0);
+    person.observe({ guard: guard({ mode: 'held' }) }, nowMs);
+    expect(during(30_000, 5).absences).toBe(0);
+  });
+
+  it('a pad that shows no numbers is told to the guard, and ends with the keys', () => {
+    pad.axes[0] = NaN;
+    expect(command()).toMatchObject({ absences: INPUTS_UNHEALTHY, steering: 0, throttle: 0, brake: 0.3 });
+    person.takeUp();
+    expect(command()).toMatchObject({ absences: 0 });
+  });
+
+  it('a calibration is told to the guard for as long as it goes on, whatever is pressed meanwhile', () => {
+    pad.buttons[7] = { value: 1, pressed: true };
+    expect(person.command(5, true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
+    person.takeUp();
+    expect(person.command(5, true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0 });
+    expect(person.command(5, false, 0.02)).toMatchObject({ absences: 0, throttle: 0 });
+  });
+
+  it('a pad that is gone is missed until the person drives by something else', () => {
+    pad.connected = false;
+    expect(command().absences).toBe(INPUTS_UNHEALTHY);
+    pad.connected = true;
+    expect(command().absences).toBe(INPUTS_UNHEALTHY);
+    pad.axes[0] = 1;
+    expect(command().absences).toBe(0);
   });
 });

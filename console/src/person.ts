@@ -1,8 +1,9 @@
 import { Acts, type ActsView, type Deed } from './acts';
-import { Gamepads } from './input/gamepad';
+import { Gamepads, type Quiet } from './input/gamepad';
 import { Keyboard, type Press } from './input/keyboard';
-import { type DeadMan, DeadManInput, Presence } from './input/presence';
-import { Seat } from './input/seat';
+import { type Numbering } from './input/known';
+import { type Absence, type DeadMan, DeadManInput, Presence } from './input/presence';
+import { STANDSTILL_MPS, Seat } from './input/seat';
 import { type GuardView, type Signal, bitsOf, SIGNALS } from './guard';
 import type { TelemetryView } from './report';
 import { Signals } from './signals';
@@ -16,9 +17,6 @@ export interface PersonEvents {
   help(): void;
 }
 
-/** A pad that was silent for so long is told of, before it counts as frozen. */
-const STILL_TOLD_MS = 1_000;
-
 /** The person who drives: devices, presence and acts, and what they make of each tick. */
 export class Person {
   readonly seat = new Seat();
@@ -29,8 +27,6 @@ export class Person {
   readonly #keyboard: Keyboard;
   readonly #acts: Acts;
   #guard: GuardView | null = null;
-  #padFrozen = false;
-  #stillMs = 0;
   #held: DeadMan = 'absent';
   #speedMps: number | null = null;
   /** The page's own button of it. */
@@ -40,18 +36,18 @@ export class Person {
   /** False: a vehicle is to be picked first, or this page only watches; then nothing is asked of any. */
   mayAct = true;
 
-  /** `console`: this page's own number; `random`: in [0, 1). */
-  constructor(console: bigint, random: number, storage: Storage, readonly events: PersonEvents) {
+  /** `console`: this page's own number; `random`: in [0, 1); `numbering`: how this browser numbers the axes of pads. */
+  constructor(console: bigint, random: number, storage: Storage, numbering: Numbering, readonly events: PersonEvents) {
     this.#acts = new Acts(console, random);
     this.deadMan = new DeadManInput(storage);
     this.pads = new Gamepads({
       emergencyStop: () => this.stop(performance.now()),
       toggleReverse: () => this.press('reverse'),
       gone: () => this.leave('pad gone'), // Found while a command is being made.
-    }, storage);
+    }, storage, numbering);
     this.#keyboard = new Keyboard(window, {
       press: (press) => this.press(press),
-      touched: () => this.presence.takeUp(),
+      touched: () => this.takeUp(),
       metaKey: () => {
         this.leave('meta key');
         this.events.urgent();
@@ -60,9 +56,11 @@ export class Person {
   }
 
   /** What the person is told of it. */
-  view(nowMs: number): ActsView & { stopAsked: boolean; deadMan: DeadMan; padStill: boolean } {
-    const padStill = this.#stillMs >= STILL_TOLD_MS;
-    return { ...this.#acts.view(nowMs), stopAsked: this.seat.emergencyStopped, deadMan: this.#held, padStill };
+  view(nowMs: number): ActsView & { stopAsked: boolean; deadMan: DeadMan; padQuiet: Quiet | null; padTroubled: string | null } {
+    const padTroubled = this.pads.frozen ?? this.pads.unsound;
+    return {
+      ...this.#acts.view(nowMs), stopAsked: this.seat.emergencyStopped, deadMan: this.#held, padQuiet: this.pads.quiet, padTroubled,
+    };
   }
 
   press(press: Press): void {
@@ -101,8 +99,14 @@ export class Person {
     this.events.stopAsked();
   }
 
+  /** The person pressed or clicked something here: a device that is not to be believed is no longer in use. */
+  takeUp(): void {
+    this.pads.dropTroubled();
+    this.presence.takeUp();
+  }
+
   /** Something speaks against the person's presence: nothing that was held counts any more. */
-  leave(absence: Parameters<Presence['set']>[0]): void {
+  leave(absence: Absence): void {
     this.#keyboard.releaseAll();
     this.pads.disarm();
     this.#acts.withdraw();
@@ -127,20 +131,24 @@ export class Person {
     if (this.#acts.emergencyStop === null) this.seat.resume();
   }
 
-  /** `speedMps` null: not known; `padDrives`: it is not being calibrated. */
-  command(speedMps: number | null, padDrives: boolean, seconds: number): Demand {
+  /** `speedMps` null: not known; `calibrating`: a device is moved about to be measured, and none drives. */
+  command(speedMps: number | null, calibrating: boolean, seconds: number): Demand {
     const nowMs = performance.now();
     this.#speedMps = speedMps;
-    const pad = this.pads.read(nowMs);
-    this.#stillMs = pad?.stillMs ?? 0;
-    this.#watchPad(pad?.frozen === true, pad?.touched === true);
+    const keys = this.#keyboard.keys();
+    const driven = this.#guard !== null && this.#guard.mode !== 'held';
+    const moves = driven && (speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS);
+    const pad = this.pads.read({ driven, moves, keysDrive: Object.values(keys).includes(true) }, nowMs);
+    this.#watchPads();
+    this.#hold('calibrating', calibrating);
     this.#held = this.deadMan.read(this.#keyboard.deadMan || pad?.deadMan === true);
     this.presence.set('dead-man released', this.#held === 'released');
     const { worst } = this.presence;
     if (worst !== null) this.seat.letGo(worst);
     else if (this.seat.released !== 'none') this.seat.takeUp();
     this.signals.horn = this.#keyboard.horn || this.hornPressed;
-    const devices = { keys: this.#keyboard.keys(), pad: padDrives ? pad : null, speedMps };
+    // A key that went up with the rest, as something began to speak against the person, is not down any more.
+    const devices = { keys: this.#keyboard.keys(), pad: calibrating ? null : pad, speedMps };
     return {
       ...this.seat.command(devices, seconds),
       act: this.#acts.act(nowMs),
@@ -151,12 +159,16 @@ export class Person {
     };
   }
 
-  /** A frozen pad speaks for itself until it is heard again, or until the person takes to the keys. */
-  #watchPad(frozen: boolean, touched: boolean): void {
-    if (frozen && !this.#padFrozen) this.leave('pad frozen');
-    if (!frozen && this.#padFrozen) this.presence.set('pad frozen', false);
-    this.#padFrozen = frozen;
-    if (touched) this.presence.set('pad gone', false);
+  /** What is wrong with a device in use ends with the device's next sign of life, or when the person drives by another. */
+  #watchPads(): void {
+    this.#hold('pad frozen', this.pads.frozen !== null);
+    this.#hold('pad unsound', this.pads.unsound !== null);
+    if (this.pads.cameInUse) this.presence.set('pad gone', false);
+  }
+
+  #hold(absence: Absence, holds: boolean): void {
+    if (holds && !this.presence.has(absence)) this.leave(absence);
+    else if (!holds) this.presence.set(absence, false);
   }
 
   #begin(deed: Deed, nowMs: number): void {

@@ -1,7 +1,7 @@
 import type { GuardMode } from './guard';
 
 /** What is worth a sound. */
-export type Cue = 'stopping' | 'unacknowledged' | 'late' | 'limited' | 'countdown' | 'armed' | 'refused' | 'held';
+export type Cue = 'stopping' | 'unacknowledged' | 'late' | 'limited' | 'countdown' | 'armed' | 'refused' | 'held' | 'pad quiet';
 
 /** What the ears are told by. */
 export interface Heard {
@@ -12,12 +12,14 @@ export interface Heard {
   late: boolean;
   refused: boolean;
   countdown: boolean;
+  /** A device in use has said nothing for so long that it may be frozen. */
+  padQuiet: boolean;
 }
 
-export const SILENCE: Heard = { mode: null, stopUnacknowledged: false, late: false, refused: false, countdown: false };
+export const SILENCE: Heard = { mode: null, stopUnacknowledged: false, late: false, refused: false, countdown: false, padQuiet: false };
 
 /** Cues that come again for as long as what they tell of goes on, and how often. */
-const AGAIN_MS: Partial<Record<Cue, number>> = { unacknowledged: 400, stopping: 900, late: 900, countdown: 300 };
+const AGAIN_MS: Partial<Record<Cue, number>> = { unacknowledged: 400, stopping: 900, late: 900, countdown: 300, 'pad quiet': 900 };
 
 /** Which cue is due now, of all the most urgent. */
 export class Cues {
@@ -32,6 +34,7 @@ export class Cues {
     if (this.#goesOn('stopping', heard.mode === 'manoeuvre', nowMs)) return 'stopping';
     if (this.#goesOn('countdown', heard.countdown, nowMs)) return 'countdown';
     if (this.#goesOn('late', heard.late, nowMs)) return 'late';
+    if (this.#goesOn('pad quiet', heard.padQuiet, nowMs)) return 'pad quiet';
     if (heard.refused && !before.refused) return 'refused';
     if (came('armed')) return 'armed';
     if (came('limited')) return 'limited';
@@ -60,6 +63,7 @@ const TONES: Readonly<Record<Cue, readonly [hertz: number, seconds: number][]>> 
   armed: [[587, 0.09], [880, 0.12]],
   refused: [[220, 0.22]],
   held: [[440, 0.09], [330, 0.12]],
+  'pad quiet': [[698, 0.07], [698, 0.07]],
 };
 const GAP_S = 0.03;
 const GAIN = 0.12;

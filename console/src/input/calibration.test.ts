@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { Calibration, STEPS, calibrationOf } from './calibration';
-import { type PadState, apply, guessMapping } from './mapping';
+import { Calibration, STEPS } from './calibration';
+import { type Mapping, type PadState, STANDARD, apply } from './mapping';
 
 function padOf(axes: number[], buttons: number[] = []): PadState {
-  return { id: 'wheel', mapping: '', axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
+  return { id: 'wheel', index: 0, mapping: '', axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
 }
 
 /** Wheel on axis 1, throttle on axis 3 (released 1), brake on axis 0 (released -1). */
 const at = (wheel = 0, throttle = 1, brake = -1): PadState => padOf([brake, wheel, 0, throttle]);
+const pressed = (wheel = 0) => ({ throttle: [at(wheel, -1), at(wheel, 1)], brake: [at(wheel, 1, 1), at(wheel, 1, -1)] });
 
 /** Shows the pads one after the other and ends the step with the last. */
 function step(calibration: Calibration, ...pads: PadState[]): boolean {
@@ -15,20 +16,19 @@ function step(calibration: Calibration, ...pads: PadState[]): boolean {
   return calibration.next(pads.at(-1)!);
 }
 
-function started(): Calibration {
-  const calibration = calibrationOf(at(), null);
-  step(calibration, at());
+function started(...turns: PadState[][]): Calibration {
+  const calibration = new Calibration(null);
+  for (const pads of [[at()], ...turns]) expect(step(calibration, ...pads), `${calibration.refusal}`).toBe(true);
   return calibration;
 }
 
+const TURNED = [[at(-0.9)], [at(-0.9), at(0.9)]];
+
 describe('Calibration', () => {
   it('learns wheel and pedals by what moved the furthest in each step', () => {
-    const calibration = started();
-    expect(step(calibration, at(-0.5), at(-0.9))).toBe(true);
-    expect(step(calibration, at(-0.9), at(0.9))).toBe(true);
-    expect(step(calibration, at(0.05, -1), at(0.05, 1))).toBe(true);
+    const calibration = started([at(-0.5), at(-0.9)], [at(-0.9), at(0.9)], pressed(0.05).throttle, pressed(0.05).brake);
     expect(calibration.mapping()).toBeNull();
-    expect(step(calibration, at(0.05, 1, 1), at(0.05))).toBe(true);
+    expect(step(calibration, at(0.05))).toBe(true);
     expect(calibration.step).toBeNull();
     const mapping = calibration.mapping()!;
     expect(mapping.steering).toEqual({ axis: 1, left: -0.9, centre: 0, right: 0.9 });
@@ -38,13 +38,13 @@ describe('Calibration', () => {
   });
 
   it('asks for its steps in order, and keeps what it does not ask for', () => {
-    const base = { ...guessMapping(at()), stopButton: 9, deadZone: 0.2 };
-    const calibration = calibrationOf(at(), base);
-    const pads = [at(), at(-1), at(1), at(0, -1), at(0, 1, 1)];
-    const asked = pads.map((pad) => {
-      const step = calibration.step;
-      calibration.next(pad);
-      return step;
+    const base: Mapping = { ...STANDARD, stopButton: 9, deadZone: 0.2 };
+    const calibration = new Calibration(base);
+    const { throttle, brake } = pressed();
+    const asked = [[at()], [at(-1)], [at(1)], throttle, brake, [at()]].map((pads) => {
+      const asks = calibration.step;
+      step(calibration, ...pads);
+      return asks;
     });
     expect(asked).toEqual(STEPS);
     expect(calibration.mapping()).toMatchObject({ stopButton: 9, reverseButton: base.reverseButton, deadZone: 0.2 });
@@ -52,65 +52,141 @@ describe('Calibration', () => {
   });
 
   it('learns the right end though the step starts at a left end further from the centre', () => {
-    const calibration = calibrationOf(at(0.04), null);
-    step(calibration, at(0.04));
-    step(calibration, at(-1));
-    expect(step(calibration, at(-1), at(0.5), at(1))).toBe(true);
-    step(calibration, at(0, -1));
-    step(calibration, at(0, 1, 1));
+    const calibration = new Calibration(null);
+    for (const pads of [[at(0.04)], [at(-1)], [at(-1), at(0.5), at(1)], ...Object.values(pressed()), [at()]]) step(calibration, ...pads);
     expect(calibration.mapping()!.steering).toEqual({ axis: 1, left: -1, centre: 0.04, right: 1 });
   });
 
-  it('does not take the left end for the right one', () => {
-    const calibration = started();
-    step(calibration, at(-1));
-    expect(step(calibration, at(-1))).toBe(false);
-    expect(calibration.step).toBe('right');
-  });
-
-  it('stays in its step while nothing moves far enough', () => {
-    const calibration = started();
-    expect(step(calibration, at(-0.2))).toBe(false);
-    expect(calibration.step).toBe('left');
-    expect(step(calibration, at(-0.3))).toBe(true);
-  });
-
   it('allows another try after the wrong thing was moved', () => {
-    const calibration = started();
-    step(calibration, at(-1));
+    const calibration = started([at(-1)]);
     expect(step(calibration, at(-1, -1), at(1, 1))).toBe(false);
     expect(step(calibration, at(1, 1))).toBe(true);
   });
 
-  it('does not take a wheel that is off its centre for a pedal', () => {
-    const calibration = started();
-    step(calibration, at(-1));
-    step(calibration, at(1));
-    expect(step(calibration, at(1))).toBe(false);
-    expect(step(calibration, at(1, 0.3))).toBe(true);
-  });
-
   it('learns pedals that are buttons, but not a button that was down at rest', () => {
-    const calibration = new Calibration(guessMapping(padOf([0])));
-    step(calibration, padOf([0], [1, 0, 0]));
-    step(calibration, padOf([-1], [1, 0, 0]));
-    step(calibration, padOf([1], [1, 0, 0]));
+    const calibration = new Calibration(null);
+    for (const axes of [[0], [-1], [1]]) step(calibration, padOf(axes, [1, 0, 0]));
     expect(step(calibration, padOf([0], [1, 0, 0]))).toBe(false);
     expect(step(calibration, padOf([0], [1, 0, 1]), padOf([0], [1, 0, 0]))).toBe(true);
     expect(step(calibration, padOf([0], [1, 1, 0]), padOf([0], [1, 0, 0]))).toBe(true);
+    step(calibration, padOf([0], [1, 0, 0]));
     expect(calibration.mapping()).toMatchObject({
       throttle: { kind: 'button', button: 2 }, brake: { kind: 'button', button: 1 },
     });
   });
 
-  it('learns two pedals that share an axis', () => {
-    const calibration = new Calibration(guessMapping(padOf([0, 0])));
+  it('learns two pedals that are the two sides of one axis', () => {
+    const calibration = new Calibration(null);
     for (const axes of [[0, 0], [-1, 0], [1, 0]]) step(calibration, padOf(axes));
     step(calibration, padOf([0, -1]), padOf([0, 0]));
     step(calibration, padOf([0, 1]), padOf([0, 0]));
+    step(calibration, padOf([0, 0]));
     expect(calibration.mapping()).toMatchObject({
       throttle: { kind: 'axis', axis: 1, released: 0, pressed: -1 },
       brake: { kind: 'axis', axis: 1, released: 0, pressed: 1 },
     });
   });
+
+  it('skips what a device does not have: a wheel alone, pedals alone, not nothing', () => {
+    const wheel = started(...TURNED);
+    expect([wheel.skip(at()), wheel.skip(at()), step(wheel, at())]).toEqual([true, true, true]);
+    expect(wheel.mapping()).toMatchObject({ throttle: null, brake: null, steering: { axis: 1 } });
+    const pedals = new Calibration(null);
+    step(pedals, at());
+    expect([pedals.skip(at()), pedals.step]).toEqual([true, 'throttle']);
+    for (const pads of [...Object.values(pressed()), [at()]]) expect(step(pedals, ...pads)).toBe(true);
+    expect(pedals.mapping()).toMatchObject({ steering: null, throttle: { axis: 3 }, brake: { axis: 0 } });
+    const none = new Calibration(null);
+    expect(none.skip(at())).toBe(false);
+    step(none, at());
+    expect([none.skip(at()), none.skip(at()), none.skip(at()), none.step]).toEqual([true, true, false, 'brake']);
+    expect(none.refusal).toMatch(/nothing is left/);
+  });
 });
+
+describe('an answer that contradicts itself is refused and asked for again', () => {
+  const refused = (calibration: Calibration, ...pads: PadState[]) => {
+    const asked = calibration.step;
+    expect(step(calibration, ...pads)).toBe(false);
+    return [calibration.step === asked ? 'same' : calibration.step, calibration.refusal];
+  };
+  const LEARNED = [...TURNED, pressed().throttle];
+
+  it('too little travel', () => {
+    const calibration = started();
+    expect(refused(calibration, at(-0.2))).toEqual(['same', 'Nothing moved far enough.']);
+    expect(step(calibration, at(-0.3))).toBe(true);
+  });
+
+  it('the left end for the right one', () => expect(refused(started([at(-1)]), at(-0.4), at(-1))[1]).toMatch(/left side again/));
+
+  it('another axis for the right end than for the left', () => {
+    expect(refused(started([at(-1)]), at(-1, 1), at(-1, -1))[1]).toMatch(/Axis 3 moved; to the left it was axis 1/);
+  });
+
+  it('the wheel for a pedal, a pedal that hardly moves', () => {
+    expect(refused(started(...TURNED), at(1), at(-1))[1]).toBe('Nothing moved far enough.');
+    expect(refused(started(...TURNED), at(0, 0.6), at())[1]).toBe('Nothing moved far enough.');
+  });
+
+  it('two pedals at once', () => {
+    expect(refused(started(...TURNED), at(0, -1, 1), at())).toEqual(['same', expect.stringMatching(/Axes \d and \d both moved/)]);
+  });
+
+  it('the throttle\'s axis for the brake', () => {
+    expect(refused(started(...LEARNED), ...pressed().throttle)).toEqual(['same', 'That is the throttle again (axis 3). Press the brake alone.']);
+  });
+
+  it('a button for both pedals', () => {
+    const calibration = new Calibration(null);
+    for (const axes of [[0], [-1], [1]]) step(calibration, padOf(axes, [0]));
+    step(calibration, padOf([0], [1]), padOf([0], [0]));
+    expect(refused(calibration, padOf([0], [1]), padOf([0], [0]))[1]).toMatch(/throttle again \(button 0\)/);
+  });
+
+  it('a pedal that is still pressed at Next: it would be the wrong way round', () => {
+    expect(refused(started(...TURNED), at(), at(0, -1))).toEqual(['same', expect.stringMatching(/rests at 1\.0 and is at -1\.0 now/)]);
+  });
+
+  it('a pedal on the axis of which nothing was known, still pressed at Next: found when nobody touches it', () => {
+    // Axis 3 reads 0 until it was near 0, as Chromium shows it.
+    const calibration = new Calibration(null);
+    for (const pads of [[at(0, 0)], [at(-1, 0)], [at(1, 0)], [at(0, 0), at(0, -1)], [at(0, -1), at(0, -1, 1), at(0, -1)]]) step(calibration, ...pads);
+    expect(calibration.step).toBe('check');
+    expect(step(calibration, at(0, 1))).toBe(false);
+    expect([calibration.step, calibration.mapping()]).toEqual(['throttle', null]);
+    expect(calibration.refusal).toMatch(/Untouched, axis 3 is at 1\.0, but -1\.0 was taken for the released throttle/);
+    for (const pads of [...Object.values(pressed()), [at()]]) expect(step(calibration, ...pads)).toBe(true);
+    expect(calibration.mapping()!.throttle).toEqual({ kind: 'axis', axis: 3, released: 1, pressed: -1 });
+  });
+});
+
+describe('axes that read 0 until they were first near 0, as Chromium shows them', () => {
+  it('are measured right: throttle axis 2, brake axis 3, both from 1 to -1', () => {
+    const calibration = new Calibration(null);
+    const shown = maskedWheel();
+    const wheel = (value: number) => [shown([value, 1, 1, 1, 0, 0])];
+    const press = (axis: number) => [1, 0.5, 0.04, -0.4, -1, -0.3, 0.2, 1].map((value) => {
+      const axes = [0, 1, 1, 1, 0, 0];
+      axes[axis] = value;
+      return shown(axes);
+    });
+    for (const pads of [wheel(0), wheel(-1), wheel(1), press(2), press(3), wheel(0)]) {
+      expect(step(calibration, ...pads), `${calibration.refusal}`).toBe(true);
+    }
+    expect(calibration.mapping()).toMatchObject({
+      steering: { axis: 0, left: -1, centre: 0, right: 1 },
+      throttle: { axis: 2, released: 1, pressed: -1 },
+      brake: { axis: 3, released: 1, pressed: -1 },
+    });
+  });
+});
+
+/** Returns what a page sees of raw axes: 0 for each that was not yet within 0.1 of 0. */
+function maskedWheel(): (raw: number[]) => PadState {
+  const known = new Set<number>();
+  return (raw) => padOf(raw.map((value, axis) => {
+    if (Math.abs(value) < 0.1) known.add(axis);
+    return known.has(axis) ? value : 0;
+  }));
+}

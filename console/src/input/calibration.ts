@@ -1,121 +1,220 @@
-import { type Mapping, type PadState, type Pedal, guessMapping } from './mapping';
+import {
+  BUTTONS, type Mapping, type PadState, type Pedal, type Steering, TRAVEL_MIN, WHEEL_DEAD_ZONE, contradictionOf, sharesTravel,
+} from './mapping';
 
-export type Step = 'rest' | 'left' | 'right' | 'throttle' | 'brake';
+export type Step = 'rest' | 'left' | 'right' | 'throttle' | 'brake' | 'check';
 
-export const STEPS: readonly Step[] = ['rest', 'left', 'right', 'throttle', 'brake'];
+export const STEPS: readonly Step[] = ['rest', 'left', 'right', 'throttle', 'brake', 'check'];
 
-/** What to do in each step, for the person. */
+/** What each step asks of the person. */
 export const ASKED: Readonly<Record<Step, string>> = {
-  rest: 'Centre the wheel, feet off the pedals, then press Next.',
-  left: 'Turn the wheel fully left, then press Next.',
-  right: 'Turn the wheel fully right, then press Next.',
-  throttle: 'Press the throttle fully and let go, then press Next.',
-  brake: 'Press the brake fully and let go, then press Next.',
+  rest: 'Centre the wheel or stick, hands and feet off, then press Next.',
+  left: 'Turn fully left, then press Next.',
+  right: 'Turn fully right, then press Next.',
+  throttle: 'Press the throttle fully, let go of it, then press Next.',
+  brake: 'Press the brake fully, let go of it, then press Next.',
+  check: 'Hands and feet off once more, then press Next.',
 };
 
-interface Move {
-  axis: number;
-  value: number;
-  travel: number;
+/** What an axis has shown since the step began. */
+interface Trace {
+  min: number;
+  max: number;
+  last: number;
 }
 
-// Less is noise, or a hand that brushed past.
-const TRAVEL_MIN = 0.25;
+// A pedal that moves by a quarter of its axis is one; a brushed lever moves by less.
+const PEDAL_TRAVEL_MIN = 0.5;
+// Pedals come back to their rest within this, of 2.
+const REST_MAX = 0.15;
+// Another axis that moves by this share of the furthest could as well be the one that was meant.
+const AMBIGUOUS = 0.7;
 
-/** Learns a mapping from what moves the furthest while the person is asked for one thing at a time. */
+/**
+ * Learns how a device is read: one thing is moved at a time, and both of its ends are measured.
+ *
+ * An answer that contradicts itself or another is refused, and its step asked again. Chromium shows an axis as exactly 0
+ * until it has once been near 0; so a pedal's rest is measured after it was pressed, and all of them once more at the end.
+ */
 export class Calibration {
-  #stepIndex = 0;
-  #rest: number[] = [];
-  #furthest: number[] = [];
-  #button: number | null = null;
-  #restButtons: number[] = [];
-  readonly #moves = new Map<Step, Move>();
-  readonly #pedals = new Map<Step, Pedal>();
+  #step = 0;
+  #refusal: string | null = null;
+  #rest: readonly number[] = [];
+  #restButtons: readonly number[] = [];
+  #traces: Trace[] = [];
+  #downButtons = new Set<number>();
+  #steering: Steering | null = null;
+  #throttle: Pedal | null = null;
+  #brake: Pedal | null = null;
 
-  constructor(readonly base: Mapping) {}
+  /** `base`: what is kept of buttons and dead zone. */
+  constructor(readonly base: Mapping | null) {}
 
   /** Null when all steps are done. */
   get step(): Step | null {
-    return STEPS[this.#stepIndex] ?? null;
+    return STEPS[this.#step] ?? null;
   }
 
+  /** Why the last answer was refused; null: it was not. */
+  get refusal(): string | null {
+    return this.#refusal;
+  }
+
+  /** Returns whether the step is about a part that a device may lack. */
+  get maySkip(): boolean {
+    return this.step === 'left' || this.step === 'throttle' || this.step === 'brake';
+  }
+
+  /** Takes what the device shows; once a tick. */
   observe(pad: PadState): void {
     pad.axes.forEach((value, axis) => {
-      const rest = this.#rest[axis] ?? value;
-      const furthest = this.#furthest[axis] ?? rest;
-      if (this.#isStillLeft(axis, value - rest)) return;
-      if (Math.abs(value - rest) >= Math.abs(furthest - rest)) this.#furthest[axis] = value;
+      if (!Number.isFinite(value)) return;
+      const trace = this.#traces[axis] ??= { min: value, max: value, last: value };
+      trace.min = Math.min(trace.min, value);
+      trace.max = Math.max(trace.max, value);
+      trace.last = value;
     });
-    pad.buttons.forEach((button, index) => {
-      if (button.value - (this.#restButtons[index] ?? 0) > 0.5) this.#button ??= index;
+    pad.buttons.forEach(({ value }, button) => {
+      if (value - (this.#restButtons[button] ?? 0) > 0.5) this.#downButtons.add(button);
     });
   }
 
-  /** Ends the step; false when nothing moved far enough to tell what was meant. */
+  /** Ends the step; false: the answer is refused, `refusal` says why. */
   next(pad: PadState): boolean {
-    const step = this.step;
+    const { step } = this;
     if (step === null) return false;
     this.observe(pad);
-    if (step === 'rest') {
-      this.#rest = [...pad.axes];
-      this.#restButtons = pad.buttons.map((button) => button.value);
+    this.#refusal = this.#learn(step, pad);
+    this.#begin(pad);
+    if (this.#refusal === null) this.#step += 1;
+    return this.#refusal === null;
+  }
+
+  /** Skips what the device does not have; false: this step cannot be skipped. */
+  skip(pad: PadState): boolean {
+    if (!this.maySkip) return false;
+    if (this.step === 'brake' && this.#steering === null && this.#throttle === null) {
+      this.#refusal = 'Then nothing is left that it could give. Press the brake, or Cancel.';
+      return false;
     }
-    const learned = step === 'rest' || this.#learn(step);
-    // After a failure too: what was moved by mistake must not stand in the way of another try.
-    this.#furthest = [];
-    this.#button = null;
-    if (learned) this.#stepIndex += 1;
-    return learned;
+    this.#step += this.step === 'left' ? 2 : 1;
+    this.#refusal = null;
+    this.#begin(pad);
+    return true;
   }
 
   /** Null until all steps are done. */
   mapping(): Mapping | null {
-    const left = this.#moves.get('left');
-    const right = this.#moves.get('right');
-    const throttle = this.#pedals.get('throttle');
-    const brake = this.#pedals.get('brake');
-    if (left === undefined || right === undefined || throttle === undefined || brake === undefined) return null;
-    const steering = { axis: left.axis, left: left.value, centre: this.#rest[left.axis] ?? 0, right: right.value };
-    return { ...this.base, steering, throttle, brake };
+    if (this.step !== null) return null;
+    const { reverseButton, stopButton, deadManButton, deadZone } = this.base ?? { ...BUTTONS, deadZone: WHEEL_DEAD_ZONE };
+    const learned = { steering: this.#steering, throttle: this.#throttle, brake: this.#brake };
+    return { ...learned, reverseButton, stopButton, deadManButton, deadZone };
   }
 
-  /** The wheel starts the step to the right from the left end, which may be further from the centre. */
-  #isStillLeft(axis: number, travel: number): boolean {
-    const left = this.#moves.get('left');
-    return this.step === 'right' && axis === left?.axis && travel * (left.value - (this.#rest[axis] ?? 0)) > 0;
+  /** What was moved by mistake must not stand in the way of another try. */
+  #begin(pad: PadState): void {
+    this.#traces = [];
+    this.#downButtons = new Set();
+    this.observe(pad);
   }
 
-  #learn(step: Step): boolean {
-    const move = this.#furthestMove(step === 'throttle' || step === 'brake');
-    if (step === 'left' || step === 'right') {
-      if (move === null) return false;
-      if (step === 'right' && move.axis !== this.#moves.get('left')?.axis) return false;
-      this.#moves.set(step, move);
-      return true;
+  #learn(step: Step, pad: PadState): string | null {
+    switch (step) {
+      case 'rest':
+        this.#rest = [...pad.axes];
+        this.#restButtons = pad.buttons.map(({ value }) => value);
+        return null;
+      case 'left':
+        return this.#learnLeft();
+      case 'right':
+        return this.#learnRight();
+      case 'throttle':
+      case 'brake':
+        return this.#learnPedal(step, pad);
+      case 'check':
+        return this.#check();
     }
-    if (move !== null) {
-      const released = this.#rest[move.axis] ?? 0;
-      this.#pedals.set(step, { kind: 'axis', axis: move.axis, released, pressed: move.value });
-      return true;
-    }
-    if (this.#button === null) return false;
-    this.#pedals.set(step, { kind: 'button', button: this.#button });
-    return true;
   }
 
-  /** `pedal`: the wheel, which never quite comes back to its centre, is left out. */
-  #furthestMove(pedal: boolean): Move | null {
-    const wheel = this.#moves.get('left')?.axis;
-    let best: Move | null = null;
-    this.#furthest.forEach((value, axis) => {
-      if (pedal && axis === wheel) return;
-      const travel = Math.abs(value - (this.#rest[axis] ?? 0));
-      if (travel >= TRAVEL_MIN && travel > (best?.travel ?? 0)) best = { axis, value, travel };
-    });
-    return best;
+  #learnLeft(): string | null {
+    const centre = (axis: number): number => this.#rest[axis] ?? 0;
+    const end = ({ min, max }: Trace, axis: number): number => (max - centre(axis) >= centre(axis) - min ? max : min);
+    const found = this.#furthest((trace, axis) => Math.abs(end(trace, axis) - centre(axis)), TRAVEL_MIN);
+    if (typeof found === 'string') return found;
+    const left = end(this.#traces[found]!, found);
+    this.#steering = { axis: found, left, centre: centre(found), right: centre(found) };
+    return null;
+  }
+
+  #learnRight(): string | null {
+    const { axis, left, centre } = this.#steering!;
+    const right = left > centre ? this.#traces[axis]?.min ?? centre : this.#traces[axis]?.max ?? centre;
+    // It may be at the right end already, after an answer that was refused.
+    const reach = left > centre ? centre - right : right - centre;
+    const found = this.#furthest((trace, other) => (other === axis ? Math.max(0, reach) : trace.max - trace.min), TRAVEL_MIN);
+    if (typeof found === 'string') return reach < 0 ? 'That was the left side again. Turn fully right.' : found;
+    if (found !== axis) return `Axis ${found} moved; to the left it was axis ${axis}. Turn the same wheel or stick fully right.`;
+    this.#steering = { axis, left, centre, right };
+    return null;
+  }
+
+  #learnPedal(name: 'throttle' | 'brake', pad: PadState): string | null {
+    const found = this.#furthest(({ min, max }, axis) => (axis === this.#steering?.axis ? 0 : max - min), PEDAL_TRAVEL_MIN);
+    const [button] = this.#downButtons;
+    if (typeof found === 'string' && button === undefined) return found;
+    let pedal: Pedal;
+    if (typeof found === 'number') {
+      const { min, max, last } = this.#traces[found]!;
+      const rest = this.#rest[found];
+      const letGo = rest === undefined || rest === 0 || Math.abs(last - rest) <= REST_MAX;
+      if (!letGo) return `Axis ${found} rests at ${figure(rest)} and is at ${figure(last)} now. Press the ${name}, let go of it, and only then press Next.`;
+      pedal = { kind: 'axis', axis: found, released: last, pressed: max - last >= last - min ? max : min };
+    } else {
+      if ((pad.buttons[button!]?.value ?? 0) > 0.5) return `Button ${button} is still down. Press the ${name}, let go of it, and only then press Next.`;
+      pedal = { kind: 'button', button: button! };
+    }
+    if (name === 'brake' && this.#throttle !== null && sharesTravel(this.#throttle, pedal)) {
+      return `That is the throttle again (${nameOf(pedal)}). Press the brake alone.`;
+    }
+    if (name === 'throttle') this.#throttle = pedal;
+    else this.#brake = pedal;
+    return null;
+  }
+
+  /** A pedal that rests elsewhere than where it was let go of was measured the wrong way round: it is asked for again. */
+  #check(): string | null {
+    for (const [name, pedal] of [['throttle', this.#throttle], ['brake', this.#brake]] as const) {
+      if (pedal?.kind !== 'axis') continue;
+      const { last } = this.#traces[pedal.axis]!;
+      if (Math.abs(last - pedal.released) <= REST_MAX) continue;
+      this.#step = STEPS.indexOf(name);
+      return `Untouched, axis ${pedal.axis} is at ${figure(last)}, but ${figure(pedal.released)} was taken for the released ${name}: `
+        + 'it was not let go of before Next, or is pressed now.';
+    }
+    const contradiction = contradictionOf({ ...BUTTONS, steering: this.#steering, throttle: this.#throttle, brake: this.#brake, deadZone: 0 });
+    if (contradiction !== null) this.#step = 0;
+    return contradiction;
+  }
+
+  /** Returns the axis that moved the furthest, or why none can be told. */
+  #furthest(travelOf: (trace: Trace, axis: number) => number, least: number): number | string {
+    const travels = this.#traces.map((trace, axis) => ({ axis, travel: trace === undefined ? 0 : travelOf(trace, axis) }))
+      .sort((one, other) => other.travel - one.travel);
+    const [best, second] = travels;
+    if (best === undefined || best.travel < least) {
+      return this.#traces.length === 0 ? 'It shows no axes.' : 'Nothing moved far enough.';
+    }
+    if (second !== undefined && second.travel >= Math.max(least, best.travel * AMBIGUOUS)) {
+      return `Axes ${best.axis} and ${second.axis} both moved. Move one thing only.`;
+    }
+    return best.axis;
   }
 }
 
-export function calibrationOf(pad: PadState, current: Mapping | null): Calibration {
-  return new Calibration(current ?? guessMapping(pad));
+function nameOf(pedal: Pedal): string {
+  return pedal.kind === 'axis' ? `axis ${pedal.axis}` : `button ${pedal.button}`;
+}
+
+function figure(value: number): string {
+  return value.toFixed(1);
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FROZEN_MS, Gamepads, type PadReading } from './gamepad';
-import { guessMapping } from './mapping';
+import { Gamepads, PRESSED_QUIET_MAX_MS, type PadReading, RELEASED_QUIET_MAX_MS, type Surroundings } from './gamepad';
+import { STANDARD, type Mapping } from './mapping';
 
 interface FakePad {
   id: string;
@@ -14,35 +14,59 @@ interface FakePad {
 
 let connected: (FakePad | null)[];
 let kept: Map<string, string>;
+let nowMs: number;
 const events = { emergencyStop: vi.fn(), toggleReverse: vi.fn(), gone: vi.fn() };
 
-const THROTTLE = 7;
-const STOP = 1;
+const [STOP, REVERSE, BRAKE, THROTTLE] = [1, 3, 6, 7];
+const STANDS: Surroundings = { driven: true, moves: false, keysDrive: false };
+const MOVES: Surroundings = { driven: true, moves: true, keysDrive: false };
+const TICK_MS = 20;
+const G29 = 'Logitech G29 Driving Force Racing Wheel (Vendor: 046d Product: c24f)';
+const PEDALS = 'Loadcell Pedals (Vendor: 0001 Product: 0002)';
+const PEDALS_MAPPING: Mapping = {
+  ...STANDARD, steering: null, throttle: { kind: 'axis', axis: 0, released: -1, pressed: 1 },
+  brake: { kind: 'axis', axis: 1, released: -1, pressed: 1 },
+};
 
 beforeEach(() => {
   connected = [];
   kept = new Map();
+  nowMs = 0;
   vi.clearAllMocks();
   vi.stubGlobal('navigator', { getGamepads: () => connected });
 });
 
 afterEach(() => vi.unstubAllGlobals());
 
-function plug(index = 0): FakePad {
+function plug(index = 0, part: Partial<FakePad> = {}): FakePad {
   const buttons = Array.from({ length: 17 }, () => ({ value: 0, pressed: false }));
-  const pad = { id: 'pad', index, mapping: 'standard', connected: true, timestamp: 0, axes: [0, 0, 0, 0], buttons };
+  const pad = { id: 'pad', index, mapping: 'standard', connected: true, timestamp: 1, axes: [0, 0, 0, 0], buttons, ...part };
   connected[index] = pad;
   return pad;
 }
 
+/** As a browser does: a change has a new timestamp. */
 function press(pad: FakePad, button: number, value: number): void {
   pad.buttons[button] = { value, pressed: value > 0.5 };
+  pad.timestamp = nowMs + 2;
 }
 
-/** Read at one instant, unless the time is what matters. */
+function turn(pad: FakePad, axis: number, value: number): void {
+  pad.axes[axis] = value;
+  pad.timestamp = nowMs + 2;
+}
+
+/** Reads tick by tick. */
 class Reader extends Gamepads {
-  override read(nowMs = 0): PadReading | null {
-    return super.read(nowMs);
+  tick(around: Surroundings = STANDS): PadReading | null {
+    nowMs += TICK_MS;
+    return this.read(around, nowMs);
+  }
+
+  during(ms: number, around: Surroundings): PadReading | null {
+    let reading = null;
+    for (let passed = 0; passed < ms; passed += TICK_MS) reading = this.tick(around);
+    return reading;
   }
 }
 
@@ -51,139 +75,427 @@ function open(): Reader {
     getItem: (key) => kept.get(key) ?? null,
     setItem: (key, value) => { kept.set(key, value); },
     removeItem: (key) => { kept.delete(key); },
-  });
+  }, 'packed');
 }
 
-describe('gamepads', () => {
-  it('reads nothing without a pad', () => {
-    expect(open().read()).toBeNull();
+/** A pad whose stick was pushed and let go of, so that it is in use. */
+function taken(index = 0): { pad: FakePad; pads: Reader } {
+  const pad = plug(index);
+  const pads = open();
+  pads.tick();
+  take(pads, pad);
+  return { pad, pads };
+}
+
+function take(pads: Reader, pad: FakePad): void {
+  turn(pad, 0, 1);
+  pads.tick();
+  turn(pad, 0, 0);
+  pads.tick();
+}
+
+describe('a device', () => {
+  it('is read by nobody where there is none, or where a page may not read any', () => {
+    expect(open().tick()).toBeNull();
+    vi.stubGlobal('navigator', { getGamepads: () => { throw new Error('not allowed'); } });
+    expect(open().tick()).toBeNull();
   });
 
-  it('gives no throttle until the pedal was seen released', () => {
+  it('is in use from its first move on, not by noise', () => {
     const pad = plug();
-    press(pad, THROTTLE, 1);
     const pads = open();
-    expect(pads.read()?.throttle).toBe(0);
-    press(pad, THROTTLE, 0);
-    pads.read();
-    press(pad, THROTTLE, 1);
-    expect(pads.read()?.throttle).toBe(1);
+    expect(pads.tick()).toBeNull();
+    turn(pad, 0, 0.1);
+    expect(pads.tick()).toBeNull();
+    turn(pad, 0, -1);
+    expect(pads.tick()).toMatchObject({ touched: true, steers: true, steering: 1 });
+    expect(pads.views()[0]).toMatchObject({ state: 'in use', roles: ['steering', 'throttle', 'brake'] });
   });
 
-  it('gives no throttle after it was disarmed, until released', () => {
-    const pad = plug();
+  it('drives nothing before it is calibrated if it is not known, however it is moved', () => {
+    const pad = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
     const pads = open();
-    pads.read();
-    press(pad, THROTTLE, 1);
-    pads.disarm();
-    expect(pads.read()?.throttle).toBe(0);
-  });
-
-  it('brakes whether armed or not', () => {
-    const pad = plug();
-    press(pad, 6, 1);
-    press(pad, THROTTLE, 1);
-    expect(open().read()).toMatchObject({ brake: 1, throttle: 0 });
-  });
-
-  it('calls the emergency stop once a press, and not for a button held from the start', () => {
-    const pad = plug();
-    press(pad, STOP, 1);
-    const pads = open();
-    pads.read();
-    pads.read();
+    for (const value of [-1, 1, 0, -1, 1]) {
+      turn(pad, 0, value);
+      turn(pad, 1, value);
+      press(pad, STOP, value);
+      expect(pads.tick()).toBeNull();
+    }
+    expect(pads.views()[0]).toMatchObject({ state: 'not known', roles: [], wasTouched: true });
     expect(events.emergencyStop).not.toHaveBeenCalled();
-    press(pad, STOP, 0);
-    pads.read();
-    press(pad, STOP, 1);
-    pads.read();
-    pads.read();
-    expect(events.emergencyStop).toHaveBeenCalledOnce();
+    pads.use(0, true);
+    expect(pads.tick()).toBeNull();
+    pads.remember(0, PEDALS_MAPPING);
+    turn(pad, 1, -1);
+    pads.tick();
+    turn(pad, 1, 1);
+    expect(pads.tick()).toMatchObject({ brake: 1, steers: false });
   });
 
-  it('says once that the driving pad is gone', () => {
-    plug();
+  it('that nobody has moved drives nothing, whatever it reads', () => {
+    // A radio: throttle at its lower end, all else centred, calibrated once as a throttle and a brake.
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    plug(0, { id: PEDALS, mapping: '', axes: [1, 1] });
     const pads = open();
-    pads.read();
+    expect(pads.during(1_000, STANDS)).toBeNull();
+  });
+
+  it('of two, the second that is moved drives, though the first comes first in the list', () => {
+    const [first, second] = [plug(0), plug(1)];
+    const pads = open();
+    pads.tick();
+    take(pads, second);
+    press(second, THROTTLE, 1);
+    expect(pads.tick()).toMatchObject({ throttle: 1 });
+    press(first, BRAKE, 0);
+    expect(pads.tick()).toMatchObject({ throttle: 1 });
+    expect(pads.views().map(({ state }) => state)).toEqual(['ready', 'in use']);
+  });
+
+  it('takes over from another at standstill, and from none that drives while the machine moves', () => {
+    const { pad, pads } = taken();
+    const other = plug(1);
+    pads.tick(MOVES);
+    turn(other, 0, 1);
+    expect(pads.tick(MOVES)).toMatchObject({ steering: 0 });
+    // What was moved while the machine moved does not take over as soon as that stands.
+    expect(pads.tick(STANDS)).toMatchObject({ steering: 0 });
+    turn(other, 0, -1);
+    expect(pads.tick(STANDS)).toMatchObject({ steering: 1 });
+    expect(pads.views().map(({ state }) => state)).toEqual(['ready', 'in use']);
+    turn(pad, 0, 1);
+    expect(pads.tick(STANDS)).toMatchObject({ steering: -1 });
+  });
+
+  it('that is a seat by itself leaves pedals to a set of pedals, whichever was moved first, until they are moved too', () => {
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    const pedals = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
+    const pad = plug(1);
+    const pads = open();
+    pads.tick();
+    turn(pedals, 1, 1);
+    pads.tick();
+    turn(pad, 0, 1);
+    pads.tick();
+    expect(pads.views().map(({ roles }) => roles)).toEqual([['throttle', 'brake'], ['steering']]);
+    pads.use(1, true);
+    expect(pads.views().map(({ roles }) => roles)).toEqual([[], ['steering', 'throttle', 'brake']]);
+  });
+
+  it('takes over while the machine moves from one that is frozen', () => {
+    const { pads } = taken();
+    const other = plug(1);
+    pads.during(RELEASED_QUIET_MAX_MS + TICK_MS, MOVES);
+    expect(pads.frozen).toBe('pad');
+    turn(other, 0, -1);
+    expect(pads.tick(MOVES)).toMatchObject({ steering: 1 });
+    expect(pads.frozen).toBeNull();
+  });
+
+  it('is chosen in the list, and set aside there', () => {
+    const { pad, pads } = taken();
+    const other = plug(1);
+    pads.tick();
+    pads.use(1, true);
+    turn(other, 0, -1);
+    expect(pads.tick(MOVES)).toMatchObject({ steering: 1 });
+    pads.use(1, false);
+    expect(pads.tick()).toBeNull();
+    turn(other, 0, 1);
+    expect(pads.tick()).toBeNull();
+    expect(pads.views().map(({ state }) => state)).toEqual(['ready', 'set aside']);
+    turn(pad, 0, 1);
+    expect(pads.tick()).toMatchObject({ steering: -1 });
+  });
+
+  it('that rests gives way to driving keys, so that it is not missed later', () => {
+    const { pads } = taken();
+    pads.during(1_500, { ...MOVES, keysDrive: true });
+    expect(pads.during(60_000, MOVES)).toBeNull();
+    expect([pads.frozen, pads.quiet]).toEqual([null, null]);
+  });
+
+  it('says once that it is gone if it was in use, and nothing if it was not', () => {
+    const { pads } = taken();
+    plug(1);
+    pads.tick();
+    connected[1] = null;
+    pads.tick();
+    expect(events.gone).not.toHaveBeenCalled();
     connected[0] = null;
-    expect(pads.read()).toBeNull();
-    expect(pads.read()).toBeNull();
+    expect(pads.tick()).toBeNull();
+    expect(pads.tick()).toBeNull();
     expect(events.gone).toHaveBeenCalledOnce();
   });
 
-  it('is touched by a move, not by noise', () => {
-    const pad = plug();
-    const pads = open();
-    expect(pads.read()?.touched).toBe(false);
-    pad.axes[0] = 0.01;
-    expect(pads.read()?.touched).toBe(false);
-    pad.axes[0] = -1;
-    expect(pads.read()).toMatchObject({ touched: true, steering: 1 });
-  });
-
-  it('keeps a mapping for the next time, and goes back to the guess', () => {
-    const pad = plug();
-    const mine = { ...guessMapping(pad), stopButton: 5 };
-    open().remember(pad, mine);
-    expect(open().mapping(pad)).toEqual(mine);
-    open().remember(pad, null);
-    expect(open().mapping(pad)).toEqual(guessMapping(pad));
-  });
-
-  it('takes the guess when what was kept is broken', () => {
-    const pad = plug();
-    kept.set('tautline.mapping.pad', '{"steering":');
-    expect(open().mapping(pad)).toEqual(guessMapping(pad));
+  it('is gone when the browser calls it disconnected or has another in its place', () => {
+    const { pad, pads } = taken();
+    pad.connected = false;
+    expect(pads.tick()).toBeNull();
+    const replaced = taken();
+    plug(0, { id: 'another' });
+    expect(replaced.pads.tick()).toBeNull();
+    expect(events.gone).toHaveBeenCalledTimes(2);
   });
 });
 
-describe('a pad whose timestamp stands still', () => {
-  function pressed(): { pad: FakePad; pads: Reader } {
-    const pad = plug();
-    pad.timestamp = 100;
-    const pads = open();
-    pads.read(0);
+describe('pedals', () => {
+  it('give no throttle until it was seen released, nor after it was disarmed', () => {
+    const { pad, pads } = taken();
     press(pad, THROTTLE, 1);
-    pad.timestamp = 200;
-    expect(pads.read(10)).toMatchObject({ throttle: 1, frozen: false, stillMs: 0 });
-    return { pad, pads };
-  }
-
-  it('is frozen after two seconds with the throttle pressed, and then presses and holds nothing', () => {
-    const { pad, pads } = pressed();
-    press(pad, 4, 1);
-    expect(pads.read(10 + FROZEN_MS - 1)).toMatchObject({ throttle: 1, deadMan: true, frozen: false, stillMs: FROZEN_MS - 1 });
-    expect(pads.read(10 + FROZEN_MS)).toMatchObject({ throttle: 0, brake: 0, deadMan: false, frozen: true });
-  });
-
-  it('stays frozen until it is heard again, and its throttle must be let go of then', () => {
-    const { pad, pads } = pressed();
-    pads.read(10 + FROZEN_MS);
+    expect(pads.tick()?.throttle).toBe(1);
+    pads.disarm();
+    expect(pads.tick()?.throttle).toBe(0);
     press(pad, THROTTLE, 0);
-    expect(pads.read(20_000)?.frozen).toBe(true);
+    pads.tick();
     press(pad, THROTTLE, 1);
-    pad.timestamp = 300;
-    expect(pads.read(20_020)).toMatchObject({ frozen: false, throttle: 0 });
-    press(pad, THROTTLE, 0);
-    pads.read(20_040);
-    press(pad, THROTTLE, 1);
-    expect(pads.read(20_060)?.throttle).toBe(1);
+    expect(pads.tick()?.throttle).toBe(1);
   });
 
-  it('may lie there for as long as nobody presses its throttle', () => {
+  it('brake whether the throttle is armed or not', () => {
     const pad = plug();
-    pad.timestamp = 100;
     const pads = open();
-    for (let nowMs = 0; nowMs <= 60_000; nowMs += 1_000) expect(pads.read(nowMs)).toMatchObject({ frozen: false, stillMs: 0 });
+    pads.tick();
+    press(pad, BRAKE, 1);
+    press(pad, THROTTLE, 1);
+    expect(pads.tick()).toMatchObject({ brake: 1, throttle: 0 });
   });
 
-  it('is not frozen while it is heard, nor where a browser tells no timestamp', () => {
-    const { pad, pads } = pressed();
-    for (let nowMs = 20; nowMs < 10_000; nowMs += 1_900) {
-      pad.timestamp += 1;
-      expect(pads.read(nowMs)?.frozen).toBe(false);
+  it('are released where the browser has not heard of them, and no throttle counts before the brake is heard', () => {
+    const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
+    const pads = open();
+    pads.tick();
+    turn(wheel, 0, -0.5);
+    expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
+    // The throttle's axis is heard of: Chromium shows it from the middle of its travel on.
+    for (const value of [-0.05, -1, 1, -1]) {
+      turn(wheel, 2, value);
+      expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
     }
-    pad.timestamp = 0;
-    expect(pads.read(60_000)?.frozen).toBe(false);
+    expect(pads.views()[0]).toMatchObject({ needsBrake: true });
+    for (const value of [-0.05, -1, 1]) {
+      turn(wheel, 3, value);
+      pads.tick();
+    }
+    // It is pressed: that counts for nothing before it was released.
+    expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
+    turn(wheel, 2, 1);
+    pads.tick();
+    turn(wheel, 2, -1);
+    expect(pads.tick()).toMatchObject({ throttle: 1, brake: 0 });
+    expect(pads.views()[0]).toMatchObject({ needsBrake: false });
+  });
+
+  it('of their own device make one seat with the wheel of another', () => {
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
+    const pedals = plug(1, { id: PEDALS, mapping: '', axes: [-1, -1], buttons: [] });
+    const pads = open();
+    pads.tick();
+    turn(wheel, 0, -1);
+    pads.tick();
+    turn(pedals, 1, 1);
+    expect(pads.tick()).toMatchObject({ steering: 1, brake: 1, throttle: 0 });
+    turn(pedals, 1, -1);
+    pads.tick();
+    turn(pedals, 0, 1);
+    turn(wheel, 0, 0.5);
+    expect(pads.tick()).toMatchObject({ throttle: 1, brake: 0 });
+    expect(pads.tick()!.steering).toBeLessThan(-0.4);
+    expect(pads.views().map(({ roles }) => roles)).toEqual([['steering'], ['throttle', 'brake']]);
+    connected[1] = null;
+    expect(pads.tick(MOVES)).toMatchObject({ throttle: 0, steers: true });
+    expect(events.gone).toHaveBeenCalledOnce();
+  });
+});
+
+describe('buttons', () => {
+  it('call the emergency stop once a press, and not for one held from the start', () => {
+    const pad = plug();
+    press(pad, STOP, 1);
+    const pads = open();
+    pads.tick();
+    pads.tick();
+    expect(events.emergencyStop).not.toHaveBeenCalled();
+    press(pad, STOP, 0);
+    pads.tick();
+    press(pad, STOP, 1);
+    pads.tick();
+    pads.tick();
+    expect(events.emergencyStop).toHaveBeenCalledOnce();
+  });
+
+  it('call the emergency stop from any known device that is not set aside, in use or not', () => {
+    const { pads } = taken();
+    const other = plug(1);
+    pads.tick(MOVES);
+    press(other, STOP, 1);
+    press(other, REVERSE, 1);
+    pads.tick(MOVES);
+    expect(events.emergencyStop).toHaveBeenCalledOnce();
+    expect(events.toggleReverse).not.toHaveBeenCalled();
+  });
+});
+
+describe('a mapping', () => {
+  const mine = { ...STANDARD, stopButton: 5 };
+
+  it('is kept for the next time, and forgotten', () => {
+    plug();
+    const pads = open();
+    pads.tick();
+    pads.remember(0, mine);
+    const next = open();
+    next.tick();
+    expect([next.mapping(0), next.views()[0]!.isCalibrated]).toEqual([mine, true]);
+    next.remember(0, null);
+    expect([next.mapping(0), next.views()[0]!.isCalibrated]).toEqual([STANDARD, false]);
+  });
+
+  it.each(['{"steering":', JSON.stringify({ ...PEDALS_MAPPING, brake: PEDALS_MAPPING.throttle })])('that is broken is not taken: %s', (text) => {
+    kept.set(`tautline.device.${PEDALS}`, text);
+    plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
+    const pads = open();
+    pads.tick();
+    expect(pads.mapping(0)).toBeNull();
+  });
+
+  it('of an earlier version, measured without a look at its contradictions, is not taken', () => {
+    kept.set(`tautline.mapping.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
+    const pads = open();
+    pads.tick();
+    expect(pads.mapping(0)).toBeNull();
+  });
+
+  it('with another dead zone leaves the device in use', () => {
+    const { pads } = taken();
+    pads.setDeadZone(0, 0.2);
+    expect(pads.tick()).not.toBeNull();
+    expect(pads.mapping(0)).toMatchObject({ deadZone: 0.2 });
+  });
+});
+
+describe('a device in use that says nothing while the machine moves', () => {
+  it('with its throttle released counts as frozen within its bound: its brake may be unheard', () => {
+    const { pads } = taken();
+    expect(pads.during(RELEASED_QUIET_MAX_MS - 2 * TICK_MS, MOVES)).not.toBeNull();
+    expect([pads.frozen, pads.quiet]).toEqual([null, expect.objectContaining({ name: 'pad', limitMs: RELEASED_QUIET_MAX_MS })]);
+    expect(pads.during(2 * TICK_MS, MOVES)).toBeNull();
+    expect(pads.frozen).toBe('pad');
+    expect(RELEASED_QUIET_MAX_MS).toBeLessThanOrEqual(3_000);
+  });
+
+  it('drives on at full throttle for longer than 10 s, and asks for a move meanwhile', () => {
+    const { pad, pads } = taken();
+    press(pad, THROTTLE, 1);
+    expect(pads.during(5_900, MOVES)).toMatchObject({ throttle: 1 });
+    expect(pads.quiet).toBeNull();
+    expect(pads.during(4_500, MOVES)).toMatchObject({ throttle: 1 });
+    expect(pads.quiet).toMatchObject({ limitMs: PRESSED_QUIET_MAX_MS });
+    expect(pads.during(PRESSED_QUIET_MAX_MS, MOVES)).toBeNull();
+    expect(pads.frozen).toBe('pad');
+  });
+
+  it('is not frozen for as long as the browser hears from it, though no value changes', () => {
+    const { pad, pads } = taken();
+    press(pad, THROTTLE, 1);
+    for (let second = 0; second < 60; second += 1) {
+      pad.timestamp += 1;
+      expect(pads.during(1_000, MOVES)).toMatchObject({ throttle: 1 });
+    }
+    expect(pads.quiet).toBeNull();
+  });
+
+  it('is not believed by timestamps that the browser makes itself', () => {
+    const pad = plug(0, { id: 'Xbox 360 Controller (XInput STANDARD GAMEPAD)' });
+    const pads = open();
+    pads.tick();
+    take(pads, pad);
+    for (let passed = 0; passed < RELEASED_QUIET_MAX_MS + TICK_MS; passed += TICK_MS) {
+      pad.timestamp += TICK_MS;
+      pads.tick(MOVES);
+    }
+    expect(pads.frozen).toBe('Xbox 360 Controller');
+  });
+
+  it('may lie still for as long as nothing is driven, or the machine stands with no pedal pressed', () => {
+    const { pads } = taken();
+    expect(pads.during(60_000, STANDS)).not.toBeNull();
+    expect(pads.during(60_000, { ...MOVES, driven: false })).not.toBeNull();
+    expect(pads.frozen).toBeNull();
+  });
+
+  it('is watched at standstill too while a pedal is pressed', () => {
+    const { pad, pads } = taken();
+    press(pad, THROTTLE, 1);
+    pads.during(PRESSED_QUIET_MAX_MS + TICK_MS, STANDS);
+    expect(pads.frozen).toBe('pad');
+  });
+
+  it('stays frozen until it is heard again, and its throttle must be released then', () => {
+    const { pad, pads } = taken();
+    pads.during(RELEASED_QUIET_MAX_MS + TICK_MS, MOVES);
+    expect(pads.during(1_000, STANDS)).toBeNull();
+    press(pad, THROTTLE, 1);
+    expect(pads.tick(STANDS)).toMatchObject({ throttle: 0 });
+    expect(pads.frozen).toBeNull();
+    press(pad, THROTTLE, 0);
+    pads.tick(STANDS);
+    press(pad, THROTTLE, 1);
+    expect(pads.tick(STANDS)).toMatchObject({ throttle: 1 });
+  });
+
+  it('is missed though another device of the seat speaks; a wheel without pedals has the longer bound', () => {
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
+    const pedals = plug(1, { id: PEDALS, mapping: '', axes: [-1, -1], buttons: [] });
+    const pads = open();
+    pads.tick();
+    turn(pedals, 1, 1);
+    pads.tick();
+    turn(pedals, 1, -1);
+    turn(wheel, 0, -1);
+    pads.tick();
+    for (let passed = 0; passed < RELEASED_QUIET_MAX_MS + TICK_MS; passed += TICK_MS) {
+      turn(wheel, 0, Math.sin(passed));
+      pads.tick(MOVES);
+    }
+    expect(pads.frozen).toBe('Loadcell Pedals');
+    pads.dropTroubled();
+    pads.during(PRESSED_QUIET_MAX_MS / 2, MOVES);
+    expect(pads.frozen).toBeNull();
+    pads.during(PRESSED_QUIET_MAX_MS, MOVES);
+    expect(pads.frozen).toBe('Logitech G29 Driving Force Racing Wheel');
+  });
+
+  it('is dropped when the person drives by another, until it is moved', () => {
+    const { pad, pads } = taken();
+    turn(pad, 0, -0.5);
+    pads.during(RELEASED_QUIET_MAX_MS + 2 * TICK_MS, MOVES);
+    pads.dropTroubled();
+    expect(pads.during(60_000, MOVES)).toBeNull();
+    expect(pads.frozen).toBeNull();
+    turn(pad, 0, -1);
+    expect(pads.tick(MOVES)).toMatchObject({ steering: 1 });
+  });
+});
+
+describe('a device in use without numbers', () => {
+  it.each([NaN, Infinity])('is not read, and named: %s', (value) => {
+    const { pad, pads } = taken();
+    turn(pad, 0, value);
+    expect(pads.tick(MOVES)).toBeNull();
+    expect([pads.unsound, pads.views()[0]!.state]).toEqual(['pad', 'unsound']);
+    turn(pad, 0, 0);
+    expect(pads.tick(MOVES)).not.toBeNull();
+    expect(pads.unsound).toBeNull();
+  });
+
+  it('is one that has lost an axis', () => {
+    const { pad, pads } = taken();
+    pad.axes = [];
+    pads.tick(MOVES);
+    expect(pads.unsound).toBe('pad');
   });
 });

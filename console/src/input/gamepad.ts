@@ -1,152 +1,347 @@
-import { DEAD_MAN_BUTTON, type Mapping, type PadState, apply, guessMapping, parseMapping } from './mapping';
+import { Device, RELEASED } from './device';
+import { type Numbering, isRadio, knownMapping, nameOf } from './known';
+import { type Mapping, type PadState, ROLES, type Role, parseMapping } from './mapping';
 import { type Position, REST } from './ramp';
 
 export interface PadEvents {
   emergencyStop(): void;
   toggleReverse(): void;
-  /** The pad that was driving is gone. */
+  /** A device that the seat was driven by is gone. */
   gone(): void;
 }
 
+/** Position that the devices in use have together. */
 export interface PadReading extends Position {
-  /** The pad was moved since the last reading. */
+  /** One of them has the steering. */
+  steers: boolean;
+  /** One of them was moved since the last reading. */
   touched: boolean;
-  /** Its dead-man button is held. */
+  /** A dead-man button is held. */
   deadMan: boolean;
-  /** Nothing was heard from it for too long while its throttle was pressed: what it says is not to be believed. */
-  frozen: boolean;
-  /** So long nothing has been heard from it while its throttle was pressed, ms: a hint is due before it counts as frozen. */
-  stillMs: number;
 }
 
-const STORE = 'tautline.mapping.';
+/** What the machine and the keyboard do meanwhile. */
+export interface Surroundings {
+  /** The guard lets it move by commands: it is not held. */
+  driven: boolean;
+  /** It is driven and does not stand, or nobody knows that it stands. */
+  moves: boolean;
+  /** A driving key is down. */
+  keysDrive: boolean;
+}
+
+/** A device in use that has not been heard for long. */
+export interface Quiet {
+  name: string;
+  quietMs: number;
+  /** When it counts as frozen. */
+  limitMs: number;
+}
+
+export type DeviceState = 'not known' | 'ready' | 'in use' | 'set aside' | 'frozen' | 'unsound';
+
+/** One line of the list of devices. */
+export interface DeviceView {
+  index: number;
+  name: string;
+  state: DeviceState;
+  /** What it gives to the seat now. */
+  roles: Role[];
+  /** Its brake is not known before it was pressed once: until then its throttle counts for nothing. */
+  needsBrake: boolean;
+  isRadio: boolean;
+  isCalibrated: boolean;
+  wasTouched: boolean;
+  axes: readonly number[];
+  deadZone: number | null;
+}
+
+const STORE = 'tautline.device.';
 const TOUCH = 0.02;
-// A pedal counts as let go of below this.
-const RELEASED = 0.05;
 /**
- * A pad's `timestamp` that stands still for so long with the throttle pressed: frozen. A hand on a stick or a wheel
- * moves more often than that; a pedal at its end may not, so the person is warned at half the time.
+ * Silence after which a device counts as frozen, while the machine moves and its pedals are released: its brake may be
+ * unheard. Decision 75.
  */
-export const FROZEN_MS = 2_000;
+export const RELEASED_QUIET_MAX_MS = 3_000;
+/** The same while a pedal is pressed, or of a device without a brake: held at their ends, digital pads say nothing. */
+export const PRESSED_QUIET_MAX_MS = 12_000;
+/** Silence after which a device that rests gives way to driving keys. */
+const GIVES_WAY_MS = 1_000;
 
-/** The first gamepad or wheel, through its mapping. */
+/** Every pad, wheel and set of pedals: those in use make one seat. */
 export class Gamepads {
-  #index: number | null = null;
-  #mapping: Mapping | null = null;
-  #before: Position | null = null;
-  #buttonsBefore: boolean[] = [];
-  /** Many pads report half pressed pedals until first moved: they must be seen released first. */
+  #devices: Device[] = [];
+  readonly #holders = new Map<Role, Device>();
+  /** Pedals may read as pressed until first moved: the throttle must be seen released, with a brake that is heard. */
   #armed = false;
-  readonly #pulse = new Pulse();
+  #quiet: Quiet | null = null;
+  #cameInUse = false;
 
-  constructor(readonly events: PadEvents, readonly store: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>) {}
+  constructor(
+    readonly events: PadEvents,
+    readonly store: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,
+    readonly numbering: Numbering,
+  ) {}
 
-  /** Null without a pad. Call once a tick. */
-  read(nowMs: number): PadReading | null {
-    const pad = this.pad();
-    if (pad === null) return null;
-    const mapping = this.mapping(pad);
-    const position = apply(mapping, pad);
-    const stillMs = this.#pulse.observe(pad.timestamp ?? 0, position.throttle >= RELEASED, nowMs);
-    if (this.#pulse.frozen) {
-      this.disarm();
-      return { ...REST, touched: false, deadMan: false, frozen: true, stillMs };
+  /** Returns what the devices in use say together; null: none is in use. Call once a tick. */
+  read({ driven, moves, keysDrive }: Surroundings, nowMs: number): PadReading | null {
+    this.#cameInUse = false;
+    this.#find(nowMs);
+    for (const device of this.#devices) this.#listen(device, moves);
+    if (keysDrive) this.#giveWay(nowMs);
+    this.#judge({ driven, moves, keysDrive }, nowMs);
+    const used = this.#used().filter(isHealthy);
+    if (used.length === 0) {
+      this.#armed = false;
+      return null;
     }
-    const before = this.#before;
-    this.#before = position;
-    this.#watchButtons(pad, mapping);
-    if (position.throttle < RELEASED) this.#armed = true;
-    const touched = before !== null && (Math.abs(position.steering - before.steering) > TOUCH
-      || Math.abs(position.throttle - before.throttle) > TOUCH || Math.abs(position.brake - before.brake) > TOUCH);
-    const deadMan = pad.buttons[mapping.deadManButton ?? DEAD_MAN_BUTTON]?.pressed === true;
-    return { ...position, throttle: this.#armed ? position.throttle : 0, touched, deadMan, frozen: false, stillMs };
+    return {
+      steering: this.#of('steering').steering,
+      throttle: this.#throttle(),
+      brake: this.#of('brake').brake,
+      steers: this.#healthy('steering') !== null,
+      touched: used.some((device) => device.movedBy(TOUCH)),
+      deadMan: used.some((device) => device.holds(device.mapping!.deadManButton)),
+    };
   }
 
-  /** The throttle works again once it has been let go of. */
+  /** A device has come into use with the last reading: a person has taken it. */
+  get cameInUse(): boolean {
+    return this.#cameInUse;
+  }
+
+  /** The throttle works again once it has been released. */
   disarm(): void {
     this.#armed = false;
   }
 
-  pad(): PadState | null {
-    const pads = navigator.getGamepads();
-    const held = this.#index === null ? null : pads[this.#index] ?? null;
-    if (held?.connected === true) return held;
-    if (this.#index !== null) {
-      this.#forget();
-      this.events.gone();
-    }
-    const found = pads.find((pad) => pad?.connected === true && pad.axes.length > 0) ?? null;
-    if (found !== null) this.#index = found.index;
-    return found;
+  /** A device in use whose silence has lasted for half its limit or more; null: none. */
+  get quiet(): Quiet | null {
+    return this.#quiet;
   }
 
-  mapping(pad: PadState): Mapping {
-    this.#mapping ??= this.#stored(pad) ?? guessMapping(pad);
-    return this.#mapping;
+  /** Name of a device in use that counts as frozen; null: none. */
+  get frozen(): string | null {
+    return this.#nameWhere((device) => device.isFrozen);
   }
 
-  /** Keeps a mapping for this kind of pad; null goes back to the guess. */
-  remember(pad: PadState, mapping: Mapping | null): void {
-    this.#mapping = mapping ?? guessMapping(pad);
-    this.#armed = false;
+  /** Name of a device in use without numbers where its mapping has axes or buttons; null: none. */
+  get unsound(): string | null {
+    return this.#nameWhere((device) => !device.isSound);
+  }
+
+  /** Sets aside every device in use that is not to be believed, until it is moved: the person drives by others. */
+  dropTroubled(): void {
+    for (const device of this.#used()) if (!isHealthy(device)) this.#release(device);
+  }
+
+  views(): DeviceView[] {
+    return this.#devices.map((device) => ({
+      index: device.index,
+      name: nameOf(device.id),
+      state: this.#state(device),
+      roles: this.#rolesOf(device),
+      needsBrake: this.#holders.get('brake') === device && !this.#hearsBrake(),
+      isRadio: isRadio(device.id),
+      isCalibrated: this.#stored(device.id) !== null,
+      wasTouched: device.wasTouched,
+      axes: device.axes,
+      deadZone: device.mapping?.steering == null ? null : device.mapping.deadZone,
+    }));
+  }
+
+  /** What the browser shows of a device now; null: it is gone. */
+  pad(index: number): PadState | null {
+    return connectedPads().find((pad) => pad.index === index) ?? null;
+  }
+
+  mapping(index: number): Mapping | null {
+    return this.#device(index)?.mapping ?? null;
+  }
+
+  /** Gives every role that the device has to it, or sets it aside until it is wanted again. */
+  use(index: number, wanted: boolean): void {
+    const device = this.#device(index);
+    if (device === null) return;
+    device.isAside = !wanted;
+    if (!wanted) this.#release(device);
+    else if (isHealthy(device)) this.#give(device, device.roles);
+  }
+
+  /** Keeps a mapping for devices of this name; null goes back to what is known of them without. */
+  remember(index: number, mapping: Mapping | null): void {
+    const id = this.#device(index)?.id;
+    if (id === undefined) return;
     try {
-      if (mapping === null) this.store.removeItem(STORE + pad.id);
-      else this.store.setItem(STORE + pad.id, JSON.stringify(mapping));
+      if (mapping === null) this.store.removeItem(STORE + id);
+      else this.store.setItem(STORE + id, JSON.stringify(mapping));
     } catch {
       // A browser that keeps nothing: the mapping lasts until the page is closed.
     }
+    for (const device of this.#devices) {
+      if (device.id !== id) continue;
+      const pad = this.pad(device.index);
+      device.mapping = mapping ?? (pad === null ? null : knownMapping(pad, this.numbering));
+      this.#release(device);
+    }
+    this.#armed = false;
   }
 
-  #stored(pad: PadState): Mapping | null {
+  /** Changes the dead zone alone: the device stays in use. */
+  setDeadZone(index: number, deadZone: number): void {
+    const device = this.#device(index);
+    if (device === null || device.mapping === null) return;
+    const roles = this.#rolesOf(device);
+    this.remember(index, { ...device.mapping, deadZone });
+    this.#give(device, roles);
+  }
+
+  #find(nowMs: number): void {
+    const pads = connectedPads();
+    const remain = this.#devices.filter((device) => pads.some((pad) => pad.index === device.index && pad.id === device.id));
+    const gone = this.#used().some((device) => !remain.includes(device));
+    for (const device of this.#devices) if (!remain.includes(device)) this.#release(device);
+    this.#devices = pads.map((pad) => {
+      const device = remain.find(({ index }) => index === pad.index);
+      if (device === undefined) return new Device(pad, this.#stored(pad.id) ?? knownMapping(pad, this.numbering), nowMs);
+      device.observe(pad, nowMs);
+      return device;
+    });
+    if (gone) {
+      this.#armed = false;
+      this.events.gone();
+    }
+  }
+
+  /** A device is in use from the moment that a person moved it; while the machine moves it takes nothing from another. */
+  #listen(device: Device, moves: boolean): void {
+    const { mapping } = device;
+    if (mapping === null || device.isAside || !isHealthy(device)) return;
+    if (this.#rolesOf(device).length === 0 && device.isMoved) {
+      this.#give(device, device.roles.filter((role) => this.#yields(role, device, moves)));
+      if (this.#rolesOf(device).length === 0) device.rest();
+    }
+    if (device.wentDown.includes(mapping.stopButton)) this.events.emergencyStop();
+    if (device.wentDown.includes(mapping.reverseButton) && this.#rolesOf(device).length > 0) this.events.toggleReverse();
+  }
+
+  /**
+   * Returns whether a device that a person has just moved gets this role: at standstill from a device that is a seat by
+   * itself, and from one that gives only a part of the seat if that part of the new one was moved.
+   */
+  #yields(role: Role, to: Device, moves: boolean): boolean {
+    const holder = this.#healthy(role);
+    return holder === null || (!moves && (holder.isWhole || to.movedRoles.includes(role)));
+  }
+
+  #giveWay(nowMs: number): void {
+    for (const device of this.#used()) {
+      if (device.isAtRest && !device.isFrozen && device.quietMs(nowMs) >= GIVES_WAY_MS) this.#release(device);
+    }
+  }
+
+  #judge({ driven, moves, keysDrive }: Surroundings, nowMs: number): void {
+    this.#quiet = null;
+    const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
+    for (const device of this.#devices) {
+      const roles = this.#rolesOf(device);
+      if (roles.length === 0 || !driven || (!moves && !pressed)) {
+        device.excuse(nowMs);
+        continue;
+      }
+      const coasts = roles.includes('brake') && !pressed && !keysDrive;
+      const limitMs = coasts ? RELEASED_QUIET_MAX_MS : PRESSED_QUIET_MAX_MS;
+      const quietMs = device.quietMs(nowMs);
+      if (quietMs >= limitMs && !device.isFrozen) {
+        device.isFrozen = true;
+        this.#armed = false;
+      }
+      if (quietMs >= limitMs / 2 && quietMs > (this.#quiet?.quietMs ?? 0)) this.#quiet = { name: nameOf(device.id), quietMs, limitMs };
+    }
+  }
+
+  #throttle(): number {
+    const { throttle } = this.#of('throttle');
+    const pedal = this.#healthy('throttle')?.mapping?.throttle ?? null;
+    if (pedal === null || !this.#hearsBrake()) this.#armed = false;
+    else if (throttle < RELEASED && this.#healthy('throttle')!.hears(pedal)) this.#armed = true;
+    return this.#armed ? throttle : 0;
+  }
+
+  #hearsBrake(): boolean {
+    const device = this.#healthy('brake');
+    const pedal = device?.mapping?.brake ?? null;
+    return pedal !== null && device!.hears(pedal);
+  }
+
+  #give(device: Device, roles: readonly Role[]): void {
+    for (const role of roles) {
+      const before = this.#holders.get(role);
+      if (before === device) continue;
+      this.#holders.set(role, device);
+      this.#cameInUse = true;
+      if (role === 'throttle') this.#armed = false;
+      if (before !== undefined && this.#rolesOf(before).length === 0) before.rest();
+    }
+  }
+
+  #release(device: Device): void {
+    for (const role of this.#rolesOf(device)) this.#holders.delete(role);
+    device.rest();
+  }
+
+  #used(): Device[] {
+    return [...new Set(this.#holders.values())];
+  }
+
+  #rolesOf(device: Device): Role[] {
+    return ROLES.filter((role) => this.#holders.get(role) === device);
+  }
+
+  #healthy(role: Role): Device | null {
+    const device = this.#holders.get(role);
+    return device !== undefined && isHealthy(device) ? device : null;
+  }
+
+  #of(role: Role): Position {
+    return this.#healthy(role)?.position ?? REST;
+  }
+
+  #state(device: Device): DeviceState {
+    if (device.mapping === null) return 'not known';
+    if (device.isAside) return 'set aside';
+    if (!device.isSound) return 'unsound';
+    if (this.#rolesOf(device).length === 0) return 'ready';
+    return device.isFrozen ? 'frozen' : 'in use';
+  }
+
+  #nameWhere(holds: (device: Device) => boolean): string | null {
+    const device = this.#used().find(holds);
+    return device === undefined ? null : nameOf(device.id);
+  }
+
+  #device(index: number): Device | null {
+    return this.#devices.find((device) => device.index === index) ?? null;
+  }
+
+  #stored(id: string): Mapping | null {
     try {
-      return parseMapping(this.store.getItem(STORE + pad.id) ?? '');
+      return parseMapping(this.store.getItem(STORE + id) ?? '');
     } catch {
       return null;
     }
   }
-
-  #watchButtons(pad: PadState, mapping: Mapping): void {
-    const pressed = pad.buttons.map((button) => button.pressed);
-    const went = (index: number): boolean => pressed[index] === true && this.#buttonsBefore[index] === false;
-    if (went(mapping.stopButton)) this.events.emergencyStop();
-    if (went(mapping.reverseButton)) this.events.toggleReverse();
-    this.#buttonsBefore = pressed;
-  }
-
-  #forget(): void {
-    this.#index = null;
-    this.#mapping = null;
-    this.#before = null;
-    this.#buttonsBefore = [];
-    this.#armed = false;
-    this.#pulse.reset();
-  }
 }
 
-/** Whether a pad is still heard from, by its timestamp. Once frozen, only a new timestamp ends that. */
-class Pulse {
-  #timestamp = 0;
-  #stillSinceMs: number | null = null;
-  frozen = false;
+function isHealthy(device: Device): boolean {
+  return device.isSound && !device.isFrozen;
+}
 
-  /** `pressed`: its throttle is; a pad that nobody presses may lie still. Returns for how long it has, ms. */
-  observe(timestamp: number, pressed: boolean, nowMs: number): number {
-    if (timestamp === 0) return 0;
-    if (timestamp !== this.#timestamp) {
-      this.#timestamp = timestamp;
-      this.#stillSinceMs = nowMs;
-      this.frozen = false;
-      return 0;
-    }
-    if (!pressed && !this.frozen) this.#stillSinceMs = nowMs;
-    const stillMs = nowMs - (this.#stillSinceMs ?? nowMs);
-    this.frozen ||= stillMs >= FROZEN_MS;
-    return stillMs;
-  }
-
-  reset(): void {
-    this.#timestamp = 0;
-    this.#stillSinceMs = null;
-    this.frozen = false;
+/** A page that may not read pads sees none. */
+function connectedPads(): PadState[] {
+  try {
+    return Array.from(navigator.getGamepads()).filter((pad) => pad?.connected === true) as PadState[];
+  } catch {
+    return [];
   }
 }

@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { type Mapping, type PadState, apply, guessMapping, parseMapping } from './mapping';
+import { type Mapping, type PadState, STANDARD, type Steering, apply, contradictionOf, isSound, parseMapping } from './mapping';
 
 function padOf(axes: number[], buttons: number[] = [], mapping = ''): PadState {
-  return { id: 'test pad', mapping, axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
+  return { id: 'test pad', index: 0, mapping, axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
 }
 
+const STEERING: Steering = { axis: 0, left: -1, centre: 0, right: 1 };
 const WHEEL: Mapping = {
-  steering: { axis: 0, left: -1, centre: 0, right: 1 },
+  steering: STEERING,
   throttle: { kind: 'axis', axis: 2, released: 1, pressed: -1 },
   brake: { kind: 'axis', axis: 3, released: -1, pressed: 1 },
   reverseButton: 3,
   stopButton: 1,
+  deadManButton: 4,
   deadZone: 0.1,
 };
 const wheelAt = (raw: number, mapping = WHEEL): number => apply(mapping, padOf([raw, 0, 1, -1])).steering;
@@ -39,7 +41,7 @@ describe('apply: steering', () => {
   });
 
   it('is straight when the axis is missing or has no travel', () => {
-    expect(apply({ ...WHEEL, steering: { ...WHEEL.steering, axis: 9 } }, padOf([1])).steering).toBe(0);
+    expect(apply({ ...WHEEL, steering: { ...STEERING, axis: 9 } }, padOf([1])).steering).toBe(0);
     const stuck = { ...WHEEL, steering: { axis: 0, left: 0, centre: 0, right: 0 } };
     expect([wheelAt(1, stuck), wheelAt(-1, stuck)]).toEqual([0, 0]);
   });
@@ -73,23 +75,39 @@ describe('apply: pedals', () => {
   });
 });
 
-describe('guessMapping', () => {
-  it('takes the triggers of a standard gamepad, right for throttle, left for brake', () => {
-    const pad = padOf([-1, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 1], 'standard');
-    expect(apply(guessMapping(pad), pad)).toEqual({ steering: 1, throttle: 1, brake: 0 });
+describe('a role that the device does not have', () => {
+  it('rests, and is sound', () => {
+    const pedals = { ...WHEEL, steering: null };
+    expect(apply(pedals, padOf([1, 0, -1, 1]))).toEqual({ steering: 0, throttle: 1, brake: 1 });
+    expect(isSound({ ...WHEEL, throttle: null, brake: null }, padOf([0.5]))).toBe(true);
   });
+});
 
-  it('shares one axis between both pedals of a pad with few axes', () => {
-    const mapping = guessMapping(padOf([0, 0]));
-    expect(apply(mapping, padOf([0, -1]))).toMatchObject({ throttle: 1, brake: 0 });
-    expect(apply(mapping, padOf([0, 1]))).toMatchObject({ throttle: 0, brake: 1 });
-    expect(apply(mapping, padOf([0, 0]))).toMatchObject({ throttle: 0, brake: 0 });
+describe('isSound', () => {
+  it('refuses an axis or button that is missing or has no number', () => {
+    expect(isSound(WHEEL, padOf([0, 0, 1, -1]))).toBe(true);
+    expect(isSound(WHEEL, padOf([0, 0, 1]))).toBe(false);
+    for (const value of [NaN, Infinity, -Infinity]) expect(isSound(WHEEL, padOf([value, 0, 1, -1]))).toBe(false);
+    expect(isSound(STANDARD, padOf([0], [0, 0, 0, 0, 0, 0, 0]))).toBe(false);
   });
+});
 
-  it('takes pedals of a wheel for released at 1', () => {
-    expect(apply(guessMapping(padOf([0, 0, 1, 1])), padOf([0, 0, 1, 1]))).toMatchObject({ throttle: 0, brake: 0 });
-    const six = [0, 0, -1, 0, 0, 1];
-    expect(apply(guessMapping(padOf(six)), padOf(six))).toMatchObject({ throttle: 1, brake: 0 });
+describe('contradictionOf', () => {
+  const pedal = (axis: number, released: number, pressed: number) => ({ kind: 'axis', axis, released, pressed }) as const;
+
+  it.each<[string, Partial<Mapping>]>([
+    ['both pedals on the same side of one axis', { brake: pedal(2, 1, -1) }],
+    ['both pedals on one axis, the brake the wrong way round', { brake: pedal(2, -1, 1) }],
+    ['both pedals on one button', { throttle: { kind: 'button', button: 2 }, brake: { kind: 'button', button: 2 } }],
+    ['a pedal on the steering\'s axis', { brake: pedal(0, 0, 1) }],
+    ['a pedal without travel', { throttle: pedal(2, 1, 0.9) }],
+    ['left and right on the same side', { steering: { axis: 0, left: -1, centre: 0, right: -0.5 } }],
+    ['nothing at all', { steering: null, throttle: null, brake: null }],
+  ])('names %s', (_, part) => expect(contradictionOf({ ...WHEEL, ...part })).not.toBeNull());
+
+  it('allows two sides of one axis that rests between them', () => {
+    expect(contradictionOf({ ...WHEEL, throttle: pedal(1, 0, -1), brake: pedal(1, 0, 1) })).toBeNull();
+    expect(contradictionOf(WHEEL)).toBeNull();
   });
 });
 
@@ -103,11 +121,12 @@ describe('parseMapping', () => {
     ['null', null],
     ['a number', 5],
     ['nothing in it', {}],
+    ['one that contradicts itself', { ...WHEEL, brake: WHEEL.throttle }],
     ['no centre', { ...WHEEL, steering: { axis: 0, left: -1, right: 1 } }],
-    ['a wheel end that is text', { ...WHEEL, steering: { ...WHEEL.steering, left: '-1' } }],
+    ['a wheel end that is text', { ...WHEEL, steering: { ...STEERING, left: '-1' } }],
     ['a pedal of unknown kind', { ...WHEEL, throttle: { kind: 'foot', axis: 1 } }],
     ['a pedal without its button', { ...WHEEL, brake: { kind: 'button' } }],
-    ['no pedal', { ...WHEEL, brake: null }],
+    ['no word of a pedal', { ...WHEEL, brake: undefined }],
     ['no stop button', { ...WHEEL, stopButton: undefined }],
     ['a negative dead zone', { ...WHEEL, deadZone: -0.1 }],
     ['a dead zone beyond 0.3', { ...WHEEL, deadZone: 0.31 }],

@@ -3,8 +3,9 @@ import type { Position } from './ramp';
 /** The part of the browser's Gamepad that is read. */
 export interface PadState {
   readonly id: string;
+  readonly index: number;
   readonly mapping: string;
-  /** When the browser last heard from it, ms; 0 or missing: it does not tell. */
+  /** When the browser last took data from it, ms; 0 or missing: not reported. */
   readonly timestamp?: number;
   readonly axes: readonly number[];
   readonly buttons: readonly { readonly value: number; readonly pressed: boolean }[];
@@ -15,76 +16,104 @@ export type Pedal =
   | { kind: 'button'; button: number }
   | { kind: 'axis'; axis: number; released: number; pressed: number };
 
+/** Raw values of the steering axis at its ends and in the middle. */
+export interface Steering {
+  axis: number;
+  left: number;
+  centre: number;
+  right: number;
+}
+
+/** The part of a seat that one device gives. */
+export type Role = 'steering' | 'throttle' | 'brake';
+export const ROLES: readonly Role[] = ['steering', 'throttle', 'brake'];
+
+/** How one device's axes and buttons are read; a role that it does not have is null. */
 export interface Mapping {
-  steering: { axis: number; left: number; centre: number; right: number };
-  throttle: Pedal;
-  brake: Pedal;
+  steering: Steering | null;
+  throttle: Pedal | null;
+  brake: Pedal | null;
   reverseButton: number;
   stopButton: number;
-  /** Held to drive, where a dead-man input is used; missing in mappings kept before there was one. */
-  deadManButton?: number;
+  /** Held to drive, where a dead-man input is used. */
+  deadManButton: number;
   /** Share of the steering's travel around the centre that counts as straight, 0 to 0.3. */
   deadZone: number;
 }
 
 const STICK_DEAD_ZONE = 0.08; // Sticks of worn gamepads rest up to here.
-const WHEEL_DEAD_ZONE = 0.01;
+export const WHEEL_DEAD_ZONE = 0.01;
 export const DEAD_ZONE_MAX = 0.3;
-/** The left shoulder of a standard pad, a paddle of most wheels. */
-export const DEAD_MAN_BUTTON = 4;
+/** Buttons of a standard pad: right and top of the four, left shoulder; those of wheels have the same numbers here. */
+export const BUTTONS = { stopButton: 1, reverseButton: 3, deadManButton: 4 } as const;
 // Sensors seldom reach their printed ends.
 const PEDAL_DEAD_ZONE = 0.04;
+/** Travel of an axis, of 2 at most, from which two raw values are told apart: less is noise or a brushed lever. */
+export const TRAVEL_MIN = 0.25;
 
-/** A first guess; wheels differ too much for more, so there is the calibration. */
-export function guessMapping(pad: PadState): Mapping {
-  const axisCount = pad.axes.length;
-  const steering = { axis: 0, left: -1, centre: 0, right: 1 };
-  const common = { steering, reverseButton: 3, stopButton: 1, deadManButton: DEAD_MAN_BUTTON };
-  if (pad.mapping === 'standard') {
-    return {
-      ...common,
-      throttle: { kind: 'button', button: 7 },
-      brake: { kind: 'button', button: 6 },
-      deadZone: STICK_DEAD_ZONE,
-    };
-  }
-  if (axisCount < 4) {
-    // Both pedals on one axis, throttle forward.
-    return {
-      ...common,
-      throttle: { kind: 'axis', axis: 1, released: 0, pressed: -1 },
-      brake: { kind: 'axis', axis: 1, released: 0, pressed: 1 },
-      deadZone: WHEEL_DEAD_ZONE,
-    };
-  }
+/** Mapping of a pad whose layout the browser itself knows: the standard one of the Gamepad API. */
+export const STANDARD: Mapping = {
+  ...BUTTONS,
+  steering: { axis: 0, left: -1, centre: 0, right: 1 },
+  throttle: { kind: 'button', button: 7 },
+  brake: { kind: 'button', button: 6 },
+  deadZone: STICK_DEAD_ZONE,
+};
+
+/** Returns the positions of the device's wheel and pedals; a role that it does not have rests. */
+export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): Position {
+  const { steering } = mapping;
   return {
-    ...common,
-    throttle: { kind: 'axis', axis: 2, released: 1, pressed: -1 },
-    brake: { kind: 'axis', axis: axisCount > 5 ? 5 : 3, released: 1, pressed: -1 },
-    deadZone: WHEEL_DEAD_ZONE,
+    steering: steering === null ? 0 : steer(steering, mapping.deadZone, pad.axes[steering.axis] ?? steering.centre),
+    throttle: mapping.throttle === null ? 0 : press(mapping.throttle, pad),
+    brake: mapping.brake === null ? 0 : press(mapping.brake, pad),
   };
 }
 
-/** Where the pad's wheel and pedals stand. */
-export function apply(mapping: Mapping, pad: PadState): Position {
-  return {
-    steering: steer(mapping, pad.axes[mapping.steering.axis] ?? mapping.steering.centre),
-    throttle: press(mapping.throttle, pad),
-    brake: press(mapping.brake, pad),
-  };
+/** Returns whether each role's axis or button is there and has a number. */
+export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): boolean {
+  return ROLES.every((role) => {
+    const part = mapping[role];
+    if (part === null) return true;
+    return Number.isFinite('button' in part ? pad.buttons[part.button]?.value : pad.axes[part.axis]);
+  });
 }
 
-function steer(mapping: Mapping, raw: number): number {
-  const { left, centre, right } = mapping.steering;
+/** Returns why the mapping contradicts itself; null: it does not. */
+export function contradictionOf({ steering, throttle, brake }: Mapping): string | null {
+  if (steering === null && throttle === null && brake === null) return 'It gives neither steering nor a pedal.';
+  if (steering !== null) {
+    const [left, right] = [steering.left - steering.centre, steering.right - steering.centre];
+    if (Math.min(Math.abs(left), Math.abs(right)) < TRAVEL_MIN || left * right > 0) return 'Left and right are not on two sides of the centre.';
+  }
+  for (const [name, pedal] of [['throttle', throttle], ['brake', brake]] as const) {
+    if (pedal?.kind !== 'axis') continue;
+    if (Math.abs(pedal.pressed - pedal.released) < TRAVEL_MIN) return `The ${name} has no travel.`;
+    if (pedal.axis === steering?.axis) return `The ${name} is on the steering's axis.`;
+  }
+  return throttle !== null && brake !== null && sharesTravel(throttle, brake) ? 'Throttle and brake are the same.' : null;
+}
+
+/** Returns whether two pedals are one and the same; two sides of one axis, from a rest between them, are not. */
+export function sharesTravel(one: Pedal, other: Pedal): boolean {
+  if (one.kind === 'button' || other.kind === 'button') {
+    return one.kind === 'button' && other.kind === 'button' && one.button === other.button;
+  }
+  if (one.axis !== other.axis) return false;
+  const apart = (one.pressed - one.released) * (other.pressed - other.released) < 0;
+  return !apart || Math.abs(one.released - other.released) > TRAVEL_MIN;
+}
+
+function steer({ left, centre, right }: Steering, deadZone: number, raw: number): number {
   const towardsLeft = (raw - centre) * (left - centre) > 0;
   const travel = Math.abs((towardsLeft ? left : right) - centre);
   if (travel === 0) return 0;
   const share = Math.min(1, Math.abs(raw - centre) / travel);
-  const beyond = Math.max(0, share - mapping.deadZone) / (1 - mapping.deadZone);
+  const beyond = Math.max(0, share - deadZone) / (1 - deadZone);
   return towardsLeft ? beyond : beyond === 0 ? 0 : -beyond;
 }
 
-function press(pedal: Pedal, pad: PadState): number {
+function press(pedal: Pedal, pad: Pick<PadState, 'axes' | 'buttons'>): number {
   const share = pedal.kind === 'button'
     ? pad.buttons[pedal.button]?.value ?? 0
     : axisShare(pedal, pad.axes[pedal.axis]);
@@ -97,7 +126,7 @@ function axisShare(pedal: { released: number; pressed: number }, raw: number | u
   return (raw - pedal.released) / travel;
 }
 
-/** A stored mapping, or null when the text is not one. */
+/** Returns a stored mapping; null when the text is not one, or one that contradicts itself. */
 export function parseMapping(text: string): Mapping | null {
   let value: unknown;
   try {
@@ -107,15 +136,16 @@ export function parseMapping(text: string): Mapping | null {
   }
   const mapping = value as Partial<Mapping> | null;
   if (typeof mapping !== 'object' || mapping === null) return null;
-  const { steering, throttle, brake, reverseButton, stopButton, deadManButton = DEAD_MAN_BUTTON, deadZone } = mapping;
-  const whole = isNumbers(steering, ['axis', 'left', 'centre', 'right']) && isPedal(throttle) && isPedal(brake)
-    && isNumbers({ reverseButton, stopButton, deadManButton, deadZone }, ['reverseButton', 'stopButton', 'deadManButton', 'deadZone'])
+  const { steering, throttle, brake, deadZone } = mapping;
+  const whole = (steering === null || isNumbers(steering, ['axis', 'left', 'centre', 'right'])) && isPedal(throttle) && isPedal(brake)
+    && isNumbers(mapping, ['reverseButton', 'stopButton', 'deadManButton', 'deadZone'])
     && deadZone! >= 0 && deadZone! <= DEAD_ZONE_MAX;
-  return whole ? mapping as Mapping : null;
+  return whole && contradictionOf(mapping as Mapping) === null ? mapping as Mapping : null;
 }
 
-function isPedal(value: unknown): value is Pedal {
-  const pedal = value as { kind?: unknown } | null | undefined;
+function isPedal(value: unknown): value is Pedal | null {
+  if (value === null) return true;
+  const pedal = value as { kind?: unknown } | undefined;
   if (pedal?.kind === 'button') return isNumbers(pedal, ['button']);
   return pedal?.kind === 'axis' && isNumbers(pedal, ['axis', 'released', 'pressed']);
 }

@@ -13,12 +13,14 @@ describe('Presence', () => {
     expect(presence.worst).toBe('unfocused');
   });
 
-  it('is not ended by a hand while the page is hidden or the dead-man input is released', () => {
+  it('is not ended by a hand while the page is hidden, a device is calibrated or the dead-man input is released', () => {
     const presence = new Presence();
     for (const absence of ABSENCES) presence.set(absence, true);
     presence.takeUp();
     expect(presence.worst).toBe('hidden');
     presence.set('hidden', false);
+    expect(presence.worst).toBe('calibrating');
+    presence.set('calibrating', false);
     expect(presence.worst).toBe('dead-man released');
   });
 
@@ -28,7 +30,7 @@ describe('Presence', () => {
       presence.set(absence, true);
       return presence.bits;
     };
-    expect(ABSENCES.map(bits)).toEqual([2, 4, 8, 8, 8, 0]);
+    expect(ABSENCES.map(bits)).toEqual([2, 4, 8, 8, 8, 8, 8, 0]);
     expect(new Presence().bits).toBe(0);
   });
 });

@@ -1,5 +1,7 @@
 /** What speaks against a person who is there with sound inputs; the worst first. */
-export const ABSENCES = ['hidden', 'unfocused', 'pad gone', 'pad frozen', 'meta key', 'dead-man released'] as const;
+export const ABSENCES = [
+  'hidden', 'unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'calibrating', 'meta key', 'dead-man released',
+] as const;
 export type Absence = (typeof ABSENCES)[number];
 
 /** What the guard is told of them: its own numbers of absences. */
@@ -8,6 +10,8 @@ const GUARD_BITS: Readonly<Record<Absence, number>> = {
   unfocused: 1 << 2,
   'pad gone': 1 << 3,
   'pad frozen': 1 << 3,
+  'pad unsound': 1 << 3,
+  calibrating: 1 << 3,
   'meta key': 1 << 3,
   // It has a field of its own.
   'dead-man released': 0,
@@ -23,9 +27,13 @@ export class Presence {
     else this.#absences.delete(absence);
   }
 
+  has(absence: Absence): boolean {
+    return this.#absences.has(absence);
+  }
+
   /** The person pressed or clicked something here: what only a person's hand ends, ends. */
   takeUp(): void {
-    for (const absence of ['unfocused', 'pad gone', 'pad frozen', 'meta key'] as const) this.#absences.delete(absence);
+    for (const absence of ['unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'meta key'] as const) this.#absences.delete(absence);
   }
 
   /** Null: the person is there. */

@@ -6,7 +6,7 @@ import type { Keys } from './ramp';
 import { Seat } from './seat';
 
 const NONE: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
-const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, touched: false, deadMan: false, frozen: false, stillMs: 0 };
+const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, steers: true, touched: false, deadMan: false };
 const TICK_S = 0.02;
 
 function drive(seat: Seat, keys: Partial<Keys>, seconds = TICK_S, pad: PadReading | null = null): Controlled {
@@ -50,6 +50,11 @@ describe('driving', () => {
     expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.4 }).steering).toBe(0);
     expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5, touched: true }).steering).toBe(0.5);
     expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5 }).steering).toBe(0.5);
+  });
+
+  it('steers by the keys beside pedals that have no wheel', () => {
+    const pedals = { ...PAD, steers: false, touched: true, throttle: 0.5 };
+    expect(drive(new Seat(), { left: true }, 1, pedals)).toMatchObject({ steering: 1, throttle: 0.5 });
   });
 
   it('steers by the keys as soon as one is pressed, though a pad was steering', () => {

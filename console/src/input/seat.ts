@@ -14,7 +14,8 @@ export interface Devices {
   speedMps: number | null;
 }
 
-const STANDSTILL_MPS = 0.3;
+/** Below it the machine stands. */
+export const STANDSTILL_MPS = 0.3;
 // Enough to stop gently on the flat, little enough not to lock a wheel.
 const GENTLE_BRAKE = 0.3;
 const CENTRE_PER_SECOND = 2;
@@ -76,7 +77,7 @@ export class Seat {
     this.#keys = ramp(this.#keys, devices.keys, devices.speedMps, step);
     const { pad } = devices;
     if (pad?.touched === true) this.#padSteers = true;
-    if (pad === null || devices.keys.left || devices.keys.right) this.#padSteers = false;
+    if (pad?.steers !== true || devices.keys.left || devices.keys.right) this.#padSteers = false;
     this.#steering = this.#padSteers && pad !== null ? pad.steering : this.#keys.steering;
     if (this.#emergencyStop) {
       // A key held through the stop must not build up throttle for its end.

@@ -11,7 +11,7 @@ const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
-  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padStill: false,
+  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null,
 };
 
 describe('the list of vehicles', () => {

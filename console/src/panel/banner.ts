@@ -1,6 +1,7 @@
 import { type ActsView, UNACKNOWLEDGED_MS } from '../acts';
 import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
 import { SessionState } from '../message/session-state';
+import type { Quiet } from '../input/gamepad';
 import type { Release } from '../input/seat';
 import type { Connection, StatusView, TelemetryView } from '../report';
 import type { Reason, Standing } from '../wire';
@@ -24,8 +25,10 @@ export interface Facts {
   telemetryAgeMs: number | null;
   release: Release;
   acts: ActsView;
-  /** The pad in use has been silent for long: soon it counts as frozen. */
-  padStill: boolean;
+  /** A device in use that has said nothing for long; null: none. */
+  padQuiet: Quiet | null;
+  /** Name of a device in use that is not to be believed; null: none. */
+  padTroubled: string | null;
 }
 
 export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
@@ -208,17 +211,28 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
   };
 }
 
-function seatNotice({ release, padStill }: Facts): Notice | null {
+function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
+  const troubled = padTroubled ?? 'A device in use';
   switch (release) {
     case 'none':
-      return padStill ? { tone: 'warn', title: 'Move the pad', detail: 'It has not been heard: soon it counts as frozen.' } : null;
+      return padQuiet === null ? null : {
+        tone: 'warn', title: 'Move or press anything on it',
+        detail: `${padQuiet.name} has said nothing for ${seconds(padQuiet.quietMs)} s: after ${seconds(padQuiet.limitMs)} s it counts as frozen, and the vehicle stops.`,
+      };
     case 'hidden':
       return { tone: 'warn', title: 'Pedals released', detail: 'This page was hidden or frozen.' };
     case 'pad frozen':
       return {
-        tone: 'bad', title: 'Gamepad frozen', detail: 'Nothing is heard from it: pedals released. Move it, or drive by keyboard.',
+        tone: 'bad', title: 'Gamepad frozen', detail: `${troubled} says nothing: pedals released. Move it, or drive by keyboard.`,
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
+    case 'pad unsound':
+      return {
+        tone: 'bad', title: 'Gamepad not sound', detail: `${troubled} gives no numbers where its calibration has axes: pedals released. Calibrate it anew.`,
+        action: { name: 'focus', label: 'Drive by keyboard' },
+      };
+    case 'calibrating':
+      return { tone: 'warn', title: 'Pedals released', detail: 'A device is being calibrated: nothing drives until that ends.' };
     case 'meta key':
       return { tone: 'warn', title: 'Keys let go of', detail: 'A Meta or OS key hides when others come up. Press a driving key anew.' };
     case 'dead-man released':
@@ -273,4 +287,8 @@ export class Banner {
     this.#notice = notice;
     setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives' && facts.standing?.role !== 'succeeds'));
   }
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(0);
 }

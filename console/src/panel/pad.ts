@@ -1,99 +1,137 @@
-import { type Calibration, ASKED, calibrationOf } from '../input/calibration';
-import type { Gamepads } from '../input/gamepad';
-import type { PadState } from '../input/mapping';
-import { byId, make, setText } from './element';
+import { ASKED, Calibration } from '../input/calibration';
+import type { DeviceView, Gamepads } from '../input/gamepad';
+import { byId, make, setData, setText } from './element';
 
-const NO_PAD = 'No gamepad or wheel: connect one and press a button on it.';
+/** Elements of one device's line. */
+interface Line {
+  item: HTMLElement;
+  name: HTMLElement;
+  state: HTMLElement;
+  axes: HTMLElement;
+  use: HTMLButtonElement;
+  calibrate: HTMLButtonElement;
+  forget: HTMLButtonElement;
+  deadZone: HTMLInputElement;
+  deadZoneLabel: HTMLElement;
+}
 
-/** Shows the pad's raw axes and leads through its calibration. */
+/** The list of pads, wheels and pedals: which is in use, and their calibration. */
 export class PadPanel {
-  readonly #name = byId('pad-name');
+  readonly #none = byId('pad-none');
+  readonly #list = byId('pad-list');
   readonly #device = byId('device');
-  readonly #axes = byId('pad-axes');
   readonly #asked = byId('pad-asked');
-  readonly #calibrate = byId<HTMLButtonElement>('pad-calibrate');
   readonly #next = byId<HTMLButtonElement>('pad-next');
+  readonly #skip = byId<HTMLButtonElement>('pad-skip');
   readonly #cancel = byId<HTMLButtonElement>('pad-cancel');
-  readonly #reset = byId<HTMLButtonElement>('pad-reset');
-  readonly #deadZone = byId<HTMLInputElement>('pad-dead-zone');
-  #calibration: Calibration | null = null;
+  readonly #lines = new Map<number, Line>();
+  #calibration: { of: Calibration; index: number; name: string } | null = null;
 
   constructor(readonly pads: Gamepads) {
-    this.#calibrate.addEventListener('click', () => this.#begin());
-    this.#next.addEventListener('click', () => this.#advance());
+    this.#next.addEventListener('click', () => this.#advance((calibration, pad) => calibration.next(pad)));
+    this.#skip.addEventListener('click', () => this.#advance((calibration, pad) => calibration.skip(pad)));
     this.#cancel.addEventListener('click', () => this.#end(''));
-    this.#reset.addEventListener('click', () => this.#forget());
-    this.#deadZone.addEventListener('change', () => this.#setDeadZone());
   }
 
-  /** The pedals are being waved about: they must not drive. */
+  /** A device is moved about to be measured: it must not drive. */
   get calibrating(): boolean {
     return this.#calibration !== null;
   }
 
   /** Once a tick: what moves between two looks must not be missed. */
   observe(): void {
-    const pad = this.pads.pad();
-    if (pad === null) {
-      if (this.#calibration !== null) this.#end('The pad is gone.');
-      return;
-    }
-    this.#calibration?.observe(pad);
+    if (this.#calibration === null) return;
+    const pad = this.pads.pad(this.#calibration.index);
+    if (pad === null) this.#end(`${this.#calibration.name} is gone.`);
+    else this.#calibration.of.observe(pad);
   }
 
   show(): void {
-    const pad = this.pads.pad();
-    setText(this.#name, pad === null ? NO_PAD : `${pad.id}${pad.mapping === 'standard' ? '' : ' (calibrate it)'}`);
-    setText(this.#device, pad === null ? 'keyboard' : 'keyboard and pad');
-    this.#calibrate.disabled = pad === null || this.calibrating;
-    this.#reset.disabled = pad === null || this.calibrating;
-    this.#deadZone.disabled = pad === null;
-    if (pad === null) {
-      this.#axes.replaceChildren();
-      return;
+    const views = this.pads.views();
+    this.#none.hidden = views.length > 0;
+    const { words, tone } = inputWords(views);
+    setText(this.#device, words);
+    setData(this.#device, 'tone', tone);
+    for (const [index, { item }] of this.#lines) {
+      if (views.some((view) => view.index === index)) continue;
+      item.remove();
+      this.#lines.delete(index);
     }
-    if (document.activeElement !== this.#deadZone) this.#deadZone.value = String(this.pads.mapping(pad).deadZone);
-    this.#showAxes(pad);
+    for (const view of views) this.#showDevice(view);
   }
 
-  #showAxes(pad: PadState): void {
-    while (this.#axes.childElementCount > pad.axes.length) this.#axes.lastElementChild?.remove();
-    pad.axes.forEach((value, axis) => {
-      const meter = (this.#axes.children[axis] as HTMLMeterElement | undefined)
-        ?? this.#axes.appendChild(make('meter', { min: '-1', max: '1', 'aria-label': `axis ${axis}`, title: `axis ${axis}` }));
-      meter.value = value;
+  #showDevice(view: DeviceView): void {
+    const line = this.#lines.get(view.index) ?? this.#add(view.index);
+    setData(line.item, 'state', view.state);
+    setText(line.name, view.name);
+    setText(line.state, stateWords(view));
+    line.use.setAttribute('aria-pressed', String(view.roles.length > 0));
+    setText(line.use, view.roles.length > 0 ? 'Set aside' : 'Use');
+    line.use.disabled = view.state === 'not known' || view.state === 'unsound' || this.calibrating;
+    line.calibrate.disabled = this.calibrating;
+    line.forget.disabled = !view.isCalibrated || this.calibrating;
+    line.deadZoneLabel.hidden = view.deadZone === null;
+    if (view.deadZone !== null && document.activeElement !== line.deadZone) line.deadZone.value = String(view.deadZone);
+    showAxes(line.axes, view.axes);
+  }
+
+  #add(index: number): Line {
+    const button = (label: string, act: () => void): HTMLButtonElement => {
+      const made = make('button', { type: 'button' }, label);
+      made.addEventListener('click', () => {
+        // Else Space would press it again instead of the brake.
+        made.blur();
+        act();
+      });
+      return made;
+    };
+    const use = button('Use', () => this.pads.use(index, use.getAttribute('aria-pressed') !== 'true'));
+    const calibrate = button('Calibrate', () => this.#begin(index));
+    const forget = button('Forget', () => this.#forget(index));
+    const deadZone = make('input', { type: 'range', min: '0', max: '0.3', step: '0.01' });
+    deadZone.addEventListener('change', () => {
+      this.pads.setDeadZone(index, Number(deadZone.value));
+      deadZone.blur();
     });
+    const [name, state] = [make('b'), make('span', { class: 'pad-state' })];
+    const axes = make('div', { class: 'axes', 'aria-label': 'Raw axes' });
+    const deadZoneLabel = make('label', {}, 'dead zone ', deadZone);
+    const buttons = make('div', { class: 'pad-buttons' }, use, calibrate, forget, deadZoneLabel);
+    const item = make('li', { 'data-testid': `pad-${index}` }, name, state, axes, buttons);
+    this.#list.append(item);
+    const line = { item, name, state, axes, use, calibrate, forget, deadZone, deadZoneLabel };
+    this.#lines.set(index, line);
+    return line;
   }
 
-  #begin(): void {
-    const pad = this.pads.pad();
-    if (pad === null) return;
-    this.#calibration = calibrationOf(pad, this.pads.mapping(pad));
+  #begin(index: number): void {
+    const name = this.pads.views().find((view) => view.index === index)?.name;
+    if (name === undefined) return;
+    this.#calibration = { of: new Calibration(this.pads.mapping(index)), index, name };
     this.#ask();
   }
 
-  #advance(): void {
-    const pad = this.pads.pad();
-    const calibration = this.#calibration;
-    if (pad === null || calibration === null) return;
-    if (!calibration.next(pad)) {
-      const step = calibration.step;
-      setText(this.#asked, `Nothing moved far enough. ${step === null ? '' : ASKED[step]}`);
-      return;
-    }
-    const mapping = calibration.mapping();
+  #advance(answer: (calibration: Calibration, pad: NonNullable<ReturnType<Gamepads['pad']>>) => boolean): void {
+    if (this.#calibration === null) return;
+    const { of, index, name } = this.#calibration;
+    const pad = this.pads.pad(index);
+    if (pad === null) return;
+    answer(of, pad);
+    const mapping = of.mapping();
     if (mapping === null) {
       this.#ask();
       return;
     }
-    this.pads.remember(pad, mapping);
-    this.#end('Calibrated, and kept in this browser.');
+    this.pads.remember(index, mapping);
+    this.#end(`${name} is calibrated, and its calibration kept in this browser. Move it to use it.`);
   }
 
   #ask(): void {
-    const step = this.#calibration?.step ?? null;
-    setText(this.#asked, step === null ? '' : ASKED[step]);
+    const calibration = this.#calibration?.of;
+    const step = calibration?.step ?? null;
+    setText(this.#asked, step === null ? '' : [calibration?.refusal, ASKED[step]].filter((words) => words != null).join(' '));
     this.#next.hidden = this.#cancel.hidden = step === null;
+    this.#skip.hidden = calibration?.maySkip !== true;
   }
 
   #end(words: string): void {
@@ -103,16 +141,38 @@ export class PadPanel {
     setText(this.#asked, words);
   }
 
-  #forget(): void {
-    const pad = this.pads.pad();
-    if (pad === null) return;
-    this.pads.remember(pad, null);
-    setText(this.#asked, 'Back to the first guess.');
+  #forget(index: number): void {
+    this.pads.remember(index, null);
+    setText(this.#asked, 'Its calibration is forgotten.');
   }
+}
 
-  #setDeadZone(): void {
-    const pad = this.pads.pad();
-    if (pad !== null) this.pads.remember(pad, { ...this.pads.mapping(pad), deadZone: Number(this.#deadZone.value) });
-    this.#deadZone.blur();
+/** The devices that drive, in short, and whether one waits to be calibrated. */
+export function inputWords(views: readonly DeviceView[]): { words: string; tone: string } {
+  const used = views.filter(({ roles }) => roles.length > 0).length;
+  if (used === 0 && views.some(({ state, wasTouched }) => state === 'not known' && wasTouched)) {
+    return { words: 'device not known: calibrate it', tone: 'warn' };
   }
+  return { words: used === 0 ? 'keyboard' : used === 1 ? 'keyboard and pad' : `keyboard and ${used} devices`, tone: 'none' };
+}
+
+export function stateWords({ state, roles, needsBrake, isRadio, isCalibrated }: DeviceView): string {
+  switch (state) {
+    case 'not known':
+      return isRadio ? 'A radio: its levers are as its model sets them. Calibrate it before it can drive.' : 'Not known: calibrate it before it can drive.';
+    case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}: move it to use it.`;
+    case 'in use': return `In use: ${roles.join(', ')}.${needsBrake ? ' Press its brake once: until then its throttle counts for nothing.' : ''}`;
+    case 'set aside': return 'Set aside: Use takes it again.';
+    case 'frozen': return 'It says nothing: move it.';
+    case 'unsound': return 'It gives no numbers where its calibration has axes: calibrate it anew.';
+  }
+}
+
+function showAxes(box: HTMLElement, axes: readonly number[]): void {
+  while (box.childElementCount > axes.length) box.lastElementChild?.remove();
+  axes.forEach((value, axis) => {
+    const meter = (box.children[axis] as HTMLMeterElement | undefined)
+      ?? box.appendChild(make('meter', { min: '-1', max: '1', 'aria-label': `axis ${axis}`, title: `axis ${axis}` }));
+    meter.value = Number.isFinite(value) ? value : 0;
+  });
 }

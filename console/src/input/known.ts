@@ -1,0 +1,111 @@
+/**
+ * Devices whose axes are known by vendor and product, as facts of their HID descriptors.
+ *
+ * A row names the usages that a device reports and which of them steers, drives and brakes. Their numbers in the
+ * Gamepad API follow from the platform: Chromium on Linux numbers the axes that are there, in the order of the kernel's
+ * codes (joydev); on Windows an axis keeps the place of its usage, so that there are gaps. Other browsers number
+ * otherwise: there a wheel is calibrated once. A device that shows another count of axes than its row is in a mode that
+ * the row does not know (combined pedals, another driver), and is not known.
+ */
+import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from './mapping';
+
+/** Usages of HID's Generic Desktop page that are axes, by their order on it and in the kernel. */
+const USAGES = ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'wheel', 'hat'] as const;
+type Usage = (typeof USAGES)[number];
+
+/** How the browser numbers axes; null: not known. */
+export type Numbering = 'packed' | 'by usage' | null;
+
+interface Wheel {
+  vendor: number;
+  products: readonly number[];
+  axes: readonly Usage[];
+  throttle: Usage;
+  brake: Usage;
+  on: readonly Exclude<Numbering, null>[];
+}
+
+const LOGITECH = 0x046d;
+const THRUSTMASTER = 0x044f;
+const FANATEC = 0x0eb7;
+const LOGITECH_AXES: readonly Usage[] = ['x', 'y', 'z', 'rz', 'hat'];
+
+/** Wheels steer by x; their pedals rest at 1 and end at -1. Sources: decision 75. */
+const WHEELS: readonly Wheel[] = [
+  // G25, G27; under Windows their driver joins the pedals on one axis unless told otherwise.
+  { vendor: LOGITECH, products: [0xc299, 0xc29b], axes: LOGITECH_AXES, throttle: 'z', brake: 'rz', on: ['packed'] },
+  // G29; G923 for PlayStation.
+  { vendor: LOGITECH, products: [0xc24f], axes: LOGITECH_AXES, throttle: 'z', brake: 'rz', on: ['packed', 'by usage'] },
+  { vendor: LOGITECH, products: [0xc266], axes: LOGITECH_AXES, throttle: 'z', brake: 'rz', on: ['packed'] },
+  // G920; G923 for Xbox.
+  { vendor: LOGITECH, products: [0xc262], axes: LOGITECH_AXES, throttle: 'y', brake: 'z', on: ['packed', 'by usage'] },
+  { vendor: LOGITECH, products: [0xc26e], axes: LOGITECH_AXES, throttle: 'y', brake: 'z', on: ['packed'] },
+  // T150, TMX, T248. Not T300: which axis is its throttle depends on the driver.
+  {
+    vendor: THRUSTMASTER, products: [0xb677, 0xb67f, 0xb696], axes: ['x', 'y', 'rz', 'slider', 'hat'], throttle: 'rz', brake: 'y',
+    on: ['packed'],
+  },
+  // CSW 2.5, CSL Elite, Podium DD1 and DD2, CSL DD, in their PC mode.
+  {
+    vendor: FANATEC, products: [0x0004, 0x0005, 0x0006, 0x0007, 0x0020, 0x0e03],
+    axes: ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'hat'], throttle: 'z', brake: 'rz', on: ['packed'],
+  },
+];
+
+/** Radios under OpenTX and EdgeTX: which channel is which lever is the model's that is chosen on the radio. */
+const RADIOS: readonly { vendor: number; product: number }[] = [{ vendor: 0x1209, product: 0x4f54 }];
+
+/** Returns what is known of a device without calibration; null: nothing. */
+export function knownMapping(pad: PadState, numbering: Numbering): Mapping | null {
+  if (pad.mapping === 'standard') return STANDARD;
+  const id = vendorAndProduct(pad.id);
+  if (id === null || numbering === null) return null;
+  const wheel = WHEELS.find(({ vendor, products, on }) => vendor === id.vendor && products.includes(id.product) && on.includes(numbering));
+  if (wheel === undefined || pad.axes.length !== axisCount(wheel.axes, numbering)) return null;
+  const pedal = (usage: Usage): Mapping['throttle'] => ({
+    kind: 'axis', axis: axisNumber(usage, wheel.axes, numbering), released: 1, pressed: -1,
+  });
+  return {
+    ...BUTTONS,
+    steering: { axis: axisNumber('x', wheel.axes, numbering), left: -1, centre: 0, right: 1 },
+    throttle: pedal(wheel.throttle),
+    brake: pedal(wheel.brake),
+    deadZone: WHEEL_DEAD_ZONE,
+  };
+}
+
+/** Returns whether it is a radio, whose levers are as the person has set them there. */
+export function isRadio(id: string): boolean {
+  const found = vendorAndProduct(id);
+  return found !== null && RADIOS.some(({ vendor, product }) => vendor === found.vendor && product === found.product);
+}
+
+/** Reads USB numbers from an id: Chromium's `(.. Vendor: 046d Product: c24f)`, Firefox's `046d-c24f-name`. */
+export function vendorAndProduct(id: string): { vendor: number; product: number } | null {
+  const found = /Vendor: ([0-9a-f]{4}) Product: ([0-9a-f]{4})/i.exec(id) ?? /^([0-9a-f]{1,4})-([0-9a-f]{1,4})-/i.exec(id);
+  return found === null ? null : { vendor: Number.parseInt(found[1]!, 16), product: Number.parseInt(found[2]!, 16) };
+}
+
+/** Returns a device's name without the numbers that the browser adds. */
+export function nameOf(id: string): string {
+  const name = id.replace(/\s*\((?:[^()]*\bVendor: [^()]*|STANDARD GAMEPAD|XInput [^()]*)\)\s*$/i, '')
+    .replace(/^[0-9a-f]{1,4}-[0-9a-f]{1,4}-/i, '').trim();
+  return name === '' ? 'Unnamed device' : name;
+}
+
+/** Returns how this browser numbers axes. */
+export function numberingOf(agent: { userAgentData?: { platform: string; brands: readonly { brand: string }[] } }): Numbering {
+  const data = agent.userAgentData;
+  if (data === undefined || !data.brands.some(({ brand }) => brand === 'Chromium')) return null;
+  return data.platform === 'Linux' ? 'packed' : data.platform === 'Windows' ? 'by usage' : null;
+}
+
+/** A hat is two axes to the kernel and one on Windows. */
+function axisCount(axes: readonly Usage[], numbering: Exclude<Numbering, null>): number {
+  if (numbering === 'packed') return axes.length + (axes.includes('hat') ? 1 : 0);
+  return Math.max(...axes.map((usage) => USAGES.indexOf(usage))) + 1;
+}
+
+function axisNumber(usage: Usage, axes: readonly Usage[], numbering: Exclude<Numbering, null>): number {
+  return numbering === 'packed' ? axes.indexOf(usage) : USAGES.indexOf(usage);
+}

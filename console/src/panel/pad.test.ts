@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import type { DeviceView } from '../input/gamepad';
+import { inputWords, stateWords } from './pad';
+
+const VIEW: DeviceView = {
+  index: 0, name: 'pad', state: 'ready', roles: [], needsBrake: false, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
+  deadZone: 0.1,
+};
+const USED: DeviceView = { ...VIEW, state: 'in use', roles: ['steering', 'throttle', 'brake'] };
+const UNKNOWN: DeviceView = { ...VIEW, state: 'not known' };
+
+describe('the line on top', () => {
+  it('names what drives', () => {
+    expect([[], [VIEW], [USED], [USED, USED]].map((views) => inputWords(views).words))
+      .toEqual(['keyboard', 'keyboard', 'keyboard and pad', 'keyboard and 2 devices']);
+  });
+
+  it('asks for a calibration once a device that is not known was touched, while no other drives', () => {
+    expect(inputWords([UNKNOWN])).toEqual({ words: 'device not known: calibrate it', tone: 'warn' });
+    expect(inputWords([{ ...UNKNOWN, wasTouched: false }]).words).toBe('keyboard');
+    expect(inputWords([UNKNOWN, USED]).words).toBe('keyboard and pad');
+  });
+});
+
+describe('the state of a device', () => {
+  it('says what to do', () => {
+    expect(stateWords(UNKNOWN)).toBe('Not known: calibrate it before it can drive.');
+    expect(stateWords({ ...UNKNOWN, isRadio: true })).toMatch(/^A radio.*Calibrate it/);
+    expect(stateWords({ ...USED, needsBrake: true })).toMatch(/^In use: steering, throttle, brake\. Press its brake once/);
+    expect(stateWords({ ...USED, state: 'frozen' })).toBe('It says nothing: move it.');
+  });
+});
