@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tautline_operator::recorder::{Entry, INDEX, PICTURES, Recorder};
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{EncoderControl, Meter, Turn};
+use tautline_vehicle::ticks::Ticks;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
@@ -83,7 +84,7 @@ fn slices_by(
             });
         }
         drop(sender);
-        camera::run(Box::new(sensor), outlet, &counters, &AtomicU32::new(0), clock, &stop).unwrap();
+        camera::run(Box::new(sensor), outlet, &counters, &Ticks::default(), clock, &stop).unwrap();
     });
     slices.into_iter().collect()
 }

@@ -1,5 +1,5 @@
 use tautline_guard::Extra;
-use tautline_video::{Error, Layout, Picture, Sensor};
+use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
 use crate::camera::{self, Camera};
 use crate::car;
@@ -47,6 +47,10 @@ impl Windscreen {
 }
 
 impl Sensor for Windscreen {
+    fn origin(&self) -> Origin {
+        Origin::Drawn
+    }
+
     fn layout(&self) -> Layout {
         self.layout
     }

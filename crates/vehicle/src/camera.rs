@@ -1,12 +1,13 @@
 //! The camera: rows handed on as soon as they are read.
 
+mod captures;
 pub mod clip;
 mod reduced;
 pub mod v4l2;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::config::{Config, PictureSource};
 use crate::encode::{EncoderControl, Taking};
 use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
+use crate::ticks::Ticks;
+use captures::Captures;
 use reduced::Reduced;
 
 /// Opens the source that the configuration names, if it names one.
@@ -57,6 +60,13 @@ pub struct Counters {
     pub pictures_thinned: AtomicU64,
     /// Pictures of which no strip was read, because the links were still busy with those before.
     pub pictures_held: AtomicU64,
+    /// Pictures that repeat a capture before while the machine moves: they count as no capture.
+    pub pictures_repeated: AtomicU64,
+    /// Since when the source has given one capture again and again: nanoseconds of the vehicle's clock, one more than
+    /// those of the instant; 0 while it does not.
+    pub repeats_since: AtomicU64,
+    /// Since when the picture has been of one brightness all over, likewise.
+    pub uniform_since: AtomicU64,
     /// Strips that no encoder had time for.
     pub strips_dropped: AtomicU64,
     /// Pictures not encoded because the transport granted no rate.
@@ -125,8 +135,9 @@ impl Outlet {
 /// all at once. A camera that cannot keep up skips whole pictures, and so does one whose encoders cannot:
 /// what could not be coded in time is not begun. Of the others, frame decimation leaves one in every
 /// picture interval.
-/// Each picture is given the newest of the guard's `tick`s that was there when its capture began: what it waited
-/// for since, in the sensor or behind others, counts in its age.
+/// Each picture is given the newest of the guard's ticks that was there when its capture began: what it waited
+/// for since, in the sensor or behind others, counts in its age. A tick may be cited once its picture is read and
+/// differs from those before it, by `ticks`.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -134,7 +145,7 @@ pub fn run(
     mut sensor: Box<dyn Sensor>,
     mut outlet: Outlet,
     counters: &Counters,
-    tick: &AtomicU32,
+    ticks: &Ticks,
     clock: Clock,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
@@ -151,7 +162,13 @@ pub fn run(
     let gives_rows = sensor.gives_rows();
     outlet.control.set_source(sensor.pictures_per_second(), gives_rows, &whole);
     let mut cadence = Cadence::new(clock.now());
-    let mut ticks = Ticks::default();
+    let mut history = TickHistory::default();
+    let mut captures = Captures::new(sensor.as_ref());
+    // Before its last strip is handed on: nobody can have seen it yet.
+    let judge = |captures: &mut Captures, sequence, tick| {
+        let counts = captures.end_picture(sequence, ticks.is_moving(), counters, clock.now());
+        ticks.note_capture(tick, counts);
+    };
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
@@ -162,7 +179,7 @@ pub fn run(
             cadence.due = clock.now() - sensor.age();
         }
         clock.sleep_until(cadence.due);
-        ticks.note(tick.load(Ordering::Relaxed), clock.now());
+        history.note(ticks.newest(), clock.now());
         let left_out = match outlet.control.take(picture, clock.now()) {
             Taking::Taken => None,
             Taking::LeftOutForScreen => Some(&counters.pictures_decimated),
@@ -180,7 +197,7 @@ pub fn run(
             let factor = outlet.control.reduction();
             reduced = Reduced::of(reduced, &whole, factor)?;
             let layout = reduced.as_ref().map_or(whole, |reduced| *reduced.layout());
-            let tick = ticks.at(cadence.due);
+            let tick = history.at(cadence.due);
             let slot = match gives_rows {
                 true => interval.min(period) / whole.strip_count() as u32,
                 false => Duration::ZERO,
@@ -200,10 +217,14 @@ pub fn run(
                     let height = layout.strip_rows(strip).len();
                     let mut rows = outlet.take_buffer(height, layout.width());
                     match &mut reduced {
-                        Some(reduced) => reduced.read(sensor.as_mut(), strip, &mut rows, |strip| {
+                        Some(reduced) => reduced.read(strip, &mut rows, |strip, rows| {
                             clock.sleep_until(read_at(strip));
+                            captures.read(sensor.as_mut(), strip, rows);
                         }),
-                        None => sensor.read(strip, &mut rows),
+                        None => captures.read(sensor.as_mut(), strip, &mut rows),
+                    }
+                    if strip + 1 == layout.strip_count() {
+                        judge(&mut captures, sensor.sequence(), tick);
                     }
                     if strip == 0 {
                         let unix_millis = clock.unix_nanos(begun) / 1_000_000;
@@ -222,6 +243,10 @@ pub fn run(
             if let Some(reduced) = &mut reduced {
                 reduced.end_picture();
             }
+            // Of one whose last strip no encoder had time for, the others decide.
+            if captures.is_begun() {
+                judge(&mut captures, sensor.sequence(), tick);
+            }
         }
         picture = picture.wrapping_add(1);
         counters.pictures_delayed.store(delayed_before + cadence.delayed, Ordering::Relaxed);
@@ -232,11 +257,11 @@ pub fn run(
 
 /// The guard's ticks of the last pictures, each with when it was seen.
 #[derive(Debug, Default)]
-struct Ticks {
+struct TickHistory {
     seen: VecDeque<(Instant, u32)>,
 }
 
-impl Ticks {
+impl TickHistory {
     fn note(&mut self, tick: u32, now: Instant) {
         if self.seen.len() == TICKS_MAX {
             self.seen.pop_front();
@@ -356,18 +381,18 @@ mod tests {
 
     #[test]
     fn a_picture_that_waited_has_the_tick_of_its_capture() {
-        let mut ticks = Ticks::default();
+        let mut history = TickHistory::default();
         for picture in 0..200_u32 {
-            ticks.note(picture * 3, Instant::from_millis(u64::from(picture) * 33));
+            history.note(picture * 3, Instant::from_millis(u64::from(picture) * 33));
         }
         let now = 199 * 33;
-        assert_eq!(ticks.at(Instant::from_millis(now)), 597);
-        assert_eq!(ticks.at(Instant::from_millis(now - 5)), 597);
+        assert_eq!(history.at(Instant::from_millis(now)), 597);
+        assert_eq!(history.at(Instant::from_millis(now - 5)), 597);
         // The one before was there, and no newer.
-        assert_eq!(ticks.at(Instant::from_millis(now - 30)), 594);
-        assert_eq!(ticks.at(Instant::from_millis(now - 300)), 570);
-        assert_eq!(ticks.at(Instant::from_millis(now - 3_000)), 0);
-        assert_eq!(Ticks::default().at(Instant::from_millis(now)), 0);
+        assert_eq!(history.at(Instant::from_millis(now - 30)), 594);
+        assert_eq!(history.at(Instant::from_millis(now - 300)), 570);
+        assert_eq!(history.at(Instant::from_millis(now - 3_000)), 0);
+        assert_eq!(TickHistory::default().at(Instant::from_millis(now)), 0);
     }
 
     #[test]
@@ -388,8 +413,9 @@ mod tests {
                 }
             }
         });
-        let tick = AtomicU32::new(41);
-        run(Box::new(Grey { left: 61 }), outlet, &counters, &tick, clock, &stop).unwrap();
+        let ticks = Ticks::default();
+        ticks.handle_tick(41, 0.0);
+        run(Box::new(Grey { left: 61 }), outlet, &counters, &ticks, clock, &stop).unwrap();
         encoder.join().unwrap();
         assert_eq!(counters.pictures.load(Ordering::Relaxed), 60);
         assert_eq!(counters.pictures_decimated.load(Ordering::Relaxed), 40);
@@ -422,8 +448,8 @@ mod tests {
                 });
             }
             drop(sender);
-            let tick = AtomicU32::new(0);
-            run(Box::new(Grey { left: 101 }), outlet, &counters, &tick, clock, &stop).unwrap();
+            let ticks = Ticks::default();
+            run(Box::new(Grey { left: 101 }), outlet, &counters, &ticks, clock, &stop).unwrap();
         });
         let mut strips = [0; 101];
         taken.iter().for_each(|(picture, _)| strips[picture as usize] += 1);

@@ -69,19 +69,25 @@ impl Eyes<'_> {
             let (give_back, handle) = (give_back.clone(), self.handle.clone());
             let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
             let (guarded, set) = (reporter.guarded.clone(), config.transport.media_deadline);
+            let ticks = guarded.ticks();
             let last_word = LastWord { thread: "an encoder's thread", told: told.clone() };
             threads.spawn("encoder", move || {
                 turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
-                    handle.send(channels::VIDEO, slice.into_unit(), guarded.media_deadline(set))
+                    let (tick, deadline) = (slice.tick, guarded.media_deadline(set));
+                    let is_sent = handle.send(channels::VIDEO, slice.into_unit(), deadline);
+                    if is_sent {
+                        ticks.note_sent(tick);
+                    }
+                    is_sent
                 });
                 drop(last_word);
             })?;
         }
-        let (counters, tick) = (reporter.camera.clone(), reporter.guarded.tick());
+        let (counters, ticks) = (reporter.camera.clone(), reporter.guarded.ticks());
         let ending = threads.ending();
         let last_word = LastWord { thread: "the camera's thread", told: told.clone() };
         threads.spawn("camera", move || {
-            if let Err(error) = camera::run(sensor, outlet, &counters, &tick, clock, &ending) {
+            if let Err(error) = camera::run(sensor, outlet, &counters, &ticks, clock, &ending) {
                 // Nobody listens any more when the vehicle ends.
                 let _ = last_word.told.try_send(error.context("the camera"));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tautline_guard::act::Act;
 use tautline_guard::frame::{Budget, Command, Fact, Proposal, Status, Troubles};
-use tautline_guard::identity::{ActNumber, Console, Session};
+use tautline_guard::identity::{ActNumber, Console, Session, Tick};
 use tautline_guard::{Extra, MachineState, Mode, PERIOD};
 use tautline_message as message;
 use tautline_net::clock::Clock;
@@ -19,6 +19,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use crate::convert;
+use crate::ticks::Ticks;
 
 pub use vitals::Vitals;
 
@@ -33,7 +34,7 @@ pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 pub struct Guarded {
     proposed: Mutex<Proposed>,
     heard: Mutex<Option<Heard>>,
-    tick: Arc<AtomicU32>,
+    ticks: Arc<Ticks>,
     /// The budget of the guard, which has none before its first word.
     budget: Mutex<Option<Budget>>,
     /// Who has ended the drive, until the next session.
@@ -116,7 +117,7 @@ impl Guarded {
         Self {
             proposed: Mutex::new(proposed),
             heard: Mutex::default(),
-            tick: Arc::default(),
+            ticks: Arc::default(),
             budget: Mutex::default(),
             ended_by: Mutex::default(),
             fact: Mutex::default(),
@@ -207,7 +208,10 @@ impl Guarded {
         let newest = proposed.command.map(|dated| dated.what.sequence);
         if newest.is_none_or(|newest| command.sequence > newest) {
             if !self.awaits_handover(command) {
-                proposed.command = asked.command.map(|what| Dated { what, sent_at });
+                proposed.command = asked.command.map(|asked| {
+                    let cited = Tick::new(self.ticks.citable(command.cited));
+                    Dated { what: Command { cited, ..asked }, sent_at }
+                });
             }
             if let Some(what) = asked.act {
                 proposed.act = Some(Dated { what, sent_at });
@@ -225,6 +229,7 @@ impl Guarded {
 
     /// Takes note of a new session with this operator, which counts its commands from the beginning.
     pub fn handle_new_session(&self, operator: Option<PublicKey>) {
+        self.ticks.handle_new_session();
         let mut proposed = lock(&self.proposed);
         proposed.operator = operator;
         let session = proposed.session_next;
@@ -309,10 +314,9 @@ impl Guarded {
         lock(&self.heard).clone().filter(|heard| now.since(heard.at) < STATUS_AGE_MAX)
     }
 
-    /// Returns where the guard's newest tick stands, with which pictures are stamped; 0 before the
-    /// first.
-    pub fn tick(&self) -> Arc<AtomicU32> {
-        self.tick.clone()
+    /// Returns what pictures are stamped with.
+    pub fn ticks(&self) -> Arc<Ticks> {
+        self.ticks.clone()
     }
 
     /// Returns how long a picture may be under way: as set, and no longer than the guard lets it count.
@@ -355,7 +359,8 @@ impl Guarded {
     }
 
     fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {
-        self.tick.store(status.tick.get(), Ordering::Relaxed);
+        let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.speed);
+        self.ticks.handle_tick(status.tick.get(), speed);
         let millis = status.budget.picture_age_max.as_millis() as u32;
         self.picture_age_max_ms.store(millis, Ordering::Relaxed);
         if let Some(mut budget) = try_lock(&self.budget) {
@@ -429,7 +434,6 @@ mod bytes;
 mod tests {
     use tautline_guard::act::Deed;
     use tautline_guard::config::Config;
-    use tautline_guard::identity::Tick;
     use tautline_guard::{Guard, Input};
 
     use super::*;
@@ -440,6 +444,14 @@ mod tests {
 
     fn proposal(guarded: &Guarded, now: u64) -> Proposal {
         guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, at(now))
+    }
+
+    /// Returns the guard's newest tick, as on a picture that was sent.
+    fn seen(guarded: &Guarded) -> u32 {
+        let (ticks, tick) = (guarded.ticks(), guarded.ticks().newest());
+        ticks.note_capture(tick, true);
+        ticks.note_sent(tick);
+        tick
     }
 
     fn command(sequence: u64) -> message::Command {
@@ -494,7 +506,7 @@ mod tests {
             for turn in 0..120 {
                 now += 10;
                 let sent_at = Some((at(now), Duration::from_millis(20)));
-                let cited = guarded.tick().load(Ordering::Relaxed);
+                let cited = seen(&guarded);
                 let mut say = |command: message::Command| {
                     sequence += 1;
                     let command = message::Command { sequence, cited, ..command };
@@ -643,7 +655,7 @@ mod tests {
         let input = Input { machine: Some(machine), ..Input::default() };
         let mut follow: Follow = Box::new(|_| vec![Extra { name: "cones", value: 2.0, unit: "" }]);
         guarded.hear(guard.step(&input, at(10)).status, &mut follow, at(11));
-        assert_eq!(guarded.tick().load(Ordering::Relaxed), 70);
+        assert_eq!(guarded.ticks().newest(), 70);
         assert!(guarded.stands(at(20)) && guarded.is_held(at(20)));
         assert_eq!(guarded.heard(at(20)).unwrap().extras.len(), 1);
         assert!(!guarded.stands(at(520)) && guarded.heard(at(520)).is_none());

@@ -19,6 +19,7 @@ pub mod readout;
 mod rendezvous;
 pub mod telemetry;
 mod threads;
+pub mod ticks;
 pub mod topics;
 pub mod uplink;
 pub mod waiting;

@@ -214,6 +214,7 @@ impl Reporter {
         let heard = self.guarded.heard(now);
         let counts = heard.map(|heard| heard.status.counts).unwrap_or_default();
         let [unsent, refused, skipped] = self.guarded.counts();
+        let [uncarried, repeated] = self.guarded.ticks().refused();
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             ("camera: picture not begun, encoders busy", count(&self.camera.pictures_unencoded)),
@@ -225,8 +226,11 @@ impl Reporter {
             ("encoder: strip held, links busy", count(&self.meter.strips_held)),
             ("encoder: slice failed", count(&self.meter.slices_failed)),
             ("encoder: slice refused by the event loop", count(&self.meter.slices_refused)),
+            ("camera: capture repeated", count(&self.camera.pictures_repeated)),
             ("guard: command stale", counts.commands_stale.into()),
             ("guard: tick of a picture refused", counts.ticks_refused.into()),
+            ("command: tick on no picture that was sent", uncarried),
+            ("command: tick of a repeated picture", repeated),
             ("guard: act refused", counts.acts_refused.into()),
             ("guard: proposal not sent", unsent),
             ("guard: status not sound", refused),

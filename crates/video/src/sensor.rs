@@ -8,6 +8,11 @@ use crate::{Error, Layout, Picture};
 /// may wait for it, and then [`read`](Self::read) once for each strip that an encoder has time for,
 /// from the top. The size and the rate come from the source, and stay as they are.
 pub trait Sensor: Send {
+    /// Returns where the pictures come from: a person who drives by a clip or by drawn pictures is told so.
+    fn origin(&self) -> Origin {
+        Origin::Camera
+    }
+
     /// Returns the size of the pictures, and how they are cut into strips.
     fn layout(&self) -> Layout;
 
@@ -48,4 +53,16 @@ pub trait Sensor: Send {
 
     /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
     fn read(&mut self, strip: usize, rows: &mut Picture);
+}
+
+/// Where a sensor's pictures come from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Origin {
+    /// A camera: its noise makes no two captures alike.
+    #[default]
+    Camera,
+    /// A recording, which shows nothing of the present place.
+    Recorded,
+    /// A drawing, which is the same again while nothing of it moves.
+    Drawn,
 }

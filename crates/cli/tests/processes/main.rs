@@ -12,6 +12,7 @@ mod latency;
 #[cfg(feature = "quorum")]
 mod leader;
 mod nat;
+mod pictures;
 #[cfg(feature = "lab")]
 mod recording;
 mod relay;

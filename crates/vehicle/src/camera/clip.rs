@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tautline_video::pixels::{self, Image};
-use tautline_video::{Error, Layout, Picture, Sensor};
+use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
 use self::matroska::{Begun, Pictures};
 
@@ -73,6 +73,10 @@ impl ClipSensor {
 }
 
 impl Sensor for ClipSensor {
+    fn origin(&self) -> Origin {
+        Origin::Recorded
+    }
+
     fn layout(&self) -> Layout {
         self.layout
     }
@@ -305,7 +309,7 @@ const AHEAD_BYTES: usize = 4096;
 mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicU32};
+    use std::sync::atomic::AtomicBool;
 
     use tautline_net::clock::Clock;
     use tautline_units::Bitrate;
@@ -313,6 +317,7 @@ mod tests {
     use super::*;
     use crate::camera::{self, Counters, Outlet};
     use crate::encode::EncoderControl;
+    use crate::ticks::Ticks;
 
     /// Makes a clip of what ffmpeg's `source` shows; `more` stands before the file's name.
     fn made(name: &str, source: &str, more: &[&str]) -> PathBuf {
@@ -444,7 +449,7 @@ mod tests {
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let reader = std::thread::spawn(move || queues[0].iter().count());
         let ended =
-            camera::run(Box::new(sensor), outlet, &counters, &AtomicU32::new(0), clock, &stop);
+            camera::run(Box::new(sensor), outlet, &counters, &Ticks::default(), clock, &stop);
         let error = ended.unwrap_err().to_string();
         assert!(error.starts_with("the clip ends"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");

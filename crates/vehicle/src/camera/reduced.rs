@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tautline_video::{Layout, Picture, Reduction, Sensor};
+use tautline_video::{Layout, Picture, Reduction};
 
 /// What smaller pictures are made of: the sensor's strips, as they are read.
 pub(super) struct Reduced {
@@ -43,17 +43,15 @@ impl Reduced {
         self.reduction.strips(strip)
     }
 
-    /// Draws a strip of the smaller picture; what it needs and is not there is read, each strip once `wait` returned.
+    /// Draws a strip of the smaller picture; what it needs and is not there is read from the sensor by `read`.
     pub(super) fn read(
         &mut self,
-        sensor: &mut dyn Sensor,
         strip: usize,
         rows: &mut Picture,
-        wait: impl Fn(usize),
+        mut read: impl FnMut(usize, &mut Picture),
     ) {
         for needed in self.read_count..self.reduction.strips(strip).end {
-            wait(needed);
-            sensor.read(needed, &mut self.strips[needed]);
+            read(needed, &mut self.strips[needed]);
             self.read_count = needed + 1;
         }
         self.reduction.draw(&self.strips, strip, rows);

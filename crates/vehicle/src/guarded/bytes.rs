@@ -101,6 +101,12 @@ impl Way {
 
     fn bytes(&self, said: &Said) -> Vec<u8> {
         let status = self.last.map(|last| last.status);
+        if let Some(status) = status {
+            // A picture with the newest tick was sent.
+            let ticks = self.guarded.ticks();
+            ticks.note_capture(status.tick.get(), true);
+            ticks.note_sent(status.tick.get());
+        }
         let named = status.map_or(0, |status| status.stop.get());
         let act = said.act.map(|(deed, number, is_right)| message::Act {
             number,

@@ -1,7 +1,7 @@
 //! The vehicle's camera and encoders, run in real time and watched.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{EncoderControl, Meter, Timing, Turn};
+use tautline_vehicle::ticks::Ticks;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slice};
@@ -152,7 +153,7 @@ impl Rig {
             }
             drop(sender);
             let show = scope.spawn(move || collect(&receiver, decoders, clock));
-            camera::run(sensor, outlet, &counters, &AtomicU32::new(0), clock, &stop)?;
+            camera::run(sensor, outlet, &counters, &Ticks::default(), clock, &stop)?;
             show.join().map_err(|_| anyhow!("the decoder's thread broke"))?
         })?;
         passages.sort_by_key(|passage| (passage.picture, passage.strip));
