@@ -7,7 +7,7 @@ import { Person } from './person';
 import { membersOf, SIGNALS } from './guard';
 import { End } from './message/end';
 import { ActsPanel } from './panel/acts';
-import { Banner, STALE_MS, type Action } from './panel/banner';
+import { Banner, STALE_MS, type Action, recorderTrouble } from './panel/banner';
 import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
@@ -309,6 +309,7 @@ class Console {
       acts,
       padQuiet: acts.padQuiet,
       padTroubled: acts.padTroubled,
+      recorderTrouble: recorderTrouble(this.#operatorSnapshot?.values ?? []),
     });
     this.#hud.show({
       telemetry: live, gearAsked: this.#sent.gear, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { SessionState } from '../message/session-state';
 import type { StatusView, TelemetryView } from '../report';
-import { type Facts, noticeOf } from './banner';
+import { type Facts, noticeOf, recorderTrouble } from './banner';
 
 const SILENT = { guard: null, modeReason: 'the vehicle\'s guard says nothing' } as unknown as TelemetryView;
+const DRIVING = { guard: { mode: 'driving', blackBox: 'records' } } as unknown as TelemetryView;
 const ESTABLISHED = { sessionState: SessionState.Established } as unknown as StatusView;
 
 /** While a vehicle is driven from here. */
@@ -11,7 +12,7 @@ const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
-  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null,
+  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '',
 };
 
 describe('the list of vehicles', () => {
@@ -21,6 +22,17 @@ describe('the list of vehicles', () => {
     const watches: Facts = { ...choosing, standing: { ...FACTS.standing!, role: 'waits' } };
     expect(noticeOf(watches)?.title).toBe('Nobody drives');
     expect(noticeOf({ ...choosing, connection: { state: 'connecting', attempt: 2 } })?.title).toBe('Connecting');
+  });
+});
+
+describe('an operator that does not record', () => {
+  it('is named with the cause that its snapshot tells, once nothing is worse', () => {
+    const values = [{ name: 'slices shown', number: 7, unit: '', total: true }, { name: 'recording stands still: disk full', number: 1, unit: '', total: false }];
+    expect(recorderTrouble(values)).toBe('disk full');
+    expect(recorderTrouble(values.slice(0, 1))).toBe('');
+    const full: Facts = { ...FACTS, recorderTrouble: 'disk full', telemetry: DRIVING };
+    expect(noticeOf(full)?.title).toBe('The operator does not record: disk full');
+    expect(noticeOf({ ...full, recorderTrouble: '' })).toBeNull();
   });
 });
 

@@ -3,7 +3,7 @@ import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../
 import { SessionState } from '../message/session-state';
 import type { Quiet } from '../input/gamepad';
 import type { Release } from '../input/seat';
-import type { Connection, StatusView, TelemetryView } from '../report';
+import type { Connection, StatusView, TelemetryView, ValueView } from '../report';
 import type { Reason, Standing } from '../wire';
 import { byId, setData, setText } from './element';
 
@@ -29,6 +29,8 @@ export interface Facts {
   padQuiet: Quiet | null;
   /** Name of a device in use that is not to be believed; null: none. */
   padTroubled: string | null;
+  /** Why the operator's recorder stands still; empty while it records, or is not to. */
+  recorderTrouble: string;
 }
 
 export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
@@ -171,10 +173,19 @@ function vehicleNotice({ status, telemetry, telemetryAgeMs, acts }: Facts): Noti
 }
 
 /** A drive that nobody will be able to look at is told last: it stops nothing. */
-function recordNotice({ telemetry }: Facts): Notice | null {
-  const title = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
+function recordNotice({ telemetry, recorderTrouble }: Facts): Notice | null {
+  const words = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
+  const title = words === '' && recorderTrouble !== '' ? `The operator does not record: ${recorderTrouble}` : words;
   return title === '' ? null : { tone: 'warn', title, detail: 'What happens now is not kept.' };
 }
+
+/** Returns why the operator's recorder stands still, as its snapshot says; empty while it does not. */
+export function recorderTrouble(values: readonly ValueView[]): string {
+  const told = values.find(({ name }) => name.startsWith(RECORDER_TROUBLE));
+  return told === undefined ? '' : told.name.slice(RECORDER_TROUBLE.length);
+}
+
+const RECORDER_TROUBLE = 'recording stands still: ';
 
 function guardNotice(guard: GuardView, acts: ActsView): Notice | null {
   switch (guard.mode) {

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::console::{Decoder, Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
 use crate::probe::watch::Watch;
-use crate::recorder::{self, Entry, Recorder};
+use crate::recorder::{self, Entry, Recorder, Trouble};
 use crate::rendezvous::Standing;
 use crate::topics::Topics;
 use crate::trips::Trips;
@@ -319,10 +319,15 @@ impl Reception {
     /// Returns what the operator observes of itself.
     fn process(&self) -> ProcessStats {
         let shown = self.downlink.counters();
-        let values = vec![
+        let mut values = vec![
             Value::total("slices shown", shown.shown),
             Value::total("slices skipped", shown.skipped),
         ];
+        // The page shows it to the person: consoles know these names.
+        let trouble = self.recorder.as_ref().and_then(Recorder::trouble);
+        values.extend(trouble.map(|trouble| {
+            Value::of(&format!("recording stands still: {}", trouble.words()), 1.0, "")
+        }));
         ProcessStats { values, drops: self.drops() }
     }
 
@@ -330,6 +335,8 @@ impl Reception {
     fn drops(&self) -> Vec<(String, u64)> {
         let shown = self.downlink.counters();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let recorded = self.recorder.as_ref().map(Recorder::dropped).unwrap_or_default();
+        let recorder::Dropped { slices, units } = recorded;
         let drops = [
             ("downlink: slice overtaken", shown.overtaken),
             ("downlink: slice unusable", shown.unusable),
@@ -342,14 +349,12 @@ impl Reception {
             ("console: message dropped", count(&self.hub.requests_dropped)),
             ("console: message of one that does not drive", count(&self.hub.requests_refused)),
             ("console: command stale", count(&self.hub.commands_stale)),
-            (
-                "recorder: slice dropped, disk too slow",
-                self.recorder.as_ref().map_or(0, Recorder::dropped),
-            ),
-            (
-                "recorder: unit dropped, disk too slow",
-                self.recorder.as_ref().map_or(0, Recorder::units_dropped),
-            ),
+            ("recorder: slice dropped, disk too slow", slices[Trouble::Slow as usize]),
+            ("recorder: slice dropped, disk full", slices[Trouble::Full as usize]),
+            ("recorder: slice dropped, disk refuses", slices[Trouble::Refuses as usize]),
+            ("recorder: unit dropped, disk too slow", units[Trouble::Slow as usize]),
+            ("recorder: unit dropped, disk full", units[Trouble::Full as usize]),
+            ("recorder: unit dropped, disk refuses", units[Trouble::Refuses as usize]),
             (
                 "recorder: round trip dropped, disk too slow",
                 self.trips.as_ref().map_or(0, Trips::dropped),

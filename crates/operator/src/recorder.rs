@@ -2,22 +2,28 @@
 
 mod film;
 mod log;
+mod output;
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Bytes;
+use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
 
 use film::Film;
 use log::Log;
 pub use log::Unit;
+use output::Output;
 
 /// A slice as it was shown, for the record.
 #[derive(Clone, Debug)]
@@ -44,20 +50,78 @@ pub struct Entry {
 /// that can be [joined](tautline_video::avc::Joiner), also of whole pictures to `picture.h264`; of every other unit
 /// to `channels.mcap`, with what its channel carries.
 ///
-/// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
-/// counted, and never holds up the video. Who reads along, or finds what a killed operator has left, lacks about a
-/// second.
+/// Writing happens on a thread of its own; a disk too slow for it, full, or that refuses loses entries, which are
+/// counted by that name, and never holds up the video. Recording goes on in the same files as soon as the disk takes
+/// what waits. Who reads along, or finds what a killed operator has left, lacks about a second.
 #[derive(Debug)]
 pub struct Recorder {
     entries: Option<SyncSender<Item>>,
     thread: Option<JoinHandle<()>>,
-    dropped: u64,
-    units_dropped: u64,
+    shared: Arc<Shared>,
+}
+
+/// Why entries are lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// The disk is too slow.
+    Slow,
+    /// The disk is full, or its user's quota is.
+    Full,
+    /// The disk refuses to be written to.
+    Refuses,
+}
+
+/// How many entries were lost, by [`Trouble`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Dropped {
+    /// Slices.
+    pub slices: [u64; Trouble::ALL.len()],
+    /// Units of other channels.
+    pub units: [u64; Trouble::ALL.len()],
 }
 
 enum Item {
     Slice(Entry),
     Unit(Unit),
+}
+
+/// What both threads see.
+#[derive(Debug, Default)]
+struct Shared {
+    slices: [AtomicU64; Trouble::ALL.len()],
+    units: [AtomicU64; Trouble::ALL.len()],
+    /// 0 while the disk takes everything, or 1 more than the trouble's place.
+    trouble: AtomicU8,
+}
+
+/// All files of a record.
+struct Files {
+    strips: Vec<Output>,
+    index: Output,
+    film: Film,
+    log: Log,
+    line: String,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Slow, Self::Full, Self::Refuses];
+
+    /// Returns the words of it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Slow => "disk too slow",
+            Self::Full => "disk full",
+            Self::Refuses => "disk refuses",
+        }
+    }
+
+    fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Refuses,
+        }
+    }
 }
 
 impl Recorder {
@@ -68,14 +132,12 @@ impl Recorder {
     pub fn create(folder: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("cannot record into {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
-        let strips = (0..Layout::STRIP_COUNT)
-            .map(|strip| File::create(folder.join(format!("strip-{strip}.h264"))))
-            .map(|file| file.map(BufWriter::new))
-            .collect::<Result<Vec<_>, _>>()
-            .with_context(cannot)?;
-        let mut index =
-            File::create(folder.join(INDEX)).map(BufWriter::new).with_context(cannot)?;
-        writeln!(index, "{INDEX_HEAD}").with_context(cannot)?;
+        let file = |name: &str| {
+            let file = File::create(folder.join(name)).with_context(cannot)?;
+            anyhow::Ok(Output::new(file))
+        };
+        let strips = (0..Layout::STRIP_COUNT).map(|strip| file(&format!("strip-{strip}.h264")));
+        let strips = strips.collect::<Result<Vec<_>, _>>()?;
         // It is made with its first picture only; an older one would seem to be of these strips.
         match fs::remove_file(folder.join(PICTURES)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -84,38 +146,48 @@ impl Recorder {
             Ok(()) | Err(_) => {}
         }
         let film = Film::new(folder.join(PICTURES));
-        let log = File::create(folder.join(CHANNELS)).and_then(Log::begin).with_context(cannot)?;
+        let log = Log::begin(file(CHANNELS)?).with_context(cannot)?;
+        let files = Files::begin(strips, file(INDEX)?, film, log).with_context(cannot)?;
+        Self::start(files)
+    }
+
+    fn start(files: Files) -> anyhow::Result<Self> {
+        let shared = Arc::new(Shared::default());
         let (entries, receiver) = sync_channel(ENTRIES_MAX);
-        let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
-            if let Err(error) = write(&receiver, strips, index, film, log) {
-                tracing::error!(%error, "the recording ends here");
-            }
-        })?;
-        Ok(Self { entries: Some(entries), thread: Some(thread), dropped: 0, units_dropped: 0 })
+        let told = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("recorder".into());
+        let thread = thread.spawn(move || write(&receiver, files, &told, &Clock::start()))?;
+        Ok(Self { entries: Some(entries), thread: Some(thread), shared })
     }
 
     /// Records a slice, or counts it as dropped when the disk is behind.
     pub fn record(&mut self, entry: Entry) {
-        self.dropped += u64::from(!self.takes(Item::Slice(entry)));
+        self.take(Item::Slice(entry));
     }
 
     /// Records a unit of another channel, or counts it as dropped when the disk is behind.
     pub fn record_unit(&mut self, unit: Unit) {
-        self.units_dropped += u64::from(!self.takes(Item::Unit(unit)));
+        self.take(Item::Unit(unit));
     }
 
-    /// Returns the slices that the disk was too slow for.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
+    /// Returns how many entries were lost, and why.
+    pub fn dropped(&self) -> Dropped {
+        let counts = |counters: &[AtomicU64; Trouble::ALL.len()]| {
+            counters.each_ref().map(|counter| counter.load(Ordering::Relaxed))
+        };
+        Dropped { slices: counts(&self.shared.slices), units: counts(&self.shared.units) }
     }
 
-    /// Returns the units of other channels that it was too slow for.
-    pub fn units_dropped(&self) -> u64 {
-        self.units_dropped
+    /// Returns why nothing is recorded at present, if so.
+    pub fn trouble(&self) -> Option<Trouble> {
+        let place = usize::from(self.shared.trouble.load(Ordering::Relaxed)).checked_sub(1)?;
+        Trouble::ALL.get(place).copied()
     }
 
-    fn takes(&self, item: Item) -> bool {
-        self.entries.as_ref().is_some_and(|entries| entries.try_send(item).is_ok())
+    fn take(&mut self, item: Item) {
+        let counters = self.shared.of(&item);
+        let is_taken = self.entries.as_ref().is_some_and(|entries| entries.try_send(item).is_ok());
+        counters[Trouble::Slow as usize].fetch_add(u64::from(!is_taken), Ordering::Relaxed);
     }
 }
 
@@ -128,38 +200,50 @@ impl Drop for Recorder {
     }
 }
 
-fn write(
-    items: &Receiver<Item>,
-    mut strips: Vec<BufWriter<File>>,
-    mut index: BufWriter<File>,
-    mut film: Film,
-    mut log: Log,
-) -> std::io::Result<()> {
-    let mut flushed_at = Instant::ZERO;
-    loop {
-        let entry = match items.recv_timeout(FLUSHED_AFTER) {
-            Ok(Item::Slice(entry)) => entry,
-            Ok(Item::Unit(unit)) => {
-                log.take(&unit)?;
-                continue;
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                flush(&mut strips, &mut index, &mut log)?;
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-        };
-        let shown_at = entry.shown_at;
-        if let Some(file) = strips.get_mut(usize::from(entry.strip)) {
-            file.write_all(&entry.bytes)?;
+impl Shared {
+    fn of(&self, item: &Item) -> &[AtomicU64; Trouble::ALL.len()] {
+        match item {
+            Item::Slice(_) => &self.slices,
+            Item::Unit(_) => &self.units,
         }
+    }
+
+    /// Takes note of how writing went; returns what is wrong, if something is.
+    fn set(&self, written: &io::Result<()>) -> Option<Trouble> {
+        let trouble = written.as_ref().err().map(Trouble::of);
+        let place = trouble.map_or(0, |trouble| trouble as u8 + 1);
+        let before = self.trouble.swap(place, Ordering::Relaxed);
+        match written {
+            Err(error) if before != place => {
+                tracing::error!(%error, "nothing is recorded until the disk takes it");
+            }
+            Ok(()) if before != 0 => tracing::info!("recording goes on"),
+            Ok(()) | Err(_) => {}
+        }
+        trouble
+    }
+}
+
+impl Files {
+    fn begin(strips: Vec<Output>, mut index: Output, film: Film, log: Log) -> io::Result<Self> {
+        index.append(format!("{INDEX_HEAD}\n").as_bytes())?;
+        Ok(Self { strips, index, film, log, line: String::new() })
+    }
+
+    /// Takes an item; after an error it waits, with what was taken before.
+    fn take(&mut self, item: Item) -> io::Result<()> {
+        let entry = match item {
+            Item::Slice(entry) => entry,
+            Item::Unit(unit) => return self.log.take(&unit),
+        };
         let kind = match entry.kind {
             SliceKind::Idr => "idr",
             SliceKind::Predicted => "predicted",
             SliceKind::Skip => "skip",
         };
-        writeln!(
-            index,
+        self.line.clear();
+        let _ = writeln!(
+            self.line,
             "{},{},{kind},{},{},{},{},{}",
             entry.picture,
             entry.strip,
@@ -168,26 +252,53 @@ fn write(
             entry.shown_at.as_micros(),
             entry.bytes.len(),
             u8::from(entry.is_clean)
-        )?;
-        film.take(entry)?;
-        if shown_at.since(flushed_at) >= FLUSHED_AFTER {
-            flushed_at = shown_at;
-            flush(&mut strips, &mut index, &mut log)?;
-        }
+        );
+        // Each file takes its part, also where another is refused.
+        let strip = self.strips.get_mut(usize::from(entry.strip));
+        let strip = strip.map_or(Ok(()), |file| file.append(&entry.bytes));
+        let index = self.index.append(self.line.as_bytes());
+        let film = self.film.take(entry);
+        strip.and(index).and(film)
     }
-    flush(&mut strips, &mut index, &mut log)?;
-    log.finish()?;
-    film.finish()
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.strips.iter_mut().try_for_each(Output::flush)?;
+        self.index.flush()?;
+        self.film.flush()?;
+        self.log.flush()
+    }
 }
 
-fn flush(
-    strips: &mut [BufWriter<File>],
-    index: &mut BufWriter<File>,
-    log: &mut Log,
-) -> std::io::Result<()> {
-    strips.iter_mut().try_for_each(Write::flush)?;
-    index.flush()?;
-    log.flush()
+/// Takes items until nobody can send any more. While the disk refuses, they are counted and dropped, and the disk is
+/// tried again with what waits.
+fn write(items: &Receiver<Item>, mut files: Files, shared: &Shared, clock: &Clock) {
+    let mut flushed_at = clock.now();
+    let mut trouble = None;
+    loop {
+        let item = items.recv_timeout(FLUSHED_AFTER);
+        if matches!(item, Err(RecvTimeoutError::Disconnected)) {
+            break;
+        }
+        match (item, trouble) {
+            (Ok(item), None) => {
+                let taken = files.take(item);
+                if taken.is_err() {
+                    trouble = shared.set(&taken);
+                }
+            }
+            (Ok(item), Some(trouble)) => {
+                shared.of(&item)[trouble as usize].fetch_add(1, Ordering::Relaxed);
+            }
+            (Err(_), _) => {}
+        }
+        let now = clock.now();
+        if now.since(flushed_at) >= FLUSHED_AFTER {
+            flushed_at = now;
+            trouble = shared.set(&files.flush());
+        }
+    }
+    let ended = files.flush().and_then(|()| files.log.finish()).and_then(|()| files.film.finish());
+    shared.set(&ended);
 }
 
 /// The file with a line a slice.

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::PathBuf;
 
 use axum::body::Bytes;
@@ -8,6 +8,7 @@ use tautline_video::avc::{Joiner, Shape};
 use tautline_video::{Layout, SliceKind};
 
 use super::Entry;
+use super::output::Output;
 
 /// A writer that joins the strips' slices to standard pictures in one file, if the strips say that
 /// they can be.
@@ -17,7 +18,7 @@ use super::Entry;
 pub(super) struct Film {
     path: PathBuf,
     /// Made with the first picture: without one there is no file.
-    file: Option<BufWriter<File>>,
+    file: Option<Output>,
     joiner: Option<Joiner>,
     strips: [Progress; Layout::STRIP_COUNT],
     /// Pictures of which slices may be to come, the oldest first.
@@ -121,7 +122,12 @@ impl Film {
                 "pictures recorded, not all of them whole"
             );
         }
-        self.file.as_mut().map_or(Ok(()), Write::flush)
+        self.flush()
+    }
+
+    /// Hands what was taken so far to the system.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Output::flush)
     }
 
     fn end_session(&mut self) -> io::Result<()> {
@@ -180,9 +186,9 @@ impl Film {
         self.counters.unjoined += joined.refused as u64;
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufWriter::new(File::create(&self.path)?)),
+            None => self.file.insert(Output::new(File::create(&self.path)?)),
         };
-        file.write_all(&joined.bytes)
+        file.append(&joined.bytes)
     }
 
     /// Returns the joiner, once every strip has told its shape.

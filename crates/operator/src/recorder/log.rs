@@ -1,9 +1,10 @@
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::sync::Arc;
 
 use tautline_mcap::{self as mcap, Channel, Schema};
 use tautline_transport::channel::Descriptor;
+
+use super::output::Output;
 
 /// A unit of a channel as it came, for the record.
 #[derive(Clone, Debug)]
@@ -19,9 +20,8 @@ pub struct Unit {
 }
 
 /// An MCAP file of all units that came, by the descriptors that the vehicle gave.
-#[derive(Debug)]
 pub(super) struct Log {
-    file: BufWriter<File>,
+    file: Output,
     /// Those that stand in the file, each with how many units of it do; the first is number 1.
     channels: Vec<(Arc<Descriptor>, u32)>,
     record: Vec<u8>,
@@ -29,8 +29,8 @@ pub(super) struct Log {
 
 impl Log {
     /// Begins one in `file`.
-    pub(super) fn begin(file: File) -> io::Result<Self> {
-        let mut log = Self { file: BufWriter::new(file), channels: Vec::new(), record: Vec::new() };
+    pub(super) fn begin(file: Output) -> io::Result<Self> {
+        let mut log = Self { file, channels: Vec::new(), record: Vec::new() };
         mcap::write_begin("", SOFTWARE, &mut log.record);
         log.write()?;
         Ok(log)
@@ -63,7 +63,7 @@ impl Log {
     }
 
     /// Ends the file.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(super) fn finish(&mut self) -> io::Result<()> {
         mcap::write_end(&mut self.record);
         self.write()?;
         self.flush()
@@ -89,9 +89,9 @@ impl Log {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.record)?;
+        let written = self.file.append(&self.record);
         self.record.clear();
-        Ok(())
+        written
     }
 }
 

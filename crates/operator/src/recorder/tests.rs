@@ -30,7 +30,7 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
         is_clean: true,
         bytes: Bytes::from_static(&[0, 0, 0, 1, 0x67]),
     });
-    assert_eq!(recorder.dropped(), 0);
+    assert_eq!(recorder.dropped(), Dropped::default());
     drop(recorder);
     assert_eq!(fs::read(folder.path().join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
     let index = fs::read_to_string(folder.path().join(INDEX)).unwrap();
@@ -59,7 +59,7 @@ fn units_of_other_channels_are_on_disk_with_what_they_are() {
     record("/scan", 10, b"one");
     record("/battery", 11, b"two");
     record("/scan", 12, b"three");
-    assert_eq!(recorder.units_dropped(), 0);
+    assert_eq!(recorder.dropped(), Dropped::default());
     drop(recorder);
     let bytes = fs::read(folder.path().join(CHANNELS)).unwrap();
     let records: Vec<Record<'_>> =
@@ -68,7 +68,7 @@ fn units_of_other_channels_are_on_disk_with_what_they_are() {
         Record::Message(Message { channel, sequence, at, published_at: at - 3, data })
     };
     let expected = [
-        Record::Header,
+        Record::Header { profile: "" },
         Record::Schema,
         Record::Channel { id: 1, topic: "/scan" },
         message(1, 0, 10, b"one"),
@@ -195,7 +195,7 @@ impl Drive {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path()).unwrap();
         self.entries.iter().for_each(|entry| recorder.record(entry.clone()));
-        assert_eq!(recorder.dropped(), 0);
+        assert_eq!(recorder.dropped(), Dropped::default());
         drop(recorder);
         fs::read(folder.path().join(PICTURES)).ok()
     }
@@ -390,4 +390,87 @@ proptest! {
         }
         film.finish().unwrap();
     }
+}
+
+/// A disk that has room for so many bytes, and takes a part of what does not fit.
+#[derive(Clone)]
+struct Small {
+    bytes: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
+    room: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl std::io::Write for Small {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.bytes.lock().unwrap();
+        let room = self.room.load(Ordering::Relaxed).saturating_sub(all.len());
+        match room.min(bytes.len()) {
+            0 if !bytes.is_empty() => Err(ErrorKind::StorageFull.into()),
+            fits => {
+                all.extend(&bytes[..fits]);
+                Ok(fits)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl output::Sheet for Small {
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.bytes.lock().unwrap().truncate(length as usize);
+        Ok(())
+    }
+}
+
+fn unit(number: u64) -> Unit {
+    let descriptor = Arc::new(Descriptor { topic: "/scan".to_owned(), ..Descriptor::default() });
+    Unit { descriptor, sent_at: number, came_at: number, bytes: vec![7; 1_000] }
+}
+
+/// Waits until a recorder is as asked, and fails after a minute.
+fn wait(recorder: &Recorder, is_it: impl Fn(&Recorder) -> bool) {
+    let clock = Clock::start();
+    while !is_it(recorder) {
+        assert!(clock.now() < Instant::from_millis(60_000), "{recorder:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_full_disk_has_its_own_name_and_recording_goes_on_with_whole_entries_when_there_is_room() {
+    let small = Small { bytes: Arc::default(), room: Arc::new(100_500.into()) };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| Output::new(File::create(folder.path().join(name)).unwrap());
+    let strips = (0..Layout::STRIP_COUNT).map(|strip| file(&strip.to_string())).collect();
+    let log = Log::begin(Output::new(small.clone())).unwrap();
+    let film = Film::new(folder.path().join(PICTURES));
+    let files = Files::begin(strips, file("index"), film, log).unwrap();
+    let mut recorder = Recorder::start(files).unwrap();
+    (0..200).for_each(|number| recorder.record_unit(unit(number)));
+    wait(&recorder, |recorder| recorder.trouble() == Some(Trouble::Full));
+    recorder.record_unit(unit(200));
+    wait(&recorder, |recorder| recorder.dropped().units[Trouble::Full as usize] > 0);
+    small.room.store(usize::MAX, Ordering::Relaxed);
+    wait(&recorder, |recorder| recorder.trouble().is_none());
+    let lost = recorder.dropped().units[Trouble::Full as usize];
+    recorder.record_unit(unit(201));
+    assert_eq!(recorder.dropped(), Dropped { units: [0, lost, 0], ..Dropped::default() });
+    drop(recorder);
+    let bytes = small.bytes.lock().unwrap();
+    let records: Vec<Record<'_>> =
+        Records::new(&bytes).unwrap().map(|(_, record)| record.unwrap()).collect();
+    let is_unit = |record: &&Record<'_>| matches!(record, Record::Message(_));
+    assert_eq!(records.iter().filter(is_unit).count() as u64, 202 - lost);
+    assert_eq!(records.last(), Some(&Record::Footer));
+}
+
+#[test]
+fn a_device_that_is_full_is_told_as_full() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join(CHANNELS)).unwrap();
+    let mut recorder = Recorder::create(folder.path()).unwrap();
+    recorder.record_unit(unit(0));
+    wait(&recorder, |recorder| recorder.trouble() == Some(Trouble::Full));
 }
