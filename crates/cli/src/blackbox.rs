@@ -1,6 +1,5 @@
 //! `tautline blackbox`: what a black box says.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -89,12 +88,10 @@ impl Place {
         Ok(drives)
     }
 
-    /// Prints a row as JSON, or as `text` says. Who closed the pipe has read enough.
+    /// Prints a row as JSON, or as `text` says.
     fn print(&self, row: &Value, text: impl FnOnce(&Value) -> String) {
         let line = if self.json { row.to_string() } else { text(row) };
-        if writeln!(std::io::stdout(), "{line}").is_err() {
-            std::process::exit(0);
-        }
+        answer!("{line}");
     }
 
     fn print_head(&self, head: &str) {

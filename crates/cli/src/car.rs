@@ -18,7 +18,8 @@ use tautline_port::serve;
 use tautline_testtrack::{Conditions, SimulatedCar};
 use tautline_units::Instant;
 
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{load, right, set};
 use crate::stop;
 use crate::thread::Thread;
 
@@ -96,14 +97,14 @@ impl Car {
     /// Runs the car until it is asked to end, and stands then.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
-        beside(self.config.as_deref(), config.guard.path_mut());
+        Places::of(self.config.as_deref()).connect(config.guard.path_mut());
         set(&mut config.guard, self.guard);
         set(&mut config.control_timeout_ms, self.control_timeout_ms);
         set(&mut config.seed, self.seed);
         set(&mut config.slope, self.slope);
         set(&mut config.brake_share, self.brake_share);
         set(&mut config.metrics, self.metrics.map(Some));
-        config.validate()?;
+        right(config.validate())?;
         let conditions = Conditions { slope: config.slope, brake_share: config.brake_share };
         let shown = Arc::new(Shown::default());
         let car = SimulatedCar::under(config.seed, conditions);

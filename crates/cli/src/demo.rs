@@ -1,6 +1,5 @@
 //! `tautline demo`.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -75,36 +74,35 @@ impl Demo {
         loop {
             let line = stand.printed().await;
             if line.starts_with(OPEN) {
-                say(format_args!("{line}  and drive: arrow keys, WASD, gamepad or wheel."));
+                tell!("{line}  and drive: arrow keys, WASD, gamepad or wheel.");
                 break;
             }
-            say(format_args!("{line}"));
+            tell!("{line}");
         }
-        say(format_args!(
+        tell!(
             "The guard records each drive. Look: tautline blackbox list {}, then show, verify, replay.",
             shown(&blackbox)
-        ));
-        say(format_args!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics()));
+        );
+        tell!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics());
         let processes: Vec<String> =
             stand.process_ids().map(|(name, id)| format!("{name} {id}")).collect();
-        say(format_args!("Processes: {}. Ctrl-C ends all.", processes.join(", ")));
+        tell!("Processes: {}. Ctrl-C ends all.", processes.join(", "));
         loop {
             tokio::select! {
                 () = stop::asked() => break,
                 words = stand.news() => match words.strip_prefix(OPEN) {
-                    Some(address) => say(format_args!("Opened. Another browser:  {address}")),
-                    None => say(format_args!("{words}")),
+                    Some(address) => tell!("Opened. Another browser:  {address}"),
+                    None => tell!("{words}"),
                 },
             }
         }
         stand.lower().await;
         let newest = drives::list(&blackbox).ok().and_then(|mut drives| drives.pop());
         match newest.filter(|drive| Some(drive.number) > before) {
-            Some(drive) => say(format_args!(
-                "All ended. The last drive: tautline blackbox show {}",
-                shown(&drive.folder)
-            )),
-            None => say(format_args!("All ended. Nobody drove.")),
+            Some(drive) => {
+                tell!("All ended. The last drive: tautline blackbox show {}", shown(&drive.folder))
+            }
+            None => tell!("All ended. Nobody drove."),
         }
         Ok(())
     }
@@ -133,9 +131,4 @@ fn shown(path: &Path) -> String {
         true => text.into_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
-}
-
-/// Prints a line; a person who no longer reads is no reason to end.
-fn say(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stdout(), "{line}");
 }

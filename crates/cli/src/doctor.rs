@@ -63,7 +63,7 @@ impl Doctor {
         let mut faults = 0;
         let mut tell = |finding: Finding| {
             faults += usize::from(finding.verdict == Verdict::Mend);
-            println!("{finding}");
+            tell!("{finding}");
         };
         let (key, switchboard, links) = match (&self.vehicle, &self.operator) {
             (Some(file), _) => {

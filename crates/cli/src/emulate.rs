@@ -32,7 +32,7 @@ pub(crate) struct Emulate {
     #[arg(long, default_value = "lte-driving")]
     preset: Preset,
     /// Number of links, 1 to 16
-    #[arg(long, default_value_t = 4, value_name = "N")]
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = links_count)]
     links: usize,
     /// Address of the first link, UDP; the others follow on the next ports
     #[arg(long, default_value = "127.0.0.1:7101", value_name = "ADDRESS")]
@@ -134,6 +134,21 @@ impl Emulate {
     }
 }
 
+/// Reads a number of links; of another text it says where that belongs.
+fn links_count(text: &str) -> anyhow::Result<usize> {
+    if let Ok(count) = text.parse() {
+        return Ok(count);
+    }
+    if text.parse::<Preset>().is_ok() {
+        bail!("it is how many links, such as 4; their model is given with --preset {text}");
+    }
+    let file = match std::fs::metadata(text) {
+        Ok(_) => format!("links of a file are given with --config {text}"),
+        Err(error) => format!("{text}: {error}; links of a file are given with --config FILE"),
+    };
+    bail!("it is how many links, such as 4; {file}, a known model with --preset: {}", MODELS)
+}
+
 async fn run(emulator: Emulator) -> anyhow::Result<()> {
     let ending = Arc::new(AtomicBool::new(false));
     let mut relay = {
@@ -151,7 +166,7 @@ async fn run(emulator: Emulator) -> anyhow::Result<()> {
         }
     };
     let status = status.context("the relay's thread failed")??;
-    println!("{}", serde_json::to_string_pretty(&status)?);
+    tell!("{}", serde_json::to_string_pretty(&status)?);
     Ok(())
 }
 
@@ -160,17 +175,17 @@ async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     let length = Duration::from_secs(seconds);
     let measured = tokio::task::spawn_blocking(move || check::check(&config, length));
     let status: Status = measured.await.context("the check's thread failed")??;
-    println!(
+    tell!(
         "{} links, each {} datagrams of {} bytes a second up, for {seconds} s",
         status.links.len(),
         check::UP_PER_SECOND,
         check::UP_BYTES,
     );
-    println!("departure, actual less scheduled, us");
-    println!("{:<16}{:>10}{:>10}{:>10}{:>10}", "link", "datagrams", "p50", "p99", "worst");
+    tell!("departure, actual less scheduled, us");
+    tell!("{:<16}{:>10}{:>10}{:>10}{:>10}", "link", "datagrams", "p50", "p99", "worst");
     let row = |name: &str, late: &Summary| {
         let Summary { count, p50_us, p99_us, max_us } = late;
-        println!("{name:<16}{count:>10}{p50_us:>10.0}{p99_us:>10.0}{max_us:>10.0}");
+        tell!("{name:<16}{count:>10}{p50_us:>10.0}{p99_us:>10.0}{max_us:>10.0}");
     };
     for link in &status.links {
         row(&link.name, &link.lateness);
@@ -179,6 +194,26 @@ async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The known models, as people are told them.
+const MODELS: &str = "lan, lte, lte-driving, lte-town, lte-countryside or model";
 /// Of the devices' names, and the networks of their addresses.
 const DEVICE: &str = "tautline";
 const NETWORK: [u8; 2] = [10, 77];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_of_links_is_told_where_it_belongs() {
+        assert_eq!(links_count("4").unwrap(), 4);
+        let wrong = |text: &str| links_count(text).unwrap_err().to_string();
+        let words = wrong("nope.toml");
+        assert!(words.contains("nope.toml: No such file") && words.contains(MODELS), "{words}");
+        assert!(wrong("lte-town").contains("--preset lte-town"));
+        assert!(wrong("/dev/null").contains("--config /dev/null"));
+        for name in MODELS.replace(" or ", ", ").split(", ") {
+            assert!(name.parse::<Preset>().is_ok(), "{name}");
+        }
+    }
+}

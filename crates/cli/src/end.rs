@@ -101,7 +101,7 @@ impl End {
         let (client, mut events) =
             switchboard::ask(config.switchboard, switchboard, &supervisor, end)?;
         let told = switchboard::told(&mut events).await?;
-        print!("{}", String::from_utf8_lossy(&told));
+        tell!("{}", String::from_utf8_lossy(&told).trim_end());
         let mut answers = Answers { name, order, events, outcome: None, refused_count: 0 };
         let held = answers.await_held(&clock).await;
         client.close().await;
@@ -154,16 +154,13 @@ impl Answers {
         let awaited = (&order.supervisor, order.number());
         match SignedAnswer::read(signed, &order.vehicle, awaited) {
             Ok(answer) => {
-                println!(
-                    "{name}, by its own signature: {}; epoch {}",
-                    answer.outcome, answer.epoch
-                );
+                tell!("{name}, by its own signature: {}; epoch {}", answer.outcome, answer.epoch);
                 self.outcome = Some(answer.outcome);
             }
             Err(error) => {
                 self.refused_count += 1;
                 if self.refused_count == 1 {
-                    eprintln!("what the switchboard brings of {name} is left out: {error}");
+                    note!("what the switchboard brings of {name} is left out: {error}");
                 }
             }
         }

@@ -110,20 +110,20 @@ impl Enroll {
         fs::rename(self.folder.join(NEW_KEY), self.folder.join(format!("{role}.key")))
             .with_context(|| format!("cannot name the key in {folder}"))?;
         let steps = if self.up { String::new() } else { format!(" Then:\n  {steps}") };
-        println!("This machine is {role} {name}. Key and settings are in {folder}.{steps}");
+        tell!("This machine is {role} {name}. Key and settings are in {folder}.{steps}");
         match (role, peers.is_empty()) {
-            ("vehicle", true) => println!(
+            ("vehicle", true) => tell!(
                 "No operator is known yet. Enrol one, and put its key into `operators` of {folder}/vehicle.toml: \
                  a vehicle speaks to those alone who are listed there."
             ),
-            ("vehicle", false) => println!(
+            ("vehicle", false) => tell!(
                 "These operators may drive it, by {folder}/vehicle.toml: {}. Take off who should not.",
                 peers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
             ),
-            (_, true) => println!(
+            (_, true) => tell!(
                 "No vehicle is known yet: when one is, it stands on the console, where you pick it."
             ),
-            (_, false) => println!(
+            (_, false) => tell!(
                 "A vehicle that was there before drives for this operator when its own list, `operators` in \
                  its vehicle.toml, has this key: {}",
                 keys::read(&self.folder.join("operator.key"))?.public()
@@ -173,8 +173,7 @@ fn ask() -> anyhow::Result<Code> {
     let is_person = std::io::stdin().is_terminal();
     loop {
         if is_person {
-            eprint!("Code: ");
-            let _ = std::io::stderr().flush();
+            let _ = write!(std::io::stderr(), "Code: ");
         }
         let mut line = String::new();
         if std::io::stdin().read_line(&mut line).context("no code can be read")? == 0 {
@@ -182,7 +181,7 @@ fn ask() -> anyhow::Result<Code> {
         }
         match line.parse() {
             Ok(code) => return Ok(code),
-            Err(error) if is_person => eprintln!("{error}"),
+            Err(error) if is_person => note!("{error}"),
             Err(error) => return Err(error.into()),
         }
     }

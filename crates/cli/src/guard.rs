@@ -1,6 +1,7 @@
 //! `tautline guard`.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,13 +9,15 @@ use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
 use tautline_blackbox::{Recorder, Signer};
+use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Server};
 use tautline_net::realtime;
 use tautline_port::keeper::{self, Keeper};
 use tautline_units::Instant;
 
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{beside, load, right, set};
 use crate::thread::Thread;
 use crate::{keys, stop};
 
@@ -74,9 +77,12 @@ impl Guard {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         let folder = config.blackbox.as_mut().map(|blackbox| &mut blackbox.folder);
-        let sockets = [config.vehicle.path_mut(), config.machine.path_mut()];
-        let files = [config.latch.as_mut(), config.key.as_mut(), folder];
-        beside(self.config.as_deref(), sockets.into_iter().chain(files).flatten());
+        let places = Places::of(self.config.as_deref());
+        places.keep([config.latch.as_mut(), folder].into_iter().flatten());
+        [&mut config.vehicle, &mut config.machine]
+            .into_iter()
+            .for_each(|socket| places.listen(socket));
+        beside(self.config.as_deref(), &mut config.key);
         set(&mut config.vehicle, self.vehicle);
         set(&mut config.machine, self.machine);
         set(&mut config.latch, self.latch.map(Some));
@@ -84,14 +90,19 @@ impl Guard {
         if let Some(folder) = self.blackbox {
             config.blackbox.get_or_insert_default().folder = folder;
         }
-        config.guard.validate()?;
+        right(config.guard.validate().map_err(Into::into))?;
         let latched = config.latch.as_deref().map(keeper::read_latch).transpose()?.flatten();
         let guard = tautline_guard::Guard::new(config.guard, keeper::first_tick()?);
         let guard = match latched {
             Some(stop) => guard.with_latched(stop),
             None => guard,
         };
-        let (vehicle, machine) = (Server::open(&config.vehicle)?, Server::open(&config.machine)?);
+        let mut stop = pin!(stop::asked());
+        let open = async || Ok((Server::open(&config.vehicle)?, Server::open(&config.machine)?));
+        let (vehicle, machine) = tokio::select! {
+            opened = absence::opened(open) => opened?,
+            () = &mut stop => return Ok(()),
+        };
         let clock = Clock::start();
         let mut keeper = Keeper::new(guard, vehicle, machine);
         if let Some(recorder) = recorder(&config, &clock)? {
@@ -108,18 +119,18 @@ impl Guard {
             let transitions = transitions.clone();
             move || keeper::tell(&told, &transitions)
         })?;
-        let stop = Arc::new(AtomicBool::new(false));
+        let ending = Arc::new(AtomicBool::new(false));
         let mut keeping = Thread::start("guard", {
-            let stop = stop.clone();
-            move || keeper.run(clock, &stop)
+            let ending = ending.clone();
+            move || keeper.run(clock, &ending)
         })?;
         realtime::lock_memory("the guard");
         tracing::info!(vehicle = %config.vehicle, machine = %config.machine, "the guard holds the machine");
         let ended = tokio::select! {
-            () = stop::asked() => Ok(()),
+            () = &mut stop => Ok(()),
             failed = keeping.ended() => failed,
         };
-        stop.store(true, Ordering::Relaxed);
+        ending.store(true, Ordering::Relaxed);
         [keeping, teller].into_iter().chain(latching).for_each(Thread::join);
         let transitions = transitions.load(Ordering::Relaxed);
         tracing::info!(transitions, "the guard ends; the machine stops by itself");

@@ -61,7 +61,7 @@ impl Init {
             let _ = fs::remove_dir_all(&self.folder);
             return Err(error);
         }
-        print!("{}", self.next_steps(&host));
+        answer!("{}", self.next_steps(&host).trim_end());
         Ok(())
     }
 

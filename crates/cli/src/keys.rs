@@ -38,7 +38,7 @@ impl Keys {
             Action::New { file } => create(&file)?,
             Action::Show { file } => read(&file)?.public(),
         };
-        println!("{public}");
+        answer!("{public}");
         Ok(())
     }
 }

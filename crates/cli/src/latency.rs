@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -140,10 +140,10 @@ impl Found {
     /// Tells what was left out, beside what was read.
     fn judge(self) -> anyhow::Result<()> {
         if self.lost > 0 {
-            eprintln!("{} samples were not written: the disk was too slow, or full", self.lost);
+            note!("{} samples were not written: the disk was too slow, or full", self.lost);
         }
         if self.unfinished > 0 {
-            eprintln!("{} times a file ends within a line, which is left out", self.unfinished);
+            note!("{} times a file ends within a line, which is left out", self.unfinished);
         }
         if let Some(first) = self.first {
             bail!("malformed lines left out: {}; the first is {first}", self.malformed);
@@ -310,11 +310,8 @@ impl Row {
     }
 }
 
-/// Prints a line. Who closed the pipe has read enough.
 fn print(line: &str) {
-    if writeln!(std::io::stdout(), "{line}").is_err() {
-        std::process::exit(0);
-    }
+    answer!("{line}");
 }
 
 fn micros(duration: Duration) -> u64 {
@@ -377,7 +374,7 @@ mod tests {
         assert_eq!(round_trip.error, None);
         assert_eq!(out.error, Some([Duration::from_micros(20_001); 2]));
         let told = track.told(name, true);
-        println!("{HEAD}{told}");
+        answer!("{HEAD}{told}");
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines[1], "switchboard-vehicle rover, 59 s from 2025-11-24 16:00:00.000Z");
         let words: Vec<&str> = lines[2].split_whitespace().collect();

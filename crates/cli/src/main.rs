@@ -1,5 +1,9 @@
 //! The `tautline` binary: every part of the system, each as a process of its own.
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod say;
 
 mod blackbox;
 mod car;
@@ -21,6 +25,7 @@ mod machine;
 mod missing;
 mod operator;
 mod path_size;
+mod places;
 #[cfg(feature = "lab")]
 mod probe;
 mod reach;
@@ -121,6 +126,8 @@ fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // A log that nobody reads any more must not end the thread that writes it.
+        .log_internal_errors(false)
         .init();
     let ended = match tautline.command {
         Command::Demo(demo) => stop::block_on(demo.run()),
@@ -153,9 +160,14 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tautline: {error:#}");
-            let unheld = error.downcast_ref::<end::Unheld>();
-            unheld.map_or(ExitCode::FAILURE, |unheld| ExitCode::from(unheld.exit_code()))
+            note!("tautline: {error:#}");
+            if let Some(unheld) = error.downcast_ref::<end::Unheld>() {
+                return ExitCode::from(unheld.exit_code());
+            }
+            match settings::is_wrong(&error) {
+                true => ExitCode::from(settings::WRONG),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -9,9 +9,10 @@ use tautline_message::snapshot::End;
 use tautline_net::Local;
 use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
-use tautline_operator::{Config, Opening, Right};
+use tautline_operator::{Behind, Config, Opening, Right};
 
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{beside, load, right, set};
 use crate::stats::Stats;
 use crate::{keys, stop};
 
@@ -44,7 +45,7 @@ pub(crate) struct Operator {
     vehicle_key: Option<String>,
     /// Local end for the vehicle's links: address:port, or an interface; repeat for several
     /// [default: any address, port 7000]
-    #[arg(long = "link", value_name = "LOCAL")]
+    #[arg(long = "link", alias = "links", value_name = "LOCAL")]
     links: Vec<Local>,
     /// Address at which the vehicle has to reach this machine; repeat for several [default: it is
     /// found out, through NATs too]
@@ -62,8 +63,12 @@ pub(crate) struct Operator {
     console: Option<SocketAddr>,
     /// Name by which browsers reach the console, with its port if that is another; repeat for several
     /// [default: the address; needed for an address that is every one of the machine's]
-    #[arg(long = "console-name", value_name = "NAME")]
+    #[arg(long = "console-name", alias = "console-names", value_name = "NAME")]
     console_names: Vec<String>,
+    /// What a proxy before the console speaks with browsers: https, if it ends TLS and hands on plain HTTP to the loopback
+    /// interface, under the names of --console-name [default: there is no proxy]
+    #[arg(long, value_name = "SCHEME")]
+    console_behind: Option<Behind>,
     /// Certificate chain of the console in PEM form [default: beyond the loopback interface one made
     /// from the key, whose fingerprint is printed]
     #[arg(long, value_name = "FILE")]
@@ -109,14 +114,15 @@ impl Operator {
         set(&mut config.tls_advertise, elsewhere);
         set(&mut config.console, self.console);
         set(&mut config.console_names, Some(self.console_names).filter(|names| !names.is_empty()));
+        set(&mut config.console_behind, self.console_behind.map(Some));
         set(&mut config.console_certificate, self.console_certificate.map(Some));
         set(&mut config.console_certificate_key, self.console_certificate_key.map(Some));
         set(&mut config.watch, self.watch.then_some(true));
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.record, self.record.map(Some));
         set(&mut config.emulator, self.emulator.map(Some));
-        config.validate()?;
-        let identity = keys::read(&config.key)?;
+        right(config.validate())?;
+        let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Operator);
         let work = tautline_operator::run(
             config,
@@ -132,11 +138,11 @@ impl Operator {
 /// Reads the settings of a file, or gives the defaults where there is none.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
-    let files =
-        [&mut config.console_certificate, &mut config.console_certificate_key, &mut config.record];
+    let files = [&mut config.console_certificate, &mut config.console_certificate_key];
     let programs = config.deliver.values_mut().filter_map(Address::path_mut);
     let paths = files.into_iter().flatten().chain(programs).chain([&mut config.key]);
     beside(file, paths);
+    Places::of(file).keep(&mut config.record);
     Ok(config)
 }
 

@@ -42,9 +42,9 @@ impl Reach {
         let Some(mapped) = found.mapped else {
             bail!("no answer from {server} over UDP: is UDP blocked, or is nothing there?");
         };
-        println!("seen as     {mapped}");
-        println!("mapping     {}", words(found.mapping));
-        println!("filtering   {}", words(found.filtering));
+        answer!("seen as     {mapped}");
+        answer!("mapping     {}", words(found.mapping));
+        answer!("filtering   {}", words(found.filtering));
         Ok(())
     }
 }

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tautline_net::clock::Clock;
+use tautline_net::datagram::Address;
 use tautline_net::random;
 use tautline_relay::Config;
 
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
 /// Forward sealed datagrams between the two ends of a lease.
@@ -60,9 +62,14 @@ impl Relay {
     /// Runs the relay until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
-        let files = [&mut config.key].into_iter().chain(&mut config.shared_port);
-        let files = files.chain(&mut config.latency);
-        beside(self.config.as_deref(), files);
+        beside(self.config.as_deref(), [&mut config.key]);
+        let places = Places::of(self.config.as_deref());
+        if let Some(path) = config.shared_port.take() {
+            let mut address = Address::Path(path);
+            places.listen(&mut address);
+            config.shared_port = address.path_mut().cloned();
+        }
+        places.keep(&mut config.latency);
         set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
         set(&mut config.tls, self.tls.map(Some));
         set(&mut config.shared_port, self.shared_port.map(Some));
@@ -74,8 +81,8 @@ impl Relay {
         set(&mut config.leases_max, self.leases_max);
         set(&mut config.lease_mbps, self.lease_mbps);
         set(&mut config.link_gib, self.link_gib);
-        config.validate()?;
-        let identity = keys::read(&config.key)?;
+        right(config.validate())?;
+        let identity = right(keys::read(&config.key))?;
         let seed = random::seed()?;
         tautline_relay::run(config, identity, Clock::start(), seed, stop::asked()).await
     }

@@ -33,3 +33,24 @@ fn tell(state: NotifyState<'_>) {
         tracing::debug!(%error, "the service manager does not hear");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn every_unit_is_started_again_for_ever_and_waits_for_no_network() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
+        let mut count = 0;
+        for unit in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(unit.unwrap().path()).unwrap();
+            for line in ["StartLimitIntervalSec=0", "RestartSec=1", "Restart=always"] {
+                assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
+            }
+            // It is reached only once every link is up.
+            assert!(!text.contains("network-online"), "{text}");
+            count += 1;
+        }
+        assert_eq!(count, 5);
+    }
+}

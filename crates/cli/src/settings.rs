@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
+use tautline_net::absence::Refused;
 
 /// Reads a TOML file, or gives the defaults where there is none.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow::Result<T> {
@@ -13,9 +14,39 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow
 /// Reads a TOML file.
 pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read configuration {}", file.display()))?;
-    toml::from_str(&text).map_err(|error| one_line(file, &text, &error))
+        .with_context(|| format!("cannot read configuration {}", file.display()));
+    let text = right(text)?;
+    right(toml::from_str(&text).map_err(|error| one_line(file, &text, &error)))
 }
+
+/// Settings that are wrong in themselves: nothing but a person mends them, and a process ends with [`WRONG`].
+#[derive(Debug)]
+struct Wrong(String);
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// Passes a value on; its error is one of settings that are wrong in themselves.
+///
+/// # Errors
+/// The same words.
+pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
+    value.map_err(|error| Wrong(format!("{error:#}")).into())
+}
+
+/// Returns whether a process ends because of its settings, and not of what may be mended by waiting.
+pub(crate) fn is_wrong(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<Refused>();
+    error.is::<Wrong>() || refused.is_some_and(|refused| !refused.comes_by_itself())
+}
+
+/// The code with which a process ends whose settings are wrong in themselves, as of a command line that is.
+pub(crate) const WRONG: u8 = 2;
 
 /// Takes relative paths of a file's settings, defaults among them, from the folder that the file is in.
 pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'a mut PathBuf>) {

@@ -45,5 +45,5 @@ impl Stats {
 }
 
 fn print(latest: &Latest) {
-    println!("{latest}");
+    tell!("{latest}");
 }

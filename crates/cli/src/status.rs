@@ -41,7 +41,7 @@ impl Status {
     async fn print(&self) -> anyhow::Result<()> {
         let text = local::get(self.address, "/status").await?;
         ensure!(text.starts_with(STATUS_HEAD), local::stranger(self.address));
-        println!("{}", text.trim_end());
+        answer!("{}", text.trim_end());
         Ok(())
     }
 }

@@ -16,7 +16,8 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
 /// Bring vehicles and operators together.
@@ -46,10 +47,10 @@ pub(crate) struct Switchboard {
     #[arg(long, env = "TAUTLINE_STATE", value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// A vehicle that is served, as name=key; repeat for several
-    #[arg(long = "vehicle", value_name = "NAME=KEY", value_parser = named_key)]
+    #[arg(long = "vehicle", alias = "vehicles", value_name = "NAME=KEY", value_parser = named_key)]
     vehicles: Vec<(String, PublicKey)>,
     /// An operator that is served, as name=key; repeat for several
-    #[arg(long = "operator", value_name = "NAME=KEY", value_parser = named_key)]
+    #[arg(long = "operator", alias = "operators", value_name = "NAME=KEY", value_parser = named_key)]
     operators: Vec<(String, PublicKey)>,
     /// Folder for raw files of latency, which `tautline latency` reads [default: none]
     #[arg(long, value_name = "FOLDER")]
@@ -106,8 +107,8 @@ enum RoleName {
 impl Switchboard {
     /// Runs the switchboard until it is asked to end, or tells the one that runs what it is asked.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let config = self.settings()?;
-        let identity = keys::read(&config.key)?;
+        let config = right(self.settings())?;
+        let identity = right(keys::read(&config.key))?;
         match self.order {
             None => {}
             Some(ref asked) => return obey(&config, &identity, asked).await,
@@ -184,9 +185,10 @@ impl Running {
 /// Reads the settings of a file, or gives the defaults where there is none.
 fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
-    let files = [&mut config.key, &mut config.state].into_iter();
-    let files = files.chain(&mut config.shared_port).chain(&mut config.latency);
-    beside(file, files);
+    beside(file, [&mut config.key]);
+    let places = Places::of(file);
+    places.connect(config.shared_port.as_mut());
+    places.keep([&mut config.state].into_iter().chain(&mut config.latency));
     Ok(config)
 }
 
@@ -198,8 +200,8 @@ async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Re
             let name = name.clone();
             let invite = message::Order::Invite { role: (*role).into(), name: name.clone() };
             let code = own(config, identity, invite).await?;
-            println!("{}", String::from_utf8_lossy(&code));
-            eprintln!(
+            answer!("{}", String::from_utf8_lossy(&code));
+            note!(
                 "It lets {name} in, once, within ten minutes. There: tautline enroll --switchboard HOST"
             );
             return Ok(());
@@ -209,7 +211,7 @@ async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Re
             own(config, identity, message::Order::Revoke { role, name }).await?
         }
     };
-    print!("{}", String::from_utf8_lossy(&told));
+    answer!("{}", String::from_utf8_lossy(&told).trim_end());
     Ok(())
 }
 
@@ -218,7 +220,7 @@ async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Re
     let kept = Kept::decode(&copy)
         .context("the switchboard gives a copy that cannot be read: is it another build?")?;
     Store::write_new(file, &kept)?;
-    println!("leases in {}: {}", file.display(), kept.vehicles.len());
+    answer!("leases in {}: {}", file.display(), kept.vehicles.len());
     Ok(())
 }
 

@@ -14,11 +14,12 @@ use tautline_units::Instant;
 use tokio::process::{Child, Command};
 use tokio::time::{interval, sleep, timeout};
 
-use crate::{operator, stand, stop, switchboard};
+use crate::{operator, settings, stand, stop, switchboard};
 
 /// Run all that a folder has settings for, as `tautline init` and `tautline enroll` write them, until Ctrl-C.
 ///
-/// For a machine without a service manager, and to try things out. What ends is started again after a second; at the end
+/// For a machine without a service manager, and to try things out. What ends is started again after a second, or up to 30 where it
+/// ends at once, unless its settings are wrong, which ends all; at the end
 /// the vehicle stops its machine before anything else ends.
 #[derive(Debug, Args)]
 pub(crate) struct Up {
@@ -82,41 +83,50 @@ struct Process {
     file: PathBuf,
     child: Child,
     started_at: Instant,
-    /// Whether it has run for a while: what ends before has wrong settings.
+    /// Whether it has run for a while.
     is_settled: bool,
+    /// Until it is started again; longer each time, unless it has run for a while.
+    pause: Duration,
 }
 
 impl Running {
     fn start(&mut self, role: &'static str, file: &Path) -> anyhow::Result<()> {
         let (child, started_at) = (spawn(role, file)?, self.clock.now());
         let (file, is_settled) = (file.to_owned(), false);
-        self.processes.push(Process { role, file, child, started_at, is_settled });
+        self.processes.push(Process { role, file, child, started_at, is_settled, pause: PAUSE });
         Ok(())
     }
 
-    /// Starts again what ends.
+    /// Starts again what ends: 1 s after its start, then after 2 s, 4 s and so on up to [`PAUSE_MAX`].
     ///
     /// # Errors
-    /// When a process ends soon after it was first started: its own words say why.
+    /// When a process ends soon after it was first started because its settings are wrong: its own words say why.
     async fn watch(&mut self) -> anyhow::Result<()> {
         let mut turns = interval(TURN);
         loop {
             turns.tick().await;
             let now = self.clock.now();
             for process in &mut self.processes {
-                let Process { role, file, child, started_at, is_settled } = process;
+                let Process { role, file, child, started_at, is_settled, pause } = process;
                 let age = now.since(*started_at);
                 match child.try_wait().with_context(|| format!("{role} cannot be watched"))? {
-                    None => *is_settled |= age >= SETTLED,
-                    Some(status) if !*is_settled => {
+                    None if age >= SETTLED => {
+                        *is_settled = true;
+                        *pause = PAUSE;
+                    }
+                    None => {}
+                    Some(status)
+                        if !*is_settled && status.code() == Some(settings::WRONG.into()) =>
+                    {
                         bail!(
                             "{role} with {} ended ({status}): its words are above",
                             file.display()
                         )
                     }
-                    Some(_) if age < PAUSE => {}
+                    Some(_) if age < *pause => {}
                     Some(status) => {
-                        eprintln!("{role} ended ({status}) and is started again");
+                        *pause = pause.saturating_mul(2).min(PAUSE_MAX);
+                        note!("{role} ended ({status}) and is started again");
                         (*child, *started_at) = (spawn(role, file)?, now);
                     }
                 }
@@ -204,7 +214,7 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
         };
         if is_known {
             if told_at.is_some() {
-                println!("{name} is let in.");
+                tell!("{name} is let in.");
             }
             return Ok(());
         }
@@ -212,7 +222,7 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
         if told_at.is_none_or(|at| now.since(at) >= CODE_LIFE) {
             told_at = Some(now);
             let code = board.invite_vehicle(name).await?;
-            println!(
+            tell!(
                 "Code  {code}\nIt lets {name} in, once, within ten minutes. There:\n  \
                  tautline enroll --switchboard {host} --up"
             );
@@ -228,6 +238,8 @@ const TURN: Duration = Duration::from_millis(100);
 const SETTLED: Duration = Duration::from_secs(3);
 /// From one start to the next at least.
 const PAUSE: Duration = Duration::from_secs(1);
+/// What fails again and again writes a line as often.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A vehicle stops its machine, or waits for 30 s for a word of it.
 const STOP_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Duration = Duration::from_secs(10);

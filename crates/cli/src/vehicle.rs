@@ -11,7 +11,8 @@ use tautline_net::stats::Latest;
 use tautline_vehicle::Config;
 
 use crate::coding::Coding;
-use crate::settings::{beside, load, set};
+use crate::places::Places;
+use crate::settings::{beside, load, right, set};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::{keys, machine, stop};
@@ -44,11 +45,11 @@ pub(crate) struct Vehicle {
     #[arg(long, value_name = "FILE")]
     epoch: Option<PathBuf>,
     /// Public key of an operator that may drive; repeat for several
-    #[arg(long = "operator", value_name = "KEY")]
+    #[arg(long = "operator", alias = "operators", value_name = "KEY")]
     operators: Vec<String>,
     /// Local end of a link, one a modem: address:port, or an interface such as wwan0; repeat for
     /// several [default: any address, any port]
-    #[arg(long = "link", value_name = "LOCAL")]
+    #[arg(long = "link", alias = "links", value_name = "LOCAL")]
     links: Vec<Local>,
     /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass
     /// [default: true]
@@ -93,8 +94,8 @@ impl Vehicle {
         set(&mut config.guard, self.guard);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
-        config.validate()?;
-        let identity = keys::read(&config.key)?;
+        right(config.validate())?;
+        let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Vehicle);
         let (follow, open_sensor) = machine::open(&config);
         let shown = latest.clone();
@@ -110,7 +111,9 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let topics = config.topics.iter_mut();
     let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
     beside(file, topics.flatten());
-    let files = [config.epoch.as_mut(), config.orders.as_mut(), config.guard.path_mut()];
-    beside(file, files.into_iter().flatten().chain([&mut config.key]));
+    beside(file, [&mut config.key]);
+    let places = Places::of(file);
+    places.keep([config.epoch.as_mut(), config.orders.as_mut()].into_iter().flatten());
+    places.connect(config.guard.path_mut());
     Ok(config)
 }

@@ -37,7 +37,7 @@
 //! # }
 //! ```
 //!
-//! The other side is [`Client`], which stays connected by itself. An application says what its
+//! The other side is [`Client`], which stays connected by itself, by whichever of its links leads to the server. An application says what its
 //! first frames are, which frames have an answer that needs no thought (pings), and then reads
 //! events:
 //!
@@ -52,7 +52,7 @@
 //! let handle = client.handle();
 //! while let Some(event) = events.recv().await {
 //!     match event {
-//!         Event::Connected { local } => println!("connected from {local}"),
+//!         Event::Connected { local, by, .. } => println!("connected from {local} by {by}"),
 //!         Event::Frame(frame) => handle.send(frame)?,
 //!         Event::Disconnected { error, retry_in } => println!("{error}; again in {retry_in:?}"),
 //!     }
@@ -65,9 +65,12 @@
 mod client;
 mod code;
 mod connection;
+mod dial;
 pub(crate) mod error;
 mod frame;
+mod host;
 mod listener;
+mod race;
 pub(crate) mod tls;
 
 pub use client::{Client, Event, Handle, SERVER_TIMEOUT};
@@ -75,6 +78,7 @@ pub use code::{Code, CodeError};
 pub use connection::{Connection, Receiver, Sender};
 pub use error::Error;
 pub use frame::BODY_BYTES_MAX;
+pub use host::{Host, HostError};
 pub use listener::{Incoming, Listener};
 
 #[cfg(test)]

@@ -7,9 +7,11 @@ use std::os::unix::net::{SocketAddr as UnixAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use rustix::net::{SocketAddrUnix, bind};
 use serde::Deserialize;
+
+use crate::absence::Refused;
 
 /// Where a server is: a path of this machine, or an address for UDP.
 ///
@@ -79,8 +81,16 @@ impl Server {
                 .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
                 .map(ServerSocket::Udp),
         };
-        let socket = socket.with_context(|| {
-            format!("cannot listen on {address}: is it taken, or not of this machine?")
+        let socket = socket.map_err(|cause| {
+            let help = match (address, cause.kind()) {
+                (_, ErrorKind::AddrInUse) => "another program listens there",
+                (Address::Path(_), ErrorKind::NotFound) => "its folder is not there",
+                (Address::Udp(_), ErrorKind::AddrNotAvailable) => {
+                    "no interface of this machine has the address"
+                }
+                (Address::Path(_) | Address::Udp(_), _) => "",
+            };
+            Refused::new(format!("cannot listen on {address}"), cause, help)
         })?;
         Ok(Self(socket))
     }
@@ -363,7 +373,7 @@ mod tests {
         drop(left_behind);
         let server = Server::open(&address).unwrap();
         let refused = format!("{:#}", Server::open(&address).unwrap_err());
-        assert!(refused.contains("is it taken"), "{refused}");
+        assert!(refused.contains("another program listens there"), "{refused}");
         let other = Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
         let (mut client, mut buffer) = (Client::new(&address), [0; 8]);
         client.send(&[1]);

@@ -86,7 +86,7 @@ impl Drops {
 #[derive(Debug)]
 pub struct Driver {
     handle: Handle,
-    locals: Vec<SocketAddr>,
+    locals: watch::Receiver<Vec<SocketAddr>>,
     tls: Option<SocketAddr>,
     candidates: watch::Receiver<Vec<Candidate>>,
     thread: Option<JoinHandle<()>>,
@@ -100,10 +100,11 @@ pub struct Handle {
 }
 
 impl Driver {
-    /// Opens the sockets, in the order of [`Route::socket`], and starts the loop.
+    /// Opens the sockets, in the order of [`Route::socket`], and starts the loop. A local end that is not there
+    /// yet is opened when it comes.
     ///
     /// # Errors
-    /// When a socket cannot be opened, or the kernel gives no timer, poller or thread.
+    /// When a port is taken or not permitted, or the kernel gives no timer, poller or thread.
     pub fn spawn(
         locals: &[Local],
         clock: Clock,
@@ -132,6 +133,7 @@ impl Driver {
         let addresses: Vec<_> = slots.iter().map(Slot::address).collect();
         let (tell, candidates) = watch::channel(Vec::new());
         let reach = Reach::new(&addresses, random::seed()?, tell);
+        let (tell_locals, addresses) = watch::channel(addresses);
         let streams = tls.map(|tls| Streams::open(tls, locals, poll.registry(), LISTENER));
         let streams = streams.transpose()?;
         let tls = streams.as_ref().and_then(Streams::address);
@@ -140,6 +142,7 @@ impl Driver {
             poll,
             timer,
             slots,
+            locals: tell_locals,
             streams,
             inputs: receiver,
             clock,
@@ -171,9 +174,10 @@ impl Driver {
         self.tls
     }
 
-    /// Returns the local addresses of the sockets, in order, as they were opened first.
-    pub fn local_addresses(&self) -> &[SocketAddr] {
-        &self.locals
+    /// Returns the local addresses of the sockets, in order, as they are now: of one that is not open yet those of the
+    /// settings, with port 0 where the system chooses one.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.locals.borrow().clone()
     }
 
     /// Returns where the sockets may be reached, as it is found out: see [`Handle::find_addresses`].
@@ -320,6 +324,7 @@ struct EventLoop {
     poll: Poll,
     timer: Timer,
     slots: Vec<Slot>,
+    locals: watch::Sender<Vec<SocketAddr>>,
     streams: Option<Streams>,
     inputs: Receiver<Input>,
     clock: Clock,
@@ -522,9 +527,9 @@ impl EventLoop {
                     self.drops.send_too_large += 1;
                     self.sessions.handle_too_large(route, ByteCount::of(&self.datagram), now);
                 }
-                Err(_) => {
+                Err(error) => {
                     self.drops.send_refused += 1;
-                    slot.on_refused(now);
+                    slot.on_refused(error, now);
                 }
             }
         }
@@ -583,11 +588,13 @@ impl EventLoop {
             return;
         }
         self.tick_at = now + TICK;
-        for slot in &mut self.slots {
-            slot.renew(self.poll.registry(), now);
+        let renewed = self.slots.iter_mut().map(|slot| slot.renew(self.poll.registry(), now));
+        if renewed.fold(false, |any, is_renewed| any | is_renewed) {
+            self.locals.send_replace(self.slots.iter().map(Slot::address).collect());
         }
         if let Some(streams) = &mut self.streams {
             streams.prune(&self.sessions, &self.relays, now);
+            streams.renew(self.poll.registry(), LISTENER, now);
         }
         if let Some(session) = self.sessions.present() {
             let ways: Vec<relay::Way> = self.relays.ways().collect();

@@ -1,6 +1,7 @@
 //! Sockets, the one clock, the event loop and the real-time link emulator.
 #![forbid(unsafe_code)]
 
+pub mod absence;
 pub mod channels;
 pub mod clock;
 pub mod control;
@@ -21,6 +22,7 @@ pub mod reflector;
 mod relays;
 mod routes;
 mod sessions;
+pub mod settings;
 mod slot;
 mod socket;
 pub mod stats;

@@ -4,32 +4,113 @@ use tautline_units::Instant;
 
 /// A limit on how often a line of one kind is logged, so that whoever causes it cannot fill a disk.
 ///
+/// A symptom that goes on is logged once with its cause and then counted: [`take_of`](Self::take_of) lets the same cause
+/// through ever more seldom, and a new one as soon as any line may be.
+///
 /// ```
 /// use tautline_net::LogLimit;
 /// use tautline_units::Instant;
 ///
 /// let mut limit = LogLimit::default();
-/// assert_eq!(limit.take(Instant::from_millis(0)), Some(0));
-/// assert_eq!(limit.take(Instant::from_millis(9_999)), None);
-/// assert_eq!(limit.take(Instant::from_millis(10_000)), Some(1));
+/// assert_eq!(limit.take_of("no route", Instant::from_millis(0)), Some(0));
+/// assert_eq!(limit.take_of("no route", Instant::from_millis(9_999)), None);
+/// assert_eq!(limit.take_of("no route", Instant::from_millis(10_000)), Some(1));
+/// assert_eq!(limit.take_of("no route", Instant::from_millis(60_000)), None);
+/// assert_eq!(limit.take_of("not permitted", Instant::from_millis(60_001)), Some(1));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LogLimit {
-    logged_at: Option<Instant>,
+    logged: Option<Logged>,
     left_out: u64,
+}
+
+/// The line that was logged last.
+#[derive(Clone, Debug)]
+struct Logged {
+    at: Instant,
+    cause: String,
+    /// Until the same cause is logged again.
+    pause: Duration,
 }
 
 impl LogLimit {
     /// Returns how many lines were left out since the last one, if a line may be logged at `now`; else
     /// counts it as left out. One in ten seconds may.
     pub fn take(&mut self, now: Instant) -> Option<u64> {
-        if self.logged_at.is_some_and(|at| now.since(at) < INTERVAL) {
-            self.left_out += 1;
-            return None;
-        }
-        self.logged_at = Some(now);
+        self.logged.iter_mut().for_each(|logged| logged.pause = INTERVAL);
+        self.take_of("", now)
+    }
+
+    /// Returns how many lines were left out since the last one, if one with this cause may be logged at `now`; else
+    /// counts it as left out.
+    ///
+    /// Of one cause a line may follow after 10 s, then after a minute, six minutes and so on up to an hour; of another
+    /// cause 10 s after the last line.
+    pub fn take_of(&mut self, cause: &str, now: Instant) -> Option<u64> {
+        let pause = match &self.logged {
+            None => INTERVAL,
+            Some(Logged { at, cause: last, pause }) => {
+                let is_same = last == cause;
+                let least = if is_same { *pause } else { INTERVAL };
+                if now.since(*at) < least {
+                    self.left_out += 1;
+                    return None;
+                }
+                if is_same { pause.saturating_mul(6).min(INTERVAL_MAX) } else { INTERVAL }
+            }
+        };
+        self.logged = Some(Logged { at: now, cause: cause.to_owned(), pause });
         Some(std::mem::take(&mut self.left_out))
+    }
+
+    /// Takes note that the symptom is over; returns how many lines were left out, if one was logged of it.
+    pub fn end(&mut self) -> Option<u64> {
+        self.logged.take().map(|_| std::mem::take(&mut self.left_out))
     }
 }
 
 const INTERVAL: Duration = Duration::from_secs(10);
+/// Often enough that each day of a log tells what goes on.
+const INTERVAL_MAX: Duration = Duration::from_secs(3_600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symptom_of_a_day_is_a_few_lines_that_count_the_rest() {
+        let mut limit = LogLimit::default();
+        let lines = (0..86_400).filter_map(|second| {
+            limit
+                .take_of("not permitted", Instant::from_millis(second * 1_000))
+                .map(|left| (second, left))
+        });
+        let lines: Vec<_> = lines.collect();
+        assert_eq!(lines[..4], [(0, 0), (10, 9), (70, 59), (430, 359)]);
+        assert!(lines.len() < 32, "{} lines", lines.len());
+        assert_eq!(
+            lines.len() as u64 + lines.iter().map(|line| line.1).sum::<u64>() + limit.left_out,
+            86_400
+        );
+        assert!(limit.end().is_some_and(|left_out| left_out > 1_000));
+        assert_eq!(limit.end(), None);
+        assert_eq!(limit.take_of("not permitted", Instant::from_millis(86_400_000)), Some(0));
+    }
+
+    #[test]
+    fn causes_that_change_all_the_time_fill_no_disk_either() {
+        let mut limit = LogLimit::default();
+        let lines = (0..1_000_u64).filter(|second| {
+            limit.take_of(&second.to_string(), Instant::from_millis(second * 1_000)).is_some()
+        });
+        assert_eq!(lines.count(), 100);
+    }
+
+    #[test]
+    fn without_a_cause_one_line_in_ten_seconds_is_logged() {
+        let mut limit = LogLimit::default();
+        let lines = (0..1_000_u64)
+            .filter(|second| limit.take(Instant::from_millis(second * 1_000)).is_some());
+        assert_eq!(lines.count(), 100);
+    }
+}

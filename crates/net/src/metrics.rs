@@ -14,16 +14,21 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
+use crate::absence::{self, Refused};
+
 pub use prometheus_client::registry::Unit;
 
-/// Serves [`routes`] on `address` until the listener fails.
+/// Serves [`routes`] on `address`, from when this machine has it, until the listener fails.
 ///
 /// # Errors
 /// One line that says that the address is taken, or that the listener failed.
 pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(address).await.with_context(|| {
-        format!("metrics cannot be served on {address}: choose another with --metrics")
-    })?;
+    let refused = |cause| {
+        let what = format!("metrics cannot be served on {address}");
+        anyhow::Error::new(Refused::new(what, cause, "choose another with --metrics"))
+    };
+    let listen = async || TcpListener::bind(address).await.map_err(refused);
+    let listener = absence::opened(listen).await?;
     axum::serve(listener, routes).await.context("the listener for metrics failed")
 }
 

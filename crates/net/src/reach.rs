@@ -8,6 +8,7 @@ use tautline_transport::reach::{Candidate, Gatherer, Kind};
 use tautline_units::{Duration, Instant};
 use tokio::sync::watch;
 
+use crate::control::Host;
 use crate::slot::Slot;
 use crate::socket::Local;
 
@@ -61,7 +62,10 @@ impl Reach {
         if self.look_at.is_some_and(|at| at <= now) {
             self.look_at = Some(now + LOOK_INTERVAL);
             for (index, slot) in (0..=u8::MAX).zip(slots) {
-                let hosts = hosts(slot.local(), self.gatherer.servers());
+                let hosts = match slot.is_open() {
+                    true => hosts(slot.local(), self.gatherer.servers()),
+                    false => Vec::new(),
+                };
                 self.gatherer.set_hosts(index, slot.address(), hosts, now);
             }
         }
@@ -114,10 +118,12 @@ pub fn from_message(candidates: &[tautline_message::Candidate]) -> Vec<Candidate
     read.collect()
 }
 
-/// Returns the addresses of the switchboard at `address` (`host:port`), which answers at the same port over
+/// Returns the addresses of the switchboard at `address` (a [`Host`]), which answers at the same port over
 /// UDP; none if its name is not known at present.
 pub async fn servers(address: &str) -> Vec<SocketAddr> {
-    match tokio::net::lookup_host(address).await {
+    let address =
+        address.parse().map_or_else(|_| address.to_owned(), |host: Host| host.to_string());
+    match tokio::net::lookup_host(&address).await {
         Ok(found) => found.collect(),
         Err(error) => {
             tracing::debug!(%error, address, "the name is not known");

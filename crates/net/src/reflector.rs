@@ -50,6 +50,18 @@ impl Reflector {
     /// # Errors
     /// One line that says which address is taken, or cannot be one of two.
     pub fn bind(first: SocketAddr, second: Option<IpAddr>) -> anyhow::Result<Self> {
+        Self::bind_with(first, second, Arc::default())
+    }
+
+    /// Binds as [`bind`](Self::bind) does, and counts in `counters`.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(
+        first: SocketAddr,
+        second: Option<IpAddr>,
+        counters: Arc<Counters>,
+    ) -> anyhow::Result<Self> {
         let next = first.port().checked_add(1).context("the last port has none after it")?;
         let mut places = vec![((false, false), first)];
         places.push(((false, true), SocketAddr::new(first.ip(), next)));
@@ -67,7 +79,7 @@ impl Reflector {
             Ok(Corner { socket, place, at })
         });
         let corners = corners.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Self { corners: Arc::new(corners), counters: Arc::default() })
+        Ok(Self { corners: Arc::new(corners), counters })
     }
 
     /// Returns where this reflector counts, while it serves.

@@ -5,14 +5,17 @@ use std::time::Duration;
 use mio::{Interest, Registry, Token};
 use tautline_units::{Ecn, Instant};
 
+use crate::absence::comes_by_itself;
+use crate::log_limit::LogLimit;
 use crate::socket::Local;
 use crate::udp::{Received, Udp};
 
-/// One local end and its socket, which is opened anew when the kernel has refused to send for a
-/// while.
+/// One local end and its socket, which is opened as soon as the local end is there, and anew when the
+/// kernel has refused to send for a while.
 ///
 /// A modem that was unplugged and comes back is another interface to the kernel, even under the
-/// old name: a socket that was bound to it never sends again.
+/// old name: a socket that was bound to it never sends again. One that is enumerated after this process
+/// has started is opened likewise.
 #[derive(Debug)]
 pub(crate) struct Slot {
     local: Local,
@@ -23,21 +26,61 @@ pub(crate) struct Slot {
     /// Since when every send was refused.
     refused_since: Option<Instant>,
     tried_at: Instant,
+    /// The reason of the last refusal, until a datagram is sent.
+    refusal: Option<io::Error>,
+    refusals: LogLimit,
+    /// The reason why there is no socket, as it was logged last.
+    told: Option<String>,
 }
 
 impl Slot {
+    /// Opens the socket of a local end; one that is not there yet is opened later by [`renew`](Self::renew).
+    ///
+    /// # Errors
+    /// When its settings are wrong in themselves: the port is taken, or not permitted.
     pub(crate) fn open(local: &Local, token: Token, registry: &Registry) -> anyhow::Result<Self> {
-        let mut socket = Udp::new(local.open()?)?;
-        registry.register(socket.socket_mut(), token, Interest::READABLE)?;
-        let address = socket.local_addr()?;
-        Ok(Self {
+        let mut slot = Self {
             local: local.clone(),
             token,
-            socket: Some(socket),
-            address,
+            socket: None,
+            address: local.address(),
             refused_since: None,
             tried_at: Instant::ZERO,
-        })
+            refusal: None,
+            refusals: LogLimit::default(),
+            told: None,
+        };
+        if let Err(error) = slot.try_open(registry) {
+            if !comes_by_itself(&error) {
+                return Err(error);
+            }
+            slot.tell_absent(&error);
+        }
+        Ok(slot)
+    }
+
+    /// Opens the socket, on the port that it had before if that is free.
+    fn try_open(&mut self, registry: &Registry) -> anyhow::Result<()> {
+        let opened = match self.address.port() {
+            0 => self.local.open(),
+            port => self.local.open_on(port).or_else(|_| self.local.open()),
+        };
+        let mut socket = Udp::new(opened?)?;
+        registry.register(socket.socket_mut(), self.token, Interest::READABLE)?;
+        self.address = socket.local_addr()?;
+        self.socket = Some(socket);
+        self.refused_since = None;
+        Ok(())
+    }
+
+    /// Logs why there is no socket, once for each reason.
+    fn tell_absent(&mut self, error: &anyhow::Error) {
+        let why = format!("{error:#}");
+        if self.told.as_ref() == Some(&why) {
+            return tracing::debug!(why, "still without a socket");
+        }
+        tracing::warn!("a link is not there: {why}; it is used as soon as it comes");
+        self.told = Some(why);
     }
 
     pub(crate) fn local(&self) -> &Local {
@@ -70,45 +113,76 @@ impl Slot {
         }))
     }
 
+    /// Returns the address that the socket is bound to; port 0 before it was opened first, if the system chooses.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// Returns whether there is a socket at present.
+    pub(crate) fn is_open(&self) -> bool {
+        self.socket.is_some()
+    }
+
     pub(crate) fn on_sent(&mut self) {
         self.refused_since = None;
+        self.refusal = None;
     }
 
-    pub(crate) fn on_refused(&mut self, now: Instant) {
+    pub(crate) fn on_refused(&mut self, error: io::Error, now: Instant) {
         self.refused_since.get_or_insert(now);
+        self.refusal = Some(error);
     }
 
-    /// Opens the socket anew, on its port if that is free, if it has been of no use for
-    /// [`REFUSED_MAX`]; tries once in [`RETRY`].
-    pub(crate) fn renew(&mut self, registry: &Registry, now: Instant) {
-        let useless = self.refused_since.is_some_and(|since| now.since(since) >= REFUSED_MAX);
-        if !useless || now.since(self.tried_at) < RETRY {
-            return;
+    /// Logs that the system refuses to send, with its reason, or that it sends again.
+    fn tell_refused(&mut self, is_refused: bool, now: Instant) {
+        match &self.refusal {
+            Some(error) if is_refused => {
+                let help = match error.kind() {
+                    io::ErrorKind::PermissionDenied => ": a firewall of this machine blocks UDP",
+                    io::ErrorKind::NetworkUnreachable => ": there is no route",
+                    _ => "",
+                };
+                let words = format!("nothing can be sent by {}: {error}{help}", self.local);
+                if let Some(left_out) = self.refusals.take_of(&words, now) {
+                    tracing::warn!(left_out, "{words}");
+                }
+            }
+            Some(_) => {}
+            None => {
+                if let Some(left_out) = self.refusals.end() {
+                    tracing::info!(link = %self.local, left_out, "the link sends again");
+                }
+            }
+        }
+    }
+
+    /// Opens the socket if there is none, or anew, on its port if that is free, if it has been of no use for
+    /// [`REFUSED_MAX`]; tries once in [`RETRY`]. Returns whether it is another one now.
+    pub(crate) fn renew(&mut self, registry: &Registry, now: Instant) -> bool {
+        let is_refused = self.refused_since.is_some_and(|since| now.since(since) >= REFUSED_MAX);
+        self.tell_refused(is_refused, now);
+        let is_useless = self.socket.is_none() || is_refused;
+        if !is_useless || now.since(self.tried_at) < RETRY {
+            return false;
         }
         self.tried_at = now;
         // The port is free only once the old socket is gone.
         if let Some(mut socket) = self.socket.take() {
             let _ = registry.deregister(socket.socket_mut());
         }
-        let opened = self.local.open_on(self.address.port()).or_else(|_| self.local.open());
-        let opened = opened.and_then(|socket| Ok(Udp::new(socket)?));
-        let mut socket = match opened {
-            Ok(socket) => socket,
-            Err(error) => return tracing::debug!(%error, "a socket cannot be opened again yet"),
-        };
-        let registered = registry.register(socket.socket_mut(), self.token, Interest::READABLE);
-        match registered.and_then(|()| socket.local_addr()) {
-            Ok(address) => {
-                tracing::info!(local = %self.local, %address, "socket opened again");
-                self.address = address;
-                self.socket = Some(socket);
-                self.refused_since = None;
+        match self.try_open(registry) {
+            Ok(()) => {
+                if self.told.take().is_some() {
+                    tracing::info!(link = %self.local, address = %self.address, "the link is there");
+                } else {
+                    tracing::debug!(link = %self.local, address = %self.address, "a new socket");
+                }
+                true
             }
-            Err(error) => tracing::debug!(%error, "a socket cannot be watched"),
+            Err(error) => {
+                self.tell_absent(&error);
+                false
+            }
         }
     }
 }
@@ -122,6 +196,33 @@ mod tests {
     use mio::Poll;
 
     use super::*;
+
+    #[test]
+    fn a_local_end_that_is_not_there_is_waited_for_and_a_taken_one_is_refused() {
+        let poll = Poll::new().unwrap();
+        for local in ["wwan-never", "192.0.2.1:0"] {
+            let slot = Slot::open(&local.parse().unwrap(), Token(0), poll.registry()).unwrap();
+            assert!(!slot.is_open(), "{local}");
+        }
+        let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let local = Local::Address(taken.local_addr().unwrap());
+        let refused = Slot::open(&local, Token(0), poll.registry()).unwrap_err().to_string();
+        assert!(refused.contains("cannot open a UDP socket"), "{refused}");
+    }
+
+    #[test]
+    fn a_socket_is_tried_again_once_a_second_until_it_is_there() {
+        let poll = Poll::new().unwrap();
+        // Stands for a modem: the port is free when it comes.
+        let mut slot =
+            Slot::open(&"192.0.2.1:0".parse().unwrap(), Token(0), poll.registry()).unwrap();
+        slot.local = "127.0.0.1:0".parse().unwrap();
+        let at = |millis| Instant::from_millis(millis);
+        assert!(!slot.renew(poll.registry(), at(999)));
+        assert!(slot.renew(poll.registry(), at(1_000)) && slot.is_open());
+        assert_eq!(slot.address().ip().to_string(), "127.0.0.1");
+        assert!(!slot.renew(poll.registry(), at(5_000)), "it is of use");
+    }
 
     #[test]
     fn a_socket_of_both_families_speaks_with_both() {

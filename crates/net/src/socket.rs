@@ -4,11 +4,13 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::absence::Refused;
 
 /// The local end of a UDP socket: an address, or a network interface by name.
 ///
@@ -36,16 +38,29 @@ impl Local {
         })
     }
 
+    /// Returns the address that it is bound to as far as the settings say: any, if it is an interface.
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Address(address) => *address,
+            Self::Interface(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        }
+    }
+
     /// Opens as [`Local::open`] does, on this port.
     pub(crate) fn open_on(&self, port: u16) -> anyhow::Result<mio::net::UdpSocket> {
-        let socket = self.bind(port).with_context(|| {
-            let advice = match self {
-                Self::Address(_) => "is it taken, or not an address of this machine?",
-                Self::Interface(_) => {
-                    "`ip link` lists the interfaces; binding to one may need root"
+        let socket = self.bind(port).map_err(|cause| {
+            let help = match (self, cause.kind()) {
+                (_, io::ErrorKind::AddrInUse) => "another program has the port",
+                (Self::Address(_), io::ErrorKind::AddrNotAvailable) => {
+                    "no interface of this machine has the address"
                 }
+                (Self::Interface(_), io::ErrorKind::PermissionDenied) => {
+                    "binding to an interface needs root or CAP_NET_RAW"
+                }
+                (Self::Interface(_), _) => "`ip link` lists the interfaces",
+                (Self::Address(_), _) => "",
             };
-            format!("cannot open a UDP socket on {self}: {advice}")
+            Refused::new(format!("cannot open a UDP socket on {self}"), cause, help)
         })?;
         Ok(mio::net::UdpSocket::from_std(socket.into()))
     }
@@ -170,6 +185,6 @@ mod tests {
         let first = "127.0.0.1:0".parse::<Local>().unwrap().open().unwrap();
         let taken = Local::Address(first.local_addr().unwrap());
         let error = format!("{:#}", taken.open().unwrap_err());
-        assert!(error.contains("is it taken"), "{error}");
+        assert!(error.ends_with("(os error 98): another program has the port"), "{error}");
     }
 }

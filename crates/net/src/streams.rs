@@ -8,11 +8,11 @@ mod connection;
 mod door;
 mod server;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 pub use server::{Counters, Server};
 
 use mio::net::TcpListener;
@@ -22,6 +22,7 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Route, relay};
 use tautline_units::{Ecn, Instant};
 
+use crate::absence::{Refused, comes_by_itself};
 use crate::control::tls::{self, Admitted};
 use crate::driver::Drops;
 use crate::sessions::Sessions;
@@ -45,6 +46,8 @@ pub(crate) struct Streams {
     /// From where it calls, in the order of [`Route::stream_index`].
     locals: Vec<Local>,
     listening: Option<Listening>,
+    /// Where it is to listen as soon as this machine has the address, and when that was tried last.
+    absent: Option<(SocketAddr, Instant)>,
     incoming: Vec<Connection>,
     calls: Vec<Call>,
     next_token: usize,
@@ -78,10 +81,10 @@ enum State {
 }
 
 impl Streams {
-    /// Opens the listening socket, if there is to be one.
+    /// Opens the listening socket, if there is to be one: later, if the machine has not got its address yet.
     ///
     /// # Errors
-    /// One line that names the address and what to do.
+    /// One line that names the address and what to do: it is taken, or not permitted.
     pub(crate) fn open(
         tls: Tls,
         locals: &[Local],
@@ -89,9 +92,20 @@ impl Streams {
         token: Token,
     ) -> anyhow::Result<Self> {
         let Tls { identity, listen } = tls;
-        let listening = listen.map(|address| Listening::open(address, &identity, registry, token));
+        let (mut listening, mut absent) = (None, None);
+        if let Some(address) = listen {
+            match Listening::open(address, &identity, registry, token) {
+                Ok(open) => listening = Some(open),
+                Err(error) if comes_by_itself(&error) => {
+                    tracing::warn!("{error:#}; it is listened on as soon as it is there");
+                    absent = Some((address, Instant::ZERO));
+                }
+                Err(error) => return Err(error),
+            }
+        }
         Ok(Self {
-            listening: listening.transpose()?,
+            listening,
+            absent,
             identity,
             locals: locals.to_vec(),
             incoming: Vec::new(),
@@ -100,9 +114,26 @@ impl Streams {
         })
     }
 
-    /// Returns where it listens, with the port that the system chose where none was asked for.
+    /// Returns where it listens, or is to listen, with the port that the system chose where none was asked for.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.listening.as_ref().map(|listening| listening.address)
+        let listening = self.listening.as_ref().map(|listening| listening.address);
+        listening.or(self.absent.map(|(address, _)| address))
+    }
+
+    /// Listens where it could not yet, if it is time.
+    pub(crate) fn renew(&mut self, registry: &Registry, token: Token, now: Instant) {
+        let due = self.absent.filter(|(_, tried_at)| now.since(*tried_at) >= LISTEN_RETRY);
+        let Some((address, _)) = due else { return };
+        match Listening::open(address, &self.identity, registry, token) {
+            Ok(listening) => {
+                tracing::info!(%address, "links over TLS are listened for");
+                (self.listening, self.absent) = (Some(listening), None);
+            }
+            Err(error) => {
+                tracing::debug!("{error:#}");
+                self.absent = Some((address, now));
+            }
+        }
     }
 
     /// Keeps a connection for each of `routes`, at whose other end the holder of `key` must be: a session's peer.
@@ -392,11 +423,14 @@ fn give_up(
 }
 
 fn listen(address: SocketAddr, registry: &Registry, token: Token) -> anyhow::Result<TcpListener> {
-    let mut socket = TcpListener::bind(address).with_context(|| {
-        format!(
-            "cannot listen for TLS on {address}: is it taken, or not of this machine? A port below \
-             1024 needs root or CAP_NET_BIND_SERVICE"
-        )
+    let mut socket = TcpListener::bind(address).map_err(|cause| {
+        let help = match cause.kind() {
+            ErrorKind::AddrInUse => "another program has the port",
+            ErrorKind::AddrNotAvailable => "no interface of this machine has the address",
+            ErrorKind::PermissionDenied => "a port below 1024 needs root or CAP_NET_BIND_SERVICE",
+            _ => "",
+        };
+        Refused::new(format!("cannot listen for TLS on {address}"), cause, help)
     })?;
     registry.register(&mut socket, token, Interest::READABLE)?;
     Ok(socket)
@@ -420,6 +454,8 @@ const UNUSED_MAX: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(3);
 const SETTLED: Duration = Duration::from_secs(3);
+/// As often as a link that is not there is looked for.
+const LISTEN_RETRY: Duration = Duration::from_secs(1);
 /// Beyond those of sockets.
 const TOKENS_FROM: usize = 1 << 16;
 

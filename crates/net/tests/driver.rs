@@ -82,7 +82,7 @@ fn pair() -> (End, End) {
         operator.clock.now(),
     );
     operator.driver.handle().start(respond.expect("a valid configuration"));
-    let routes = routes(vehicle.driver.local_addresses(), &[operator.address()]);
+    let routes = routes(&vehicle.driver.local_addresses(), &[operator.address()]);
     let initiate = Session::initiate(
         Config::default(),
         &keys[0],

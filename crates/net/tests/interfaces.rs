@@ -30,6 +30,41 @@ fn a_socket_is_opened_again_when_its_interface_is_another_one() {
 }
 
 #[test]
+#[ignore = "needs a user namespace; make unit runs it where there is one"]
+fn an_interface_that_comes_after_the_start_becomes_a_link() {
+    within_network("inside_interface_comes_late");
+}
+
+#[test]
+#[ignore = "runs in a network of its own"]
+fn inside_interface_comes_late() {
+    ip("link set lo up");
+    ip("addr add 10.77.0.1/32 dev lo");
+    ip("addr add 10.77.0.2/32 dev lo");
+    // The second modem and the second address are not there yet.
+    let locals = ["10.77.0.1:0", "wwan9", "10.77.0.3:0"];
+    let (vehicle, operator) = (End::start_all(&locals), End::start("10.77.0.2:7000"));
+    operator.answer();
+    vehicle.call(&["10.77.0.2:7000".to_owned()]);
+    vehicle.await_state(State::Up);
+    assert_eq!(vehicle.driver.local_addresses()[1].port(), 0);
+    ip("addr add 10.77.0.3/32 dev lo");
+    ip("link add wwan9 type veth peer name far9");
+    ip("addr add 10.79.0.1/24 dev wwan9");
+    ip("link set far9 up");
+    ip("link set wwan9 arp off up");
+    vehicle.await_state(State::Up);
+    let is_open = || vehicle.driver.local_addresses()[1..].iter().all(|it| it.port() != 0);
+    for _ in 0..60 {
+        if is_open() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{:?}", vehicle.driver.local_addresses());
+}
+
+#[test]
 #[ignore = "runs in a network of its own"]
 fn inside_address_goes_and_comes() {
     ip("link set lo up");
@@ -112,11 +147,16 @@ struct End {
 
 impl End {
     fn start(local: &str) -> Self {
+        Self::start_all(&[local])
+    }
+
+    fn start_all(locals: &[&str]) -> Self {
+        let locals: Vec<Local> = locals.iter().map(|local| local.parse().unwrap()).collect();
         let clock = Clock::start();
         let (tell, events) = channel();
         let refused = Arc::new(AtomicU64::new(0));
         let count = refused.clone();
-        let driver = Driver::spawn(&[local.parse::<Local>().unwrap()], clock, move |output| {
+        let driver = Driver::spawn(&locals, clock, move |output| {
             match output {
                 Output::Event(event, _) => {
                     // The test has ended when nobody listens.
@@ -130,13 +170,20 @@ impl End {
     }
 
     fn call(&self, peer: &[String]) {
-        let routes = routes(self.driver.local_addresses(), peer);
+        let routes = routes(&self.driver.local_addresses(), peer);
         let [vehicle, operator] = keys();
         let (config, now) = (Config::default(), self.clock.now());
         let peer = operator.public();
         let session =
             Session::initiate(config, vehicle, peer, [7; 16], &routes, [4; 32], now).unwrap();
         self.driver.handle().start(session);
+    }
+
+    fn answer(&self) {
+        let [vehicle, operator] = keys();
+        let (config, now) = (Config::default(), self.clock.now());
+        let session = Session::respond(config, operator, vehicle.public(), [7; 16], [3; 32], now);
+        self.driver.handle().start(session.unwrap());
     }
 
     fn await_event<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
@@ -157,10 +204,7 @@ impl End {
 
 fn pair(vehicle: &str, operator: &str) -> (End, End) {
     let (vehicle, operator) = (End::start(vehicle), End::start(operator));
-    let [a, b] = keys();
-    let now = operator.clock.now();
-    let session = Session::respond(Config::default(), b, a.public(), [7; 16], [3; 32], now);
-    operator.driver.handle().start(session.unwrap());
+    operator.answer();
     vehicle.call(&[operator.driver.local_addresses()[0].to_string()]);
     (vehicle, operator)
 }

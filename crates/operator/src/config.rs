@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
+use tautline_net::control::Host;
 use tautline_net::datagram::Address;
+use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
 
 use crate::console::access::Names;
@@ -32,17 +35,23 @@ pub struct Config {
     /// Public keys of vehicles that a person may pick, by name; any other key under such a name is refused.
     pub vehicles: BTreeMap<String, String>,
     /// Local ends for the vehicle's links.
+    #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
     /// Where the vehicle reaches this machine; if empty that is found out, through NATs too.
+    #[serde(deserialize_with = "one_or_several")]
     pub advertise: Vec<SocketAddr>,
     /// Where to listen for a link over TLS, for networks that let no UDP pass; nowhere if not given.
     pub tls: Option<SocketAddr>,
     /// Where the vehicle reaches that; the address itself if empty.
+    #[serde(deserialize_with = "one_or_several")]
     pub tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console; beyond the loopback interface it speaks HTTPS.
     pub console: SocketAddr,
     /// Names by which browsers reach it, each with a port if that is another; the address if empty.
+    #[serde(alias = "console_name", deserialize_with = "one_or_several")]
     pub console_names: Vec<String>,
+    /// The scheme of a proxy before the console, by which browsers reach it under its names; none if not given.
+    pub console_behind: Option<Behind>,
     /// Its certificate chain in PEM form; of none given one is made from the machine's key.
     pub console_certificate: Option<PathBuf>,
     /// The certificate's secret key in PEM form.
@@ -63,6 +72,25 @@ pub struct Config {
     pub transport: tautline_transport::Config,
 }
 
+/// Choice of the proxy before the console.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Behind {
+    /// One that ends TLS and hands on plain HTTP, with the browser's own `Host` and `Origin`.
+    Https,
+}
+
+impl FromStr for Behind {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Self> {
+        match name {
+            "https" => Ok(Self::Https),
+            _ => bail!("{name:?} is not known: only https is"),
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -79,6 +107,7 @@ impl Default for Config {
             tls_advertise: Vec::new(),
             console: SocketAddr::from(([127, 0, 0, 1], 8080)),
             console_names: Vec::new(),
+            console_behind: None,
             console_certificate: None,
             console_certificate_key: None,
             watch: false,
@@ -98,38 +127,71 @@ impl Config {
     /// # Errors
     /// One line that names the field, what is wrong and what to do.
     pub fn validate(&self) -> anyhow::Result<()> {
-        ensure!(!self.name.is_empty(), "name is empty: give the operator's name with --name");
-        ensure!(
-            self.vehicle.as_deref() != Some(""),
-            "vehicle is empty: name the vehicle with --vehicle, or leave it out to pick one on the console"
-        );
-        ensure!(
-            self.vehicle.is_some() || self.vehicle_key.is_none(),
-            "vehicle_key: of which vehicle? Name it with --vehicle, or put the key into [vehicles]"
-        );
-        ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
-        ensure!(
-            self.tls.is_some() || self.tls_advertise.is_empty(),
+        let mut faults = Faults::default();
+        faults.unless(!self.name.is_empty(), || {
+            "name is empty: give the operator's name with --name".to_owned()
+        });
+        faults.unless(self.vehicle.as_deref() != Some(""), || {
+            "vehicle is empty: name the vehicle with --vehicle, or leave it out to pick one \
+            on the console"
+                .to_owned()
+        });
+        faults.unless(self.vehicle.is_some() || self.vehicle_key.is_none(), || {
+            "vehicle_key: of which vehicle? Name it with --vehicle, or put the key into \
+            [vehicles]"
+                .to_owned()
+        });
+        faults.unless(!self.links.is_empty(), || {
+            "links is empty: give at least one local end with --link".to_owned()
+        });
+        faults.unless(self.tls.is_some() || self.tls_advertise.is_empty(), || {
             "tls_advertise: there is no link over TLS: give the address to listen on with --tls"
-        );
-        ensure!(self.reorder_ms <= 500, "reorder_ms = {}: must be 0 to 500", self.reorder_ms);
+                .to_owned()
+        });
+        faults.unless(self.reorder_ms <= 500, || {
+            format!("reorder_ms = {}: must be 0 to 500", self.reorder_ms)
+        });
         for name in &self.console_names {
+            // Behind a proxy a name may have a path, for the address that is printed.
+            let (host, path) = match self.console_behind {
+                Some(Behind::Https) => name.split_once('/').unwrap_or((name, "")),
+                None => (name.as_str(), ""),
+            };
             let is_name = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
-            ensure!(
-                !name.is_empty() && name.chars().all(is_name),
-                "console_names: {name:?} is no name: give it as in drive.example or 10.0.0.7:8443"
-            );
+            let is_path = |c: char| c.is_ascii_alphanumeric() || "/.-_~".contains(c);
+            let is_right =
+                !host.is_empty() && host.chars().all(is_name) && path.chars().all(is_path);
+            faults.unless(is_right, || {
+                format!(
+                    "console_names: {name:?} is no name: give it as in drive.example or \
+                     10.0.0.7:8443"
+                )
+            });
         }
-        Names::of(self.console, &self.console_names, self.console_is_secure())?;
-        self.certificate()?;
-        ensure!(
-            self.metrics.is_none_or(|metrics| metrics.ip().is_loopback()),
+        faults.of(self.names(self.console));
+        faults.unless(self.console_behind.is_none() || self.console.ip().is_loopback(), || {
+            format!(
+                "console_behind: console = {} is reached without the proxy too: give an address of \
+                 the loopback interface",
+                self.console
+            )
+        });
+        faults.unless(self.console_behind.is_none() || self.console_certificate.is_none(), || {
+            "console_behind and console_certificate are both given: either the proxy has the \
+             certificate or the console"
+                .to_owned()
+        });
+        faults.of(self.certificate());
+        faults.unless(self.metrics.is_none_or(|metrics| metrics.ip().is_loopback()), || {
             "metrics: whoever reaches them can probe: give an address of the loopback interface"
-        );
-        self.switchboard_public_key()?;
-        self.vehicle_public_key()?;
-        self.vehicle_keys()?;
-        Ok(self.transport.validate()?)
+                .to_owned()
+        });
+        faults.of(self.switchboard.parse::<Host>().context("switchboard"));
+        faults.of(self.switchboard_public_key());
+        faults.of(self.vehicle_public_key());
+        faults.of(self.vehicle_keys());
+        faults.of(self.transport.validate());
+        faults.finish()
     }
 
     /// Returns whether the console speaks HTTPS: always beyond the loopback interface.
@@ -137,10 +199,26 @@ impl Config {
         !self.console.ip().is_loopback() || self.console_certificate.is_some()
     }
 
-    /// Returns where metrics and status are told, if anywhere: without an address of their own at the console's, unless
-    /// that speaks HTTPS.
+    /// Returns the names by which browsers reach the console at `address`.
+    ///
+    /// # Errors
+    /// One line: it has none that a browser could use.
+    pub(crate) fn names(&self, address: SocketAddr) -> anyhow::Result<Names> {
+        match self.console_behind {
+            Some(Behind::Https) => Names::behind_https(&self.console_names),
+            None => Names::of(address, &self.console_names, self.console_is_secure()),
+        }
+    }
+
+    /// Returns whether others than people of this machine reach the console: beyond the loopback interface, or by a proxy.
+    pub(crate) fn console_is_open(&self) -> bool {
+        self.console_is_secure() || self.console_behind.is_some()
+    }
+
+    /// Returns where metrics and status are served, if anywhere: without an address of their own at the console's, unless
+    /// others reach that.
     pub fn told_at(&self) -> Option<SocketAddr> {
-        self.metrics.or((!self.console_is_secure()).then_some(self.console))
+        self.metrics.or((!self.console_is_open()).then_some(self.console))
     }
 
     /// Returns the person's own certificate, if there is one.

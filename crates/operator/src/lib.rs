@@ -16,6 +16,7 @@ mod topics;
 mod trips;
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,10 +30,9 @@ use tautline_net::stats::{Latest, Table};
 use tautline_transport::crypto::Identity;
 use tokio::sync::mpsc;
 
-pub use config::Config;
+pub use config::{Behind, Config};
 pub use console::{Opening, Right};
 
-use crate::console::access::Names;
 use crate::console::{Access, Hub, Request, tls};
 use crate::input::Input;
 use crate::probe::Probe;
@@ -45,8 +45,8 @@ use crate::trips::Trips;
 /// that lets a browser in goes to `announce`: one at the start, the next when it is used.
 ///
 /// # Errors
-/// When a part cannot be started or the vehicle cannot be had; one line that says which and what
-/// to do.
+/// When settings are wrong in themselves; one line that says which and what to do. What is not there yet (a link, the
+/// console's address, the switchboard, the vehicle) is waited for.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -60,7 +60,11 @@ pub async fn run(
     let vehicle = config.vehicle.as_deref().unwrap_or_default();
     let hub = Hub::new(vehicle, requests, unix_micros);
     let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
-    let (listener, access) = open_console(&config, &identity, announce).await?;
+    let mut stop = pin!(stop);
+    let (listener, access) = tokio::select! {
+        opened = open_console(&config, &identity, announce) => opened?,
+        () = &mut stop => return Ok(()),
+    };
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let trips = config.record.as_deref().map(|folder| Trips::create(folder, clock)).transpose()?;
     let records = recorder.is_some();
@@ -79,7 +83,7 @@ pub async fn run(
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),
         // Beyond this machine nobody is told, and nobody probes, without being asked who it is.
-        None if config.console_is_secure() => (Router::new(), None),
+        None if config.console_is_open() => (Router::new(), None),
         None => (beside, None),
     };
     let tell = async {
@@ -123,7 +127,7 @@ pub async fn run(
         }
     };
     let ended = tokio::select! {
-        () = stop => Ok(()),
+        () = &mut stop => Ok(()),
         refused = meet => refused,
         failed = console::serve(listener, access, hub.clone(), beside) => failed,
         failed = tell => failed,
@@ -142,7 +146,7 @@ async fn open_console(
 ) -> anyhow::Result<(console::Listener, Arc<Access>)> {
     let listener = console::listen(config.console).await?;
     let address = listener.local_addr().context("the console's address is not known")?;
-    let names = Names::of(address, &config.console_names, config.console_is_secure())?;
+    let names = config.names(address)?;
     let shown = match config.certificate()? {
         Some(files) => Some(tls::read(&files)?),
         None if config.console_is_secure() => Some(tls::make(identity, &names)?),

@@ -40,8 +40,6 @@ pub(crate) struct Rendezvous {
     left: Option<[u8; 16]>,
     /// Why the vehicle of the settings cannot be had, until the list of the others has come.
     refused: Option<String>,
-    /// Whether there has been a session with any vehicle.
-    has_driven: bool,
     /// When the vehicle is taken again that was refused or released.
     take_at: Option<Instant>,
     /// How often it was refused since it was introduced.
@@ -94,7 +92,8 @@ impl Rendezvous {
         let register = register(config, driver, &candidates.borrow(), None);
         let fleet = Fleet::new(config)?;
         hub.show_fleet(&fleet.told());
-        let (client, events) = Client::start(
+        let (client, events) = Client::start_by(
+            &config.links,
             config.switchboard.as_str(),
             config.switchboard_public_key()?,
             identity,
@@ -113,7 +112,6 @@ impl Rendezvous {
             held: None,
             left: None,
             refused: None,
-            has_driven: false,
             take_at: None,
             refusals: 0,
             disconnections: LogLimit::default(),
@@ -123,11 +121,11 @@ impl Rendezvous {
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
     ///
-    /// Nothing that it says ends a session whose vehicle is heard: what it introduces runs beside, and a
+    /// Nothing that it says ends a session whose vehicle is heard, nor this process: what it introduces runs beside, and a
     /// vehicle that it releases or refuses is taken again.
     ///
     /// # Errors
-    /// When there has been no session yet and the vehicle of the settings cannot be had: unknown, or not for this key.
+    /// When the connection is no longer kept up.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -174,8 +172,8 @@ impl Rendezvous {
             Some(Event::Frame(frame)) => {
                 self.handle_frame(&frame, config, identity, driver, shared, clock)
             }
-            Some(Event::Connected { .. }) => {
-                tracing::info!(switchboard = config.switchboard, "registered");
+            Some(Event::Connected { by, servers, .. }) => {
+                tracing::info!(switchboard = config.switchboard, by, "registered");
                 self.handle_reached(true, clock.now());
                 match self.fleet.picked() {
                     Some(name) => {
@@ -185,12 +183,13 @@ impl Rendezvous {
                     None => shared.set_waiting(SessionState::Waiting, PICK),
                 }
                 if config.advertise.is_empty() {
-                    driver.handle().find_addresses(reach::servers(&config.switchboard).await);
+                    driver.handle().find_addresses(servers);
                 }
                 Ok(())
             }
             Some(Event::Disconnected { error, retry_in }) => {
-                if let Some(left_out) = self.disconnections.take(clock.now()) {
+                let why = error.to_string();
+                if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
                     tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
                 }
                 self.handle_reached(false, clock.now());
@@ -257,8 +256,11 @@ impl Rendezvous {
                         shared.expect(lease);
                         self.held = Some(Held { lease: Some(lease), epoch, peer_key });
                         self.greet(config, driver);
-                        self.introduced =
-                            Some(Introduced { at: clock.now(), knocked: in_words(&knocks) });
+                        let locals = driver.local_addresses();
+                        let is_over_tls = driver.tls_address().is_some()
+                            || !self.relays.streams(session.peer(), &locals).is_empty();
+                        let knocked = in_words(&knocks, is_over_tls);
+                        self.introduced = Some(Introduced { at: clock.now(), knocked });
                         driver.handle().start(session);
                         let mismatch = channels::mismatch(peer_versions);
                         let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
@@ -308,7 +310,13 @@ impl Rendezvous {
                     return Ok(());
                 };
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
-                bail!("the switchboard refuses: {text}; it knows: {}", names.join(", "))
+                // It may be let in, or be listed for this operator, while the switchboard runs.
+                let text =
+                    format!("the switchboard refuses: {text}; it knows: {}", names.join(", "));
+                self.tell(&text, clock);
+                self.take_later(clock.now());
+                shared.set_standing_unless_heard(SessionState::Waiting, &text);
+                Ok(())
             }
             Ok(_) => Ok(()),
             Err(error) => {
@@ -342,11 +350,6 @@ impl Rendezvous {
             self.fleet.handle_refused(reason_code.into(), clock.now());
             self.let_go(config, driver, shared);
             return Ok(());
-        }
-        // Who drives will have driven.
-        self.has_driven |= is_met;
-        if !self.has_driven && reason_code != Refusal::VehicleTaken {
-            bail!(text);
         }
         self.tell(&text, clock);
         if self.fleet.picked().is_some() {
@@ -384,7 +387,6 @@ impl Rendezvous {
             Choice::Leave => {
                 tracing::info!(vehicle = shared.vehicle_name(), "let go of on the console");
                 let key = shared.vehicle_key();
-                self.has_driven |= key.is_some();
                 self.fleet.leave(key, clock.now());
                 self.let_go(config, driver, shared);
             }
@@ -436,7 +438,7 @@ impl Rendezvous {
     }
 
     fn tell(&mut self, trouble: &str, clock: Clock) {
-        if let Some(left_out) = self.troubles.take(clock.now()) {
+        if let Some(left_out) = self.troubles.take_of(trouble, clock.now()) {
             tracing::warn!(left_out, "{trouble}");
         }
     }
@@ -484,7 +486,7 @@ fn register(
 ) -> Vec<u8> {
     let register = Control::RegisterOperator {
         name: config.name.clone(),
-        addresses: advertised(config, driver.local_addresses(), driver.tls_address()),
+        addresses: advertised(config, &driver.local_addresses(), driver.tls_address()),
         versions: channels::versions(),
         relays: true,
         candidates: reach::to_message(candidates),
@@ -498,17 +500,23 @@ fn knocks(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Rou
     if !config.advertise.is_empty() {
         return Vec::new();
     }
-    let ways = ways(driver.local_addresses(), candidates, WAYS_MAX);
+    let ways = ways(&driver.local_addresses(), candidates, WAYS_MAX);
     ways.into_iter().map(|way| way.route).collect()
 }
 
-/// Returns for people what was tried.
-fn in_words(knocks: &[Route]) -> String {
-    if knocks.is_empty() {
-        return "is it a firewall, or the address that it was told?".to_owned();
+/// Returns for people what was tried, and what is left where UDP is blocked.
+fn in_words(knocks: &[Route], is_over_tls: bool) -> String {
+    let tried = match knocks {
+        [] => "is it a firewall, or the address that the vehicle was given?".to_owned(),
+        knocks => {
+            let at: Vec<String> = knocks.iter().map(|route| route.remote.to_string()).collect();
+            format!("tried {}; UDP may be blocked, or both NATs need a relay", at.join(", "))
+        }
+    };
+    match is_over_tls {
+        true => tried,
+        false => format!("{tried}. {NO_TLS}"),
     }
-    let at: Vec<String> = knocks.iter().map(|route| route.remote.to_string()).collect();
-    format!("tried {}; UDP may be blocked, or both NATs need a relay", at.join(", "))
 }
 
 impl Standing {
@@ -518,6 +526,9 @@ impl Standing {
     }
 }
 
+/// The remedy of a network that lets no UDP pass, while this end has none.
+const NO_TLS: &str = "No link over TLS is there as a way without UDP: give this operator a TCP port with --tls 0.0.0.0:443 \
+                      that the vehicle reaches, or a relay with `tls`";
 /// Longer than any way takes that works.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
 /// Until a vehicle that was refused or released is taken again; twice as long each time.
@@ -543,6 +554,16 @@ mod tests {
             ..config
         };
         assert!(nowhere.validate().unwrap_err().to_string().contains("--tls"));
+    }
+
+    #[test]
+    fn where_no_udp_comes_the_way_over_tls_is_named_unless_it_is_there() {
+        let route = Route { socket: 0, remote: "192.0.2.7:7".parse().unwrap() };
+        for knocks in [&[][..], &[route]] {
+            assert!(in_words(knocks, false).ends_with(NO_TLS));
+            assert!(!in_words(knocks, true).contains("TLS"));
+        }
+        assert!(in_words(&[route], true).starts_with("tried 192.0.2.7:7; "));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
+use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::{Bitrate, ByteCount};
 
@@ -22,6 +23,7 @@ use tautline_units::{Bitrate, ByteCount};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once takes two.
+    #[serde(deserialize_with = "one_or_several")]
     pub listen: Vec<SocketAddr>,
     /// TCP address to listen on for ends whose network lets no UDP pass; nowhere if not given.
     pub tls: Option<SocketAddr>,
@@ -72,21 +74,21 @@ impl Config {
     /// # Errors
     /// One line that names the field, what is wrong and what to do.
     pub fn validate(&self) -> anyhow::Result<()> {
-        ensure!(
-            (1..=LISTEN_MAX).contains(&self.listen.len()),
-            "listen has {} addresses: must be 1 to {LISTEN_MAX}",
-            self.listen.len()
-        );
-        let within = |name: &str, value: u64, most: u64| {
-            ensure!((1..=most).contains(&value), "{name} = {value}: must be 1 to {most}");
-            Ok(())
+        let mut faults = Faults::default();
+        faults.unless((1..=LISTEN_MAX).contains(&self.listen.len()), || {
+            format!("listen has {} addresses: must be 1 to {LISTEN_MAX}", self.listen.len())
+        });
+        let mut within = |name: &str, value: u64, most: u64| {
+            faults.unless((1..=most).contains(&value), || {
+                format!("{name} = {value}: must be 1 to {most}")
+            });
         };
-        within("latency_mib", self.latency_mib, LATENCY_MIB_MAX)?;
-        within("leases_max", self.leases_max as u64, LEASES_MAX)?;
-        within("lease_mbps", self.lease_mbps, MBPS_MAX)?;
-        within("link_gib", self.link_gib, GIB_MAX)?;
-        self.switchboard_public_key()?;
-        Ok(())
+        within("latency_mib", self.latency_mib, LATENCY_MIB_MAX);
+        within("leases_max", self.leases_max as u64, LEASES_MAX);
+        within("lease_mbps", self.lease_mbps, MBPS_MAX);
+        within("link_gib", self.link_gib, GIB_MAX);
+        faults.of(self.switchboard_public_key());
+        faults.finish()
     }
 
     /// Returns the key of the switchboard whose tokens count.

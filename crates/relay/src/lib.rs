@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use anyhow::Context;
+use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::metrics::{self, Labels, Page, Unit};
 use tautline_transport::crypto::Identity;
@@ -39,7 +41,11 @@ pub async fn run(
     seed: [u8; 32],
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    let server = Server::bind(&config, &identity, clock, seed)?;
+    let mut stop = pin!(stop);
+    let server = tokio::select! {
+        bound = absence::opened(async || Server::bind(&config, &identity, clock, seed)) => bound?,
+        () = &mut stop => return Ok(()),
+    };
     let counters = server.counters();
     let ending = Arc::new(AtomicBool::new(false));
     let mut thread = {
@@ -58,7 +64,7 @@ pub async fn run(
     };
     let ended = tokio::select! {
         ended = &mut thread => return ended.context("the relay's thread failed")?,
-        () = stop => Ok(()),
+        () = &mut stop => Ok(()),
         ended = tell => ended,
     };
     ending.store(true, Ordering::Relaxed);

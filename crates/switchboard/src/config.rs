@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::ensure;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tautline_net::control::SERVER_TIMEOUT;
+use tautline_net::settings::Faults;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::ByteCount;
 
@@ -63,13 +63,13 @@ pub struct Config {
     /// The relays that both ends of a lease are told of.
     pub relays: Vec<Relay>,
     /// The vehicles that are served: name and public key.
-    #[serde(deserialize_with = "vehicles")]
+    #[serde(alias = "vehicle", deserialize_with = "vehicles")]
     pub vehicles: BTreeMap<String, PublicKey>,
     /// The operators that are served: name and public key.
-    #[serde(deserialize_with = "operators")]
+    #[serde(alias = "operator", deserialize_with = "operators")]
     pub operators: BTreeMap<String, PublicKey>,
     /// Those who may end a drive and ask who drives: name and public key.
-    #[serde(deserialize_with = "supervisors")]
+    #[serde(alias = "supervisor", deserialize_with = "supervisors")]
     pub supervisors: BTreeMap<String, PublicKey>,
 }
 
@@ -102,41 +102,48 @@ impl Config {
     /// # Errors
     /// One line that names the field and what is wrong.
     pub fn validate(&self) -> anyhow::Result<()> {
+        let mut faults = Faults::default();
         let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
-        ensure!(
-            (1..=ping_max).contains(&self.ping_interval_ms),
-            "ping_interval_ms = {}: must be 1 to {ping_max}, or clients take the switchboard for dead",
-            self.ping_interval_ms
-        );
-        ensure!(
+        faults.unless((1..=ping_max).contains(&self.ping_interval_ms), || {
+            format!(
+                "ping_interval_ms = {}: must be 1 to {ping_max}, or clients take the switchboard \
+            for dead",
+                self.ping_interval_ms
+            )
+        });
+        faults.unless(
             self.connection_timeout_ms >= 2 * self.ping_interval_ms
                 && self.connection_timeout_ms <= TIME_MS_MAX,
-            "connection_timeout_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
-            self.connection_timeout_ms
+            || {
+                format!(
+                    "connection_timeout_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
+                    self.connection_timeout_ms
+                )
+            },
         );
-        ensure!(
-            self.lease_grace_ms <= TIME_MS_MAX,
-            "lease_grace_ms = {}: must be 0 to {TIME_MS_MAX}",
-            self.lease_grace_ms
-        );
-        ensure!(
-            (TOKEN_S_MIN..=TOKEN_S_MAX).contains(&self.relay_token_s),
-            "relay_token_s = {}: must be {TOKEN_S_MIN} to {TOKEN_S_MAX}",
-            self.relay_token_s
-        );
-        ensure!(
-            (1..=LATENCY_MIB_MAX).contains(&self.latency_mib),
-            "latency_mib = {}: must be 1 to {LATENCY_MIB_MAX}",
-            self.latency_mib
-        );
-        Relay::validate(&self.relays)?;
-        ensure!(
+        faults.unless(self.lease_grace_ms <= TIME_MS_MAX, || {
+            format!("lease_grace_ms = {}: must be 0 to {TIME_MS_MAX}", self.lease_grace_ms)
+        });
+        faults.unless((TOKEN_S_MIN..=TOKEN_S_MAX).contains(&self.relay_token_s), || {
+            format!(
+                "relay_token_s = {}: must be {TOKEN_S_MIN} to {TOKEN_S_MAX}",
+                self.relay_token_s
+            )
+        });
+        faults.unless((1..=LATENCY_MIB_MAX).contains(&self.latency_mib), || {
+            format!("latency_mib = {}: must be 1 to {LATENCY_MIB_MAX}", self.latency_mib)
+        });
+        faults.of(Relay::validate(&self.relays));
+        faults.unless(
             self.second_address.is_none_or(|second| {
                 !self.listen.ip().is_unspecified()
                     && second != self.listen.ip()
                     && second.is_ipv4() == self.listen.is_ipv4()
             }),
-            "second_address: listen must be another address of the same family, and not 0.0.0.0"
+            || {
+                "second_address: listen must be another address of the same family, and not 0.0.0.0"
+                    .to_owned()
+            },
         );
         let mut owners = BTreeMap::new();
         let tables = [
@@ -145,24 +152,25 @@ impl Config {
             ("supervisors", &self.supervisors),
         ];
         for (table, entries) in tables {
-            ensure!(
-                entries.len() <= ENTRIES_MAX,
-                "[{table}] has {} entries: at most {ENTRIES_MAX} are served",
-                entries.len()
-            );
+            faults.unless(entries.len() <= ENTRIES_MAX, || {
+                format!("[{table}] has {} entries: at most {ENTRIES_MAX} are served", entries.len())
+            });
             for (name, key) in entries {
-                ensure!(
-                    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control),
-                    "[{table}] {name:?}: a name has 1 to {NAME_BYTES_MAX} bytes, all printable"
-                );
+                let is_name =
+                    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
+                faults.unless(is_name, || {
+                    format!(
+                        "[{table}] {name:?}: a name has 1 to {NAME_BYTES_MAX} bytes, all printable"
+                    )
+                });
                 if let Some((other_table, other)) = owners.insert(*key.as_bytes(), (table, name)) {
-                    anyhow::bail!(
+                    faults.add(format!(
                         "[{table}] {name} and [{other_table}] {other} have the same key: each needs its own"
-                    );
+                    ));
                 }
             }
         }
-        Ok(())
+        faults.finish()
     }
 
     /// Returns what the files of latency may have together.

@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::metrics::{self, Labels, Page};
 use tautline_net::reflector::{self, Reflector};
@@ -48,24 +50,30 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     mut again: impl AsyncFnMut() -> Config,
 ) -> anyhow::Result<()> {
-    let store = Store::open(&config.state)?;
-    let server = Server::bind(&config, &identity, store, clock, seed).await?;
-    let counters = server.counters();
-    let (reflector, reflected) = match Reflector::bind(server.local(), config.second_address) {
-        Ok(reflector) => {
-            let counters = reflector.counters();
-            (Some(reflector), counters)
-        }
-        // Who has an address of its own is introduced all the same.
-        Err(error) => {
-            tracing::warn!("nobody is told its address: {error:#}");
-            (None, Arc::default())
-        }
+    let mut stop = pin!(stop);
+    let bound = async {
+        let store = absence::opened(async || Store::open(&config.state)).await?;
+        Server::bind(&config, &identity, store, clock, seed).await
     };
-    let reflect = async {
-        match reflector {
-            Some(reflector) => reflector.serve(clock).await,
-            None => std::future::pending().await,
+    let server = tokio::select! {
+        bound = bound => bound?,
+        () = &mut stop => return Ok(()),
+    };
+    let counters = server.counters();
+    let (listen, reflected) = (server.local(), Arc::<reflector::Counters>::default());
+    let reflect = {
+        let counters = reflected.clone();
+        async move {
+            let second = config.second_address;
+            let bind = async || Reflector::bind_with(listen, second, counters.clone());
+            match absence::opened(bind).await {
+                Ok(reflector) => reflector.serve(clock).await,
+                // Who has an address of its own is introduced all the same.
+                Err(error) => {
+                    tracing::warn!("nobody is told its address: {error:#}");
+                    std::future::pending().await
+                }
+            }
         }
     };
     let settings = server.settings();

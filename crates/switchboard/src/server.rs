@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tautline_message::Control;
 use tautline_net::LogLimit;
+use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_net::handover::Outlet;
@@ -111,7 +112,8 @@ impl Server {
             .as_deref()
             .map(|folder| latency::Log::open(folder, config.latency_bytes_max(), clock));
         let latency = latency.transpose()?;
-        let listener = Listener::bind(config.listen, identity).await?;
+        let listen = async || Ok(Listener::bind(config.listen, identity).await?);
+        let listener = absence::opened(listen).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // No more wait in it than there are places.
         let (freed_sender, freed) = mpsc::unbounded_channel();

@@ -10,7 +10,9 @@ use std::str::FromStr;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
+use tautline_net::control::Host;
 use tautline_net::datagram::Address;
+use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
 use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
@@ -35,14 +37,17 @@ pub struct Config {
     /// File that keeps the highest epoch of a lease over a restart; if not given, a restart forgets it.
     pub epoch: Option<PathBuf>,
     /// Public keys of the operators that may drive.
+    #[serde(alias = "operator", deserialize_with = "one_or_several")]
     pub operators: Vec<String>,
     /// Who may end a drive by an order: name and public key.
+    #[serde(alias = "supervisor")]
     pub supervisors: BTreeMap<String, String>,
     /// File that keeps which orders were obeyed over a restart; with supervisors it has to be given.
     pub orders: Option<PathBuf>,
     /// Who sits behind an operator's public key: a name and what else is to be on record, for the black box.
     pub people: BTreeMap<String, String>,
     /// Local ends, one a modem: an address with a port, or an interface.
+    #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
     /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass.
     pub tls: bool,
@@ -148,72 +153,78 @@ impl Config {
     /// # Errors
     /// One line that names the field, what is wrong and what to do.
     pub fn validate(&self) -> anyhow::Result<()> {
-        ensure!(!self.name.is_empty(), "name is empty: give the vehicle's name with --name");
+        let mut faults = Faults::default();
+        faults.unless(!self.name.is_empty(), || {
+            "name is empty: give the vehicle's name with --name".to_owned()
+        });
         if let Some(place) = &self.place {
             let fits = (1..=PLACE_BYTES_MAX).contains(&place.len());
-            ensure!(fits, "place = {place:?}: must have 1 to {PLACE_BYTES_MAX} bytes");
+            faults.unless(fits, || {
+                format!("place = {place:?}: must have 1 to {PLACE_BYTES_MAX} bytes")
+            });
         }
-        ensure!(
-            (1.0..=60.0).contains(&self.pictures_per_second),
-            "pictures_per_second = {}: must be 1 to 60",
-            self.pictures_per_second
-        );
-        ensure!(
-            self.clip.is_none() || self.camera.is_none(),
-            "clip and camera are both given: only one can be seen with"
-        );
-        self.camera_mode()?;
+        faults.unless((1.0..=60.0).contains(&self.pictures_per_second), || {
+            format!("pictures_per_second = {}: must be 1 to 60", self.pictures_per_second)
+        });
+        faults.unless(self.clip.is_none() || self.camera.is_none(), || {
+            "clip and camera are both given: only one can be seen with".to_owned()
+        });
+        faults.of(self.camera_mode());
         if let Some(geometry) = &self.camera_geometry {
-            geometry.validate()?;
+            faults.of(geometry.validate());
         }
-        ensure!(
-            (2..=250).contains(&self.refresh_period),
-            "refresh_period = {}: must be 2 to 250",
-            self.refresh_period
-        );
-        ensure!(
-            (1..=16).contains(&self.references),
-            "references = {}: must be 1 to 16",
-            self.references
-        );
-        ensure!(
-            self.backend().is_built(),
-            "encoder: this binary was built without {0}: build it with --features {0}",
-            self.encoder
-        );
-        ensure!(
-            !self.joinable || self.encoder == EncoderChoice::Own,
-            "joinable: encoder = {} cannot: give our own with --encoder own",
-            self.encoder
-        );
-        Topic::validate(&self.topics)?;
-        ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
-        ensure!(
-            !self.operators.is_empty(),
-            "no operator may drive: give at least one public key with --operator"
-        );
-        let operators = self.operator_keys()?;
+        faults.unless((2..=250).contains(&self.refresh_period), || {
+            format!("refresh_period = {}: must be 2 to 250", self.refresh_period)
+        });
+        faults.unless((1..=16).contains(&self.references), || {
+            format!("references = {}: must be 1 to 16", self.references)
+        });
+        faults.unless(self.backend().is_built(), || {
+            format!(
+                "encoder: this binary was built without {0}: build it with --features {0}",
+                self.encoder
+            )
+        });
+        faults.unless(!self.joinable || self.encoder == EncoderChoice::Own, || {
+            format!("joinable: encoder = {} cannot: give our own with --encoder own", self.encoder)
+        });
+        faults.of(Topic::validate(&self.topics));
+        faults.unless(!self.links.is_empty(), || {
+            "links is empty: give at least one local end with --link".to_owned()
+        });
+        faults.unless(!self.operators.is_empty(), || {
+            "no operator may drive: give at least one public key with --operator".to_owned()
+        });
+        let operators = faults.of(self.operator_keys());
+        let is_read = operators.is_some();
+        let operators = operators.unwrap_or_default();
         for (key, name) in &self.people {
-            let listed = key.parse().is_ok_and(|key| operators.contains(&key));
-            ensure!(listed, "people: {key:?} is none of the operators' keys");
+            let listed = !is_read || key.parse().is_ok_and(|key| operators.contains(&key));
+            faults.unless(listed, || format!("people: {key:?} is none of the operators' keys"));
             let fits = (1..=PERSON_BYTES_MAX).contains(&name.len());
-            ensure!(fits, "people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes");
+            faults.unless(fits, || {
+                format!("people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes")
+            });
         }
-        let supervisors = self.supervisor_keys()?;
-        ensure!(
-            supervisors.len() == self.supervisors.len(),
-            "supervisors: two of them have the same key: each needs its own"
-        );
-        ensure!(
-            supervisors.keys().all(|key| !operators.contains(key)),
+        let supervisors = faults.of(self.supervisor_keys());
+        let are_own = supervisors.as_ref().is_none_or(|keys| keys.len() == self.supervisors.len());
+        let supervisors = supervisors.unwrap_or_default();
+        faults.unless(are_own, || {
+            "supervisors: two of them have the same key: each needs its own".to_owned()
+        });
+        faults.unless(supervisors.keys().all(|key| !operators.contains(key)), || {
             "supervisors: an operator has the same key: who may end a drive needs its own"
-        );
-        ensure!(
-            supervisors.is_empty() || self.orders.is_some(),
-            "orders is missing: a vehicle with supervisors keeps in a file which orders were obeyed"
-        );
-        self.switchboard_public_key()?;
-        Ok(self.transport.validate()?)
+                .to_owned()
+        });
+        faults.unless(supervisors.is_empty() || self.orders.is_some(), || {
+            "orders is missing: a vehicle with supervisors keeps in a file which orders were \
+            obeyed"
+                .to_owned()
+        });
+        faults.of(self.switchboard.parse::<Host>().context("switchboard"));
+        faults.of(self.switchboard_public_key());
+        faults.of(self.transport.validate());
+        faults.finish()
     }
 
     /// Returns what is seen with in the simulated camera's place, if anything is.

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use tautline_guard::config::Latency;
 use tautline_net::Tls;
+use tautline_net::absence;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
@@ -66,7 +67,8 @@ use crate::waiting::{Awaited, Waiting};
 /// for thirty seconds. Nothing else ends it, however often `stop` resolves: a part that fails is started again.
 ///
 /// # Errors
-/// When a part cannot be started at first; one line that says which and what to do.
+/// When settings are wrong in themselves; one line that says which and what to do. What is not there yet (a link, a camera,
+/// a folder, the guard, the switchboard) is waited for.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -78,11 +80,14 @@ pub async fn run(
     let clock = Clock::start();
     let now = || clock.now();
     let epochs = Epochs::open(config.epoch.clone())?;
-    let topics = Topics::open(&config.topics)?;
     let supervisors = config.supervisor_keys()?;
     let orders = Orders::open(identity.public(), supervisors, config.orders.clone())?;
     let open_sensor = Arc::new(open_sensor);
-    let mut opened = Some(eyes::open(&open_sensor).await?);
+    let mut opened = match eyes::open(&open_sensor).await {
+        // A camera may be enumerated after this process has started, and is waited for as after its loss.
+        Err(error) if config.camera.is_none() => return Err(error),
+        opened => Some(opened),
+    };
     let guarded = Arc::new(Guarded::new()?);
     let reporter = Reporter {
         guarded: guarded.clone(),
@@ -117,7 +122,7 @@ pub async fn run(
     let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
     let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
         let sensor = match opened.take() {
-            Some(sensor) => Ok(sensor),
+            Some(opened) => opened,
             None => eyes::open(&open_sensor).await,
         };
         let error = match sensor {
@@ -146,13 +151,19 @@ pub async fn run(
         }
     });
     let said = driver.handle();
+    let carry = async {
+        match absence::opened(async || Topics::open(&config.topics)).await {
+            Ok(topics) => match topics.carry(&said, &reporter.topics).await {},
+            Err(error) => error,
+        }
+    };
     let facts = Facts::new(&config, identity.public());
     let ended = tokio::select! {
         () = stop_machine(stop, &guarded, clock) => Ok(()),
         error = contradiction(&config, &guarded, clock) => Err(error),
         never = see => match never {},
         never = metrics => match never {},
-        never = topics.carry(&said, &reporter.topics) => match never {},
+        error = carry => Err(error),
         never = meet => match never {},
         never = report(reporter.clone(), handle, facts, &config, clock) => match never {},
     };
@@ -272,9 +283,16 @@ fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Conf
             }
             Awaited::Session => {
                 let operator = reporter.met.introduced().unwrap_or_default();
+                let help = match reporter.met.is_over_tls() {
+                    true => "a link over TLS is tried too",
+                    false => {
+                        "no link over TLS leads there: where a network lets no UDP pass, the operator's `tls` or a \
+                         relay with `tls` is the way (docs/running.md)"
+                    }
+                };
                 tracing::warn!(
                     "waiting for operator {operator}: introduced, and no datagram comes; `tautline reach` \
-                     at both ends says what lies between"
+                     at both ends shows what lies between; {help}"
                 );
             }
         }

@@ -55,7 +55,8 @@ impl Rendezvous {
         let candidates = driver.candidates();
         let register = register(config, driver, &candidates.borrow(), epochs.held(None));
         let key = config.switchboard_public_key()?;
-        let (client, events) = Client::start(
+        let (client, events) = Client::start_by(
+            &config.links,
             config.switchboard.as_str(),
             key,
             identity,
@@ -112,16 +113,17 @@ impl Rendezvous {
         };
         let frame = match event {
             Some(Event::Frame(frame)) => frame,
-            Some(Event::Connected { .. }) => {
+            Some(Event::Connected { by, servers, .. }) => {
                 reporter.met.set_registered(true);
-                tracing::info!(switchboard = config.switchboard, "registered");
-                driver.handle().find_addresses(reach::servers(&config.switchboard).await);
+                tracing::info!(switchboard = config.switchboard, by, "registered");
+                driver.handle().find_addresses(servers);
                 return Ok(());
             }
             Some(Event::Disconnected { error, retry_in }) => {
                 reporter.met.set_registered(false);
                 reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
-                if let Some(left_out) = self.disconnections.take(clock.now()) {
+                let why = error.to_string();
+                if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
                     tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
                 }
                 return Ok(());
@@ -138,7 +140,7 @@ impl Rendezvous {
                 peer_candidates,
                 epoch,
             }) => {
-                let locals = driver.local_addresses();
+                let locals = &driver.local_addresses();
                 let (relayed, relayed_streams) = PublicKey::from_bytes(peer_key)
                     .map(|peer| {
                         (self.relays.routes(&peer, locals), self.relays.streams(&peer, locals))
@@ -177,7 +179,8 @@ impl Rendezvous {
                         kept.with_context(|| format!("no session with operator {peer_name}"))?;
                         self.lease = Some(lease);
                         self.greet(config, driver);
-                        reporter.met.handle_introduction(&peer_name);
+                        let is_over_tls = routes.iter().any(|it| it.stream_index().is_some());
+                        reporter.met.handle_introduction(&peer_name, is_over_tls);
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         if offered > 0 && !config.tls {
                             tracing::info!(
@@ -226,7 +229,7 @@ impl Rendezvous {
             Err(error) => format!("the switchboard sent a malformed message: {error}"),
         };
         reporter.parts.refusals.fetch_add(1, Ordering::Relaxed);
-        if let Some(left_out) = self.refusals.take(clock.now()) {
+        if let Some(left_out) = self.refusals.take_of(&refused, clock.now()) {
             tracing::warn!(left_out, "{refused}");
         }
         Ok(())

@@ -29,6 +29,8 @@ struct Steps {
     is_registered: bool,
     /// The operator introduced last.
     introduced: Option<String>,
+    /// Whether a link over TLS leads to it too.
+    is_over_tls: bool,
     heard_at: Option<Instant>,
 }
 
@@ -68,8 +70,15 @@ impl Met {
     }
 
     /// Notes who was introduced.
-    pub(crate) fn handle_introduction(&self, operator: &str) {
-        self.steps().introduced = Some(operator.to_owned());
+    pub(crate) fn handle_introduction(&self, operator: &str, is_over_tls: bool) {
+        let mut steps = self.steps();
+        steps.introduced = Some(operator.to_owned());
+        steps.is_over_tls = is_over_tls;
+    }
+
+    /// Returns whether a link over TLS leads to the operator introduced last.
+    pub(crate) fn is_over_tls(&self) -> bool {
+        self.steps().is_over_tls
     }
 
     /// Notes that the operator has let go of the vehicle.
@@ -95,7 +104,7 @@ impl Met {
         [hears_guard, sees]: [bool; 2],
         now: Instant,
     ) -> bool {
-        let Steps { is_registered, introduced, heard_at } = &*self.steps();
+        let Steps { is_registered, introduced, heard_at, .. } = &*self.steps();
         let hears = heard_at.is_some_and(|at| now.since(at) < HEARD);
         match awaited {
             Awaited::Guard => !hears_guard,
@@ -147,7 +156,7 @@ mod tests {
         assert!(met.lacks(Awaited::Pictures, [true, false], at(0)));
         met.set_registered(true);
         assert_eq!(lacks(true, at(1)), ["operator"]);
-        met.handle_introduction("anna");
+        met.handle_introduction("anna", false);
         assert_eq!(lacks(true, at(2)), ["session"]);
         met.set_heard_at(Some(at(3)));
         assert_eq!(lacks(true, at(3)), [""; 0]);

@@ -52,7 +52,7 @@ impl Budgets {
             let mut drive = Drive::over(Bitrate::from_kbps(kbps), self.links.into(), self.seed);
             drive.length = Duration::from_secs(self.seconds);
             drive.decodes = self.psnr;
-            println!("{kbps} kbit/s: {}", drive.run(&scene)?);
+            tell!("{kbps} kbit/s: {}", drive.run(&scene)?);
         }
         Ok(())
     }

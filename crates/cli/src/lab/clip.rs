@@ -54,16 +54,16 @@ impl Clip {
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;
-        eprintln!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
+        note!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
         tokio::select! {
             () = sleep(Duration::from_secs(self.seconds)) => {}
             () = stop::asked() => {}
             words = stand.ended() => anyhow::bail!(words),
         }
         stand.lower().await;
-        eprintln!("comparing ..");
+        note!("comparing ..");
         let figures = tautline_lab::pictures::clip::compare(&self.clip, &folder)?;
-        println!("{figures}");
+        tell!("{figures}");
         Ok(())
     }
 }

@@ -76,7 +76,7 @@ impl Encoders {
         if self.simulated || scenes.is_empty() {
             scenes.extend([Scene::Simulated, Scene::SimulatedFullHd]);
         }
-        println!("{}, {} strips, {} pictures", machine::processor(), terms.strips, terms.pictures);
+        tell!("{}, {} strips, {} pictures", machine::processor(), terms.strips, terms.pictures);
         let mut comparisons = Vec::new();
         for scene in &scenes {
             let line = Line::new("encoders");
@@ -84,7 +84,7 @@ impl Encoders {
             let comparison = Comparison::of(&Run::new(false, self.seed, &progress), scene, &terms);
             line.clear();
             let comparison = comparison?;
-            println!("\n{comparison}");
+            tell!("\n{comparison}");
             comparisons.push(comparison);
         }
         if let Some(folder) = &self.out {
@@ -105,7 +105,7 @@ impl Encoders {
             let comparison =
                 own_rate::Comparison::of(&run, &scene, &bitrates, self.pictures.into());
             line.clear();
-            println!("{}", comparison?);
+            tell!("{}", comparison?);
         }
         Ok(())
     }

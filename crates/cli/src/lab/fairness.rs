@@ -84,7 +84,7 @@ impl Fairness {
         record::write_plots(&self.out, &summary::plots(&found))?;
         let right: Vec<usize> = (2..summary::HEADS.len() - 1).collect();
         table::print(&summary::HEADS, lines.iter().map(Line::cells).collect(), &right)?;
-        println!("{} runs\n{}", found.len(), self.out.display());
+        tell!("{} runs\n{}", found.len(), self.out.display());
         Ok(())
     }
 }

@@ -62,13 +62,16 @@ struct Running {
 impl Leader {
     pub(crate) fn run(self) -> Result<()> {
         let mut stand = Stand::new(self.heartbeat_ms)?;
-        println!(
+        tell!(
             "three processes, heartbeat {} ms, timeout {TIMEOUT_HEARTBEATS} of them",
             self.heartbeat_ms
         );
-        println!(
+        tell!(
             "{:8} {:>8} {:>8} {:>8}   ms until another acts",
-            "leader", "least", "median", "most"
+            "leader",
+            "least",
+            "median",
+            "most"
         );
         for fault in ["killed", "stopped", "cut off"] {
             let mut times = Vec::new();
@@ -77,10 +80,10 @@ impl Leader {
             }
             times.sort_by(f64::total_cmp);
             let (least, most) = (times[0], times[times.len() - 1]);
-            println!("{fault:8} {least:>8.1} {:>8.1} {most:>8.1}", times[times.len() / 2]);
+            tell!("{fault:8} {least:>8.1} {:>8.1} {most:>8.1}", times[times.len() / 2]);
         }
-        println!("acts of a leader after one of a later leader: {}", stand.stale);
-        println!("acts that came after one of a later term, and are refused by it: {}", stand.late);
+        tell!("acts of a leader after one of a later leader: {}", stand.stale);
+        tell!("acts that came after one of a later term, and are refused by it: {}", stand.late);
         ensure!(stand.stale == 0, "two leaders acted at once");
         Ok(())
     }

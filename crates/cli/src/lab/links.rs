@@ -112,7 +112,7 @@ impl Links {
             print(place)?;
         }
         let virtual_seconds = (found.len() as u64 * self.seconds) as f64;
-        println!(
+        tell!(
             "{} runs, {virtual_seconds:.0} virtual seconds in {real:.0} s: {:.0} times real time\n{}",
             found.len(),
             virtual_seconds / real,
@@ -133,7 +133,7 @@ impl Links {
             ["scenario", "combo", "quantity", "unit", "measured", "bar", "may be", "verdict"];
         let (mut lines, mut out) = (Vec::new(), Vec::new());
         for scenario in &scenarios {
-            println!("{}: {}", scenario.name, scenario.title);
+            tell!("{}: {}", scenario.name, scenario.title);
             for (combo, config) in &configs {
                 for row in scenario.run(config, self.first_seed, self.seeds, self.quick)? {
                     if row.verdict() == Verdict::Out {
@@ -152,7 +152,7 @@ impl Links {
                 }
             }
         }
-        println!();
+        tell!();
         table::print(&heads, lines, &[4, 5])?;
         if !out.is_empty() {
             bail!("out of tolerance: {}", out.join("; "));
@@ -215,7 +215,7 @@ pub(super) fn chosen<T>(
 
 fn print(place: &[Summary]) -> anyhow::Result<()> {
     let Summary { set, case, deadline, runs, .. } = &place[0];
-    println!("{set}, {case}, deadline {} ms, {runs} runs", deadline.as_millis());
+    tell!("{set}, {case}, deadline {} ms, {runs} runs", deadline.as_millis());
     let heads = [
         "combo",
         "Mbit/s",
@@ -252,6 +252,6 @@ fn print(place: &[Summary]) -> anyhow::Result<()> {
     };
     let right: Vec<usize> = (1..heads.len()).collect();
     table::print(&heads, place.iter().map(cells).collect(), &right)?;
-    println!();
+    tell!();
     Ok(())
 }

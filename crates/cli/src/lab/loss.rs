@@ -55,7 +55,7 @@ impl Loss {
         let pictures = self.pictures.unwrap_or(10_000);
         let faults = Faults { pictures, loss, round_trip, seed };
         for way in loss::run(faults, self.keep.as_deref())? {
-            println!("{way}");
+            tell!("{way}");
         }
         Ok(())
     }
@@ -70,17 +70,15 @@ impl Loss {
             Some(clip) => Scene::clip(clip, FOOTAGE)?,
             None => Scene::simulated(false, FOOTAGE, self.seed)?,
         };
-        println!(
-            "| lost | way | lost, % | damaged, % | PSNR, dB | worst tenth, dB | IDRs | Mbit/s |"
-        );
-        println!("|---|---|---|---|---|---|---|---|");
+        tell!("| lost | way | lost, % | damaged, % | PSNR, dB | worst tenth, dB | IDRs | Mbit/s |");
+        tell!("|---|---|---|---|---|---|---|---|");
         let patterns = match self.loss {
             Some(loss) => vec![Pattern::Random(loss)],
             None => Pattern::ALL.to_vec(),
         };
         for pattern in patterns {
             for way in WAYS {
-                println!("{}", Toll::of(&scene, way, pattern, &terms)?);
+                tell!("{}", Toll::of(&scene, way, pattern, &terms)?);
             }
         }
         Ok(())

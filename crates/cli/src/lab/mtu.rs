@@ -101,7 +101,7 @@ impl Mtu {
         let down: Vec<Size> = self.sizes.iter().map(|bytes| size(best_bytes, *bytes)).collect();
         let down = tried(&sweep, "mtu down", &down)?;
         tell(&self.out, "down", "to the vehicle", &down, |size| size.down.get() as f64)?;
-        println!("{}", self.out.display());
+        tell!("{}", self.out.display());
         Ok(())
     }
 
@@ -135,7 +135,7 @@ pub(crate) fn tell(
     record::write_plots(out, &[packet_size::plot(&name, &title, trials, &axis, at)])?;
     let recommendation = Recommendation::of(trials)
         .context("no message went from end to end: the link may be dead")?;
-    println!("Packets {words}\n{}\n{recommendation}\n", packet_size::text(trials));
+    tell!("Packets {words}\n{}\n{recommendation}\n", packet_size::text(trials));
     Ok(recommendation)
 }
 

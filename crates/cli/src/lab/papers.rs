@@ -1,5 +1,6 @@
 //! `tautline lab list`, `run` and `report`: the tables and figures of the papers.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -87,12 +88,12 @@ impl Run {
         for (threads, experiments) in [(workers::count(), others), (1, timed)] {
             let told = |done: usize, made: &anyhow::Result<Made>| {
                 if total > 1 {
-                    print!("{} of {total}, ", before + done);
+                    let _ = write!(std::io::stdout(), "{} of {total}, ", before + done);
                 }
                 let made = match made {
                     Ok(made) => made,
                     Err(error) => {
-                        println!("{error:#}\n");
+                        tell!("{error:#}\n");
                         return failed.push(format!("{error:#}"));
                     }
                 };
@@ -112,7 +113,7 @@ impl Run {
         printed?;
         if total > 1 {
             let took = clock.now().since(Instant::ZERO).as_secs_f64();
-            println!("{total} experiments, {took:.0} s");
+            tell!("{total} experiments, {took:.0} s");
         }
         let wrong = [("failed", failed), ("out of tolerance", out)];
         let wrong = wrong.into_iter().filter(|(_, which)| !which.is_empty());
@@ -170,17 +171,17 @@ impl Made {
     fn print(&self, out: &Path) -> anyhow::Result<()> {
         let Record { key, title, source, origin, rows, seconds, .. } = &self.record;
         if self.is_left {
-            println!("{key}: {}, taken over", self.record.summary());
+            tell!("{key}: {}, taken over", self.record.summary());
             return Ok(());
         }
-        println!("{key}: {title} ({source})");
+        tell!("{key}: {title} ({source})");
         if !matches!(origin, Origin::Measured { .. }) {
-            println!("{origin}");
+            tell!("{origin}");
         }
         if !rows.is_empty() {
             print(&HEADS, rows.iter().map(cells).collect(), &[2, 3, 4, 5])?;
         }
-        println!("{}, {seconds:.1} s\n", out.join(key).display());
+        tell!("{}, {seconds:.1} s\n", out.join(key).display());
         Ok(())
     }
 }
@@ -190,7 +191,7 @@ impl Report {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let records = report::write(&self.folder.out, papers::all())?;
         let file = self.folder.out.join(report::FILE);
-        println!("{} ({} experiments)", file.display(), records.len());
+        tell!("{} ({} experiments)", file.display(), records.len());
         Ok(())
     }
 }

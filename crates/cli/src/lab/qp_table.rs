@@ -36,7 +36,7 @@ impl QpTable {
         let file = self.out.display();
         std::fs::write(&self.out, table.to_csv())
             .with_context(|| format!("cannot write {file}"))?;
-        println!("{file} ({} sizes)", table.entries().count());
+        tell!("{file} ({} sizes)", table.entries().count());
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ impl Theory {
         let question = Question { interval, erasure_rate, share, failure };
         let found = quantities(&question)?;
         if json {
-            println!("{:#}", to_json(&question, &found));
+            tell!("{:#}", to_json(&question, &found));
             return Ok(());
         }
         let heads = ["quantity", "unit", "value", "as printed", "[STREAM]"];

@@ -96,7 +96,7 @@ impl Mtu {
             self.go_over(&mut sweep).await?;
             sweep.tell(&self.out, "to the vehicle", |size| size.down.get() as f64)?;
         }
-        println!("{}", self.out.display());
+        tell!("{}", self.out.display());
         Ok(())
     }
 
@@ -109,11 +109,11 @@ impl Mtu {
                     continue;
                 }
                 let direction = sweep.direction;
-                eprintln!("{direction}, round {} of {}: {size}", round + 1, self.rounds);
+                note!("{direction}, round {} of {}: {size}", round + 1, self.rounds);
                 let outcome = tokio::select! {
                     // The operator sees that nobody waits any more and gives the sizes back.
                     () = stop::asked() => {
-                        eprintln!("interrupted: the session gets its own sizes back");
+                        note!("interrupted: the session gets its own sizes back");
                         sweep.keep_whole(round);
                         return Ok(false);
                     }
@@ -121,11 +121,11 @@ impl Mtu {
                 };
                 match outcome {
                     Outcome::Measured(measured) => {
-                        eprintln!("  {}", words(size, &measured));
+                        note!("  {}", words(size, &measured));
                         sweep.trials[index].rounds.push(round_of(&measured));
                     }
                     Outcome::Stopped(why) => {
-                        eprintln!("  left out after {TRIES} tries: {why}");
+                        note!("  left out after {TRIES} tries: {why}");
                         sweep.left_out.push(size);
                     }
                 }
@@ -147,7 +147,7 @@ impl Mtu {
             if tries == TRIES {
                 return Ok(Outcome::Stopped(why));
             }
-            eprintln!("  again: {why}");
+            note!("  again: {why}");
             tries += 1;
             tokio::time::sleep(PAUSE).await;
         }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ fn complaint(arguments: &[&str]) -> String {
     words
 }
 
-struct Folder(tempfile::TempDir);
+pub(super) struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Self {
@@ -39,7 +39,7 @@ impl Folder {
         file.to_str().expect("a plain path").to_owned()
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 }
@@ -287,15 +287,15 @@ fn stranger() -> String {
 }
 
 /// A running switchboard that knows `operator-1`, and no vehicle but `car-1`.
-struct Board {
-    folder: Folder,
-    address: String,
-    key: String,
+pub(super) struct Board {
+    pub(super) folder: Folder,
+    pub(super) address: String,
+    pub(super) key: String,
     process: std::process::Child,
 }
 
 impl Board {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let folder = Folder::new();
         let address = free_port(Ipv4Addr::LOCALHOST.into()).unwrap().to_string();
         let mut keys = ["board", "car-1", "operator-1"].map(|name| {
@@ -338,11 +338,47 @@ impl Drop for Board {
 }
 
 #[test]
-fn an_unknown_vehicle() {
+fn an_unknown_vehicle_is_named_and_waited_for() {
     let board = Board::start();
-    let output = board.operator("operator-1", "car-9").output().unwrap();
+    let mut operator = board.operator("operator-1", "car-9");
+    operator.env("TAUTLINE_LOG", "warn").stderr(Stdio::piped());
+    let mut process = operator.spawn().unwrap();
+    let lines = BufReader::new(process.stderr.take().unwrap()).lines();
+    let told = lines.map_while(Result::ok).find(|line| line.contains("car-9"));
+    let status = process.try_wait().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(status.is_none(), "it may be let in later: {status:?}");
+    assert!(told.is_some_and(|line| line.contains("it knows: car-1")));
+}
+
+#[test]
+fn settings_that_are_wrong_are_told_all_at_once_and_end_with_a_code_of_their_own() {
+    let folder = Folder::new();
+    let text = format!(
+        "switchboard_key = \"{}O{}\"\noperator = \"{KEY}\"\nlink = \"wwan0\"\nreferences = 99\n\
+         switchboard = \"desk:port\"\nclip = \"a.mp4\"\ncamera = \"/dev/video0\"\n",
+        &KEY[..16],
+        &KEY[17..]
+    );
+    let config = folder.file("vehicle.toml", &text);
+    let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
+        .args(["vehicle", "--config", &config])
+        .output()
+        .unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert_eq!(words.lines().count(), 1, "{words}");
-    assert!(words.contains("car-9") && words.contains("car-1"), "{words}");
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    for expected in [
+        "4 settings are wrong",
+        "clip and camera are both given",
+        "references = 99",
+        "\"desk:port\" is no address of a switchboard",
+        "'O', character 17 of 64",
+    ] {
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+    let words = complaint(&["operator", "--switchboard-key", KEY, "--switchboard", "https://desk"]);
+    assert!(words.contains("is no address of a switchboard"), "{words}");
+    let (_, words) = tautline(&["emulate", "--links", "nope.toml"]);
+    assert!(words.contains("nope.toml: No such file") && words.contains("lte-town"), "{words}");
 }

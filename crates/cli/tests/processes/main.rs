@@ -2,6 +2,7 @@
 //! test's own process stands here too ([`hostile`]): it takes real time as they do, and is tried as they are.
 
 mod bad_input;
+mod closed_pipe;
 mod devices;
 mod end;
 mod faults;

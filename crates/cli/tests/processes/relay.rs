@@ -265,7 +265,7 @@ impl End {
         let (config, seed, now) = (Config::default(), [self.who; 32], self.clock.now());
         let session = match self.who {
             VEHICLE => {
-                let routes = named.routes(&peer, self.driver.local_addresses());
+                let routes = named.routes(&peer, &self.driver.local_addresses());
                 assert_eq!(routes.len(), 2);
                 Session::initiate(config, identity, peer, lease, &routes, seed, now)
             }

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use tautline_transport::crypto::{Identity, PublicKey};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsConnector;
 
-use super::listener::HANDSHAKE_MAX;
-use super::{Connection, Error, Receiver, Sender, error, tls};
+use super::dial::{Dialler, Reached};
+use super::{Error, Host, Receiver, Sender, tls};
+use crate::socket::Local;
 
-/// A client that connects, and connects again, for as long as it lives.
+/// A client that connects, and connects again, for as long as it lives: by each of its links and by the system's own
+/// route, whichever leads to the server first.
 ///
+/// An attempt begins by one way after the other, 250 ms apart or as soon as one has failed; the first whole handshake
+/// wins, and the other attempts end. Of a connection that is lost its way is tried last the next time.
 /// It tries again 200 ms after a failure, then after 400 ms, 800 ms and so on up to 3 s; a
 /// connection that lasted 3 s sets this back. A server that says nothing for [`SERVER_TIMEOUT`] is
 /// given up, so it must speak at least once a second or so; whatever is sent to it counts for
@@ -43,6 +45,10 @@ pub enum Event {
     Connected {
         /// Our address on the connection: the one this machine uses towards the server.
         local: SocketAddr,
+        /// The link that it goes by, in words.
+        by: String,
+        /// The server's addresses: the one of the connection first.
+        servers: Vec<SocketAddr>,
     },
     /// A frame came that the answer function did not answer.
     Frame(Vec<u8>),
@@ -56,8 +62,8 @@ pub enum Event {
 }
 
 impl Client {
-    /// Starts to connect to `address` (`host:port`, resolved anew at each attempt), where the
-    /// holder of `server_key` must answer.
+    /// Starts to connect to `address` (a [`Host`], resolved anew at each attempt), where the
+    /// holder of `server_key` must answer, by the system's own route.
     ///
     /// `greeting` are the frames sent first on every new connection; [`Handle::set_greeting`]
     /// changes them. `answer` gives a frame's answer where that needs no thought: such frames are
@@ -65,8 +71,8 @@ impl Client {
     /// application that stops reading it also stops answering, and is given up by the server.
     ///
     /// # Errors
-    /// [`Error::Certificate`] if `identity` makes no certificate. A server that is not there or
-    /// has another key is told by events: both may change.
+    /// [`Error::Address`] if `address` cannot be one, [`Error::Certificate`] if `identity` makes no certificate. A
+    /// server that is not there or has another key is reported by events: both may change.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -77,19 +83,32 @@ impl Client {
         greeting: Vec<Vec<u8>>,
         answer: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
     ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
-        Self::start_with(
-            address.into(),
-            server_key,
-            identity,
-            greeting,
-            Box::new(answer),
-            SERVER_TIMEOUT,
-        )
+        Self::start_by(&[], address, server_key, identity, greeting, answer)
+    }
+
+    /// Starts as [`start`](Self::start) does, and connects by each of `links` too: a session's local ends.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start_by(
+        links: &[Local],
+        address: impl Into<String>,
+        server_key: PublicKey,
+        identity: &Identity,
+        greeting: Vec<Vec<u8>>,
+        answer: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
+        let host = address.into().parse::<Host>().map_err(Error::Address)?;
+        let dialler = Dialler::new(host, links);
+        Self::start_with(dialler, server_key, identity, greeting, Box::new(answer), SERVER_TIMEOUT)
     }
 
     /// Starts as [`start`](Self::start) does, with another [`SERVER_TIMEOUT`].
     pub(super) fn start_with(
-        address: String,
+        dialler: Dialler,
         server_key: PublicKey,
         identity: &Identity,
         greeting: Vec<Vec<u8>>,
@@ -104,7 +123,7 @@ impl Client {
             is_connected: AtomicBool::new(false),
         });
         let task = Task {
-            address,
+            dialler,
             config,
             answer,
             server_timeout,
@@ -186,7 +205,7 @@ enum Input {
 pub(super) type Answer = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send>;
 
 struct Task {
-    address: String,
+    dialler: Dialler,
     config: Arc<ClientConfig>,
     answer: Answer,
     server_timeout: Duration,
@@ -208,11 +227,11 @@ impl Task {
     async fn connect_for_ever(&mut self) -> Result<std::convert::Infallible, Ended> {
         loop {
             let attempt = tokio::select! {
-                attempt = connect(&self.address, &self.config) => attempt,
+                attempt = self.dialler.dial(&self.config) => attempt,
                 Ended = discard(&mut self.inputs) => return Err(Ended),
             };
             let error = match attempt {
-                Ok(connection) => self.serve(connection).await?,
+                Ok(reached) => self.serve(reached).await?,
                 Err(error) => error,
             };
             let retry_in = self.backoff.step();
@@ -224,19 +243,22 @@ impl Task {
         }
     }
 
-    /// Serves one connection to its end, and says what that was.
-    async fn serve(&mut self, connection: Connection) -> Result<Error, Ended> {
-        let local = connection.local();
+    /// Serves one connection to its end, and returns what that was.
+    async fn serve(&mut self, reached: Reached) -> Result<Error, Ended> {
+        let Reached { connection, way, servers } = reached;
+        let (local, by) = (connection.local(), self.dialler.name_of(way));
         let (mut sender, mut receiver) = connection.split();
         let greeting = self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for frame in greeting {
             if let Err(error) = send(&mut sender, &frame).await {
+                self.dialler.handle_lost(way);
                 return Ok(error);
             }
         }
         self.shared.is_connected.store(true, Ordering::Release);
-        self.tell(Event::Connected { local }).await?;
+        self.tell(Event::Connected { local, by, servers }).await?;
         let end = self.exchange(&mut sender, &mut receiver).await;
+        self.dialler.handle_lost(way);
         self.shared.is_connected.store(false, Ordering::Release);
         // Whatever the reason: if the other end still listens, it need not wait for its timeout.
         let _ = timeout(TLS_CLOSE_MAX, sender.close()).await;
@@ -285,22 +307,6 @@ impl Task {
     async fn tell(&mut self, event: Event) -> Result<(), Ended> {
         self.events.send(event).await.map_err(|_| Ended)
     }
-}
-
-pub(super) async fn connect(
-    address: &str,
-    config: &Arc<ClientConfig>,
-) -> Result<Connection, Error> {
-    let unanswered = |_| Error::Unanswered { address: address.to_owned(), after: HANDSHAKE_MAX };
-    let failed = |cause| Error::Connect { address: address.to_owned(), cause };
-    let tcp = timeout(HANDSHAKE_MAX, TcpStream::connect(address)).await.map_err(unanswered)?;
-    let tcp = tcp.map_err(failed)?;
-    // Small frames that somebody waits for: no waiting for more.
-    tcp.set_nodelay(true).map_err(failed)?;
-    let handshake = TlsConnector::from(Arc::clone(config)).connect(tls::server_name(), tcp);
-    let stream = timeout(HANDSHAKE_MAX, handshake).await.map_err(unanswered)?;
-    let stream = stream.map_err(|failed| error::handshake(address, failed))?;
-    Connection::new(stream.into(), address)
 }
 
 /// Sends one frame, or finds that the other end takes nothing any more.

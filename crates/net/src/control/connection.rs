@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
+use super::dial::Dialler;
 use super::frame::{Assembler, frame};
 use super::{Code, Error, tls};
 
@@ -62,7 +63,8 @@ impl Connection {
     /// [`Error::WrongCode`] where another server answers; those of a [`Client`](super::Client)'s events.
     pub async fn by_code(address: &str, code: Code, identity: &Identity) -> Result<Self, Error> {
         let config = tls::client(identity, tls::Expected::Code(code), tls::CONTROL)?;
-        super::client::connect(address, &Arc::new(config)).await
+        let mut dialler = Dialler::new(address.parse().map_err(Error::Address)?, &[]);
+        Ok(dialler.dial(&Arc::new(config)).await?.connection)
     }
 
     /// Returns the key that the other end has proven to hold.

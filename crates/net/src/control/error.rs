@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tautline_transport::crypto::PublicKey;
 
+use super::HostError;
+
 /// A reason why there is no control connection.
 ///
 /// Each displays as one clear line, the cause included: none has a `source` that would say it
@@ -23,6 +25,17 @@ pub enum Error {
     /// The kernel hands over no new connection.
     #[error("cannot accept a connection: {}", reason(.0))]
     Accept(io::Error),
+    /// The text is no address of a server.
+    #[error("{0}")]
+    Address(HostError),
+    /// The server is reached by none of several ways.
+    #[error("no way leads to {address}: {reasons}")]
+    NoWay {
+        /// Host and port as configured.
+        address: String,
+        /// The reason of each way.
+        reasons: String,
+    },
     /// The server cannot be reached.
     #[error("cannot connect to {address}: {}", reason(.cause))]
     Connect {
@@ -105,6 +118,13 @@ pub enum Error {
         /// The limit, reached.
         frames: usize,
     },
+}
+
+impl Error {
+    /// Returns whether a server has answered that is not the one that is meant.
+    pub(super) fn is_another_server(&self) -> bool {
+        matches!(self, Self::WrongKey { .. } | Self::WrongCode { .. } | Self::Protocol { .. })
+    }
 }
 
 /// Returns what a failed TLS handshake with `address` was about.

@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 
+use super::dial::Dialler;
 use super::*;
 
 #[tokio::test]
@@ -19,10 +20,35 @@ async fn both_ends_know_each_other_by_key_and_frames_go_both_ways() {
     assert_eq!(connection.recv().await.unwrap(), Some(b"hello".to_vec()));
     let body = vec![7; BODY_BYTES_MAX];
     connection.send(&body).await.unwrap();
-    let Some(Event::Connected { local }) = events.recv().await else { panic!() };
+    let Some(Event::Connected { local, .. }) = events.recv().await else { panic!() };
     assert_eq!(local, connection.remote());
     let Some(Event::Frame(frame)) = events.recv().await else { panic!() };
     assert_eq!(frame, body);
+}
+
+#[tokio::test]
+async fn a_client_comes_by_the_link_that_leads_to_the_server() {
+    let listener = listen().await;
+    // Of these two the system has neither; the third leads there.
+    let links = ["192.0.2.1:0", "wwan-never", "127.0.0.7:0"].map(|local| local.parse().unwrap());
+    let (address, key) = (listener.local().to_string(), identity(SERVER).public());
+    let answer = |_: &[u8]| None;
+    let started = Client::start_by(&links, address, key, &identity(CLIENT), vec![], answer);
+    let (_client, mut events) = started.unwrap();
+    let connection = accept(&listener).await.unwrap();
+    assert_eq!(connection.remote().ip().to_string(), "127.0.0.7");
+    let Some(Event::Connected { local, by, servers }) = events.recv().await else { panic!() };
+    assert_eq!((local, by.as_str()), (connection.remote(), "127.0.0.7:0"));
+    assert_eq!(servers, [listener.local()]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_an_address_is_refused_at_once() {
+    let key = identity(SERVER).public();
+    let answer = |_: &[u8]| None;
+    let started = Client::start("https://desk", key, &identity(CLIENT), vec![], answer);
+    let words = started.unwrap_err().to_string();
+    assert!(words.contains("is no address of a switchboard"), "{words}");
 }
 
 #[tokio::test]
@@ -248,8 +274,8 @@ fn start_at(
 ) -> (Client, mpsc::Receiver<Event>) {
     let server_key: PublicKey = identity(server).public();
     let answer = Box::new(|frame: &[u8]| (frame == b"ping").then(|| b"pong".to_vec()));
-    let address = address.to_string();
-    Client::start_with(address, server_key, &identity(CLIENT), greeting, answer, server_timeout)
+    let dialler = Dialler::new(address.into(), &[]);
+    Client::start_with(dialler, server_key, &identity(CLIENT), greeting, answer, server_timeout)
         .unwrap()
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 use subtle::ConstantTimeEq;
@@ -66,6 +66,10 @@ struct Admitted {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
     is_secure: bool,
+    /// Whether a proxy stands before the console: it knows the path below which browsers reach it, the console does not.
+    is_behind: bool,
+    /// Behind the first name in the address that is printed.
+    path: String,
     /// As they stand in an address, the port included unless it is the scheme's own.
     hosts: Vec<String>,
 }
@@ -129,7 +133,9 @@ impl Access {
         };
         self.announce(right);
         let secure = if self.names.is_secure { "; Secure" } else { "" };
-        Some(format!("{}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
+        // Without one a browser takes the folder that it has asked below: consoles beside each other stay apart.
+        let path = if self.names.is_behind { "" } else { "; Path=/" };
+        Some(format!("{}={cookie}{path}; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
     }
 
     /// Returns which browser that was let in a request shows the cookie of, and its right.
@@ -151,7 +157,7 @@ impl Access {
         let token = door.tokens.iter().find(|(of, _)| *of == right).map(|(_, token)| *token);
         drop(door);
         let Some(token) = token else { return };
-        let address = format!("{}/#{token}", self.names.origin());
+        let address = format!("{}/{}#{token}", self.names.origin(), self.names.path);
         (self.announce)(Opening { address, fingerprint: self.fingerprint.clone(), right });
     }
 }
@@ -192,7 +198,36 @@ impl Names {
             None if address.port() == own => name,
             None => format!("{name}:{}", address.port()),
         });
-        Ok(Self { is_secure, hosts: hosts.collect() })
+        let path = String::new();
+        Ok(Self { is_secure, is_behind: false, path, hosts: hosts.collect() })
+    }
+
+    /// Returns the names of a console that browsers reach by a proxy, over HTTPS: those `given`, each with its port if
+    /// that is not 443, and with the path below which the proxy has it, if there is one.
+    ///
+    /// # Errors
+    /// One line, if none was given.
+    pub(crate) fn behind_https(given: &[String]) -> anyhow::Result<Self> {
+        let first = given.first().context(
+            "console_behind: by which names do browsers reach the proxy? Give them with --console-name",
+        )?;
+        let path = first.split_once('/').map_or("", |(_, path)| path).trim_matches('/');
+        let path = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let hosts = given.iter().map(|name| {
+            let host = name.split_once('/').map_or(name.as_str(), |(host, _)| host);
+            host.strip_suffix(":443").unwrap_or(host).to_ascii_lowercase()
+        });
+        Ok(Self { is_secure: true, is_behind: true, path, hosts: hosts.collect() })
+    }
+
+    /// Returns where a browser is: behind a proxy where that says, which puts who asked it last.
+    pub(crate) fn visitor(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        if !self.is_behind {
+            return peer;
+        }
+        let lines = headers.get_all("x-forwarded-for").iter().filter_map(|line| line.to_str().ok());
+        let last = lines.last().and_then(|line| line.rsplit(',').next());
+        last.and_then(|text| text.trim().parse().ok()).unwrap_or(peer)
     }
 
     /// Returns the names alone, without ports and brackets, as certificates have them.
@@ -362,6 +397,40 @@ mod tests {
         assert_eq!(shown(&watchers[0]), None, "the oldest of its kind makes room");
         assert!(watchers[1..].iter().all(|cookie| shown(cookie).unwrap().1 == Right::Watch));
         assert_eq!(shown(&driver), Some((Browser(1), Right::Drive)));
+    }
+
+    #[test]
+    fn behind_a_proxy_that_ends_tls_its_names_are_those_of_the_proxy() {
+        let given =
+            |names: &[&str]| -> Vec<String> { names.iter().map(|it| (*it).to_owned()).collect() };
+        let names = Names::behind_https(&given(&["Drive.example/car1/", "b.example:8443"]));
+        let names = names.unwrap();
+        let host = |host| names.is_own_host(&headers(&[(HOST, host)]));
+        let page = |origin| names.is_own_page(&headers(&[(ORIGIN, origin)]));
+        assert!(host("drive.example") && host("b.example:8443"));
+        assert!(!host("127.0.0.1:8080") && !host("b.example") && !host("evil.example"));
+        assert!(page("https://drive.example") && page("https://b.example:8443"));
+        assert!(!page("http://drive.example") && !page("https://evil.example") && !page("null"));
+        let announced = Announced::default();
+        let told = announced.clone();
+        let tell = move |opening: Opening| told.lock().unwrap().push(opening.address);
+        let access = Access::new(names.clone(), 8080, None, &[Right::Drive], tell).unwrap();
+        let address = announced.lock().unwrap().last().unwrap().clone();
+        let token = address.strip_prefix("https://drive.example/car1/#").unwrap().to_owned();
+        let cookie = access.exchange(token.as_bytes()).unwrap();
+        assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
+        assert!(!cookie.contains("Path="), "the browser knows the path: {cookie}");
+        let own_port = Names::behind_https(&given(&["a.example:443"])).unwrap();
+        assert_eq!(own_port.origin(), "https://a.example");
+        assert!(Names::behind_https(&[]).unwrap_err().to_string().contains("--console-name"));
+        // The proxy says who has asked, behind what the browser says itself.
+        let peer: IpAddr = [127, 0, 0, 1].into();
+        let forwarded = HeaderName::from_static("x-forwarded-for");
+        let said = headers(&[(forwarded.clone(), "198.51.100.9, 203.0.113.7")]);
+        assert_eq!(names.visitor(peer, &said).to_string(), "203.0.113.7");
+        assert_eq!(names.visitor(peer, &headers(&[(forwarded, "who knows")])), peer);
+        let (direct, _) = access_of(&[Right::Drive]);
+        assert_eq!(direct.names().visitor(peer, &said), peer, "nobody is believed without a proxy");
     }
 
     #[test]

@@ -114,7 +114,8 @@ async fn upgrade(
         return (StatusCode::BAD_REQUEST, "a console tells its number: /ws?console=HEX\n")
             .into_response();
     };
-    let visitor = Visitor { browser, right, address: peer.ip() };
+    let address = console.access.names().visitor(peer.ip(), &headers);
+    let visitor = Visitor { browser, right, address };
     upgrade
         .max_message_size(REQUEST_BYTES_MAX)
         .max_frame_size(REQUEST_BYTES_MAX)

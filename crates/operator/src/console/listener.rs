@@ -9,6 +9,7 @@ use anyhow::Context;
 use axum::extract::connect_info::Connected;
 use axum::serve::IncomingStream;
 use socket2::SockRef;
+use tautline_net::absence::{self, Refused};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -17,14 +18,16 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// Opens the console's address.
+/// Opens the console's address, as soon as this machine has it.
 ///
 /// # Errors
 /// One line that says that the port is taken and what to do.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("the console cannot listen on {address}: choose another with --console")
-    })
+    let refused = |cause| {
+        let what = format!("the console cannot listen on {address}");
+        anyhow::Error::new(Refused::new(what, cause, "choose another with --console"))
+    };
+    absence::opened(async || TcpListener::bind(address).await.map_err(refused)).await
 }
 
 /// The connections that are accepted, past their TLS handshake where there is one.

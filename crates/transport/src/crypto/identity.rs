@@ -28,11 +28,21 @@ pub enum KeyError {
         "not a Tautline key: the text must begin with \"tautline-secret:\"; make one with `tautline keys new`"
     )]
     Mark,
-    /// Not exactly 64 hexadecimal digits.
+    /// More or fewer than 64 characters.
     #[error("not a key: expected 64 hexadecimal digits, found {found} characters")]
     Digits {
         /// Characters found.
         found: usize,
+    },
+    /// As many characters as a key has, of which one is no hexadecimal digit.
+    #[error(
+        "not a key: {letter:?}, character {place} of 64, is no hexadecimal digit: they are 0 to 9 and a to f"
+    )]
+    Letter {
+        /// The first such character.
+        letter: char,
+        /// Its place, counted from 1.
+        place: usize,
     },
     /// 32 bytes that are no point of the curve.
     #[error(
@@ -148,9 +158,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Result<[u8; 32], KeyError> {
-    let wrong = KeyError::Digits { found: text.chars().count() };
-    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(wrong);
+    let found = text.chars().count();
+    if found != 64 {
+        return Err(KeyError::Digits { found });
+    }
+    if let Some((index, letter)) = text.char_indices().find(|(_, it)| !it.is_ascii_hexdigit()) {
+        return Err(KeyError::Letter { letter, place: index + 1 });
     }
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
@@ -167,6 +180,20 @@ pub(crate) const SIGNATURE_BYTES: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_character_that_is_no_digit_is_named_with_its_place() {
+        let good = Identity::from_seed(&[7; 32]).public().to_string();
+        for (place, letter) in [(1, 'O'), (33, 'l'), (64, '\u{e9}')] {
+            let mut letters: Vec<char> = good.chars().collect();
+            letters[place - 1] = letter;
+            let text: String = letters.into_iter().collect();
+            assert_eq!(text.parse::<PublicKey>(), Err(KeyError::Letter { letter, place }));
+        }
+        let words = KeyError::Letter { letter: 'O', place: 17 }.to_string();
+        assert!(words.contains("'O', character 17 of 64"), "{words}");
+        assert_eq!(good[1..].parse::<PublicKey>(), Err(KeyError::Digits { found: 63 }));
+    }
 
     #[test]
     fn a_key_survives_its_text() {

@@ -238,7 +238,7 @@ impl Seat {
     }
 
     fn addresses(&self) -> Vec<String> {
-        let datagrams = self.driver.local_addresses().iter().copied().map(Destination::Datagrams);
+        let datagrams = self.driver.local_addresses().into_iter().map(Destination::Datagrams);
         let streams = self.driver.tls_address().map(Destination::Tls);
         datagrams.chain(streams).map(|destination| destination.to_string()).collect()
     }

@@ -1,0 +1,226 @@
+//! The places of what a process keeps, and of its sockets: by systemd's folders, else beside the settings, else by XDG's.
+
+use std::ffi::OsString;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use tautline_net::datagram::Address;
+
+/// The folders that a process may write to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// The folder of the settings, where earlier builds kept everything.
+    beside: PathBuf,
+    /// The service manager's folder for what is kept.
+    state: Option<PathBuf>,
+    /// The user's own, if the settings' cannot be written.
+    state_of_user: Option<PathBuf>,
+    /// The service manager's folder for sockets.
+    runtime: Option<PathBuf>,
+    runtime_of_user: Option<PathBuf>,
+    /// The folder for sockets of the defaults.
+    of_defaults: PathBuf,
+}
+
+impl Places {
+    /// Returns the places of a process with these settings, by its environment.
+    pub(crate) fn of(file: Option<&Path>) -> Self {
+        Self::by(file, |name| std::env::var_os(name))
+    }
+
+    fn by(file: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let beside = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        // Several are separated by colons: the first is the unit's own.
+        let folder = |name: &str| {
+            let folders = variable(name)?;
+            std::env::split_paths(&folders).next().filter(|path| path.is_absolute())
+        };
+        let machine = beside.file_name().map(|name| Path::new("tautline").join(name));
+        let machine = machine.unwrap_or_else(|| "tautline".into());
+        let home = || Some(folder("HOME")?.join(".local/state"));
+        Self {
+            state: folder("STATE_DIRECTORY"),
+            state_of_user: folder("XDG_STATE_HOME").or_else(home).map(|it| it.join(&machine)),
+            runtime: folder("RUNTIME_DIRECTORY"),
+            runtime_of_user: folder("XDG_RUNTIME_DIR").map(|it| it.join(&machine)),
+            of_defaults: RUNTIME.into(),
+            beside,
+        }
+    }
+
+    /// Puts files and folders that a process keeps in their places: what is there already beside the settings stays there.
+    pub(crate) fn keep<'a>(&self, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
+        for path in paths {
+            *path = self.kept(path);
+        }
+    }
+
+    fn kept(&self, path: &Path) -> PathBuf {
+        let beside = self.beside.join(path);
+        if path.is_absolute() || beside.exists() {
+            return beside;
+        }
+        match &self.state {
+            Some(folder) => folder.join(path),
+            None if self.may_write_beside() => beside,
+            None => Self::made(self.state_of_user.as_deref(), path).unwrap_or(beside),
+        }
+    }
+
+    /// Puts a socket that this process listens on in its place; who knows it by its name beside the settings finds it there.
+    pub(crate) fn listen(&self, address: &mut Address) {
+        let Address::Path(path) = address else { return };
+        let (beside, place) = (self.beside.join(&*path), self.socket(path));
+        if path.is_relative() && place != beside && self.may_write_beside() {
+            let is_left_behind = std::fs::symlink_metadata(&beside).is_ok();
+            if is_left_behind {
+                let _ = std::fs::remove_file(&beside);
+            }
+            if let Err(error) = symlink(&place, &beside) {
+                tracing::debug!(%error, beside = %beside.display(), "no name beside the settings");
+            }
+        }
+        *path = place;
+    }
+
+    /// Puts a socket that another process listens on in its place: where it is found, else where it will be.
+    pub(crate) fn connect(&self, path: Option<&mut PathBuf>) {
+        let Some(path) = path else { return };
+        let folders =
+            [self.runtime.clone(), Some(self.of_defaults.clone()), self.runtime_of_user.clone()];
+        let name = path.strip_prefix(&self.of_defaults).unwrap_or(path).to_owned();
+        let own = folders.into_iter().flatten().map(|folder| folder.join(&name));
+        let mut places = std::iter::once(self.beside.join(&*path)).chain(own);
+        *path = places.find(|place| place.exists()).unwrap_or_else(|| self.socket(path));
+    }
+
+    fn socket(&self, path: &Path) -> PathBuf {
+        let beside = self.beside.join(path);
+        if let (Ok(name), None) = (path.strip_prefix(&self.of_defaults), &self.runtime) {
+            let folders = [Some(self.of_defaults.as_path()), self.runtime_of_user.as_deref()];
+            let made = folders.into_iter().filter_map(|folder| Self::made(folder, name));
+            let mut written = made.filter(|place| place.parent().is_some_and(may_write));
+            return written.next().unwrap_or(beside);
+        }
+        match &self.runtime {
+            _ if path.is_absolute() => beside,
+            Some(folder) => folder.join(path),
+            None if self.may_write_beside() => beside,
+            None => Self::made(self.runtime_of_user.as_deref(), path).unwrap_or(beside),
+        }
+    }
+
+    /// Returns a place in a folder of the user's, which is made if it is not there; `None` if it cannot be.
+    fn made(folder: Option<&Path>, path: &Path) -> Option<PathBuf> {
+        let folder = folder?;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.ok().map(|()| folder.join(path))
+    }
+
+    fn may_write_beside(&self) -> bool {
+        let here = self.beside.as_os_str().is_empty();
+        let folder = if here { Path::new(".") } else { &self.beside };
+        may_write(folder)
+    }
+}
+
+fn may_write(folder: &Path) -> bool {
+    access(folder, Access::WRITE_OK).is_ok()
+}
+
+/// The folder for sockets that the package makes.
+const RUNTIME: &str = "/run/tautline";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(file: &Path, variables: &[(&str, &Path)]) -> Places {
+        Places::by(Some(file), |name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.as_os_str().to_owned())
+        })
+    }
+
+    #[test]
+    fn what_is_kept_goes_to_the_service_managers_folder_unless_it_is_beside_the_settings_already() {
+        let folder = tempfile::tempdir().unwrap();
+        let (settings, state) = (folder.path().join("vehicle"), folder.path().join("state"));
+        std::fs::create_dir_all(&settings).unwrap();
+        std::fs::write(settings.join("epoch"), "7").unwrap();
+        let file = settings.join("vehicle.toml");
+        let under = |variables: &[(&str, &Path)], path: &str| {
+            let mut path = PathBuf::from(path);
+            places(&file, variables).keep([&mut path]);
+            path
+        };
+        let service = [("STATE_DIRECTORY", state.as_path())];
+        assert_eq!(under(&service, "latch"), state.join("latch"));
+        assert_eq!(under(&service, "epoch"), settings.join("epoch"), "an upgrade loses nothing");
+        assert_eq!(under(&service, "/srv/latch"), Path::new("/srv/latch"));
+        assert_eq!(under(&[], "latch"), settings.join("latch"));
+        let two = std::env::join_paths([&state, &settings]).unwrap();
+        assert_eq!(under(&[("STATE_DIRECTORY", Path::new(&two))], "latch"), state.join("latch"));
+    }
+
+    #[test]
+    fn settings_that_cannot_be_written_beside_leave_the_users_own_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        // Nothing can be written there, not even by root.
+        let file = Path::new("/proc/vehicle/vehicle.toml");
+        let home = folder.path().join("home");
+        let variables = [("HOME", home.as_path()), ("XDG_RUNTIME_DIR", folder.path())];
+        let places = places(file, &variables);
+        let mut latch = PathBuf::from("latch");
+        places.keep([&mut latch]);
+        assert_eq!(latch, home.join(".local/state/tautline/vehicle/latch"));
+        assert!(latch.parent().unwrap().is_dir());
+        let mut socket = "./vehicle.sock".parse().unwrap();
+        places.listen(&mut socket);
+        let place = folder.path().join("tautline/vehicle/vehicle.sock");
+        assert_eq!(socket, Address::Path(place.clone()));
+        std::fs::write(&place, "").unwrap();
+        let mut found = PathBuf::from("./vehicle.sock");
+        places.connect(Some(&mut found));
+        assert_eq!(found, place);
+    }
+
+    #[test]
+    fn sockets_of_the_defaults_are_where_their_folder_can_be_made_or_the_users_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |of_defaults: &Path| {
+            let runtime_of_user = Some(folder.path().join("user"));
+            let of_defaults = of_defaults.to_owned();
+            let places = Places { of_defaults, runtime_of_user, ..Places::default() };
+            let mut socket = Address::Path(places.of_defaults.join("vehicle.sock"));
+            places.listen(&mut socket);
+            socket
+        };
+        let run = folder.path().join("run");
+        assert_eq!(at(&run), Address::Path(run.join("vehicle.sock")));
+        assert!(run.is_dir());
+        let own = folder.path().join("user/vehicle.sock");
+        assert_eq!(at(Path::new("/proc/tautline")), Address::Path(own));
+    }
+
+    #[test]
+    fn a_socket_of_the_service_managers_folder_has_its_old_name_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (settings, run) = (folder.path().join("vehicle"), folder.path().join("run"));
+        std::fs::create_dir_all(&settings).unwrap();
+        std::fs::create_dir_all(&run).unwrap();
+        // Left behind by a former build.
+        std::fs::write(settings.join("machine.sock"), "").unwrap();
+        let file = settings.join("guard.toml");
+        let mut address = "./machine.sock".parse().unwrap();
+        places(&file, &[("RUNTIME_DIRECTORY", run.as_path())]).listen(&mut address);
+        assert_eq!(address, Address::Path(run.join("machine.sock")));
+        std::fs::write(run.join("machine.sock"), "the guard's").unwrap();
+        assert_eq!(std::fs::read(settings.join("machine.sock")).unwrap(), b"the guard's");
+        // Who is no service finds it by the old name.
+        let mut path = PathBuf::from("./machine.sock");
+        places(&file, &[]).connect(Some(&mut path));
+        assert_eq!(path, settings.join("./machine.sock"));
+    }
+}

@@ -1,0 +1,158 @@
+//! The difference between settings that are wrong and what is not there yet.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::control;
+
+/// An operation that the system has refused.
+///
+/// Displays as one line: what was tried, the system's own word, then what may help. It has no `source` that would say
+/// the system's word again.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {cause}{}{help}", if .help.is_empty() { "" } else { ": " })]
+pub struct Refused {
+    what: String,
+    cause: io::Error,
+    help: &'static str,
+}
+
+impl Refused {
+    /// Returns the refusal of `what`; `help` may be empty.
+    pub fn new(what: impl Into<String>, cause: io::Error, help: &'static str) -> Self {
+        Self { what: what.into(), cause, help }
+    }
+
+    /// Returns whether what was lacking may come by itself; see [`comes_by_itself`].
+    pub fn comes_by_itself(&self) -> bool {
+        is_absent(&self.cause)
+    }
+}
+
+/// Returns whether what an operation lacked may come by itself: a device, an address, a route, a name, a folder or a peer.
+///
+/// Who waits for it mends it; a port that is taken, and what is not permitted, a person must mend.
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+/// use tautline_net::absence::comes_by_itself;
+///
+/// let error = |kind| anyhow::Error::new(Error::from(kind)).context("cannot listen");
+/// assert!(comes_by_itself(&error(ErrorKind::AddrNotAvailable)));
+/// assert!(!comes_by_itself(&error(ErrorKind::AddrInUse)));
+/// ```
+pub fn comes_by_itself(error: &anyhow::Error) -> bool {
+    let of = |cause: &(dyn std::error::Error + 'static)| {
+        let refused = cause.downcast_ref::<Refused>().map(Refused::comes_by_itself);
+        let refused = refused.or_else(|| match cause.downcast_ref::<control::Error>() {
+            Some(control::Error::Listen { cause, .. }) => Some(is_absent(cause)),
+            Some(_) | None => None,
+        });
+        refused.or_else(|| cause.downcast_ref::<io::Error>().map(is_absent))
+    };
+    error.chain().filter_map(of).last().unwrap_or(false)
+}
+
+/// Opens something by `open`, again and again for as long as it lacks what may come by itself; the reason is logged once,
+/// and again when it changes.
+///
+/// # Errors
+/// The first failure that a person must mend.
+pub async fn opened<T>(mut open: impl AsyncFnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut told: Option<String> = None;
+    loop {
+        match open().await {
+            Ok(opened) => {
+                if told.is_some() {
+                    tracing::info!("what was waited for is there");
+                }
+                return Ok(opened);
+            }
+            Err(error) if comes_by_itself(&error) => {
+                let why = format!("{error:#}");
+                if told.as_ref() != Some(&why) {
+                    tracing::warn!("{why}; it is tried again until it is there");
+                    told = Some(why);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Returns whether the system says that something is not there.
+fn is_absent(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(code) => ABSENT.iter().any(|absent| absent.raw_os_error() == code),
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::AddrNotAvailable
+                | io::ErrorKind::NetworkDown
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NotFound
+        ),
+    }
+}
+
+/// Soon enough for a person who has just plugged something in.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+const ABSENT: [Errno; 9] = [
+    Errno::NODEV,
+    Errno::NXIO,
+    Errno::NOENT,
+    Errno::ADDRNOTAVAIL,
+    // A family of addresses whose module is loaded later.
+    Errno::AFNOSUPPORT,
+    Errno::NETDOWN,
+    Errno::NETUNREACH,
+    Errno::HOSTUNREACH,
+    // A disk that is mounted read-only until it has been checked.
+    Errno::ROFS,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_not_there_is_waited_for_and_what_is_wrong_is_not() {
+        let mut tries = 0;
+        let found = opened(async || {
+            tries += 1;
+            match tries {
+                1 => Err(Refused::new("cannot look", Errno::NODEV.into(), "").into()),
+                2 => Ok(7),
+                _ => unreachable!("it is there"),
+            }
+        });
+        assert_eq!(found.await.unwrap(), 7);
+        let taken = || Refused::new("cannot listen", Errno::ADDRINUSE.into(), "choose another");
+        let refused = opened::<()>(async || Err(taken().into())).await.unwrap_err();
+        assert!(refused.to_string().ends_with(": choose another"), "{refused}");
+    }
+
+    #[test]
+    fn what_may_come_by_itself_is_told_from_what_a_person_must_mend() {
+        let of = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            comes_by_itself(&anyhow::Error::new(error).context("one").context("two"))
+        };
+        for absent in ABSENT {
+            assert!(of(absent), "{absent}");
+        }
+        for wrong in [Errno::ADDRINUSE, Errno::ACCESS, Errno::PERM, Errno::MFILE, Errno::NOSPC] {
+            assert!(!of(wrong), "{wrong}");
+        }
+        assert!(!comes_by_itself(&anyhow::anyhow!("a word that is no setting")));
+        let refused = Refused::new("cannot look", Errno::NODEV.into(), "`ip link` lists them");
+        assert_eq!(
+            refused.to_string(),
+            "cannot look: No such device (os error 19): `ip link` lists them"
+        );
+        assert!(comes_by_itself(&anyhow::Error::new(refused).context("a link")));
+    }
+}

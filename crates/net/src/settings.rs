@@ -1,0 +1,126 @@
+//! Settings as people write them, and what is wrong with them, all at once.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use anyhow::ensure;
+use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+
+/// Reads a list that may be written as one value: `link = "wwan0"` is `links = ["wwan0"]`.
+///
+/// # Errors
+/// The deserializer's, of the first value that cannot be read.
+pub fn one_or_several<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    from.deserialize_any(OneOrSeveral(PhantomData))
+}
+
+struct OneOrSeveral<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrSeveral<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of texts")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+        Ok(vec![T::deserialize(StrDeserializer::new(text))?])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<Vec<T>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(values))
+    }
+}
+
+/// The faults of some settings, collected so that a person sees all of them at once.
+///
+/// ```
+/// # use tautline_net::settings::Faults;
+/// let mut faults = Faults::default();
+/// faults.unless(2 > 1, || "never".to_owned());
+/// faults.unless(1 > 2, || "a = 1: must be 2".to_owned());
+/// faults.unless(2 > 3, || "b = 2: must be 3".to_owned());
+/// let words = faults.finish().unwrap_err().to_string();
+/// assert_eq!(words, "2 settings are wrong:\n  a = 1: must be 2\n  b = 2: must be 3");
+/// ```
+#[derive(Debug, Default)]
+pub struct Faults(Vec<String>);
+
+impl Faults {
+    /// Takes note of a fault, unless what should hold does.
+    pub fn unless(&mut self, holds: bool, fault: impl FnOnce() -> String) {
+        if !holds {
+            self.add(fault());
+        }
+    }
+
+    /// Takes note of the fault of a part, if it has one; returns the part's value.
+    pub fn of<T, E: Into<anyhow::Error>>(&mut self, part: Result<T, E>) -> Option<T> {
+        match part {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let error: anyhow::Error = error.into();
+                self.add(format!("{error:#}"));
+                None
+            }
+        }
+    }
+
+    /// Takes note of a fault.
+    pub fn add(&mut self, fault: String) {
+        // Two settings by one rule say the same.
+        if !self.0.contains(&fault) {
+            self.0.push(fault);
+        }
+    }
+
+    /// Ends the collection.
+    ///
+    /// # Errors
+    /// The fault, or all of them, each on a line of its own.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let Self(faults) = self;
+        ensure!(faults.len() != 1, "{}", faults[0]);
+        ensure!(
+            faults.is_empty(),
+            "{} settings are wrong:\n  {}",
+            faults.len(),
+            faults.join("\n  ")
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_stands_for_a_list_of_one_and_a_wrong_one_is_named() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Settings {
+            #[serde(default, alias = "link", deserialize_with = "one_or_several")]
+            links: Vec<crate::Local>,
+        }
+        let read = |json: &str| serde_json::from_str::<Settings>(json).map(|it| it.links.len());
+        assert_eq!(read(r#"{"link": "wwan0"}"#).unwrap(), 1);
+        assert_eq!(read(r#"{"links": ["wwan0", "127.0.0.1:0"]}"#).unwrap(), 2);
+        assert_eq!(read(r#"{"links": []}"#).unwrap(), 0);
+        assert_eq!(read("{}").unwrap(), 0);
+        let words = read(r#"{"link": "no such thing"}"#).unwrap_err().to_string();
+        assert!(words.contains("neither an address"), "{words}");
+        assert!(read(r#"{"link": 3}"#).unwrap_err().to_string().contains("a text or a list"));
+    }
+
+    #[test]
+    fn one_fault_is_told_as_it_is() {
+        let mut faults = Faults::default();
+        assert_eq!(faults.of::<u8, anyhow::Error>(Err(anyhow::anyhow!("a").context("b"))), None);
+        assert_eq!(faults.of::<u8, anyhow::Error>(Err(anyhow::anyhow!("b: a"))), None);
+        assert_eq!(faults.finish().unwrap_err().to_string(), "b: a");
+        assert!(Faults::default().finish().is_ok());
+    }
+}
