@@ -118,6 +118,20 @@ describe('what speaks against the inputs', () => {
     expect(during(0, speedMps)).toMatchObject({ absences: 0, brake: 0 });
   });
 
+  it('a brake key takes the throttle from a pad until that was released, for it may be frozen', () => {
+    pad.buttons[7] = { value: 1, pressed: true };
+    expect(command().throttle).toBe(1);
+    const key = (name: string, code: string) => window.dispatchEvent(Object.assign(new Event(name, { cancelable: true }), { code }));
+    key('keydown', 'Space');
+    expect(command()).toMatchObject({ throttle: 0 });
+    key('keyup', 'Space');
+    expect(during(1_000, 5)).toMatchObject({ throttle: 0, brake: 0 });
+    pad.buttons[7] = { value: 0, pressed: false };
+    command();
+    pad.buttons[7] = { value: 1, pressed: true };
+    expect(command().throttle).toBe(1);
+  });
+
   it('a pad may lie still while the machine is held or stands', () => {
     expect(during(30_000, 0).absences).toBe(0);
     person.observe({ guard: guard({ mode: 'held' }) }, nowMs);

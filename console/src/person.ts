@@ -138,6 +138,8 @@ export class Person {
     const keys = this.#keyboard.keys();
     const driven = this.#guard !== null && this.#guard.mode !== 'held';
     const moves = driven && (speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS);
+    // A pad's throttle that is held meanwhile, or frozen, must not come back when the key goes up.
+    if (keys.brake || keys.hardBrake) this.pads.disarm();
     const pad = this.pads.read({ driven, moves, keysDrive: Object.values(keys).includes(true) }, nowMs);
     this.#watchPads();
     this.#hold('calibrating', calibrating);

@@ -17,6 +17,7 @@ export class Device {
   #axisHeard: boolean[] = [];
   #timestamp = 0;
   #heardAtMs: number;
+  #excusedAtMs: number;
   #position: Position = REST;
   #before: Position = REST;
   #restedAt: Position | null = null;
@@ -31,7 +32,7 @@ export class Device {
     this.id = pad.id;
     this.index = pad.index;
     this.#mapping = mapping;
-    this.#heardAtMs = nowMs;
+    this.#heardAtMs = this.#excusedAtMs = nowMs;
     this.observe(pad, nowMs);
   }
 
@@ -88,13 +89,18 @@ export class Device {
   }
 
   /** Time without a sign of life, ms. */
-  quietMs(nowMs: number): number {
+  silentMs(nowMs: number): number {
     return nowMs - this.#heardAtMs;
   }
 
-  /** Its silence up to now counts for nothing: nothing depends on it. */
+  /** Time for which a sign of life was due and none came, ms. */
+  quietMs(nowMs: number): number {
+    return nowMs - Math.max(this.#heardAtMs, this.#excusedAtMs);
+  }
+
+  /** No sign of life is due up to now: nothing depends on the device. */
   excuse(nowMs: number): void {
-    if (!this.isFrozen) this.#heardAtMs = nowMs;
+    this.#excusedAtMs = nowMs;
   }
 
   /** Takes the present position for the one in which nobody touches it. */

@@ -215,6 +215,17 @@ describe('a device', () => {
     expect([pads.frozen, pads.quiet]).toEqual([null, null]);
   });
 
+  it('that lies off its centre is not missed while the keys drive, and its time begins when they are let go of', () => {
+    const { pad, pads } = taken();
+    turn(pad, 0, 0.5);
+    pads.during(60_000, { ...MOVES, keysDrive: true });
+    expect(pads.frozen).toBeNull();
+    pads.during(RELEASED_QUIET_MAX_MS - 2 * TICK_MS, MOVES);
+    expect(pads.frozen).toBeNull();
+    pads.during(2 * TICK_MS, MOVES);
+    expect(pads.frozen).toBe('pad');
+  });
+
   it('says once that it is gone if it was in use, and nothing if it was not', () => {
     const { pads } = taken();
     plug(1);
@@ -272,7 +283,7 @@ describe('pedals', () => {
       turn(wheel, 2, value);
       expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
     }
-    expect(pads.views()[0]).toMatchObject({ needsBrake: true });
+    expect(pads.views()[0]).toMatchObject({ brakeNeed: 'press' });
     for (const value of [-0.05, -1, 1]) {
       turn(wheel, 3, value);
       pads.tick();
@@ -283,7 +294,19 @@ describe('pedals', () => {
     pads.tick();
     turn(wheel, 2, -1);
     expect(pads.tick()).toMatchObject({ throttle: 1, brake: 0 });
-    expect(pads.views()[0]).toMatchObject({ needsBrake: false });
+    expect(pads.views()[0]).toMatchObject({ brakeNeed: null });
+  });
+
+  it('without any brake give no throttle', () => {
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify({ ...PEDALS_MAPPING, brake: null }));
+    const pedal = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
+    const pads = open();
+    pads.tick();
+    for (const value of [1, -1, 1]) {
+      turn(pedal, 0, value);
+      expect(pads.tick()).toMatchObject({ throttle: 0 });
+    }
+    expect(pads.views()[0]).toMatchObject({ brakeNeed: 'other device' });
   });
 
   it('of their own device make one seat with the wheel of another', () => {

@@ -47,8 +47,8 @@ export interface DeviceView {
   state: DeviceState;
   /** What it gives to the seat now. */
   roles: Role[];
-  /** Its brake is not known before it was pressed once: until then its throttle counts for nothing. */
-  needsBrake: boolean;
+  /** What keeps its throttle from counting: a brake that was not pressed yet, or none in use; null: nothing. */
+  brakeNeed: 'press' | 'other device' | null;
   isRadio: boolean;
   isCalibrated: boolean;
   wasTouched: boolean;
@@ -141,7 +141,7 @@ export class Gamepads {
       name: nameOf(device.id),
       state: this.#state(device),
       roles: this.#rolesOf(device),
-      needsBrake: this.#holders.get('brake') === device && !this.#hearsBrake(),
+      brakeNeed: this.#brakeNeed(device),
       isRadio: isRadio(device.id),
       isCalibrated: this.#stored(device.id) !== null,
       wasTouched: device.wasTouched,
@@ -236,7 +236,7 @@ export class Gamepads {
 
   #giveWay(nowMs: number): void {
     for (const device of this.#used()) {
-      if (device.isAtRest && !device.isFrozen && device.quietMs(nowMs) >= GIVES_WAY_MS) this.#release(device);
+      if (device.isAtRest && !device.isFrozen && device.silentMs(nowMs) >= GIVES_WAY_MS) this.#release(device);
     }
   }
 
@@ -245,11 +245,12 @@ export class Gamepads {
     const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
     for (const device of this.#devices) {
       const roles = this.#rolesOf(device);
-      if (roles.length === 0 || !driven || (!moves && !pressed)) {
+      // Who presses driving keys brakes by them too.
+      if (roles.length === 0 || !driven || keysDrive || (!moves && !pressed)) {
         device.excuse(nowMs);
         continue;
       }
-      const coasts = roles.includes('brake') && !pressed && !keysDrive;
+      const coasts = roles.includes('brake') && !pressed;
       const limitMs = coasts ? RELEASED_QUIET_MAX_MS : PRESSED_QUIET_MAX_MS;
       const quietMs = device.quietMs(nowMs);
       if (quietMs >= limitMs && !device.isFrozen) {
@@ -272,6 +273,11 @@ export class Gamepads {
     const device = this.#healthy('brake');
     const pedal = device?.mapping?.brake ?? null;
     return pedal !== null && device!.hears(pedal);
+  }
+
+  #brakeNeed(device: Device): DeviceView['brakeNeed'] {
+    if (this.#holders.get('throttle') !== device || this.#hearsBrake()) return null;
+    return this.#holders.has('brake') ? 'press' : 'other device';
   }
 
   #give(device: Device, roles: readonly Role[]): void {

@@ -3,7 +3,7 @@ import type { DeviceView } from '../input/gamepad';
 import { inputWords, stateWords } from './pad';
 
 const VIEW: DeviceView = {
-  index: 0, name: 'pad', state: 'ready', roles: [], needsBrake: false, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
+  index: 0, name: 'pad', state: 'ready', roles: [], brakeNeed: null, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
   deadZone: 0.1,
 };
 const USED: DeviceView = { ...VIEW, state: 'in use', roles: ['steering', 'throttle', 'brake'] };
@@ -26,7 +26,8 @@ describe('the state of a device', () => {
   it('says what to do', () => {
     expect(stateWords(UNKNOWN)).toBe('Not known: calibrate it before it can drive.');
     expect(stateWords({ ...UNKNOWN, isRadio: true })).toMatch(/^A radio.*Calibrate it/);
-    expect(stateWords({ ...USED, needsBrake: true })).toMatch(/^In use: steering, throttle, brake\. Press its brake once/);
+    expect(stateWords({ ...USED, brakeNeed: 'press' })).toMatch(/^In use: steering, throttle, brake\. Press the brake once/);
+    expect(stateWords({ ...USED, roles: ['throttle'], brakeNeed: 'other device' })).toMatch(/No device in use has a brake/);
     expect(stateWords({ ...USED, state: 'frozen' })).toBe('It says nothing: move it.');
   });
 });

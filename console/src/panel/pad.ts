@@ -156,12 +156,17 @@ export function inputWords(views: readonly DeviceView[]): { words: string; tone:
   return { words: used === 0 ? 'keyboard' : used === 1 ? 'keyboard and pad' : `keyboard and ${used} devices`, tone: 'none' };
 }
 
-export function stateWords({ state, roles, needsBrake, isRadio, isCalibrated }: DeviceView): string {
+const BRAKE_NEEDS = {
+  press: ' Press the brake once: until then its throttle counts for nothing.',
+  'other device': ' No device in use has a brake: until one has, its throttle counts for nothing.',
+} as const;
+
+export function stateWords({ state, roles, brakeNeed, isRadio, isCalibrated }: DeviceView): string {
   switch (state) {
     case 'not known':
       return isRadio ? 'A radio: its levers are as its model sets them. Calibrate it before it can drive.' : 'Not known: calibrate it before it can drive.';
     case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}: move it to use it.`;
-    case 'in use': return `In use: ${roles.join(', ')}.${needsBrake ? ' Press its brake once: until then its throttle counts for nothing.' : ''}`;
+    case 'in use': return `In use: ${roles.join(', ')}.${brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]}`;
     case 'set aside': return 'Set aside: Use takes it again.';
     case 'frozen': return 'It says nothing: move it.';
     case 'unsound': return 'It gives no numbers where its calibration has axes: calibrate it anew.';

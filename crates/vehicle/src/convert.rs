@@ -99,7 +99,7 @@ fn why(why: &Why) -> String {
         Cause::ConsoleGone => "the console has gone".to_owned(),
         Cause::PageHidden => "the page was hidden".to_owned(),
         Cause::FocusLost => "the page lost the keyboard".to_owned(),
-        Cause::InputsUnhealthy => "an input stands still".to_owned(),
+        Cause::InputsUnhealthy => "an input is not sound".to_owned(),
         Cause::DeadManReleased => "the dead-man input was let go of".to_owned(),
         Cause::SessionEnded => "the session ended".to_owned(),
         Cause::ConsoleChanged => "another console sends commands".to_owned(),
