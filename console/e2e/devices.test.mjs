@@ -101,7 +101,7 @@ describe('before a stand-in', () => {
     await commandWhere((command) => command.brake > 0.9);
   });
 
-  test('a pad that falls silent while the machine moves is told to the guard; one that lies beside the keys is not', async () => {
+  test('a pad that falls silent while the machine moves is told to the guard; one that lies next to the keys is not', async () => {
     standIn.guard = { mode: DRIVING, speed: 5 };
     await pads.plugPad(0);
     await pads.take(0);

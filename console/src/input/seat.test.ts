@@ -52,7 +52,7 @@ describe('driving', () => {
     expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5 }).steering).toBe(0.5);
   });
 
-  it('steers by the keys beside pedals that have no wheel', () => {
+  it('steers by the keys while pedals without a wheel are in use', () => {
     const pedals = { ...PAD, steers: false, touched: true, throttle: 0.5 };
     expect(drive(new Seat(), { left: true }, 1, pedals)).toMatchObject({ steering: 1, throttle: 0.5 });
   });
