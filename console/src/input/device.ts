@@ -1,4 +1,4 @@
-import { type Mapping, type PadState, type Pedal, ROLES, type Role, apply, isSound } from './mapping';
+import { type Mapping, type PadState, type Pedal, PARTS, type Part, apply, isSound } from './mapping';
 import { type Position, REST } from './ramp';
 
 /** How far a wheel or pedal moves, of 1, before a person is taken to have moved it: worn sticks wander by less. */
@@ -54,8 +54,8 @@ export class Device {
     return this.#position;
   }
 
-  get roles(): Role[] {
-    return ROLES.filter((role) => this.#mapping?.[role] != null);
+  get parts(): Part[] {
+    return PARTS.filter((part) => this.#mapping?.[part] != null);
   }
 
   get isSound(): boolean {
@@ -114,18 +114,18 @@ export class Device {
     return this.#wentDown.length > 0 || isApart(this.#position, this.#restedAt ?? this.#position, MOVED);
   }
 
-  /** Roles of the parts that a person has moved from where they rested; throttle and brake are one part, as feet are. */
-  get movedRoles(): Role[] {
+  /** Parts that a person has moved from where they rested; throttle and brake move together, as feet do. */
+  get movedParts(): Part[] {
     const { steering, throttle, brake } = this.#position;
     const rested = this.#restedAt ?? this.#position;
     const turned = Math.abs(steering - rested.steering) > MOVED;
     const pressed = Math.abs(throttle - rested.throttle) > MOVED || Math.abs(brake - rested.brake) > MOVED;
-    return this.roles.filter((role) => (role === 'steering' ? turned : pressed));
+    return this.parts.filter((part) => (part === 'steering' ? turned : pressed));
   }
 
   /** It has a wheel and both pedals: a seat by itself. */
   get isWhole(): boolean {
-    return this.roles.length === ROLES.length;
+    return this.parts.length === PARTS.length;
   }
 
   /** Somebody has evidently had a hand on it, whether anything is known of it or not. */

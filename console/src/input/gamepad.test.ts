@@ -109,7 +109,7 @@ describe('a device', () => {
     expect(pads.tick()).toBeNull();
     turn(pad, 0, -1);
     expect(pads.tick()).toMatchObject({ touched: true, steers: true, steering: 1 });
-    expect(pads.views()[0]).toMatchObject({ state: 'in use', roles: ['steering', 'throttle', 'brake'] });
+    expect(pads.views()[0]).toMatchObject({ state: 'in use', parts: ['steering', 'throttle', 'brake'] });
   });
 
   it('drives nothing before it is calibrated if it is not known, however it is moved', () => {
@@ -121,7 +121,7 @@ describe('a device', () => {
       press(pad, STOP, value);
       expect(pads.tick()).toBeNull();
     }
-    expect(pads.views()[0]).toMatchObject({ state: 'not known', roles: [], wasTouched: true });
+    expect(pads.views()[0]).toMatchObject({ state: 'not known', parts: [], wasTouched: true });
     expect(events.emergencyStop).not.toHaveBeenCalled();
     pads.use(0, true);
     expect(pads.tick()).toBeNull();
@@ -177,9 +177,9 @@ describe('a device', () => {
     pads.tick();
     turn(pad, 0, 1);
     pads.tick();
-    expect(pads.views().map(({ roles }) => roles)).toEqual([['throttle', 'brake'], ['steering']]);
+    expect(pads.views().map(({ parts }) => parts)).toEqual([['throttle', 'brake'], ['steering']]);
     pads.use(1, true);
-    expect(pads.views().map(({ roles }) => roles)).toEqual([[], ['steering', 'throttle', 'brake']]);
+    expect(pads.views().map(({ parts }) => parts)).toEqual([[], ['steering', 'throttle', 'brake']]);
   });
 
   it('takes over while the machine moves from one that is frozen', () => {
@@ -325,7 +325,7 @@ describe('pedals', () => {
     turn(wheel, 0, 0.5);
     expect(pads.tick()).toMatchObject({ throttle: 1, brake: 0 });
     expect(pads.tick()!.steering).toBeLessThan(-0.4);
-    expect(pads.views().map(({ roles }) => roles)).toEqual([['steering'], ['throttle', 'brake']]);
+    expect(pads.views().map(({ parts }) => parts)).toEqual([['steering'], ['throttle', 'brake']]);
     connected[1] = null;
     expect(pads.tick(MOVES)).toMatchObject({ throttle: 0, steers: true });
     expect(events.gone).toHaveBeenCalledOnce();
@@ -532,7 +532,7 @@ describe('whatever the devices show', () => {
         expect(pedal).toBeGreaterThanOrEqual(0);
         expect(pedal).toBeLessThanOrEqual(1);
       }
-      const brakes = pads.views().some(({ roles, state: told }) => told === 'in use' && roles.includes('brake'));
+      const brakes = pads.views().some(({ parts, state: told }) => told === 'in use' && parts.includes('brake'));
       if (reading.throttle > 0) expect(brakes).toBe(true);
     }
   });

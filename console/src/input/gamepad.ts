@@ -1,6 +1,6 @@
 import { Device, RELEASED } from './device';
 import { type Numbering, isRadio, knownMapping, nameOf } from './known';
-import { type Mapping, type PadState, ROLES, type Role, parseMapping } from './mapping';
+import { type Mapping, type PadState, PARTS, type Part, parseMapping } from './mapping';
 import { type Position, REST } from './ramp';
 
 export interface PadEvents {
@@ -46,7 +46,7 @@ export interface DeviceView {
   name: string;
   state: DeviceState;
   /** What it gives to the seat now. */
-  roles: Role[];
+  parts: Part[];
   /** What keeps its throttle from counting: a brake that was not pressed yet, or none in use; null: nothing. */
   brakeNeed: 'press' | 'other device' | null;
   isRadio: boolean;
@@ -71,7 +71,7 @@ const GIVES_WAY_MS = 1_000;
 /** Every pad, wheel and set of pedals: those in use make one seat. */
 export class Gamepads {
   #devices: Device[] = [];
-  readonly #holders = new Map<Role, Device>();
+  readonly #givers = new Map<Part, Device>();
   /** Pedals may read as pressed until first moved: the throttle must be seen released, with a brake that is heard. */
   #armed = false;
   #quiet: Quiet | null = null;
@@ -140,7 +140,7 @@ export class Gamepads {
       index: device.index,
       name: nameOf(device.id),
       state: this.#state(device),
-      roles: this.#rolesOf(device),
+      parts: this.#partsOf(device),
       brakeNeed: this.#brakeNeed(device),
       isRadio: isRadio(device.id),
       isCalibrated: this.#stored(device.id) !== null,
@@ -159,13 +159,13 @@ export class Gamepads {
     return this.#device(index)?.mapping ?? null;
   }
 
-  /** Gives every role that the device has to it, or sets it aside until it is wanted again. */
+  /** Gives every part that the device has to it, or sets it aside until it is wanted again. */
   use(index: number, wanted: boolean): void {
     const device = this.#device(index);
     if (device === null) return;
     device.isAside = !wanted;
     if (!wanted) this.#release(device);
-    else if (isHealthy(device)) this.#give(device, device.roles);
+    else if (isHealthy(device)) this.#give(device, device.parts);
   }
 
   /** Keeps a mapping for devices of this name; null goes back to what is known of them without. */
@@ -191,9 +191,9 @@ export class Gamepads {
   setDeadZone(index: number, deadZone: number): void {
     const device = this.#device(index);
     if (device === null || device.mapping === null) return;
-    const roles = this.#rolesOf(device);
+    const parts = this.#partsOf(device);
     this.remember(index, { ...device.mapping, deadZone });
-    this.#give(device, roles);
+    this.#give(device, parts);
   }
 
   #find(nowMs: number): void {
@@ -217,21 +217,21 @@ export class Gamepads {
   #listen(device: Device, moves: boolean): void {
     const { mapping } = device;
     if (mapping === null || device.isAside || !isHealthy(device)) return;
-    if (this.#rolesOf(device).length === 0 && device.isMoved) {
-      this.#give(device, device.roles.filter((role) => this.#yields(role, device, moves)));
-      if (this.#rolesOf(device).length === 0) device.rest();
+    if (this.#partsOf(device).length === 0 && device.isMoved) {
+      this.#give(device, device.parts.filter((part) => this.#yields(part, device, moves)));
+      if (this.#partsOf(device).length === 0) device.rest();
     }
     if (device.wentDown.includes(mapping.stopButton)) this.events.emergencyStop();
-    if (device.wentDown.includes(mapping.reverseButton) && this.#rolesOf(device).length > 0) this.events.toggleReverse();
+    if (device.wentDown.includes(mapping.reverseButton) && this.#partsOf(device).length > 0) this.events.toggleReverse();
   }
 
   /**
-   * Returns whether a device that a person has just moved gets this role: at standstill from a device that is a seat by
+   * Returns whether a device that a person has just moved gets this part: at standstill from a device that is a seat by
    * itself, and from one that gives only a part of the seat if that part of the new one was moved.
    */
-  #yields(role: Role, to: Device, moves: boolean): boolean {
-    const holder = this.#healthy(role);
-    return holder === null || (!moves && (holder.isWhole || to.movedRoles.includes(role)));
+  #yields(part: Part, to: Device, moves: boolean): boolean {
+    const giver = this.#healthy(part);
+    return giver === null || (!moves && (giver.isWhole || to.movedParts.includes(part)));
   }
 
   #giveWay(nowMs: number): void {
@@ -244,13 +244,13 @@ export class Gamepads {
     this.#quiet = null;
     const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
     for (const device of this.#devices) {
-      const roles = this.#rolesOf(device);
+      const parts = this.#partsOf(device);
       // Who presses driving keys brakes by them too.
-      if (roles.length === 0 || !driven || keysDrive || (!moves && !pressed)) {
+      if (parts.length === 0 || !driven || keysDrive || (!moves && !pressed)) {
         device.excuse(nowMs);
         continue;
       }
-      const coasts = roles.includes('brake') && !pressed;
+      const coasts = parts.includes('brake') && !pressed;
       const limitMs = coasts ? RELEASED_QUIET_MAX_MS : PRESSED_QUIET_MAX_MS;
       const quietMs = device.quietMs(nowMs);
       if (quietMs >= limitMs && !device.isFrozen) {
@@ -276,48 +276,48 @@ export class Gamepads {
   }
 
   #brakeNeed(device: Device): DeviceView['brakeNeed'] {
-    if (this.#holders.get('throttle') !== device || this.#hearsBrake()) return null;
-    return this.#holders.has('brake') ? 'press' : 'other device';
+    if (this.#givers.get('throttle') !== device || this.#hearsBrake()) return null;
+    return this.#givers.has('brake') ? 'press' : 'other device';
   }
 
-  #give(device: Device, roles: readonly Role[]): void {
-    for (const role of roles) {
-      const before = this.#holders.get(role);
+  #give(device: Device, parts: readonly Part[]): void {
+    for (const part of parts) {
+      const before = this.#givers.get(part);
       if (before === device) continue;
-      this.#holders.set(role, device);
+      this.#givers.set(part, device);
       this.#cameInUse = true;
-      if (role === 'throttle') this.#armed = false;
-      if (before !== undefined && this.#rolesOf(before).length === 0) before.rest();
+      if (part === 'throttle') this.#armed = false;
+      if (before !== undefined && this.#partsOf(before).length === 0) before.rest();
     }
   }
 
   #release(device: Device): void {
-    for (const role of this.#rolesOf(device)) this.#holders.delete(role);
+    for (const part of this.#partsOf(device)) this.#givers.delete(part);
     device.rest();
   }
 
   #used(): Device[] {
-    return [...new Set(this.#holders.values())];
+    return [...new Set(this.#givers.values())];
   }
 
-  #rolesOf(device: Device): Role[] {
-    return ROLES.filter((role) => this.#holders.get(role) === device);
+  #partsOf(device: Device): Part[] {
+    return PARTS.filter((part) => this.#givers.get(part) === device);
   }
 
-  #healthy(role: Role): Device | null {
-    const device = this.#holders.get(role);
+  #healthy(part: Part): Device | null {
+    const device = this.#givers.get(part);
     return device !== undefined && isHealthy(device) ? device : null;
   }
 
-  #of(role: Role): Position {
-    return this.#healthy(role)?.position ?? REST;
+  #of(part: Part): Position {
+    return this.#healthy(part)?.position ?? REST;
   }
 
   #state(device: Device): DeviceState {
     if (device.mapping === null) return 'not known';
     if (device.isAside) return 'set aside';
     if (!device.isSound) return 'unsound';
-    if (this.#rolesOf(device).length === 0) return 'ready';
+    if (this.#partsOf(device).length === 0) return 'ready';
     return device.isFrozen ? 'frozen' : 'in use';
   }
 

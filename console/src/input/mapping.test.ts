@@ -75,7 +75,7 @@ describe('apply: pedals', () => {
   });
 });
 
-describe('a role that the device does not have', () => {
+describe('a part that the device does not have', () => {
   it('rests, and is sound', () => {
     const pedals = { ...WHEEL, steering: null };
     expect(apply(pedals, padOf([1, 0, -1, 1]))).toEqual({ steering: 0, throttle: 1, brake: 1 });

@@ -24,11 +24,11 @@ export interface Steering {
   right: number;
 }
 
-/** The part of a seat that one device gives. */
-export type Role = 'steering' | 'throttle' | 'brake';
-export const ROLES: readonly Role[] = ['steering', 'throttle', 'brake'];
+/** What one device gives to the seat. */
+export type Part = 'steering' | 'throttle' | 'brake';
+export const PARTS: readonly Part[] = ['steering', 'throttle', 'brake'];
 
-/** How one device's axes and buttons are read; a role that it does not have is null. */
+/** How one device's axes and buttons are read; a part of the seat that it does not give is null. */
 export interface Mapping {
   steering: Steering | null;
   throttle: Pedal | null;
@@ -60,7 +60,7 @@ export const STANDARD: Mapping = {
   deadZone: STICK_DEAD_ZONE,
 };
 
-/** Returns the positions of the device's wheel and pedals; a role that it does not have rests. */
+/** Returns the positions of the device's wheel and pedals; a part that it does not give rests. */
 export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): Position {
   const { steering } = mapping;
   return {
@@ -70,12 +70,12 @@ export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>)
   };
 }
 
-/** Returns whether each role's axis or button is there and has a number. */
+/** Returns whether each part's axis or button is there and has a number. */
 export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): boolean {
-  return ROLES.every((role) => {
-    const part = mapping[role];
-    if (part === null) return true;
-    return Number.isFinite('button' in part ? pad.buttons[part.button]?.value : pad.axes[part.axis]);
+  return PARTS.every((part) => {
+    const source = mapping[part];
+    if (source === null) return true;
+    return Number.isFinite('button' in source ? pad.buttons[source.button]?.value : pad.axes[source.axis]);
   });
 }
 

@@ -3,10 +3,10 @@ import type { DeviceView } from '../input/gamepad';
 import { inputWords, stateWords } from './pad';
 
 const VIEW: DeviceView = {
-  index: 0, name: 'pad', state: 'ready', roles: [], brakeNeed: null, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
+  index: 0, name: 'pad', state: 'ready', parts: [], brakeNeed: null, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
   deadZone: 0.1,
 };
-const USED: DeviceView = { ...VIEW, state: 'in use', roles: ['steering', 'throttle', 'brake'] };
+const USED: DeviceView = { ...VIEW, state: 'in use', parts: ['steering', 'throttle', 'brake'] };
 const UNKNOWN: DeviceView = { ...VIEW, state: 'not known' };
 
 describe('the line on top', () => {
@@ -27,7 +27,7 @@ describe('the state of a device', () => {
     expect(stateWords(UNKNOWN)).toBe('Not known: calibrate it before it can drive.');
     expect(stateWords({ ...UNKNOWN, isRadio: true })).toMatch(/^A radio.*Calibrate it/);
     expect(stateWords({ ...USED, brakeNeed: 'press' })).toMatch(/^In use: steering, throttle, brake\. Press the brake once/);
-    expect(stateWords({ ...USED, roles: ['throttle'], brakeNeed: 'other device' })).toMatch(/No device in use has a brake/);
+    expect(stateWords({ ...USED, parts: ['throttle'], brakeNeed: 'other device' })).toMatch(/No device in use has a brake/);
     expect(stateWords({ ...USED, state: 'frozen' })).toBe('It says nothing: move it.');
   });
 });

@@ -65,8 +65,8 @@ export class PadPanel {
     setData(line.item, 'state', view.state);
     setText(line.name, view.name);
     setText(line.state, stateWords(view));
-    line.use.setAttribute('aria-pressed', String(view.roles.length > 0));
-    setText(line.use, view.roles.length > 0 ? 'Set aside' : 'Use');
+    line.use.setAttribute('aria-pressed', String(view.parts.length > 0));
+    setText(line.use, view.parts.length > 0 ? 'Set aside' : 'Use');
     line.use.disabled = view.state === 'not known' || view.state === 'unsound' || this.calibrating;
     line.calibrate.disabled = this.calibrating;
     line.forget.disabled = !view.isCalibrated || this.calibrating;
@@ -149,7 +149,7 @@ export class PadPanel {
 
 /** The devices that drive, in short, and whether one waits to be calibrated. */
 export function inputWords(views: readonly DeviceView[]): { words: string; tone: string } {
-  const used = views.filter(({ roles }) => roles.length > 0).length;
+  const used = views.filter(({ parts }) => parts.length > 0).length;
   if (used === 0 && views.some(({ state, wasTouched }) => state === 'not known' && wasTouched)) {
     return { words: 'device not known: calibrate it', tone: 'warn' };
   }
@@ -161,12 +161,12 @@ const BRAKE_NEEDS = {
   'other device': ' No device in use has a brake: until one has, its throttle counts for nothing.',
 } as const;
 
-export function stateWords({ state, roles, brakeNeed, isRadio, isCalibrated }: DeviceView): string {
+export function stateWords({ state, parts, brakeNeed, isRadio, isCalibrated }: DeviceView): string {
   switch (state) {
     case 'not known':
       return isRadio ? 'A radio: its levers are as its model sets them. Calibrate it before it can drive.' : 'Not known: calibrate it before it can drive.';
     case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}: move it to use it.`;
-    case 'in use': return `In use: ${roles.join(', ')}.${brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]}`;
+    case 'in use': return `In use: ${parts.join(', ')}.${brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]}`;
     case 'set aside': return 'Set aside: Use takes it again.';
     case 'frozen': return 'It says nothing: move it.';
     case 'unsound': return 'It gives no numbers where its calibration has axes: calibrate it anew.';
