@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::path_size::{PathSize, path_size};
-use crate::reach::discover;
+use crate::reach::{answers_from, discover};
 use crate::{keys, local, operator, vehicle};
 
 /// Look at what a vehicle or an operator needs of its machine and its networks, and say what to mend.
@@ -165,13 +165,14 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
         findings.push(look(&what, "nobody to ask: no address of the switchboard fits".to_owned()));
         return findings;
     };
-    let found = match discover(&socket, *server).await {
+    let (found, elsewhere) = match discover(&socket, *server).await {
         Ok(found) => found,
         Err(error) => {
             findings.push(mend(&what, format!("{error:#}")));
             return findings;
         }
     };
+    findings.extend(elsewhere.map(|from| mend(&what, answers_from(from, *server))));
     findings.push(nat(&what, &found, *server));
     if found.mapped.is_some() {
         findings.push(match path_size(&socket, *server, Clock::start()).await {
@@ -219,8 +220,9 @@ fn nat(what: &str, found: &Found, server: SocketAddr) -> Finding {
         return mend(
             what,
             format!(
-                "no answer from {server} over UDP: it is blocked, or nothing is there; where a network lets none \
-                 pass, the operator's `tls` is the way"
+                "no answer from {server} over UDP: it is blocked, or nothing is there, or an older switchboard answers from \
+                 another of its addresses, which a NAT drops; where a network lets none pass, the operator's `tls` is \
+                 the way"
             ),
         );
     };

@@ -38,7 +38,10 @@ impl Reach {
         let local = self.local.map_or_else(|| any.to_owned(), |local| local.to_string());
         let socket = UdpSocket::bind(&local).await;
         let socket = socket.with_context(|| format!("cannot open a UDP socket on {local}"))?;
-        let found = discover(&socket, server).await?;
+        let (found, elsewhere) = discover(&socket, server).await?;
+        if let Some(elsewhere) = elsewhere {
+            println!("{}", answers_from(elsewhere, server));
+        }
         let Some(mapped) = found.mapped else {
             bail!("no answer from {server} over UDP: is UDP blocked, or is nothing there?");
         };
@@ -49,9 +52,16 @@ impl Reach {
     }
 }
 
-/// Asks a server from a socket that has not spoken to it, for up to five seconds.
-pub(crate) async fn discover(socket: &UdpSocket, server: SocketAddr) -> anyhow::Result<Found> {
+/// Asks a server from a socket that has not spoken to it, for up to five seconds. Returns the findings, and the address
+/// from which it answers where that is another than the one that was asked.
+pub(crate) async fn discover(
+    socket: &UdpSocket,
+    server: SocketAddr,
+) -> anyhow::Result<(Found, Option<SocketAddr>)> {
     let clock = Clock::start();
+    // The first request wants its answer from where it was asked: later ones may ask for another address.
+    let mut elsewhere = None;
+    let mut is_first = true;
     let mut discovery = Discovery::new(server, random::seed()?, clock.now());
     let mut bytes = [0; 576];
     while let Some(due) = discovery.poll_timeout() {
@@ -61,13 +71,27 @@ pub(crate) async fn discover(socket: &UdpSocket, server: SocketAddr) -> anyhow::
         }
         let wait = due.since(clock.now());
         match timeout(wait, socket.recv_from(&mut bytes)).await {
-            Ok(Ok((length, _))) => discovery.handle_datagram(&bytes[..length], clock.now()),
+            Ok(Ok((length, from))) => {
+                let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+                if std::mem::take(&mut is_first) && from.ip() != server.ip() {
+                    elsewhere = Some(from);
+                }
+                discovery.handle_datagram(&bytes[..length], clock.now());
+            }
             // An ICMP error: the next request is due in time.
             Ok(Err(_)) => sleep(wait.min(PAUSE)).await,
             Err(_) => {}
         }
     }
-    Ok(discovery.found())
+    Ok((discovery.found(), elsewhere))
+}
+
+/// Returns for people that a server answers from another address than the one that was asked.
+pub(crate) fn answers_from(elsewhere: SocketAddr, asked: SocketAddr) -> String {
+    format!(
+        "{asked} answers over UDP from {elsewhere}: a NAT drops that; it listens on all addresses of a machine that has \
+         several, and is an older one: update it, or let it listen on {asked}"
+    )
 }
 
 /// Returns an address as this socket takes it: one of both families knows IPv4's addresses by those of IPv6.

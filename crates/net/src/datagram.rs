@@ -1,15 +1,21 @@
 //! Datagrams between processes of one machine or one bus: a server, and clients that know its address.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::ops::Range;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::bail;
 use rustix::net::{SocketAddrUnix, bind};
 use serde::Deserialize;
+use tautline_units::Ecn;
+
+use crate::udp::{BUFFER_BYTES, Outgoing, Udp};
 
 use crate::absence::Refused;
 
@@ -32,7 +38,17 @@ pub struct Server(ServerSocket);
 #[derive(Debug)]
 enum ServerSocket {
     Unix(UnixDatagram, PathBuf),
-    Udp(UdpSocket),
+    Udp(Box<Mutex<UdpServer>>),
+}
+
+/// A UDP socket, and what was read of it and not yet taken: the kernel puts a sender's datagrams together.
+#[derive(Debug)]
+struct UdpServer {
+    udp: Udp<UdpSocket>,
+    buffer: Vec<u8>,
+    waiting: VecDeque<Range<usize>>,
+    /// Who sent what waits, and to which address of ours.
+    from: (SocketAddr, Option<IpAddr>),
 }
 
 /// Who sent a datagram to a [`Server`].
@@ -42,7 +58,8 @@ pub struct Sender(SenderAddress);
 #[derive(Clone, Debug)]
 enum SenderAddress {
     Unix(UnixAddr),
-    Udp(SocketAddr),
+    /// Its address, and which of ours it has used: a client hears that one alone.
+    Udp(SocketAddr, Option<IpAddr>),
 }
 
 /// The end that speaks to one server, and hears it alone; never blocks. It finds a server that was
@@ -78,8 +95,8 @@ impl Server {
         let socket = match address {
             Address::Path(path) => open_path(path).map(|it| ServerSocket::Unix(it, path.clone())),
             Address::Udp(address) => UdpSocket::bind(address)
-                .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
-                .map(ServerSocket::Udp),
+                .and_then(UdpServer::new)
+                .map(|server| ServerSocket::Udp(Box::new(Mutex::new(server)))),
         };
         let socket = socket.map_err(|cause| {
             let help = match (address, cause.kind()) {
@@ -102,7 +119,7 @@ impl Server {
     pub fn local_address(&self) -> io::Result<Address> {
         match &self.0 {
             ServerSocket::Unix(_, path) => Ok(Address::Path(path.clone())),
-            ServerSocket::Udp(socket) => socket.local_addr().map(Address::Udp),
+            ServerSocket::Udp(server) => lock(server).udp.local_addr().map(Address::Udp),
         }
     }
 
@@ -115,9 +132,9 @@ impl Server {
                 ServerSocket::Unix(socket, _) => {
                     socket.recv_from(buffer).map(|(n, from)| (n, SenderAddress::Unix(from)))
                 }
-                ServerSocket::Udp(socket) => {
-                    socket.recv_from(buffer).map(|(n, from)| (n, SenderAddress::Udp(from)))
-                }
+                ServerSocket::Udp(server) => lock(server)
+                    .receive(buffer)
+                    .map(|(n, (remote, local))| (n, SenderAddress::Udp(remote, local))),
             };
             match received {
                 Ok((length, from)) => return Some((length, Sender(from))),
@@ -134,12 +151,52 @@ impl Server {
             (ServerSocket::Unix(socket, _), SenderAddress::Unix(to)) => {
                 socket.send_to_addr(bytes, to)
             }
-            (ServerSocket::Udp(socket), SenderAddress::Udp(to)) => socket.send_to(bytes, to),
-            (ServerSocket::Unix(..), SenderAddress::Udp(_))
+            (ServerSocket::Udp(server), SenderAddress::Udp(to, from)) => {
+                let (to, from, ecn) = (*to, *from, Ecn::NotEct);
+                let answer = Outgoing { bytes, segment: None, to, from, ecn };
+                return lock(server).udp.send(&answer).is_ok();
+            }
+            (ServerSocket::Unix(..), SenderAddress::Udp(..))
             | (ServerSocket::Udp(_), SenderAddress::Unix(_)) => return false,
         };
         sent.is_ok()
     }
+}
+
+impl UdpServer {
+    fn new(socket: UdpSocket) -> io::Result<Self> {
+        let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        Ok(Self {
+            udp: Udp::new(socket)?,
+            buffer: vec![0; BUFFER_BYTES],
+            waiting: VecDeque::new(),
+            from: (nobody, None),
+        })
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<(usize, (SocketAddr, Option<IpAddr>))> {
+        let range = match self.waiting.pop_front() {
+            Some(range) => range,
+            None => {
+                let received = self.udp.receive(&mut self.buffer)?;
+                self.from = (received.remote, received.local);
+                let mut end = 0;
+                self.waiting.extend(received.datagrams(&self.buffer).map(|datagram| {
+                    let begin = end;
+                    end += datagram.len();
+                    begin..end
+                }));
+                self.waiting.pop_front().unwrap_or_default()
+            }
+        };
+        let length = range.len().min(into.len());
+        into[..length].copy_from_slice(&self.buffer[range.start..range.start + length]);
+        Ok((length, self.from))
+    }
+}
+
+fn lock(server: &Mutex<UdpServer>) -> MutexGuard<'_, UdpServer> {
+    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Server {
@@ -155,14 +212,14 @@ impl PartialEq for Sender {
     fn eq(&self, other: &Self) -> bool {
         use std::os::linux::net::SocketAddrExt;
         match (&self.0, &other.0) {
-            (SenderAddress::Udp(this), SenderAddress::Udp(other)) => this == other,
+            (SenderAddress::Udp(this, _), SenderAddress::Udp(other, _)) => this == other,
             (SenderAddress::Unix(this), SenderAddress::Unix(other)) => {
                 !this.is_unnamed()
                     && this.as_pathname() == other.as_pathname()
                     && this.as_abstract_name() == other.as_abstract_name()
             }
-            (SenderAddress::Udp(_), SenderAddress::Unix(_))
-            | (SenderAddress::Unix(_), SenderAddress::Udp(_)) => false,
+            (SenderAddress::Udp(..), SenderAddress::Unix(_))
+            | (SenderAddress::Unix(_), SenderAddress::Udp(..)) => false,
         }
     }
 }
@@ -171,7 +228,7 @@ impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             SenderAddress::Unix(address) => write!(f, "{address:?}"),
-            SenderAddress::Udp(address) => write!(f, "{address}"),
+            SenderAddress::Udp(address, _) => write!(f, "{address}"),
         }
     }
 }
@@ -349,6 +406,26 @@ mod tests {
                 assert_eq!(buffer[..length], [round, 7]);
                 assert!(server.send(&[9], &from));
                 assert_eq!(eventually(|| client.receive(&mut buffer)), Some(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_at_all_addresses_is_heard_by_a_client_of_any() {
+        for any in ["0.0.0.0:0", "[::]:0"] {
+            let Ok(server) = Server::open(&any.parse().unwrap()) else { continue };
+            let Address::Udp(at) = server.local_address().unwrap() else { panic!("{any}") };
+            for asked in ["127.0.0.1", "127.0.0.2"] {
+                let asked = Address::Udp(SocketAddr::new(asked.parse().unwrap(), at.port()));
+                let (mut client, mut buffer) = (Client::new(&asked), [0; 8]);
+                // Two at once may be one for the kernel.
+                assert!(client.send(&[1, 2]) && client.send(&[3, 4]));
+                for expected in [[1, 2], [3, 4]] {
+                    let (length, from) = eventually(|| server.receive(&mut buffer)).unwrap();
+                    assert_eq!(buffer[..length], expected);
+                    assert!(server.send(&[9], &from));
+                    assert_eq!(eventually(|| client.receive(&mut buffer)), Some(1), "{asked}");
+                }
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::slot::Slot;
 use crate::socket::Local;
 use crate::streams::{Streams, Tls};
 use crate::timer::Timer;
-use crate::udp::BUFFER_BYTES;
+use crate::udp::{BUFFER_BYTES, Received};
 
 /// What the event loop tells the application, on the loop's own thread: be brief.
 #[derive(Debug)]
@@ -461,7 +461,7 @@ impl EventLoop {
             streams.turn(poll.registry(), (sessions, relays), drops, clock.now())
         };
         let mut more = streams.as_mut().is_some_and(turn);
-        for (index, slot) in self.slots.iter().enumerate() {
+        for (index, slot) in self.slots.iter_mut().enumerate() {
             let mut turn = 0..RECEIVE_TURN;
             loop {
                 if turn.next().is_none() {
@@ -477,7 +477,7 @@ impl EventLoop {
                         break;
                     }
                 };
-                let (remote, ecn) = (received.remote, received.ecn);
+                let Received { remote, local, ecn, .. } = received;
                 let route = Route { socket: index as u8, remote };
                 let now = clock.now();
                 for datagram in received.datagrams(&self.buffer) {
@@ -487,6 +487,8 @@ impl EventLoop {
                         && !sessions.handle_datagram(route, datagram, ecn, now)
                     {
                         drops.no_session += 1;
+                    } else if let Some(local) = local.filter(|_| sessions.is_called(now)) {
+                        slot.on_called(remote, datagram, local, now);
                     }
                 }
             }
@@ -514,7 +516,7 @@ impl EventLoop {
                 self.drops.send_refused += 1;
                 continue;
             };
-            let Some(sent) = slot.send(&self.datagram, route.remote, ecn) else {
+            let Some(sent) = slot.send(&self.datagram, route.remote, ecn, now) else {
                 self.drops.send_refused += 1;
                 continue;
             };
@@ -559,6 +561,9 @@ impl EventLoop {
             self.sessions.hurry(now);
         }
         while let Some(socket) = self.relays.poll_moved().or_else(|| self.reach.poll_moved()) {
+            if let Some(slot) = self.slots.get_mut(usize::from(socket)) {
+                slot.on_moved();
+            }
             let relayed: Vec<Route> = self.relays.ways().map(|way| way.route).collect();
             self.reach.hurry(now);
             self.sessions.handle_moved(socket, &relayed, now);
@@ -574,8 +579,8 @@ impl EventLoop {
     fn find_addresses(&mut self, now: Instant) {
         self.reach.turn(&self.slots, now);
         while let Some((socket, server, datagram)) = self.reach.poll_transmit(now) {
-            let slot = self.slots.get(usize::from(socket));
-            let sent = slot.and_then(|slot| slot.send(&datagram, server, Ecn::NotEct));
+            let slot = self.slots.get_mut(usize::from(socket));
+            let sent = slot.and_then(|slot| slot.send(&datagram, server, Ecn::NotEct, now));
             if !matches!(sent, Some(Ok(()))) {
                 tracing::debug!(%server, "the question for our address was not sent");
             }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod absence;
+mod called;
 pub mod channels;
 pub mod clock;
 pub mod control;
@@ -29,7 +30,7 @@ pub mod stats;
 pub mod streams;
 mod timer;
 pub mod tun;
-mod udp;
+pub mod udp;
 
 pub use destination::Destination;
 pub use free_port::free_port;

@@ -6,17 +6,19 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
 use socket2::{Domain, Protocol, Socket, Type};
 use tautline_transport::stun::{self, CHANGE_REQUEST, Message, Request};
-use tautline_units::{Duration, Instant};
+use tautline_units::{Duration, Ecn, Instant};
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::udp::{BUFFER_BYTES, Outgoing, Received, Udp};
 
 /// A server that listens at one or two addresses, at two ports of each.
 #[derive(Debug)]
@@ -39,7 +41,8 @@ pub struct Counters {
 /// One socket: at the first or second address, at the first or second port.
 #[derive(Debug)]
 struct Corner {
-    socket: UdpSocket,
+    /// Locked while a datagram is handed to the system, which takes it at once or not at all.
+    socket: Mutex<Udp<UdpSocket>>,
     place: (bool, bool),
     at: SocketAddr,
 }
@@ -76,7 +79,7 @@ impl Reflector {
         }
         let corners = places.into_iter().map(|(place, at)| {
             let socket = open(at).with_context(|| format!("cannot answer on UDP {at}"))?;
-            Ok(Corner { socket, place, at })
+            Ok(Corner { socket: Mutex::new(socket), place, at })
         });
         let corners = corners.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Self { corners: Arc::new(corners), counters })
@@ -99,26 +102,52 @@ impl Reflector {
 }
 
 async fn attend(corners: &[Corner], index: usize, counters: &Counters, clock: Clock) {
-    let corner = &corners[index];
-    let (mut bytes, mut limiter) = ([0; DATAGRAM_BYTES_MAX], Limiter::new());
+    let (mut bytes, mut limiter) = (vec![0; BUFFER_BYTES], Limiter::new());
     loop {
-        let Ok((length, from)) = corner.socket.recv_from(&mut bytes).await else {
+        let Ok(received) = corners[index].receive(&mut bytes).await else {
             // An ICMP error of somebody who has gone; the socket is sound.
             tokio::task::yield_now().await;
             continue;
         };
-        let Ok(Message::Request(request)) = Message::parse(&bytes[..length]) else {
-            counters.malformed.fetch_add(1, Ordering::Relaxed);
-            continue;
-        };
-        if !limiter.take(from.ip(), clock.now()) {
-            counters.limited.fetch_add(1, Ordering::Relaxed);
-            continue;
+        let Received { remote: from, local, .. } = received;
+        for datagram in received.datagrams(&bytes) {
+            let Ok(Message::Request(request)) = Message::parse(datagram) else {
+                counters.malformed.fetch_add(1, Ordering::Relaxed);
+                continue;
+            };
+            if !limiter.take(from.ip(), clock.now()) {
+                counters.limited.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let (by, answer) = answer(corners, index, request, from);
+            if corners[by].send(&answer, from, local).is_ok() {
+                counters.answered.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        let (by, answer) = answer(corners, index, request, from);
-        if corners[by].socket.send_to(&answer, from).await.is_ok() {
-            counters.answered.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Corner {
+    async fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        loop {
+            std::future::poll_fn(|context| self.udp().socket().poll_recv_ready(context)).await?;
+            let udp = self.udp();
+            match udp.socket().try_io(Interest::READABLE, || udp.receive(buffer)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                received => return received,
+            }
         }
+    }
+
+    /// Sends from `local`, the address of ours that was asked, unless this corner has one of its own.
+    fn send(&self, answer: &[u8], to: SocketAddr, local: Option<IpAddr>) -> io::Result<()> {
+        let from = local.filter(|_| self.at.ip().is_unspecified());
+        let answer = Outgoing { bytes: answer, segment: None, to, from, ecn: Ecn::NotEct };
+        self.udp().send(&answer)
+    }
+
+    fn udp(&self) -> MutexGuard<'_, Udp<UdpSocket>> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,18 +200,16 @@ impl Limiter {
     }
 }
 
-fn open(at: SocketAddr) -> io::Result<UdpSocket> {
+fn open(at: SocketAddr) -> io::Result<Udp<UdpSocket>> {
     let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
     if at.is_ipv6() && at.ip().is_unspecified() {
         socket.set_only_v6(false)?;
     }
     socket.set_nonblocking(true)?;
     socket.bind(&at.into())?;
-    UdpSocket::from_std(socket.into())
+    Udp::new(UdpSocket::from_std(socket.into())?)
 }
 
-/// More than a packet of Ethernet's has: some ask in large ones, to find out which come through.
-const DATAGRAM_BYTES_MAX: usize = 2048;
 /// As many networks as are told apart; those that fall together share a limit.
 const NETWORKS: usize = 4096;
 /// A person's machines of one home, each with some links, all asking at once.
@@ -227,5 +254,28 @@ mod tests {
         }
         assert_eq!(counters.malformed.load(Ordering::Relaxed), 2);
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn one_that_listens_at_all_addresses_answers_from_the_one_that_was_asked() {
+        let any: [IpAddr; 2] = ["0.0.0.0", "::"].map(|any| any.parse().unwrap());
+        for any in any {
+            let port = crate::free_port(any);
+            let Ok(reflector) = port.map_err(Into::into).and_then(|at| Reflector::bind(at, None))
+            else {
+                continue;
+            };
+            let ports: Vec<_> = reflector.corners.iter().map(|corner| corner.at.port()).collect();
+            let serving = tokio::spawn(reflector.serve(Clock::start()));
+            let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            for (asked, port) in ["127.0.0.1", "127.0.0.2"].into_iter().zip(ports) {
+                let asked = SocketAddr::new(asked.parse().unwrap(), port);
+                let request = Request::new(stun::Transaction([7; 12])).to_bytes();
+                client.send_to(&request, asked).await.unwrap();
+                let (_, from) = client.recv_from(&mut [0; 100]).await.unwrap();
+                assert_eq!(from, asked, "{any}");
+            }
+            serving.abort();
+        }
     }
 }

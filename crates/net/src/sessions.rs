@@ -131,6 +131,11 @@ impl Sessions {
         true
     }
 
+    /// Returns whether the datagram that was taken at `now` is an authentic one of a peer that has begun the session.
+    pub(crate) fn is_called(&self, now: Instant) -> bool {
+        self.all().any(|session| session.heard_at() == Some(now) && session.is_begun_by_peer())
+    }
+
     /// Tells the session under this lease the ways that there are by now.
     pub(crate) fn offer(&mut self, lease: &[u8; 16], ways: &[Way], now: Instant) {
         for session in self.all_mut().filter(|session| session.lease() == lease) {

@@ -6,9 +6,10 @@ use mio::{Interest, Registry, Token};
 use tautline_units::{Ecn, Instant};
 
 use crate::absence::comes_by_itself;
+use crate::called::Called;
 use crate::log_limit::LogLimit;
 use crate::socket::Local;
-use crate::udp::{Received, Udp};
+use crate::udp::{Outgoing, Received, Udp};
 
 /// One local end and its socket, which is opened as soon as the local end is there, and anew when the
 /// kernel has refused to send for a while.
@@ -31,6 +32,7 @@ pub(crate) struct Slot {
     refusals: LogLimit,
     /// The reason why there is no socket, as it was logged last.
     told: Option<String>,
+    called: Called,
 }
 
 impl Slot {
@@ -49,6 +51,7 @@ impl Slot {
             refusal: None,
             refusals: LogLimit::default(),
             told: None,
+            called: Called::default(),
         };
         if let Err(error) = slot.try_open(registry) {
             if !comes_by_itself(&error) {
@@ -87,21 +90,31 @@ impl Slot {
         &self.local
     }
 
-    /// Sends a datagram; `None` if there is no socket at present.
+    /// Sends a datagram, from the address that its link has called; `None` if there is no socket at present.
     pub(crate) fn send(
-        &self,
+        &mut self,
         datagram: &[u8],
         remote: SocketAddr,
         ecn: Ecn,
+        now: Instant,
     ) -> Option<io::Result<()>> {
-        let remote = match remote.ip() {
+        let from = self.called.local(remote, datagram, now);
+        let to = match remote.ip() {
             // A socket of both families speaks of IPv4 addresses as of some of IPv6.
             IpAddr::V4(ip) if self.address.is_ipv6() => {
                 SocketAddr::new(ip.to_ipv6_mapped().into(), remote.port())
             }
             IpAddr::V4(_) | IpAddr::V6(_) => remote,
         };
-        Some(self.socket.as_ref()?.send_to(datagram, remote, ecn))
+        let socket = self.socket.as_mut()?;
+        let outgoing = Outgoing { bytes: datagram, segment: None, to, from, ecn };
+        Some(match socket.send(&outgoing) {
+            Err(error) if from.is_some() && error.kind() == io::ErrorKind::AddrNotAvailable => {
+                self.called.forget(remote, datagram);
+                socket.send(&Outgoing { from: None, ..outgoing })
+            }
+            sent => sent,
+        })
     }
 
     /// Reads what waits of one sender; `None` if there is no socket at present.
@@ -114,6 +127,22 @@ impl Slot {
     }
 
     /// Returns the address that the socket is bound to; port 0 before it was opened first, if the system chooses.
+    /// Takes note that an authentic datagram of a peer that has called came to `local`.
+    pub(crate) fn on_called(
+        &mut self,
+        remote: SocketAddr,
+        datagram: &[u8],
+        local: IpAddr,
+        now: Instant,
+    ) {
+        self.called.note(remote, datagram, local, now);
+    }
+
+    /// Takes the word that the socket's way out has changed.
+    pub(crate) fn on_moved(&mut self) {
+        self.called.leave();
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -227,14 +256,14 @@ mod tests {
     #[test]
     fn a_socket_of_both_families_speaks_with_both() {
         let poll = Poll::new().unwrap();
-        let both = Slot::open(&"[::]:0".parse().unwrap(), Token(0), poll.registry()).unwrap();
+        let mut both = Slot::open(&"[::]:0".parse().unwrap(), Token(0), poll.registry()).unwrap();
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(other) = std::net::UdpSocket::bind(address) else { continue };
             let there = other.local_addr().unwrap();
             if there.is_ipv6() && both.address().is_ipv4() {
                 continue;
             }
-            both.send(b"there", there, Ecn::Ect1).unwrap().unwrap();
+            both.send(b"there", there, Ecn::Ect1, Instant::ZERO).unwrap().unwrap();
             let mut bytes = [0; 9];
             let (_, from) = other.recv_from(&mut bytes).unwrap();
             assert_eq!((from.ip(), from.port()), (there.ip(), both.address().port()));

@@ -19,6 +19,7 @@ use tautline_transport::crypto::Identity;
 
 pub mod config;
 mod counters;
+mod ends;
 mod server;
 pub mod table;
 mod train;

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tautline_net::clock::Clock;
 use tautline_net::latency::{self, Leg, Sample};
+use tautline_net::udp::{BUFFER_BYTES, Outgoing, Received, Udp};
 use tautline_net::{Local, streams};
 use tautline_transport::Route;
 use tautline_transport::crypto::Identity;
 use tautline_transport::relay::{SEATS_OF_STREAMS_FROM, Side};
-use tautline_units::Instant;
+use tautline_units::{Ecn, Instant};
 
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::ends::{End, Ends};
 use crate::table::{Fate, Table};
 use crate::train::{Train, Trains};
 
@@ -26,7 +26,7 @@ use crate::train::{Train, Trains};
 /// Many datagrams are read at a time, and those of one length to one address are written as one.
 pub struct Server {
     poll: Poll,
-    sockets: Vec<Socket>,
+    sockets: Sockets,
     streams: streams::Server,
     table: Table,
     clock: Clock,
@@ -38,9 +38,14 @@ pub struct Server {
     latency: Option<latency::Log>,
 }
 
+/// The sockets, and the ends by which routes name them.
+struct Sockets {
+    all: Vec<Socket>,
+    ends: Ends,
+}
+
 struct Socket {
-    udp: UdpSocket,
-    state: UdpSocketState,
+    udp: Udp,
     local: SocketAddr,
 }
 
@@ -61,10 +66,11 @@ impl Server {
         let poll = Poll::new().context("the kernel gives no poller")?;
         let sockets = config.listen.iter().enumerate();
         let sockets = sockets.map(|(index, address)| Socket::open(*address, Token(index), &poll));
-        let sockets = sockets.collect::<anyhow::Result<Vec<_>>>()?;
+        let all = sockets.collect::<anyhow::Result<Vec<_>>>()?;
+        let sockets = Sockets { ends: Ends::new(all.len()), all };
         let inlet = config.shared_port.as_deref();
         let streams =
-            streams::Server::open(identity, config.tls, inlet, poll.registry(), sockets.len())?;
+            streams::Server::open(identity, config.tls, inlet, poll.registry(), sockets.all.len())?;
         let latency = config
             .latency
             .as_deref()
@@ -73,7 +79,7 @@ impl Server {
         let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let switchboard = config.switchboard_public_key()?;
         let table = Table::new(identity.clone(), switchboard, config.limits(), unix_start, seed);
-        for socket in &sockets {
+        for socket in &sockets.all {
             tracing::info!(listen = %socket.local, key = %identity.public(), "the relay listens");
         }
         if let Some(tls) = streams.address() {
@@ -98,7 +104,7 @@ impl Server {
 
     /// Returns the addresses that are listened on.
     pub fn locals(&self) -> Vec<SocketAddr> {
-        self.sockets.iter().map(|socket| socket.local).collect()
+        self.sockets.all.iter().map(|socket| socket.local).collect()
     }
 
     /// Returns where this relay counts, a few times a second.
@@ -111,8 +117,8 @@ impl Server {
     /// # Errors
     /// When the poller fails.
     pub fn run(mut self, ending: &AtomicBool) -> anyhow::Result<()> {
-        let mut events = Events::with_capacity(self.sockets.len() + STREAM_EVENTS);
-        let mut buffer = vec![0; PARTS * DATAGRAMS_BYTES_MAX];
+        let mut events = Events::with_capacity(self.sockets.all.len() + STREAM_EVENTS);
+        let mut buffer = vec![0; PARTS * BUFFER_BYTES];
         let mut more = false;
         while !ending.load(Ordering::Relaxed) {
             let wait = if more { Duration::ZERO } else { TURN };
@@ -122,7 +128,7 @@ impl Server {
             }
             events.iter().for_each(|event| self.streams.wake(event.token()));
             more = self.receive_streams();
-            for index in 0..self.sockets.len() {
+            for index in 0..self.sockets.all.len() {
                 more |= self.receive(index, &mut buffer);
             }
             self.note_round_trips();
@@ -139,10 +145,9 @@ impl Server {
         for leg in self.table.due_probes(self.clock.now()) {
             let now = self.clock.now();
             let Some(to) = self.table.write_probe(leg, &mut self.answer, now) else { continue };
-            let sent = match self.sockets.get(usize::from(to.socket)) {
-                _ if to.stream_index().is_some() => self.streams.send(to, &self.answer, now),
-                Some(socket) => socket.send(&self.answer, self.answer.len(), to.remote).is_ok(),
-                None => false,
+            let sent = match to.stream_index() {
+                Some(_) => self.streams.send(to, &self.answer, now),
+                None => self.sockets.send(to, &self.answer, self.answer.len()).is_ok(),
             };
             if !sent {
                 self.table.count_unsent(1);
@@ -179,28 +184,28 @@ impl Server {
     /// Takes what one socket has heard, a bounded number of readings; true if more may wait.
     fn receive(&mut self, index: usize, buffer: &mut [u8]) -> bool {
         for _ in 0..READINGS {
-            let mut parts = buffer.chunks_mut(DATAGRAMS_BYTES_MAX);
+            let mut parts = buffer.chunks_mut(BUFFER_BYTES);
             let mut slices: [IoSliceMut<'_>; PARTS] = std::array::from_fn(|_| {
                 IoSliceMut::new(parts.next().expect("the buffer has as many parts"))
             });
-            let mut metas = [RecvMeta::default(); PARTS];
-            let Socket { udp, state, .. } = &self.sockets[index];
-            let read = match state.recv(udp.into(), &mut slices, &mut metas) {
-                Ok(read) => read,
+            let mut received = [None; PARTS];
+            match self.sockets.all[index].udp.receive_many(&mut slices, &mut received) {
+                Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 // One datagram's misfortune, such as a peer that has gone, is not the next one's.
                 Err(error) => {
                     tracing::debug!(%error, "a socket refused to read");
                     continue;
                 }
-            };
+            }
             let now = self.clock.now();
-            for (bytes, meta) in slices.iter().zip(&metas).take(read) {
-                let from = Route { socket: index as u8, remote: meta.addr };
-                // What the kernel put together of one sender comes apart again here.
-                let stride = meta.stride.clamp(1, meta.len.max(1));
-                for datagram in bytes[..meta.len].chunks(stride) {
-                    self.handle(from, datagram, now);
+            for (bytes, received) in slices.iter().zip(received.into_iter().flatten()) {
+                let Received { remote, local, .. } = received;
+                let Self { sockets, table, .. } = self;
+                let end = End { socket: index, local };
+                let socket = sockets.ends.number(end, |number| table.has_socket(number));
+                for datagram in received.datagrams(bytes) {
+                    self.handle(Route { socket, remote }, datagram, now);
                 }
             }
             let Self { trains, sockets, table, .. } = self;
@@ -219,10 +224,7 @@ impl Server {
                 Fate::Forwarded(to) if to.stream_index().is_some() => {
                     streams.send(to, datagram, now)
                 }
-                Fate::Forwarded(to) => {
-                    let socket = &sockets[usize::from(to.socket)];
-                    socket.send(datagram, datagram.len(), to.remote).is_ok()
-                }
+                Fate::Forwarded(to) => sockets.send(to, datagram, datagram.len()).is_ok(),
                 Fate::Answered => streams.send(from, answer, now),
                 Fate::Dropped => true,
             };
@@ -245,12 +247,11 @@ impl Server {
                 }
             }
             Fate::Forwarded(to) => {
-                let most = sockets[usize::from(to.socket)].state.max_gso_segments();
+                let most = sockets.segments_max(to);
                 trains.push(to, datagram, most, &mut |train: &Train| send(sockets, table, train));
             }
             Fate::Answered => {
-                let socket = &sockets[usize::from(from.socket)];
-                if socket.send(answer, answer.len(), from.remote).is_err() {
+                if sockets.send(from, answer, answer.len()).is_err() {
                     table.count_unsent(1);
                 }
             }
@@ -282,34 +283,45 @@ impl std::fmt::Debug for Server {
     }
 }
 
-impl Socket {
-    fn open(address: SocketAddr, token: Token, poll: &Poll) -> anyhow::Result<Self> {
-        let mut udp = Local::Address(address).open()?;
-        let cannot = || format!("the socket on {address} cannot be used");
-        let local = udp.local_addr().with_context(cannot)?;
-        let state = UdpSocketState::new((&udp).into()).with_context(cannot)?;
-        poll.registry().register(&mut udp, token, Interest::READABLE).with_context(cannot)?;
-        Ok(Self { udp, state, local })
+impl Sockets {
+    /// Sends by a route what the kernel cuts into datagrams of `segment` bytes.
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        let end = self.ends.get(to.socket).ok_or(ErrorKind::NotFound)?;
+        let socket = self.all.get_mut(end.socket).ok_or(ErrorKind::NotFound)?;
+        let segment = (segment < bytes.len()).then_some(segment);
+        let (from, to, ecn) = (end.local, to.remote, Ecn::NotEct);
+        socket.udp.send(&Outgoing { bytes, segment, to, from, ecn })
     }
 
-    fn send(&self, contents: &[u8], segment: usize, destination: SocketAddr) -> io::Result<()> {
-        let segment_size = (segment < contents.len()).then_some(segment);
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
-        self.state.try_send((&self.udp).into(), &transmit)
+    /// Returns how many datagrams the kernel takes at a time by a route.
+    fn segments_max(&self, to: Route) -> usize {
+        let socket = self.ends.get(to.socket).and_then(|end| self.all.get(end.socket));
+        socket.map_or(1, |socket| socket.udp.segments_max())
     }
 }
 
-/// Sends a train, by its own socket; datagrams one by one, if the kernel takes no train.
-fn send(sockets: &[Socket], table: &mut Table, train: &Train) {
-    let socket = &sockets[usize::from(train.to.socket)];
-    if socket.send(&train.bytes, train.segment, train.to.remote).is_ok() {
+impl Socket {
+    fn open(address: SocketAddr, token: Token, poll: &Poll) -> anyhow::Result<Self> {
+        let udp = Local::Address(address).open()?;
+        let cannot = || format!("the socket on {address} cannot be used");
+        let mut udp = Udp::new(udp).with_context(cannot)?;
+        let local = udp.local_addr().with_context(cannot)?;
+        let socket = udp.socket_mut();
+        poll.registry().register(socket, token, Interest::READABLE).with_context(cannot)?;
+        Ok(Self { udp, local })
+    }
+}
+
+/// Sends a train; datagrams one by one, if the kernel takes no train.
+fn send(sockets: &mut Sockets, table: &mut Table, train: &Train) {
+    if sockets.send(train.to, &train.bytes, train.segment).is_ok() {
         return;
     }
     if train.datagrams == 1 {
         return table.count_unsent(1);
     }
     for datagram in train.bytes.chunks(train.segment) {
-        if socket.send(datagram, datagram.len(), train.to.remote).is_err() {
+        if sockets.send(train.to, datagram, datagram.len()).is_err() {
             table.count_unsent(1);
         }
     }
@@ -323,5 +335,42 @@ const STREAM_EVENTS: usize = 64;
 const READINGS: usize = 16;
 /// Buffers that one reading fills at most: as many as quinn-udp reads.
 const PARTS: usize = 32;
-/// What the kernel may put together of one sender's datagrams.
-const DATAGRAMS_BYTES_MAX: usize = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use tautline_transport::stun::{Request, Transaction};
+
+    use super::*;
+
+    #[test]
+    fn a_relay_at_all_addresses_answers_from_the_one_that_was_asked() {
+        let switchboard = Identity::from_seed(&[2; 32]).public().to_string();
+        for any in ["0.0.0.0:0", "[::]:0"] {
+            let config = Config {
+                listen: vec![any.parse().unwrap()],
+                switchboard_key: switchboard.clone(),
+                ..Config::default()
+            };
+            let own = Identity::from_seed(&[1; 32]);
+            let Ok(relay) = Server::bind(&config, &own, Clock::start(), [3; 32]) else { continue };
+            let [local] = relay.locals()[..] else { panic!("{any}") };
+            let ending = Arc::new(AtomicBool::new(false));
+            let serving = {
+                let ending = ending.clone();
+                std::thread::spawn(move || relay.run(&ending))
+            };
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            for asked in ["127.0.0.1", "127.0.0.2", "127.0.0.3"] {
+                let asked = SocketAddr::new(asked.parse().unwrap(), local.port());
+                client.send_to(&Request::new(Transaction([7; 12])).to_bytes(), asked).unwrap();
+                let (_, from) = client.recv_from(&mut [0; 100]).unwrap();
+                assert_eq!(from, asked, "{any}");
+            }
+            ending.store(true, Ordering::Relaxed);
+            serving.join().unwrap().unwrap();
+        }
+    }
+}

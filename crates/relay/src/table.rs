@@ -215,6 +215,11 @@ impl Table {
         self.by_route.contains_key(&route)
     }
 
+    /// Returns whether an end has proven to be at a route of this socket.
+    pub(crate) fn has_socket(&self, socket: u8) -> bool {
+        self.by_route.keys().any(|route| route.socket == socket)
+    }
+
     /// Returns what was done and what was not.
     pub fn counters(&self) -> Counters {
         let (leases, legs) = (self.leases.len() as u64, self.by_route.len() as u64);

@@ -421,6 +421,11 @@ impl Session {
         self.active.as_ref().map(|active| active.heard_at)
     }
 
+    /// Returns whether the peer has begun the session that is established.
+    pub fn is_begun_by_peer(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.begun_by.is_some())
+    }
+
     /// Returns whether `datagram` is meant for this session, where several share their sockets: it
     /// names one of our ids, or is a first message that knows our lease. It may still be forged.
     pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {

@@ -17,7 +17,7 @@ use super::packet::{Packet, ecn_of_ip, mark_ip};
 use super::status::{DirectionStatus, LinkStatus, Status};
 use crate::clock::Clock;
 use crate::tun::Device;
-use crate::udp::Udp;
+use crate::udp::{Outgoing, Udp};
 
 /// One emulated link: two ends, and what carries packets between them.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) struct Relay {
     name: String,
     listen: SocketAddr,
     target: SocketAddr,
-    /// The latest address that sent to `listen`.
-    client: Option<SocketAddr>,
+    /// The latest address that sent to `listen`, and which of ours it has used.
+    client: Option<(SocketAddr, Option<IpAddr>)>,
     /// By [`Side`].
     plugs: [Plug; 2],
     model: Model,
@@ -237,7 +237,7 @@ impl Relay {
         while let Some((way, due, packet)) = self.model.pop(now) {
             let sent = match way {
                 Direction::Up => {
-                    self.plugs[Side::Target as usize].kind.send(packet, Some(self.target))
+                    self.plugs[Side::Target as usize].kind.send(packet, Some((self.target, None)))
                 }
                 Direction::Down => {
                     let plug = &mut self.plugs[Side::Client as usize].kind;
@@ -260,7 +260,7 @@ impl Relay {
             cut: self.model.is_cut(),
             listen: self.listen,
             target: self.target,
-            client: self.client,
+            client: self.client.map(|(client, _)| client),
             up: self.status_of(Direction::Up),
             down: self.status_of(Direction::Down),
             lateness: (&self.lateness).into(),
@@ -277,17 +277,17 @@ impl Relay {
 }
 
 impl Kind {
-    /// Reads once, and gives what came of one sender, and who that was.
+    /// Reads once, and gives what came of one sender, who that was, and which address of ours it has used.
     fn recv(
         &self,
         buffer: &mut [u8],
         take: &mut impl FnMut(&[u8], Ecn),
-    ) -> io::Result<Option<SocketAddr>> {
+    ) -> io::Result<Option<(SocketAddr, Option<IpAddr>)>> {
         match self {
             Self::Socket(socket) => {
                 let received = socket.receive(buffer)?;
                 received.datagrams(buffer).for_each(|datagram| take(datagram, received.ecn));
-                Ok(Some(received.remote))
+                Ok(Some((received.remote, received.local)))
             }
             Self::Device(device) => {
                 let bytes = device.recv(buffer)?;
@@ -298,11 +298,16 @@ impl Kind {
         }
     }
 
-    /// Sends to `to`, or through a device.
-    fn send(&self, mut packet: Packet, to: Option<SocketAddr>) -> io::Result<()> {
+    /// Sends to an address, from one of ours if that is given, or through a device.
+    fn send(
+        &mut self,
+        mut packet: Packet,
+        to: Option<(SocketAddr, Option<IpAddr>)>,
+    ) -> io::Result<()> {
         match (self, to) {
-            (Self::Socket(socket), Some(to)) => {
-                twice(|| socket.send_to(&packet.bytes, to, packet.ecn))
+            (Self::Socket(socket), Some((to, from))) => {
+                let (bytes, ecn) = (packet.bytes.as_slice(), packet.ecn);
+                twice(|| socket.send(&Outgoing { bytes, segment: None, to, from, ecn }))
             }
             (Self::Socket(_), None) => Err(ErrorKind::NotConnected.into()),
             (Self::Device(device), _) => {

@@ -8,7 +8,7 @@ use tautline_units::{Bitrate, Ecn};
 use super::check::check;
 use super::control::{Client, Error, LinkStatus, Summary};
 use super::*;
-use crate::udp::{BUFFER_BYTES, Udp};
+use crate::udp::{BUFFER_BYTES, Outgoing, Udp};
 
 /// An emulator on its thread, and an operator's socket as its target.
 struct Bench {
@@ -97,10 +97,11 @@ fn what_waits_in_an_l4s_queue_arrives_marked_if_it_left_as_ect_1() {
         socket.set_nonblocking(true).unwrap();
         Udp::new(mio::net::UdpSocket::from_std(socket)).unwrap()
     };
-    let (vehicle, operator) = (open(socket()), open(bench.operator.try_clone().unwrap()));
+    let (mut vehicle, operator) = (open(socket()), open(bench.operator.try_clone().unwrap()));
     let codepoints = [Ecn::Ect1, Ecn::Ect1, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ect1];
     for (number, ecn) in (0..).zip(codepoints) {
-        vehicle.send_to(&[number; 1_000], bench.listen[0], ecn).unwrap();
+        let (bytes, to) = (&[number; 1_000], bench.listen[0]);
+        vehicle.send(&Outgoing { bytes, segment: None, to, from: None, ecn }).unwrap();
     }
     let (mut came, mut buffer) = (Vec::new(), vec![0; BUFFER_BYTES]);
     for _ in 0..10_000 {

@@ -1,0 +1,121 @@
+//! Our addresses that a peer has called: a socket that is bound to none has several.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+/// The address of ours that each link of a peer has called last, by the peer's address: answers leave from there.
+///
+/// Only the end that is called keeps any. The end that calls leaves the choice to the kernel, whose routes may change.
+#[derive(Debug, Default)]
+pub(crate) struct Called(BTreeMap<(SocketAddr, u8), Entry>);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    local: IpAddr,
+    heard_at: Instant,
+    /// Whether the socket's way out has changed since: then the kernel chooses, until another address is called.
+    is_left: bool,
+}
+
+impl Called {
+    /// Takes note that an authentic datagram of `remote` came to `local`.
+    pub(crate) fn note(
+        &mut self,
+        remote: SocketAddr,
+        datagram: &[u8],
+        local: IpAddr,
+        now: Instant,
+    ) {
+        let key = (remote, link(datagram));
+        let is_left = self.0.get(&key).is_some_and(|entry| entry.is_left && entry.local == local);
+        if self.0.len() >= ENTRIES_MAX && !self.0.contains_key(&key) {
+            let oldest = self.0.iter().min_by_key(|(_, entry)| entry.heard_at);
+            let oldest = oldest.map(|(key, _)| *key);
+            oldest.and_then(|oldest| self.0.remove(&oldest));
+        }
+        self.0.insert(key, Entry { local, heard_at: now, is_left });
+    }
+
+    /// Returns the address from which `datagram` is to leave; `None` leaves the choice to the kernel.
+    pub(crate) fn local(
+        &self,
+        remote: SocketAddr,
+        datagram: &[u8],
+        now: Instant,
+    ) -> Option<IpAddr> {
+        let entry = self.0.get(&(remote, link(datagram)))?;
+        (!entry.is_left && now.since(entry.heard_at) < HEARD_MAX).then_some(entry.local)
+    }
+
+    /// Leaves the choice to the kernel for this peer and link: the address has gone.
+    pub(crate) fn forget(&mut self, remote: SocketAddr, datagram: &[u8]) {
+        self.0.remove(&(remote, link(datagram)));
+    }
+
+    /// Leaves the choice to the kernel: its way out has changed.
+    pub(crate) fn leave(&mut self) {
+        self.0.values_mut().for_each(|entry| entry.is_left = true);
+    }
+}
+
+/// Returns the link of a session's datagram, which stands in its first byte in every version.
+// protocol 3
+fn link(datagram: &[u8]) -> u8 {
+    datagram.first().map_or(0, |head| head & 0x0f)
+}
+
+/// The sixteen links of a session, each from an address before and after a move, and those of the session beside it.
+const ENTRIES_MAX: usize = 64;
+/// A link that is silent for so long may be silent because of the address that it is answered from. A link that lives
+/// has a ping five times a second at least.
+const HEARD_MAX: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_link_is_answered_from_the_address_that_it_called_while_it_is_heard() {
+        let (mut called, at) = (Called::default(), Instant::from_millis);
+        let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
+        let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
+        called.note(remote, &[0x21], one, at(0));
+        called.note(remote, &[0x22], other, at(500));
+        assert_eq!(called.local(remote, &[0x31], at(600)), Some(one));
+        assert_eq!(called.local(remote, &[0x32], at(600)), Some(other));
+        assert_eq!(called.local(remote, &[0x33], at(600)), None);
+        assert_eq!(called.local("192.0.2.9:8".parse().unwrap(), &[0x31], at(600)), None);
+        assert_eq!(called.local(remote, &[0x31], at(1_000)), None, "silent for a second");
+        called.forget(remote, &[0x32]);
+        assert_eq!(called.local(remote, &[0x32], at(600)), None);
+    }
+
+    #[test]
+    fn a_way_out_that_has_changed_is_the_kernels_to_choose_until_another_address_is_called() {
+        let (mut called, at) = (Called::default(), Instant::from_millis);
+        let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
+        let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
+        called.note(remote, &[1], one, at(0));
+        called.leave();
+        called.note(remote, &[1], one, at(10));
+        assert_eq!(called.local(remote, &[1], at(20)), None);
+        called.note(remote, &[1], other, at(30));
+        assert_eq!(called.local(remote, &[1], at(40)), Some(other));
+    }
+
+    #[test]
+    fn a_peer_that_moves_without_end_takes_no_more_room() {
+        let mut called = Called::default();
+        let local = "10.0.0.1".parse().unwrap();
+        for port in 1..2_000 {
+            let remote = SocketAddr::from(([192, 0, 2, 9], port));
+            called.note(remote, &[1], local, Instant::from_millis(port.into()));
+            assert!(called.0.len() <= ENTRIES_MAX);
+        }
+        let newest = SocketAddr::from(([192, 0, 2, 9], 1_999));
+        assert_eq!(called.local(newest, &[1], Instant::from_millis(2_000)), Some(local));
+    }
+}

@@ -1,0 +1,75 @@
+use std::net::IpAddr;
+
+/// The relay's local ends, by the number that a route has for them.
+///
+/// A socket that is bound to no address has an end for each address of the machine at which it was reached: whoever
+/// is there has proven it to that address, and hears of the relay from no other.
+#[derive(Debug)]
+pub(crate) struct Ends(Vec<End>);
+
+/// A socket, and the address of ours if the socket is bound to none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct End {
+    /// Its place among the sockets.
+    pub(crate) socket: usize,
+    /// From where it sends.
+    pub(crate) local: Option<IpAddr>,
+}
+
+impl Ends {
+    /// Makes an end of each socket: its own number.
+    pub(crate) fn new(sockets: usize) -> Self {
+        Self((0..sockets).map(|socket| End { socket, local: None }).collect())
+    }
+
+    /// Returns the end with this number.
+    pub(crate) fn get(&self, number: u8) -> Option<End> {
+        self.0.get(usize::from(number)).copied()
+    }
+
+    /// Returns the number of an end, a new one if need be; a number that `is_used` no more is given anew.
+    ///
+    /// Where all numbers are in use it is the socket's own: then the kernel chooses the address.
+    pub(crate) fn number(&mut self, end: End, is_used: impl Fn(u8) -> bool) -> u8 {
+        let known = self.0.iter().position(|known| *known == end);
+        let number = known.or_else(|| {
+            if self.0.len() < ENDS_MAX {
+                self.0.push(end);
+                return Some(self.0.len() - 1);
+            }
+            let is_free =
+                |number: &usize| self.0[*number].local.is_some() && !is_used(*number as u8);
+            let free = (0..ENDS_MAX).find(is_free)?;
+            self.0[free] = end;
+            Some(free)
+        });
+        number.unwrap_or(end.socket) as u8
+    }
+}
+
+/// Routes number streams from 128 on.
+const ENDS_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(last: u8) -> End {
+        End { socket: 1, local: Some([127, 0, 0, last].into()) }
+    }
+
+    #[test]
+    fn each_address_of_a_socket_is_an_end_and_numbers_are_given_anew_when_all_are_taken() {
+        let mut ends = Ends::new(2);
+        assert_eq!(ends.number(End { socket: 1, local: None }, |_| true), 1);
+        let first = ends.number(end(1), |_| true);
+        assert_eq!((first, ends.get(first)), (2, Some(end(1))));
+        assert_eq!((ends.number(end(2), |_| true), ends.number(end(1), |_| true)), (3, 2));
+        let last = (3..=126).map(|last| ends.number(end(last), |_| true)).last();
+        assert_eq!(last, Some(127));
+        assert_eq!(ends.number(end(200), |_| true), 1, "the kernel chooses");
+        assert_eq!(ends.number(end(200), |number| number != 9), 9);
+        assert_eq!(ends.number(end(200), |_| true), 9);
+        assert_eq!(ends.get(128), None);
+    }
+}
