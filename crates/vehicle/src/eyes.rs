@@ -1,19 +1,19 @@
 //! Camera and encoders: threads that begin and end together, and are started again when one fails.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
 use tautline_video::Sensor;
-use tokio::sync::mpsc;
 
 use crate::camera::{self, Outlet};
 use crate::config::{Config, EncoderChoice};
 use crate::encode::{ENCODER_COUNT, Turn};
 use crate::telemetry::Reporter;
-use crate::threads::Threads;
+use crate::threads::{FirstFailure, Threads};
 
 /// What opens the source of pictures: at first, and again whenever it has failed.
 pub type OpenSensor = Box<dyn Fn() -> anyhow::Result<Box<dyn Sensor>> + Send + Sync>;
@@ -26,22 +26,15 @@ pub(crate) struct Eyes<'a> {
     pub(crate) clock: Clock,
 }
 
-/// A thread's last word, also if it panics.
-struct LastWord {
-    thread: &'static str,
-    told: mpsc::Sender<anyhow::Error>,
-}
-
 impl Eyes<'_> {
-    /// Sees with `sensor` until a thread fails or ends; returns why.
+    /// Sees with `sensor` until a thread fails or all have ended; returns the cause.
     pub(crate) async fn see(&self, sensor: Box<dyn Sensor>) -> anyhow::Error {
-        let (told, mut words) = mpsc::channel(THREADS_MAX);
         let mut threads = Threads::default();
-        if let Err(error) = self.start(&mut threads, sensor, &told) {
+        let first = FirstFailure::new();
+        if let Err(error) = self.start(&mut threads, sensor, &first) {
             return error;
         }
-        drop(told);
-        let why = words.recv().await;
+        let why = first.wait().await;
         // Waiting for threads blocks, and one that hangs is left to itself.
         let ended = tokio::task::spawn_blocking(move || threads.end());
         let _ = tokio::time::timeout(END_MAX, ended).await;
@@ -52,7 +45,7 @@ impl Eyes<'_> {
         &self,
         threads: &mut Threads,
         sensor: Box<dyn Sensor>,
-        told: &mpsc::Sender<anyhow::Error>,
+        first: &FirstFailure,
     ) -> anyhow::Result<()> {
         let Self { config, reporter, clock, .. } = self;
         let clock = *clock;
@@ -70,8 +63,7 @@ impl Eyes<'_> {
             let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
             let (guarded, set) = (reporter.guarded.clone(), config.transport.media_deadline);
             let ticks = guarded.ticks();
-            let last_word = LastWord { thread: "an encoder's thread", told: told.clone() };
-            threads.spawn("encoder", move || {
+            threads.spawn_fallible("encoder", first, move || {
                 turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
                     let (tick, deadline) = (slice.tick, guarded.media_deadline(set));
                     let is_sent = handle.send(channels::VIDEO, slice.into_unit(), deadline);
@@ -80,18 +72,15 @@ impl Eyes<'_> {
                     }
                     is_sent
                 });
-                drop(last_word);
+                Ok(())
             })?;
         }
         let (counters, ticks) = (reporter.camera.clone(), reporter.guarded.ticks());
         let ending = threads.ending();
-        let last_word = LastWord { thread: "the camera's thread", told: told.clone() };
-        threads.spawn("camera", move || {
-            if let Err(error) = camera::run(sensor, outlet, &counters, &ticks, clock, &ending) {
-                // Nobody listens any more when the vehicle ends.
-                let _ = last_word.told.try_send(error.context("the camera"));
-            }
-            drop(last_word);
+        threads.spawn_fallible("camera", first, move || {
+            camera::run(sensor, outlet, &counters, &ticks, clock, &ending)?;
+            ensure!(ending.load(Ordering::Relaxed), "the source of pictures has no more of them");
+            Ok(())
         })
     }
 }
@@ -102,13 +91,5 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     tokio::task::spawn_blocking(move || open()).await.context("the camera was not opened")?
 }
 
-/// Camera and encoders, each with an error and a last word.
-const THREADS_MAX: usize = 2 * (ENCODER_COUNT + 1);
 /// A picture's time and some more.
 const END_MAX: Duration = Duration::from_millis(500);
-
-impl Drop for LastWord {
-    fn drop(&mut self) {
-        let _ = self.told.try_send(anyhow!("{} ended", self.thread));
-    }
-}

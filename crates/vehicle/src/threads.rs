@@ -1,15 +1,44 @@
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use tokio::sync::mpsc;
 
 /// Threads that end together.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     ending: Arc<AtomicBool>,
     running: Vec<JoinHandle<()>>,
+}
+
+/// The first failure among threads that feed each other.
+///
+/// A thread whose input ended has not failed, and reports nothing: so the cause is never hidden by what follows
+/// from it, whichever thread ends first.
+#[derive(Debug)]
+pub(crate) struct FirstFailure {
+    told: mpsc::Sender<anyhow::Error>,
+    first: mpsc::Receiver<anyhow::Error>,
+}
+
+impl FirstFailure {
+    /// Makes one without any failure yet.
+    pub(crate) fn new() -> Self {
+        // Room for one: those after the first find none.
+        let (told, first) = mpsc::channel(1);
+        Self { told, first }
+    }
+
+    /// Waits for the first failure; returns `None` when all threads have ended without one.
+    pub(crate) async fn wait(self) -> Option<anyhow::Error> {
+        let Self { told, mut first } = self;
+        drop(told);
+        first.recv().await
+    }
 }
 
 impl Threads {
@@ -35,6 +64,28 @@ impl Threads {
         Ok(())
     }
 
+    /// Starts one more, whose error or panic is told to `first` in its own words.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn).
+    pub(crate) fn spawn_fallible(
+        &mut self,
+        name: &'static str,
+        first: &FirstFailure,
+        work: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let told = first.told.clone();
+        self.spawn(name, move || {
+            let error = match catch_unwind(AssertUnwindSafe(work)) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(panic) => anyhow!("a bug in the {name}'s code: {}", words_of(&*panic)),
+            };
+            // One that failed before is the cause of this, or nobody listens any more.
+            let _ = told.try_send(error);
+        })
+    }
+
     /// Tells all of them to end and waits for that; one that hangs is left behind.
     pub(crate) fn end(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
@@ -58,6 +109,73 @@ impl Drop for Threads {
     }
 }
 
+/// Returns the words of a panic.
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without words")
+}
+
 const END_TURN: Duration = Duration::from_millis(10);
 /// Two seconds: the slowest sensor gives ten pictures in that time.
 const END_TURNS: u32 = 200;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    /// Runs a source that feeds two sinks and ends in this way, its queues before its own word; returns what is told.
+    async fn told(end: fn() -> anyhow::Result<()>) -> Option<String> {
+        let (mut threads, first) = (Threads::default(), FirstFailure::new());
+        let (sinks, queues): (Vec<_>, Vec<_>) = (0..2).map(|_| sync_channel::<u8>(1)).unzip();
+        let (ended, sinks_ended) = std::sync::mpsc::channel::<()>();
+        for queue in queues {
+            let ended = ended.clone();
+            let work = move || {
+                queue.iter().for_each(drop);
+                drop(ended);
+                Ok(())
+            };
+            threads.spawn_fallible("encoder", &first, work).unwrap();
+        }
+        drop(ended);
+        let source = move || {
+            drop(sinks);
+            // Both sinks are done before the source says why.
+            assert!(sinks_ended.recv().is_err());
+            end()
+        };
+        threads.spawn_fallible("camera", &first, source).unwrap();
+        first.wait().await.map(|error| format!("{error:#}"))
+    }
+
+    #[tokio::test]
+    async fn the_cause_is_told_although_those_that_depend_on_it_end_first() {
+        let cause = told(|| Err(anyhow!("the lens fell off"))).await;
+        assert_eq!(cause.as_deref(), Some("the lens fell off"));
+        let panicked = told(|| panic!("index out of bounds")).await;
+        assert_eq!(panicked.as_deref(), Some("a bug in the camera's code: index out of bounds"));
+        assert_eq!(told(|| Ok(())).await, None);
+    }
+
+    #[tokio::test]
+    async fn of_two_failures_the_first_is_told() {
+        let (mut threads, first) = (Threads::default(), FirstFailure::new());
+        let (told, heard) = sync_channel::<()>(0);
+        let cause = move || {
+            let _told = told;
+            Err(anyhow!("no such mode"))
+        };
+        threads.spawn_fallible("camera", &first, cause).unwrap();
+        let follows = move || {
+            assert!(heard.recv().is_err());
+            std::thread::sleep(Duration::from_millis(5));
+            Err(anyhow!("nothing to encode"))
+        };
+        threads.spawn_fallible("encoder", &first, follows).unwrap();
+        threads.end();
+        let words = first.wait().await.unwrap().to_string();
+        assert_eq!(words, "no such mode");
+    }
+}
