@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use tautline_net::file::refuse_readable_by_others;
+use tautline_net::file::{Input, refuse_readable_by_others};
 use tautline_transport::crypto::{Identity, PublicKey};
 
 /// Make and show keys.
@@ -76,8 +76,8 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
         };
         format!("cannot read key file {}; {help}", file.display())
     };
-    let input = std::fs::File::open(file).with_context(cannot)?;
-    refuse_readable_by_others(&input, file)?;
+    let input = Input::open(file).with_context(cannot)?;
+    refuse_readable_by_others(input.file(), file)?;
     let mut text = zeroize::Zeroizing::new(String::new());
     input.take(FILE_BYTES_MAX).read_to_string(&mut text).with_context(cannot)?;
     text.parse().with_context(|| format!("key file {}", file.display()))

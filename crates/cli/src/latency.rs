@@ -1,7 +1,6 @@
 //! `tautline latency`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 use tautline_blackbox::utc;
+use tautline_net::file::Input;
 use tautline_net::latency::{self, BINS, Leg, Line, Malformed, Spikes, Summary};
 
 /// Tell what files of latency come to, as switchboard, relay and operator write them.
@@ -80,7 +80,7 @@ impl Latency {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut found = Found::default();
         for file in self.all_files()? {
-            let opened = File::open(&file);
+            let opened = Input::open(&file);
             let opened = opened.with_context(|| format!("cannot read {}", file.display()))?;
             found.read(BufReader::new(opened), &file)?;
         }

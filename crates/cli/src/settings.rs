@@ -13,7 +13,7 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow
 
 /// Reads a TOML file.
 pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
-    let text = std::fs::read_to_string(file)
+    let text = tautline_net::file::read_text(file)
         .with_context(|| format!("cannot read configuration {}", file.display()));
     let text = right(text)?;
     right(toml::from_str(&text).map_err(|error| one_line(file, &text, &error)))

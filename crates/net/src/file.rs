@@ -1,11 +1,105 @@
-//! Files that must survive a crash, and files that nobody else may read.
+//! Files that a person names, files that must survive a crash, and files that nobody else may read.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+/// A file opened for reading whose path a person gave: it may be a pipe or a device, and holds nobody up.
+///
+/// Opening waits for no writer. A read waits for [`SILENCE_MAX`] at the most, so that the pipe of a shell's
+/// `<(command)` is read to its end, and one that nobody writes into is an error.
+#[derive(Debug)]
+pub struct Input(File);
+
+impl Input {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// As the system; [`ErrorKind::IsADirectory`] for a folder, [`ErrorKind::InvalidInput`] for a socket.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let named = std::fs::metadata(path)?.file_type();
+        if named.is_dir() {
+            return Err(refused(ErrorKind::IsADirectory, "it is a folder, where a file is needed"));
+        }
+        if named.is_socket() {
+            return Err(refused(ErrorKind::InvalidInput, "it is a socket, where a file is needed"));
+        }
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        Ok(Self(File::options().read(true).custom_flags(flags).open(path)?))
+    }
+
+    /// Returns the open file, to be looked at.
+    pub fn file(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let limit = Timespec { tv_sec: SILENCE_MAX.as_secs().cast_signed(), tv_nsec: 0 };
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        match poll(&mut ready, Some(&limit))? {
+            0 => Err(refused(
+                ErrorKind::TimedOut,
+                "it is a pipe or a device into which nobody writes",
+            )),
+            _ => self.0.read(bytes),
+        }
+    }
+}
+
+/// Reads all of the file at `path`, as [`Input`] does.
+///
+/// # Errors
+/// As [`Input::open`] and the system; [`ErrorKind::FileTooLarge`] beyond `bytes_max`.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Input::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > bytes_max {
+        true => {
+            Err(refused(ErrorKind::FileTooLarge, &format!("it has more than {bytes_max} bytes")))
+        }
+        false => Ok(bytes),
+    }
+}
+
+/// Reads all of the text file at `path`, as [`read`] does, of at most [`TEXT_BYTES_MAX`].
+///
+/// # Errors
+/// As [`read`]; [`ErrorKind::InvalidData`] if it is no UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = read(path, TEXT_BYTES_MAX)?;
+    String::from_utf8(bytes).map_err(|_| refused(ErrorKind::InvalidData, "it is no text (UTF-8)"))
+}
+
+/// Checks that `path` names a regular file with something in it, which can be read from its beginning again and again.
+///
+/// # Errors
+/// As the system; [`ErrorKind::InvalidInput`] with words that say what it is instead.
+pub fn check_regular(path: &Path) -> io::Result<()> {
+    let found = std::fs::metadata(path)?;
+    let kind = found.file_type();
+    let words = match kind {
+        _ if kind.is_dir() => "it is a folder",
+        _ if kind.is_fifo() => "it is a pipe, which can be read only once",
+        _ if kind.is_socket() => "it is a socket",
+        _ if kind.is_char_device() || kind.is_block_device() => "it is a device",
+        _ if found.len() == 0 => "it is empty",
+        // Opening tells whether this user may read it.
+        _ => return Input::open(path).map(drop),
+    };
+    Err(refused(ErrorKind::InvalidInput, words))
+}
+
+fn refused(kind: ErrorKind, words: &str) -> io::Error {
+    io::Error::new(kind, words)
+}
 
 /// Replaces `file` by one that holds `bytes`: at every moment, also of a kill or a power cut, it is the old one or
 /// the new one. The new one is on the disk when this returns.
@@ -58,11 +152,73 @@ fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
+/// A writer that says nothing for so long is none.
+pub const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Settings and lists are a thousandth of that.
+pub const TEXT_BYTES_MAX: u64 = 16 << 20;
+
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
+
+    fn pipe(folder: &Path) -> std::path::PathBuf {
+        let path = folder.join("pipe");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, &path, FileType::Fifo, mode, 0).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = pipe(folder.path());
+        let error = read_text(&pipe).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains("nobody writes"), "{error}");
+        let error = check_regular(&pipe).unwrap_err().to_string();
+        assert!(error.starts_with("it is a pipe"), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = pipe(folder.path());
+        let path = pipe.clone();
+        let writer = std::thread::spawn(move || {
+            let mut pipe = File::options().write(true).open(path).unwrap();
+            pipe.write_all(b"name = 1\n").unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            pipe.write_all(b"key = 2\n").unwrap();
+        });
+        assert_eq!(read_text(&pipe).unwrap(), "name = 1\nkey = 2\n");
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_told_by_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let empty = folder.path().join("empty");
+        File::create(&empty).unwrap();
+        let words = |path: &Path| check_regular(path).unwrap_err().to_string();
+        assert_eq!(words(folder.path()), "it is a folder");
+        assert_eq!(words(&socket), "it is a socket");
+        assert_eq!(words(&empty), "it is empty");
+        assert_eq!(words(Path::new("/dev/null")), "it is a device");
+        assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
+        assert_eq!(read_text(folder.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert!(read_text(&socket).unwrap_err().to_string().starts_with("it is a socket"));
+        let error = read(Path::new("/dev/zero"), 1_000).unwrap_err();
+        assert_eq!(error.to_string(), "it has more than 1000 bytes");
+        std::fs::write(&empty, [0xFF]).unwrap();
+        assert!(read_text(&empty).is_err() && check_regular(&empty).is_ok());
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_whatever_a_killed_process_left_beside_it() {

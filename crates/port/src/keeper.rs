@@ -171,7 +171,7 @@ pub fn first_tick() -> anyhow::Result<Tick> {
 /// # Errors
 /// When the file is there and cannot be read, or holds no stop: a latch must not be lost by that.
 pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
-    match std::fs::read_to_string(file) {
+    match tautline_net::file::read_text(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         read => {
             let text = read.with_context(|| format!("latch: {} cannot be read", file.display()))?;

@@ -85,7 +85,7 @@ impl Epochs {
 
 fn read(file: &Path) -> anyhow::Result<Option<Taken>> {
     let shown = file.display();
-    let text = match std::fs::read(file) {
+    let text = match tautline_net::file::read(file, tautline_net::file::TEXT_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.with_context(|| format!("epoch: {shown} cannot be read"))?,
     };

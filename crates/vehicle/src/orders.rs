@@ -161,7 +161,7 @@ impl Counters {
 
 fn read(file: &Path) -> anyhow::Result<Numbers> {
     let shown = file.display();
-    let text = match std::fs::read(file) {
+    let text = match tautline_net::file::read(file, tautline_net::file::TEXT_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Numbers::new()),
         read => read.with_context(|| format!("orders: {shown} cannot be read"))?,
     };

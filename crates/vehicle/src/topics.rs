@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use tautline_net::channels::{self, APPLICATION_MIN};
 use tautline_net::datagram::{Address, Server};
 use tautline_net::driver::Handle;
+use tautline_net::file;
 use tautline_transport::ChannelNumber;
 use tautline_transport::channel::{self, Channel, Descriptor};
 use tautline_units::Bitrate;
@@ -168,8 +168,8 @@ impl Topic {
     /// Returns its channel, the `number`th of all.
     fn channel(&self, number: usize) -> anyhow::Result<Channel> {
         let schema = match &self.schema {
-            Some(file) => fs::read(file)
-                .with_context(|| format!("{}: cannot read {}", named_so(self), file.display()))?,
+            Some(path) => file::read(path, file::TEXT_BYTES_MAX)
+                .with_context(|| format!("{}: cannot read {}", named_so(self), path.display()))?,
             None => Vec::new(),
         };
         Ok(Channel {
@@ -214,6 +214,7 @@ const SCHEMA_BYTES_MAX: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::mpsc;
 
     use tautline_net::Local;

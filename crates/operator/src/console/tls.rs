@@ -1,7 +1,6 @@
 //! The console's certificate: the person's own, or one made from the machine's key.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{DerSignature, SigningKey};
 use p256::pkcs8::EncodePrivateKey;
 use sha2::{Digest, Sha256};
-use tautline_net::file::refuse_readable_by_others;
+use tautline_net::file::{self, Input, refuse_readable_by_others};
 use tautline_transport::crypto::Identity;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -39,17 +38,19 @@ pub(crate) struct Files {
 /// One line that names the file and what is wrong with it.
 pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
     let cannot = |what: &str, file: &Path| format!("{what} = {}", file.display());
-    let chain = CertificateDer::pem_file_iter(&files.certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .with_context(|| cannot("console_certificate", &files.certificate))?;
+    let cannot_certificate = || cannot("console_certificate", &files.certificate);
+    let text = file::read(&files.certificate, file::TEXT_BYTES_MAX);
+    let text = text.with_context(cannot_certificate)?;
+    let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let chain = chain.with_context(cannot_certificate)?;
     ensure!(
         !chain.is_empty(),
         "{}: the file has no certificate in PEM form",
         cannot("console_certificate", &files.certificate)
     );
     let cannot_key = || cannot("console_certificate_key", &files.key);
-    let input = File::open(&files.key).with_context(cannot_key)?;
-    refuse_readable_by_others(&input, &files.key).with_context(cannot_key)?;
+    let input = Input::open(&files.key).with_context(cannot_key)?;
+    refuse_readable_by_others(input.file(), &files.key).with_context(cannot_key)?;
     let key = PrivateKeyDer::from_pem_reader(input).with_context(cannot_key)?;
     show(chain, key).with_context(|| cannot("console_certificate", &files.certificate))
 }
