@@ -10,6 +10,7 @@ import { readSnapshot, readStatus, readTelemetry } from './reading';
 import type { EngineReport, PageRequest } from './report';
 import { OperatorSocket } from './socket';
 import { decodesByHardware } from './video/hardware';
+import { pixelsShown, refusalOf } from './video/limits';
 import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
@@ -40,10 +41,12 @@ class Engine {
   #drives = false;
   /** Of the last hello. */
   #vehicle: string | null = null;
+  /** The most pixels of a picture that this browser shows in time; null: it has not said. */
+  #pixelsMax: number | null = null;
 
   constructor(address: string, session: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
-      this.#socket.send(videoFeedbackMessage(strips, this.#player.pictureInterval));
+      this.#socket.send(videoFeedbackMessage(strips, this.#player.pictureInterval, this.#pixelsMax));
     }, (call) => requestAnimationFrame(call));
     this.#socket = new OperatorSocket(address, session, {
       message: (message) => this.#receive(message),
@@ -60,6 +63,7 @@ class Engine {
       },
     });
     this.#socket.connect();
+    void pixelsShown(typeof VideoDecoder === 'undefined' ? undefined : VideoDecoder).then((pixels) => { this.#pixelsMax = pixels; });
     setInterval(() => page.postMessage({ kind: 'tick', seen: this.#player.seen() }), TICK_MS);
     setInterval(() => this.#ping(), PING_MS);
     setInterval(() => this.#report(), VIDEO_REPORT_MS);
@@ -150,11 +154,12 @@ class Engine {
       case FROM_OPERATOR.hello: {
         const hello = parseHello(message);
         this.#socket.greeted();
-        if (hello.picture === null) this.#player.stop();
+        const refusal = hello.picture === null ? null : refusalOf(hello.picture);
+        if (hello.picture === null || refusal !== null) this.#player.stop();
         else this.#player.start(hello.picture, hello.vehicle === this.#vehicle);
         this.#vehicle = hello.vehicle;
         void this.#tellDecoder(hello.picture);
-        page.postMessage({ kind: 'hello', hello });
+        page.postMessage({ kind: 'hello', hello: refusal === null ? hello : { ...hello, picture: null }, refusal });
         return;
       }
       default:
@@ -172,7 +177,7 @@ class Engine {
   }
 
   #feedBack(): void {
-    if (this.#open && this.#drives) this.#socket.send(videoFeedbackMessage(0, this.#player.pictureInterval));
+    if (this.#open && this.#drives) this.#socket.send(videoFeedbackMessage(0, this.#player.pictureInterval, this.#pixelsMax));
   }
 
   #report(): void {

@@ -69,6 +69,7 @@ class Console {
   #connection: Connection = { state: 'connecting', attempt: 1 };
   #standing: Standing | null = null;
   #vehicle = '';
+  #pictureRefusal: string | null = null;
   #aspect = 16 / 9;
   #telemetry: TelemetryView | null = null;
   #telemetryAtMs = 0;
@@ -120,6 +121,7 @@ class Console {
       case 'hello':
         this.#vehicle = report.hello.vehicle;
         this.#layOut(report.hello.picture);
+        this.#pictureRefusal = report.refusal;
         return;
       case 'standing':
         this.#standing = report.standing;
@@ -310,6 +312,7 @@ class Console {
       padQuiet: acts.padQuiet,
       padTroubled: acts.padTroubled,
       recorderTrouble: recorderTrouble(this.#operatorSnapshot?.values ?? []),
+      pictureRefusal: this.#pictureRefusal,
     });
     this.#hud.show({
       telemetry: live, gearAsked: this.#sent.gear, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,

@@ -70,6 +70,8 @@ export function readTelemetry(message: ArrayBuffer) {
     throttle: heard(finite(motion.throttle())),
     brake: heard(finite(motion.brake())),
     modeReason: telemetry.modeReason() ?? '',
+    /** What is wrong with the source of pictures; empty: nothing. */
+    sourceTrouble: telemetry.sourceTrouble() ?? '',
     gear: heard(known(Gear, telemetry.gear())),
     guard: readGuard(telemetry.guard()),
     faults,

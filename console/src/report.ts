@@ -65,7 +65,7 @@ export type Connection =
 export type EngineReport =
   | { kind: 'tick'; seen: SeenView | null }
   | { kind: 'connection'; connection: Connection }
-  | { kind: 'hello'; hello: Hello }
+  | { kind: 'hello'; hello: Hello; /** Why its picture is not shown; null: it is. */ refusal: string | null }
   | { kind: 'standing'; standing: Standing }
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }

@@ -354,11 +354,12 @@ describe('small messages', () => {
   });
 
   it('video feedback carries keyframe requests and the picture interval', () => {
-    const message = videoFeedbackMessage(0b1000_0001, 3);
+    const message = videoFeedbackMessage(0b1000_0001, 3, 1920 * 1080);
     expect(message[0]).toBe(4);
     const buffer = new ByteBuffer(message.subarray(1));
     expect(VideoFeedback.bufferHasIdentifier(buffer)).toBe(true);
     const feedback = VideoFeedback.getRootAsVideoFeedback(buffer);
     expect([feedback.keyframeStrips(), feedback.pictureInterval(), feedback.stripsLength()]).toEqual([0b1000_0001, 3, 0]);
+    expect(feedback.pixelsMax()).toBe(2_073_600);
   });
 });

@@ -394,14 +394,16 @@ export function pingMessage(nowMs: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * `keyframeStrips`: bit n set, strip n wants an IDR. `pictureInterval`: every n-th picture is to be coded, 1 to 8. The
- * operator's process adds what it received.
+ * `keyframeStrips`: bit n set, strip n wants an IDR. `pictureInterval`: every n-th picture is to be coded, 1 to 8.
+ * `pixelsMax`: the most pixels of a picture that this page shows in time; null: not known. The operator's process adds
+ * what it received.
  */
-export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: number): Uint8Array<ArrayBuffer> {
+export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: number, pixelsMax: number | null): Uint8Array<ArrayBuffer> {
   const builder = new Builder(32);
   VideoFeedback.startVideoFeedback(builder);
   VideoFeedback.addKeyframeStrips(builder, keyframeStrips & 0xff);
   VideoFeedback.addPictureInterval(builder, pictureInterval);
+  VideoFeedback.addPixelsMax(builder, pixelsMax ?? 0);
   VideoFeedback.finishVideoFeedbackBuffer(builder, VideoFeedback.endVideoFeedback(builder));
   return withKind(TO_OPERATOR.videoFeedback, builder.asUint8Array());
 }

@@ -139,8 +139,18 @@ toldArray():Float32Array|null {
   return offset ? new Float32Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
 }
 
+/**
+ * What is wrong with the source of pictures, in words for the operator; unset: nothing.
+ */
+sourceTrouble():string|null
+sourceTrouble(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
+sourceTrouble(optionalEncoding?:any):string|Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 24);
+  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(10);
+  builder.startObject(11);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -210,6 +220,10 @@ static createToldVector(builder:flatbuffers.Builder, data:number[]|Float32Array|
 
 static startToldVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(4, numElems, 4);
+}
+
+static addSourceTrouble(builder:flatbuffers.Builder, sourceTroubleOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(10, sourceTroubleOffset, 0);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -61,8 +61,16 @@ pictureInterval():number {
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : 1;
 }
 
+/**
+ * The most pixels of a picture that the screen shows in time; 0: not told.
+ */
+pixelsMax():number {
+  const offset = this.bb!.__offset(this.bb_pos, 10);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
 static startVideoFeedback(builder:flatbuffers.Builder) {
-  builder.startObject(3);
+  builder.startObject(4);
 }
 
 static addStrips(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset) {
@@ -81,6 +89,10 @@ static addPictureInterval(builder:flatbuffers.Builder, pictureInterval:number) {
   builder.addFieldInt8(2, pictureInterval, 1);
 }
 
+static addPixelsMax(builder:flatbuffers.Builder, pixelsMax:number) {
+  builder.addFieldInt32(3, pixelsMax, 0);
+}
+
 static endVideoFeedback(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   return offset;
@@ -94,11 +106,12 @@ static finishSizePrefixedVideoFeedbackBuffer(builder:flatbuffers.Builder, offset
   builder.finish(offset, 'TLF1', true);
 }
 
-static createVideoFeedback(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset, keyframeStrips:number, pictureInterval:number):flatbuffers.Offset {
+static createVideoFeedback(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset, keyframeStrips:number, pictureInterval:number, pixelsMax:number):flatbuffers.Offset {
   VideoFeedback.startVideoFeedback(builder);
   VideoFeedback.addStrips(builder, stripsOffset);
   VideoFeedback.addKeyframeStrips(builder, keyframeStrips);
   VideoFeedback.addPictureInterval(builder, pictureInterval);
+  VideoFeedback.addPixelsMax(builder, pixelsMax);
   return VideoFeedback.endVideoFeedback(builder);
 }
 }

@@ -12,7 +12,7 @@ const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
-  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '',
+  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '', pictureRefusal: null,
 };
 
 describe('the list of vehicles', () => {
@@ -22,6 +22,23 @@ describe('the list of vehicles', () => {
     const watches: Facts = { ...choosing, standing: { ...FACTS.standing!, role: 'waits' } };
     expect(noticeOf(watches)?.title).toBe('Nobody drives');
     expect(noticeOf({ ...choosing, connection: { state: 'connecting', attempt: 2 } })?.title).toBe('Connecting');
+  });
+});
+
+describe('a source of pictures that is in trouble', () => {
+  const trouble = 'the camera /dev/video0 gave a damaged picture: a JPEG of 900 bytes';
+  const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sourceTrouble: trouble } as unknown as TelemetryView });
+
+  it('is named with its cause while driving, and behind what holds the vehicle', () => {
+    const driving = noticeOf(told({ mode: 'driving' }));
+    expect(driving).toEqual({ tone: 'warn', title: 'Trouble with the picture', detail: `T${trouble.slice(1)}.` });
+    const armed = noticeOf(told({ mode: 'armed' }));
+    expect([armed?.title, armed?.detail]).toEqual(['Armed', `Throttle drives the vehicle. T${trouble.slice(1)}.`]);
+  });
+
+  it('gives way to why this page does not show the picture', () => {
+    const refused = noticeOf({ ...told({ mode: 'driving' }), pictureRefusal: 'Pictures of 7680x4320 are too much.' });
+    expect(refused?.detail).toBe('Pictures of 7680x4320 are too much.');
   });
 });
 

@@ -31,6 +31,8 @@ export interface Facts {
   padTroubled: string | null;
   /** Why the operator's recorder stands still; empty while it records, or is not to. */
   recorderTrouble: string;
+  /** Why this page does not show the vehicle's picture; null: it does. */
+  pictureRefusal: string | null;
 }
 
 export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
@@ -62,7 +64,7 @@ export function noticeOf(facts: Facts): Notice | null {
   const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
   // The list of vehicles says the rest.
   if (first !== null || facts.choosing) return first;
-  return vehicleNotice(facts) ?? seatNotice(facts) ?? recordNotice(facts);
+  return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? recordNotice(facts);
 }
 
 /** Nothing is worse than a stop that nobody has heard. */
@@ -152,7 +154,8 @@ const LOST: Readonly<Record<Reason, string>> = {
   gone: '',
 };
 
-function vehicleNotice({ status, telemetry, telemetryAgeMs, acts }: Facts): Notice | null {
+function vehicleNotice(facts: Facts): Notice | null {
+  const { status, telemetry, telemetryAgeMs, acts } = facts;
   if (status !== null && status.sessionState !== SessionState.Established) {
     const tone = status.sessionState === SessionState.Lost ? 'bad' : 'calm';
     return { tone, title: SESSION_WORDS[status.sessionState], detail: status.sessionReason };
@@ -169,7 +172,24 @@ function vehicleNotice({ status, telemetry, telemetryAgeMs, acts }: Facts): Noti
   if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: telemetry.modeReason };
   const notice = guardNotice(telemetry.guard, acts);
   const record = blackBoxWords(telemetry.guard.blackBox);
-  return notice === null || record === '' ? notice : { ...notice, detail: `${notice.detail} ${record}.` };
+  if (notice === null) return null;
+  const more = [sourceWords(facts), record].filter((words) => words !== '').map((words) => ` ${sentence(words)}`);
+  return { ...notice, detail: `${notice.detail}${more.join('')}` };
+}
+
+/** What is wrong with the picture, at the vehicle or here; empty: nothing. */
+function sourceWords({ telemetry, pictureRefusal }: Facts): string {
+  return pictureRefusal ?? telemetry?.sourceTrouble ?? '';
+}
+
+/** A picture that is not to be trusted, or is missing, while the vehicle is driven. */
+function sourceNotice(facts: Facts): Notice | null {
+  const words = sourceWords(facts);
+  return words === '' ? null : { tone: 'warn', title: 'Trouble with the picture', detail: sentence(words) };
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }
 
 /** A drive that nobody will be able to look at is told last: it stops nothing. */

@@ -322,7 +322,11 @@ async fn picture_source(config: &tautline_vehicle::Config) -> Finding {
 #[derive(Debug)]
 struct FirstPicture {
     size: (usize, usize),
+    /// The size that is sent, if that is another.
+    sent: Option<(usize, usize)>,
     pictures_per_second: f64,
+    /// What is wrong with it, in the source's words.
+    trouble: Option<String>,
 }
 
 /// Opens a source and takes its first picture, as a vehicle does, on a thread of its own: a device may hang.
@@ -342,14 +346,17 @@ async fn first_picture(
         return mend(what, format!("the kernel gives no thread: {error}"));
     }
     match timeout(within, told).await {
-        Ok(Ok(Ok(FirstPicture { size: (width, height), pictures_per_second }))) => {
+        Ok(Ok(Ok(FirstPicture { size: (width, height), sent, pictures_per_second, trouble }))) => {
             let took = clock.now().since(begun).as_millis();
-            good(
-                what,
-                format!(
-                    "{width}x{height}, {pictures_per_second:.3} a second; the first was there after {took} ms"
-                ),
-            )
+            let sent = sent.map(|(width, height)| format!(", sent as {width}x{height}"));
+            let words = format!(
+                "{width}x{height}{}, {pictures_per_second:.3} a second; the first was there after {took} ms",
+                sent.unwrap_or_default()
+            );
+            match trouble {
+                None => good(what, words),
+                Some(trouble) => look(what, format!("{words}; {trouble}")),
+            }
         }
         Ok(Ok(Err(error))) if is_busy(&error) => {
             look(what, format!("{error:#}: another process has it; does the vehicle run already?"))
@@ -371,14 +378,26 @@ async fn first_picture(
 fn take_picture(
     open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>>,
 ) -> anyhow::Result<FirstPicture> {
-    let mut sensor = open()?;
-    ensure!(sensor.next_picture()?, "it gives no picture");
+    let sensor = open()?;
+    let (size, pictures_per_second) = (sensor.layout().shown(), sensor.pictures_per_second());
+    let mut sensor = camera::fitted(sensor)?;
+    let mut lost = 0;
+    let begun = loop {
+        match sensor.next_picture() {
+            // Many a camera's first pictures are cut.
+            Err(tautline_video::Error::PictureLost { .. }) if lost < LOST_MAX => lost += 1,
+            begun => break begun?,
+        }
+    };
+    ensure!(begun, "it gives no picture");
     let layout = sensor.layout();
     for strip in 0..layout.strip_count() {
         let mut rows = Picture::new(layout.width(), layout.strip_rows(strip).len())?;
         sensor.read(strip, &mut rows);
     }
-    Ok(FirstPicture { size: layout.shown(), pictures_per_second: sensor.pictures_per_second() })
+    let sent = Some(layout.shown()).filter(|sent| *sent != size);
+    let trouble = sensor.trouble().map(str::to_owned);
+    Ok(FirstPicture { size, sent, pictures_per_second, trouble })
 }
 
 fn is_busy(error: &anyhow::Error) -> bool {
@@ -466,6 +485,8 @@ impl fmt::Display for Finding {
 const TCP_TIMEOUT: Duration = Duration::from_secs(3);
 /// A clip's own limit for its first picture, and some more.
 const PICTURE_MAX: Duration = Duration::from_secs(20);
+/// Pictures that a source may lose before its first.
+const LOST_MAX: u32 = 30;
 /// Where an operator tells how its last page decodes.
 const DECODER: &str = "tautline_operator_page_decoder";
 /// A datagram of 1200 bytes with the headers of IPv6 and UDP.
@@ -528,6 +549,38 @@ mod tests {
 
     /// Its first picture comes so late.
     struct Slow(Duration);
+
+    /// A thermal camera whose first pictures are lost.
+    struct Thermal(u32);
+
+    impl Sensor for Thermal {
+        fn layout(&self) -> tautline_video::Layout {
+            tautline_video::Layout::of_sensor(160, 120).unwrap()
+        }
+
+        fn pictures_per_second(&self) -> f64 {
+            9.0
+        }
+
+        fn next_picture(&mut self) -> Result<bool, tautline_video::Error> {
+            let reason = "a picture is cut".to_owned();
+            self.0 = self.0.saturating_sub(1);
+            if self.0 > 0 { Err(tautline_video::Error::PictureLost { reason }) } else { Ok(true) }
+        }
+
+        fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
+    }
+
+    #[tokio::test]
+    async fn a_small_source_is_told_with_the_size_that_is_sent_and_a_cut_one_by_what_it_gives() {
+        let open = |lost| move || Ok(Box::new(Thermal(lost)) as Box<dyn Sensor>);
+        let finding = first_picture(open(5), Duration::from_secs(20)).await;
+        assert_eq!(finding.verdict, Verdict::Good);
+        let words = "160x120, sent as 480x360, 9.000 a second; the first was there after ";
+        assert!(finding.words.starts_with(words), "{finding}");
+        let finding = first_picture(open(1_000), Duration::from_secs(20)).await;
+        assert_eq!((finding.verdict, &*finding.words), (Verdict::Mend, "a picture is cut"));
+    }
 
     impl Sensor for Slow {
         fn layout(&self) -> tautline_video::Layout {

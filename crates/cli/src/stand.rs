@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::coding::Coding;
-use crate::keys;
 use crate::source::Source;
+use crate::{keys, local};
 
 /// What is to be brought up.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub(crate) struct Stand {
     /// What the operator prints of its console.
     printed: mpsc::Receiver<String>,
     metrics: SocketAddr,
+    /// What was wrong with the vehicle's pictures when it was told last.
+    trouble: Option<String>,
     folder: TempDir,
 }
 
@@ -99,7 +101,8 @@ impl Stand {
             .context("no temporary folder can be made")?;
         let plan = Plan::draw(setup, folder.path())?;
         let (prints, printed) = mpsc::channel(LINES_MAX);
-        let mut stand = Self { processes: Vec::new(), printed, metrics: plan.metrics, folder };
+        let mut stand =
+            Self { processes: Vec::new(), printed, metrics: plan.metrics, trouble: None, folder };
         for (name, settings) in &plan.settings {
             stand.start(name, settings, &prints)?;
         }
@@ -140,16 +143,33 @@ impl Stand {
         }
     }
 
-    /// Waits for either: what the operator prints, or that a process ends by itself.
+    /// Waits for any of these: what the operator prints, that a process ends by itself, and that something else than
+    /// before is wrong with the vehicle's pictures.
     pub(crate) async fn news(&mut self) -> String {
-        loop {
+        for turn in 1_u32.. {
             if let Some(words) = self.take_ended() {
+                return words;
+            }
+            if turn.is_multiple_of(TROUBLE_TURNS)
+                && let Some(words) = self.take_trouble().await
+            {
                 return words;
             }
             if let Ok(line) = timeout(WATCH, self.printed()).await {
                 return line;
             }
         }
+        std::future::pending().await
+    }
+
+    /// Returns what is wrong with the vehicle's pictures, if that is news.
+    async fn take_trouble(&mut self) -> Option<String> {
+        // A vehicle that does not answer is told by other means.
+        let page = local::get(self.metrics, "/metrics").await.ok()?;
+        let trouble =
+            source_trouble(&page).filter(|trouble| Some(trouble) != self.trouble.as_ref())?;
+        self.trouble = Some(trouble.clone());
+        Some(format!("The vehicle's camera: {trouble}"))
     }
 
     /// Ends every process, the operator first, and waits for each.
@@ -230,6 +250,12 @@ impl Process {
             (None, None) => format!("{} ended", self.name),
         }
     }
+}
+
+/// Returns what a vehicle's metrics say is wrong with its pictures.
+fn source_trouble(page: &str) -> Option<String> {
+    let words = page.lines().find_map(|line| line.strip_prefix(TROUBLE)?.split_once("\"} 1"));
+    words.map(|(words, _)| words.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
 /// Passes on what a process prints for as long as it lives; what nobody takes is dropped.
@@ -389,3 +415,19 @@ const READY_MAX: Duration = Duration::from_secs(20);
 /// A vehicle that drives stops first.
 const END_MAX: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(50);
+/// The vehicle's pictures are asked for once a second.
+const TROUBLE_TURNS: u32 = 20;
+const TROUBLE: &str = "tautline_vehicle_source_trouble{words=\"";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_vehicle_s_trouble_are_read_from_its_metrics() {
+        let page =
+            "tautline_vehicle_source_trouble{words=\"no mode \\\"h264\\\"; it has: none\"} 1.0\n";
+        assert_eq!(source_trouble(page).as_deref(), Some("no mode \"h264\"; it has: none"));
+        assert_eq!(source_trouble("tautline_vehicle_speed 1\n"), None);
+    }
+}

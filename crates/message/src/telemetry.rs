@@ -7,7 +7,7 @@ use crate::fault::Faults;
 use crate::fields::{Choice, Nanos, Number, Plain, Text, choice, fields};
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
 use crate::told::Told;
-use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number};
+use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number, text};
 use crate::{Error, Fault, Gear, GuardState};
 
 fields! {
@@ -42,6 +42,8 @@ fields! {
         guard: Option<GuardState>,
         /// What the machine tells for people, in the order of the guard's list of it; at most 64.
         told: Vec<Option<f32>> = told as Told,
+        /// What is wrong with the source of pictures, in words for the operator; at most 256 bytes, `None` if nothing is.
+        source_trouble: Option<String>,
     }
 }
 
@@ -50,6 +52,8 @@ codec!(Telemetry);
 impl Telemetry {
     /// Metres per second that a message has room for: faster than any car.
     pub const SPEED_MAX: f32 = 200.0;
+    /// Bytes that each of its texts has room for.
+    pub const TEXT_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let position = self.position.unwrap_or_default();
@@ -66,6 +70,7 @@ impl Telemetry {
             motion: Some(&motion),
             unlocated: self.position.is_none(),
             guard: self.guard.as_ref().map(|guard| guard.write(builder)),
+            source_trouble: self.source_trouble.as_ref().map(|words| builder.create_string(words)),
             ..Default::default()
         };
         self.write_listed(&mut arguments, builder);
@@ -80,6 +85,10 @@ impl Telemetry {
         Ok(Self {
             position: (!root.unlocated()).then_some(position),
             guard: root.guard().map(GuardState::read).transpose()?,
+            source_trouble: root
+                .source_trouble()
+                .map(|words| text("source_trouble", words, TEXT_BYTES_MAX))
+                .transpose()?,
             ..Self::read_listed(root)?
         })
     }

@@ -17,6 +17,8 @@ pub struct VideoFeedback {
     /// [`PICTURE_INTERVAL_MAX`](Self::PICTURE_INTERVAL_MAX). What the screen cannot keep up with
     /// would only be late.
     pub picture_interval: u8,
+    /// The most pixels of a picture that the screen shows in time; `None` if it has not told.
+    pub pixels_max: Option<u32>,
 }
 
 /// What a receiver has of one strip.
@@ -49,6 +51,7 @@ impl VideoFeedback {
             strips,
             keyframe_strips: self.keyframe_strips,
             picture_interval: self.picture_interval,
+            pixels_max: self.pixels_max.unwrap_or_default(),
         };
         let root = Root::create(builder, &arguments);
         wire_feedback::finish_video_feedback_buffer(builder, root);
@@ -66,14 +69,16 @@ impl VideoFeedback {
         let (interval, most) = (root.picture_interval(), Self::PICTURE_INTERVAL_MAX);
         let picture_interval =
             within("picture_interval", interval.into(), 1, most.into()).map(|_| interval)?;
-        Ok(Self { strips, keyframe_strips: root.keyframe_strips(), picture_interval })
+        let pixels_max = Some(root.pixels_max()).filter(|pixels| *pixels > 0);
+        Ok(Self { strips, keyframe_strips: root.keyframe_strips(), picture_interval, pixels_max })
     }
 }
 
 impl Default for VideoFeedback {
     /// Makes nothing has come and nothing is asked for: every picture is coded.
     fn default() -> Self {
-        Self { strips: Default::default(), keyframe_strips: 0, picture_interval: 1 }
+        let strips = Default::default();
+        Self { strips, keyframe_strips: 0, picture_interval: 1, pixels_max: None }
     }
 }
 

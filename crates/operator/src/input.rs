@@ -151,7 +151,8 @@ impl Input {
             // Nobody looks: nothing is begun anew, and few pictures are enough to know the links by.
             (0, VideoFeedback::PICTURE_INTERVAL_MAX)
         };
-        let feedback = VideoFeedback { strips: strips.reports, keyframe_strips, picture_interval };
+        let (strips, pixels_max) = (strips.reports, asked.pixels_max);
+        let feedback = VideoFeedback { strips, keyframe_strips, picture_interval, pixels_max };
         let told = |(told, at): &(VideoFeedback, Instant)| {
             *told == feedback && now.since(*at) < FEEDBACK_REPEAT
         };

@@ -2,19 +2,20 @@
 
 mod captures;
 pub mod clip;
+mod enlarged;
 mod reduced;
 pub mod v4l2;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-use tautline_video::{Layout, Picture, Sensor, stamp};
+use tautline_video::{Enlargement, Error, Layout, Losses, Picture, Sensor, stamp};
 
 use crate::config::{Config, PictureSource};
 use crate::encode::{EncoderControl, Taking};
@@ -22,6 +23,7 @@ use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
 use crate::ticks::Ticks;
 use captures::Captures;
+use enlarged::Enlarged;
 use reduced::Reduced;
 
 /// Opens the source that the configuration names, if it names one.
@@ -38,6 +40,24 @@ pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
         Some(PictureSource::Clip(file)) => Some(Box::new(clip::ClipSensor::open(file)?)),
         None => None,
     })
+}
+
+/// Returns a source whose pictures can be coded: small ones are enlarged until they have room for the stamp and for all
+/// strips.
+///
+/// # Errors
+/// One line that says which size is not possible.
+pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
+    let (width, height) = sensor.layout().shown();
+    let cannot =
+        || format!("pictures of {width}x{height} cannot be enlarged so that they can be sent");
+    let Some(enlargement) = Enlargement::of(&sensor.layout()).with_context(cannot)? else {
+        return Ok(sensor);
+    };
+    let (wide, high) = enlargement.layout().shown();
+    let (from, to) = (format!("{width}x{height}"), format!("{wide}x{high}"));
+    tracing::info!(from, to, "small pictures are enlarged before they are sent");
+    Ok(Box::new(Enlarged::new(sensor, enlargement).with_context(cannot)?))
 }
 
 /// What the camera has done so far.
@@ -71,8 +91,43 @@ pub struct Counters {
     pub strips_dropped: AtomicU64,
     /// Pictures not encoded because the transport granted no rate.
     pub pictures_paused: AtomicU64,
+    /// Pictures that came cut, or that their decoder refused.
+    pub pictures_damaged: AtomicU64,
+    /// Pictures that the source's own numbers tell of, and that never came.
+    pub pictures_missed: AtomicU64,
+    /// Pictures that waited in the source until a newer one was there.
+    pub pictures_superseded: AtomicU64,
+    /// Pictures whose time of capture was not possible, and was replaced.
+    pub pictures_misdated: AtomicU64,
     /// Nanoseconds between two pictures of the source, in the mean; 0 before there is one.
     pub period_nanos: AtomicU64,
+    trouble: Mutex<Option<String>>,
+}
+
+impl Counters {
+    /// Returns what is wrong with the source's pictures at present, in words; `None` if nothing is.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes what a source has lost since it was opened, of which `before` was taken already.
+    fn note_losses(&self, sensor: &dyn Sensor, before: &mut Losses) {
+        let now = sensor.losses();
+        let each = [
+            (&self.pictures_damaged, now.damaged, before.damaged),
+            (&self.pictures_missed, now.missed, before.missed),
+            (&self.pictures_superseded, now.superseded, before.superseded),
+            (&self.pictures_misdated, now.misdated, before.misdated),
+        ];
+        for (counter, now, before) in each {
+            counter.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
+        }
+        *before = now;
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if trouble.as_deref() != sensor.trouble() {
+            *trouble = sensor.trouble().map(str::to_owned);
+        }
+    }
 }
 
 /// Way of readouts to the encoders: one bounded queue an encoder, strips dealt out in turn, and the buffers
@@ -172,7 +227,8 @@ pub fn run(
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
-    while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
+    let mut losses = Losses::default();
+    while begin_picture(sensor.as_mut(), counters, &mut losses, stop)? {
         counters.pictures.fetch_add(1, Ordering::Relaxed);
         let interval = sensor.interval();
         if !gives_rows {
@@ -253,6 +309,25 @@ pub fn run(
         cadence.due += interval;
     }
     Ok(())
+}
+
+/// Begins the next picture, after those that the source loses; false when there are no more, or `stop` is set.
+fn begin_picture(
+    sensor: &mut dyn Sensor,
+    counters: &Counters,
+    losses: &mut Losses,
+    stop: &AtomicBool,
+) -> Result<bool, Error> {
+    while !stop.load(Ordering::Relaxed) {
+        let begun = sensor.next_picture();
+        counters.note_losses(sensor, losses);
+        match begun {
+            // It is counted, and its source goes on.
+            Err(Error::PictureLost { .. }) => {}
+            Ok(_) | Err(_) => return begun,
+        }
+    }
+    Ok(false)
 }
 
 /// The guard's ticks of the last pictures, each with when it was seen.
@@ -377,6 +452,71 @@ mod tests {
         }
 
         fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
+    }
+
+    /// Pictures of a thermal camera, of which every third is lost: each one grey.
+    struct Thermal {
+        number: u64,
+        losses: Losses,
+    }
+
+    impl Sensor for Thermal {
+        fn layout(&self) -> Layout {
+            Layout::of_sensor(160, 120).unwrap()
+        }
+
+        fn pictures_per_second(&self) -> f64 {
+            100.0
+        }
+
+        fn losses(&self) -> Losses {
+            self.losses
+        }
+
+        fn trouble(&self) -> Option<&str> {
+            (self.number >= 8).then_some("it is fogged")
+        }
+
+        fn next_picture(&mut self) -> Result<bool, Error> {
+            self.number += 1;
+            if self.number.is_multiple_of(3) {
+                self.losses.damaged += 1;
+                return Err(Error::PictureLost { reason: "cut".to_owned() });
+            }
+            Ok(self.number < 10)
+        }
+
+        fn read(&mut self, _strip: usize, rows: &mut Picture) {
+            rows.planes_mut().0.fill(90);
+        }
+    }
+
+    #[test]
+    fn small_pictures_are_enlarged_and_lost_ones_counted_without_an_end() {
+        let clock = Clock::start();
+        let control = Arc::new(EncoderControl::new());
+        control.set_budget(Bitrate::from_mbps(1), clock.now());
+        let (outlet, queues, give_back) = Outlet::new(1, control);
+        let (counters, stop) = (Counters::default(), AtomicBool::new(false));
+        let encoder = std::thread::spawn(move || {
+            for mut readout in &queues[0] {
+                assert_eq!(readout.layout.shown(), (480, 360));
+                let rows = tautline_video::Rows::read(&mut readout, usize::MAX);
+                let below_stamp = rows.width() * stamp::HEIGHT;
+                assert!(rows.luma()[below_stamp..].iter().all(|value| *value == 90));
+                if readout.strip == 0 {
+                    assert!(stamp::read(readout.into_rows().unwrap().luma(), 480).is_some());
+                } else {
+                    let _ = give_back.try_send(readout.into_rows().unwrap());
+                }
+            }
+        });
+        let sensor = fitted(Box::new(Thermal { number: 0, losses: Losses::default() })).unwrap();
+        run(sensor, outlet, &counters, &Ticks::default(), clock, &stop).unwrap();
+        encoder.join().unwrap();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        assert_eq!((count(&counters.pictures), count(&counters.pictures_damaged)), (6, 3));
+        assert_eq!(counters.trouble().as_deref(), Some("it is fogged"));
     }
 
     #[test]

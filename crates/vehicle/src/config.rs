@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -17,6 +17,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
 
+use crate::camera::clip;
 use crate::geometry::CameraGeometry;
 use crate::topics::Topic;
 
@@ -95,20 +96,24 @@ pub enum PictureSource<'a> {
 }
 
 impl PictureSource<'_> {
-    /// Checks that pictures can be had of it; returns what was found, in words.
+    /// Checks that what is named is there and of the right kind, without opening it.
     ///
     /// # Errors
-    /// One line that says what was not.
-    pub fn check(&self) -> anyhow::Result<String> {
+    /// One line that says what is not.
+    pub fn check(&self) -> anyhow::Result<()> {
         match self {
-            Self::Camera(file) | Self::Clip(file) => match File::open(file) {
-                Ok(_) => Ok(format!("{} can be read", file.display())),
-                Err(error) => bail!(
-                    "{}: {error}: is it there, and may this user read it (a camera: group video)?",
-                    file.display()
-                ),
-            },
+            Self::Clip(file) => clip::check(file)?,
+            Self::Camera(file) => {
+                let at = file.display();
+                let found = std::fs::metadata(file)
+                    .with_context(|| format!("there is no camera {at}: is it plugged in?"))?;
+                ensure!(
+                    found.file_type().is_char_device(),
+                    "{at} is no camera: give a V4L2 device such as /dev/video0"
+                );
+            }
         }
+        Ok(())
     }
 }
 
@@ -414,10 +419,17 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_be_read_is_told_by_its_file() {
-        let found = PictureSource::Camera(Path::new("/dev/null")).check().unwrap();
-        assert_eq!(found, "/dev/null can be read");
-        let missing = PictureSource::Clip(Path::new("/no/such.mp4")).check().unwrap_err();
-        assert!(missing.to_string().starts_with("/no/such.mp4: "), "{missing}");
+        PictureSource::Camera(Path::new("/dev/null")).check().unwrap();
+        let words = |source: PictureSource<'_>| source.check().unwrap_err().to_string();
+        let (clip, camera) = (PictureSource::Clip, PictureSource::Camera);
+        assert!(
+            words(clip(Path::new("/no/such.mp4"))).starts_with("there is no clip /no/such.mp4")
+        );
+        assert!(words(clip(Path::new("/dev"))).starts_with("/dev is no clip: it is a folder"));
+        assert!(
+            words(camera(Path::new("/no/video0"))).starts_with("there is no camera /no/video0")
+        );
+        assert!(words(camera(Path::new("/dev"))).starts_with("/dev is no camera"));
     }
 
     #[test]

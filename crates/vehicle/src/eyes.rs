@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{anyhow, ensure};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
@@ -88,7 +88,11 @@ impl Eyes<'_> {
 /// Opens the source away from the tasks that others wait for: it may take its time.
 pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let open = open.clone();
-    tokio::task::spawn_blocking(move || open()).await.context("the camera was not opened")?
+    let opened = tokio::task::spawn_blocking(move || camera::fitted(open()?));
+    match opened.await {
+        Ok(opened) => opened,
+        Err(error) => Err(anyhow!("a bug in what opens the source of pictures: {error}")),
+    }
 }
 
 /// A picture's time and some more.

@@ -26,6 +26,7 @@ pub mod waiting;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tautline_guard::config::Latency;
@@ -126,10 +127,11 @@ pub async fn run(
             None => eyes::open(&open_sensor).await,
         };
         let error = match sensor {
-            Ok(sensor) => {
-                parts.source.handle_found(now());
-                eyes.see(sensor).await
-            }
+            // One that is open and gives nothing is not back yet.
+            Ok(sensor) => tokio::select! {
+                error = eyes.see(sensor) => error,
+                never = first_picture(&reporter, now) => match never {},
+            },
             Err(error) => error,
         };
         parts.source.handle_lost(&error, now());
@@ -170,6 +172,17 @@ pub async fn run(
     rendezvous.close().await;
     threads.end();
     ended
+}
+
+/// Takes note of a source once it gives a picture, and waits for ever.
+async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infallible {
+    let count = || reporter.camera.pictures.load(Ordering::Relaxed);
+    let before = count();
+    while count() == before {
+        sleep(PICTURE_LOOK).await;
+    }
+    reporter.parts.source.handle_found(now());
+    std::future::pending().await
 }
 
 /// Waits until the guard tells a latency budget that the settings contradict, and holds the machine: who
@@ -314,6 +327,8 @@ const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
 /// Until the next one comes: with telemetry's, in packets of 400 bytes, some are more than the channel's cap carries in
 /// half of it, and refused; others expire.
 const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
+/// How often a source is looked at that has given no picture yet.
+const PICTURE_LOOK: Duration = Duration::from_millis(10);
 /// How often the guard's latency budget is looked at.
 const BUDGET_LOOK: Duration = Duration::from_millis(200);
 /// How often a machine that is to stand is looked at.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tautline_message::snapshot::Value;
@@ -28,12 +29,15 @@ pub struct SourceState {
     losses: AtomicU64,
     /// Nanoseconds of the vehicle's clock, one more than those at the loss; 0 while it is there.
     lost_at: AtomicU64,
+    /// The newest error of a source that is lost.
+    reason: Mutex<String>,
 }
 
 impl SourceState {
     /// Takes note that the source gives nothing any more, or still nothing.
     pub fn handle_lost(&self, error: &anyhow::Error, now: Instant) {
         let lost_at = now.as_nanos().saturating_add(1);
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = format!("{error:#}");
         let was = self.lost_at.compare_exchange(0, lost_at, Ordering::Relaxed, Ordering::Relaxed);
         if was.is_ok() {
             self.losses.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +49,7 @@ impl SourceState {
         }
     }
 
-    /// Takes note that the source is open.
+    /// Takes note that the source has given a picture.
     pub fn handle_found(&self, now: Instant) {
         let lost_for = self.lost_for(now);
         self.lost_at.store(0, Ordering::Relaxed);
@@ -56,6 +60,13 @@ impl SourceState {
                 "the source of pictures is there again"
             );
         }
+    }
+
+    /// Returns why the source is lost, if it is.
+    pub fn reason(&self) -> Option<String> {
+        let is_lost = self.lost_at.load(Ordering::Relaxed) > 0;
+        let reason = || self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        is_lost.then(reason)
     }
 
     /// Returns for how long the source has been lost, if it is.
@@ -158,8 +169,9 @@ mod tests {
             source.handle_lost(&error, at(now));
         }
         assert_eq!(source.lost_for(at(700)), Some(Duration::from_millis(700)));
+        assert_eq!(source.reason().as_deref(), Some("unplugged"));
         source.handle_found(at(800));
-        assert_eq!(source.lost_for(at(900)), None);
+        assert_eq!((source.lost_for(at(900)), source.reason()), (None, None));
         assert_eq!(source.losses.load(Ordering::Relaxed), 1);
     }
 

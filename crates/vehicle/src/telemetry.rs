@@ -143,7 +143,18 @@ impl Reporter {
             mode_reason,
             guard: status.map(convert::guard),
             told: state.told.numbers().to_vec(),
+            source_trouble: self.source_trouble(mode),
         }
+    }
+
+    /// Returns what is wrong with the source of pictures, in words; that they are sent smaller is nothing to tell a
+    /// person who drives.
+    fn source_trouble(&self, mode: Mode) -> Option<String> {
+        let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
+        let smaller = || self.control.screen_words().filter(|_| mode != Mode::Driving);
+        let words = lost().or_else(|| self.camera.trouble()).or_else(smaller)?;
+        let end = words.floor_char_boundary(Telemetry::TEXT_BYTES_MAX);
+        Some(words[..end].to_owned())
     }
 
     /// Returns the report for an operator that waits for another one to stop.
@@ -199,6 +210,10 @@ impl Reporter {
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
             Value::total("pictures captured", count(&self.camera.pictures)),
+            Value::total(
+                "pictures misdated by their camera",
+                count(&self.camera.pictures_misdated),
+            ),
             Value::total("slices sent", count(&self.meter.slices_sent)),
             Value::total("orders obeyed", self.orders.obeyed()),
         ]);
@@ -216,6 +231,12 @@ impl Reporter {
         let [unsent, refused, skipped] = self.guarded.counts();
         let [uncarried, repeated] = self.guarded.ticks().refused();
         let drops = [
+            ("camera: picture damaged", count(&self.camera.pictures_damaged)),
+            ("camera: picture lost by its driver", count(&self.camera.pictures_missed)),
+            (
+                "camera: picture superseded before it was read",
+                count(&self.camera.pictures_superseded),
+            ),
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             ("camera: picture not begun, encoders busy", count(&self.camera.pictures_unencoded)),
             ("camera: picture decimated for the screen", count(&self.camera.pictures_decimated)),
@@ -282,6 +303,9 @@ impl Reporter {
             (Labels::of("what", awaited.name()), is_missing)
         });
         page.gauges("waiting_for", None, "1 while nobody can drive without it", missing);
+        let trouble = self.source_trouble(Mode::Stopped);
+        let trouble = trouble.map(|words| (Labels::of("words", &words), 1.0));
+        page.gauges("source_trouble", None, "1 while it is wrong with the pictures", trouble);
         stats::add_to(&mut page, &self.latest.snapshot());
         page.finish()
     }

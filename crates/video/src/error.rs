@@ -90,6 +90,12 @@ pub enum Error {
         /// The decoder's own words.
         reason: String,
     },
+    /// A picture of a source was lost; the next one may be whole.
+    #[error("{reason}")]
+    PictureLost {
+        /// One line that says which and why.
+        reason: String,
+    },
     /// A source of pictures failed.
     #[error("{reason}")]
     Sensor {

@@ -44,6 +44,19 @@ impl Layout {
         Self::of(width, height)?.with_cropped([width - shown[0], height - shown[1]])
     }
 
+    /// Returns the layout of what a sensor gives, as [`around`](Self::around) does, in fewer strips where it has fewer
+    /// than 96 rows: such pictures are [enlarged](crate::Enlargement) before they are coded.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`] for a side below 2 or above 8192.
+    pub fn of_sensor(width: usize, height: usize) -> Result<Self, Error> {
+        let shown = [width, height].map(|side| side - side % 2);
+        let coded = shown.map(|side| side.next_multiple_of(MACROBLOCK));
+        let strips = Self::STRIP_COUNT.min(coded[1] / MACROBLOCK).max(1);
+        let layout = Self::with_strips(coded[0], coded[1], strips)?;
+        layout.with_cropped([coded[0] - shown[0], coded[1] - shown[1]])
+    }
+
     /// Returns this layout with so many of the pixels in a row and of the rows coded and not shown, at the
     /// right and below.
     ///
@@ -161,6 +174,17 @@ mod tests {
         assert_eq!((odd.width(), odd.height(), odd.shown()), (640, 96, (640, 82)));
         assert!(Layout::around(640, 80).is_err() && Layout::around(0, 480).is_err());
         assert!(odd.with_cropped([0, 16]).is_err() && odd.with_cropped([1, 0]).is_err());
+    }
+
+    #[test]
+    fn a_sensor_of_few_rows_has_fewer_strips() {
+        for (height, strips) in [(8, 1), (60, 4), (80, 5), (82, 6), (480, 6)] {
+            assert_eq!(Layout::of_sensor(80, height).unwrap().strip_count(), strips, "{height}");
+        }
+        assert_eq!(Layout::of_sensor(641, 83).unwrap(), Layout::around(641, 83).unwrap());
+        for (width, height) in [(0, 96), (96, 1), (8193, 96), (usize::MAX, 96)] {
+            assert!(Layout::of_sensor(width, height).is_err());
+        }
     }
 
     #[test]

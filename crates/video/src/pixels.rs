@@ -4,11 +4,15 @@
 use crate::layout::MACROBLOCK;
 use crate::{Error, Picture};
 
-/// Layout of a camera's pixels; all limited-range YUV in 8 bits.
+/// Layout of a camera's pixels; all YUV in 8 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// 4:2:2, two pixels in four bytes: luma, blue, luma, red.
     Yuyv,
+    /// 4:2:2, two pixels in four bytes: blue, luma, red, luma.
+    Uyvy,
+    /// Luma alone: black and white.
+    Grey,
     /// 4:2:0, a plane of luma, then one of blue and red in turn.
     Nv12,
     /// 4:2:0, a plane each of luma, blue and red.
@@ -19,8 +23,8 @@ impl Format {
     /// Returns the bytes of a row of `width` pixels, of the first plane.
     pub fn row_bytes(self, width: usize) -> usize {
         match self {
-            Self::Yuyv => width.saturating_mul(2),
-            Self::Nv12 | Self::I420 => width,
+            Self::Yuyv | Self::Uyvy => width.saturating_mul(2),
+            Self::Nv12 | Self::I420 | Self::Grey => width,
         }
     }
 
@@ -33,7 +37,7 @@ impl Format {
         }
         let first = stride.checked_mul(height)?;
         match self {
-            Self::Yuyv => Some(first),
+            Self::Yuyv | Self::Uyvy | Self::Grey => Some(first),
             Self::Nv12 | Self::I420 => first.checked_add(first / 2),
         }
     }
@@ -87,13 +91,19 @@ impl Image<'_> {
         let bytes = bytes.get(..wanted).ok_or(Error::Truncated { what: "camera picture" })?;
         let (whole, quarter) = ([width, height], [width / 2, height / 2]);
         let luma_bytes = stride * height;
-        let plane = |from: usize, size, steps| Plane { bytes: &bytes[from..], size, steps };
+        let plane = |from: usize, size, steps| Some(Plane { bytes: &bytes[from..], size, steps });
         let planes = match format {
             Format::Yuyv => [
                 plane(0, whole, [stride, 2]),
                 plane(1, quarter, [stride * 2, 4]),
                 plane(3, quarter, [stride * 2, 4]),
             ],
+            Format::Uyvy => [
+                plane(1, whole, [stride, 2]),
+                plane(0, quarter, [stride * 2, 4]),
+                plane(2, quarter, [stride * 2, 4]),
+            ],
+            Format::Grey => [plane(0, whole, [stride, 1]), None, None],
             Format::Nv12 => [
                 plane(0, whole, [stride, 1]),
                 plane(luma_bytes, quarter, [stride, 2]),
@@ -107,9 +117,12 @@ impl Image<'_> {
         };
         let to_width = rows.width();
         let (luma, cb, cr) = rows.planes_mut();
-        spread(planes[0], first_row, luma, to_width);
-        spread(planes[1], first_row / 2, cb, to_width / 2);
-        spread(planes[2], first_row / 2, cr, to_width / 2);
+        for ((plane, to), part) in planes.into_iter().zip([luma, cb, cr]).zip([1, 2, 2]) {
+            match plane {
+                Some(plane) => spread(plane, first_row / part, to, to_width / part),
+                None => to.fill(COLOURLESS),
+            }
+        }
         Ok(())
     }
 }
@@ -172,6 +185,9 @@ fn spread(plane: Plane<'_>, first_row: usize, to: &mut [u8], to_width: usize) {
     }
 }
 
+/// Of blue and of red, neither more nor less.
+const COLOURLESS: u8 = 128;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -194,6 +210,15 @@ mod tests {
                     bytes.extend([luma(row, 2 * column), blue, luma(row, 2 * column + 1), red]);
                 }
             }
+            Format::Uyvy => {
+                for (row, column) in places(height, width / 2) {
+                    let (blue, red) = (cb(row / 2, column), cr(row / 2, column));
+                    bytes.extend([blue, luma(row, 2 * column), red, luma(row, 2 * column + 1)]);
+                }
+            }
+            Format::Grey => {
+                bytes.extend(places(height, width).map(|(row, column)| luma(row, column)));
+            }
             Format::Nv12 => {
                 bytes.extend(places(height, width).map(|(row, column)| luma(row, column)));
                 bytes.extend(places(height / 2, width / 2).flat_map(|(r, c)| [cb(r, c), cr(r, c)]));
@@ -207,7 +232,8 @@ mod tests {
         bytes
     }
 
-    const FORMATS: [Format; 3] = [Format::Yuyv, Format::Nv12, Format::I420];
+    const FORMATS: [Format; 5] =
+        [Format::Yuyv, Format::Uyvy, Format::Nv12, Format::I420, Format::Grey];
 
     fn image(format: Format, [width, height]: [usize; 2], bytes: &[u8]) -> Image<'_> {
         Image { format, width, height, stride: format.row_bytes(width), bytes }
@@ -222,8 +248,10 @@ mod tests {
                 image(format, [width, height], &bytes).fill(0, &mut picture).unwrap();
                 picture
             });
-            assert_eq!(pictures[0], pictures[1]);
-            assert_eq!(pictures[0], pictures[2]);
+            let [yuyv, uyvy, nv12, i420, grey] = &pictures;
+            assert_eq!([yuyv, yuyv, yuyv], [uyvy, nv12, i420]);
+            assert_eq!(yuyv.luma(), grey.luma());
+            assert!(grey.cb().iter().chain(grey.cr()).all(|value| *value == 128));
             let last = (31.min(height - 1) * 7 + 31.min(width - 1)) as u8;
             assert_eq!(pictures[0].luma()[32 * 32 - 1], last);
         }

@@ -45,10 +45,20 @@ pub trait Sensor: Send {
         true
     }
 
+    /// Returns what the source has lost and corrected since it was opened.
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
+
+    /// Returns what is wrong with the pictures at present, in words for those who drive by them; `None` if nothing is.
+    fn trouble(&self) -> Option<&str> {
+        None
+    }
+
     /// Begins a picture, to be read strip by strip; false when there are no more.
     ///
     /// # Errors
-    /// [`Error::Sensor`] when the source fails.
+    /// [`Error::Sensor`] when the source fails; [`Error::PictureLost`] when one picture did and the source goes on.
     fn next_picture(&mut self) -> Result<bool, Error>;
 
     /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
@@ -65,4 +75,17 @@ pub enum Origin {
     Recorded,
     /// A drawing, which is the same again while nothing of it moves.
     Drawn,
+}
+
+/// Pictures that a source has lost or corrected since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Losses {
+    /// Those that came cut, or that their decoder refused.
+    pub damaged: u64,
+    /// Those that the source's own numbers tell of, and that never came.
+    pub missed: u64,
+    /// Those that waited until a newer one was there.
+    pub superseded: u64,
+    /// Those that came, and whose time of capture was not possible: our own was taken.
+    pub misdated: u64,
 }

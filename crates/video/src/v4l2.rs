@@ -10,13 +10,14 @@ use std::time::Duration;
 pub use self::native::Kernel;
 
 use crate::pixels::Format;
+use crate::{Enlargement, Layout};
 
 /// A camera as the kernel shows it: the port that [`Kernel`] implements, and traces of devices in tests.
 pub trait Device: Send {
     /// Returns the name that the device gives itself.
     fn name(&self) -> &str;
 
-    /// Returns everything that it can capture and we can take.
+    /// Returns everything that it can capture, modes with an [obstacle](Mode::obstacle) among it.
     ///
     /// # Errors
     /// As the system.
@@ -37,7 +38,8 @@ pub trait Device: Send {
     /// Waits for a picture and copies the newest into `bytes`; older ones that wait are left out.
     ///
     /// # Errors
-    /// As the system; [`io::ErrorKind::TimedOut`] if there is none within `timeout`.
+    /// As the system; [`io::ErrorKind::TimedOut`] if there is none within `timeout`, [`io::ErrorKind::WouldBlock`] if the
+    /// device said that there is one, and gave none.
     fn take(&mut self, timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken>;
 }
 
@@ -63,44 +65,79 @@ pub enum Code {
     Nv12,
     /// 4:2:0 in three planes.
     I420,
-    /// 4:2:2, two pixels in four bytes.
+    /// 4:2:2, two pixels in four bytes, luma first.
     Yuyv,
+    /// 4:2:2, two pixels in four bytes, colour first.
+    Uyvy,
+    /// Black and white.
+    Grey,
     /// Each picture a JPEG: most USB cameras have their great sizes only so.
     Mjpeg,
+    /// Another form, which nothing here reads: its four letters.
+    Other([u8; 4]),
 }
 
 impl Code {
-    const ALL: [(Self, &str, [u8; 4]); 5] = [
+    const ALL: [(Self, &str, [u8; 4]); 7] = [
         (Self::Nv12, "nv12", *b"NV12"),
         (Self::I420, "i420", *b"YU12"),
         (Self::Yuyv, "yuyv", *b"YUYV"),
+        (Self::Uyvy, "uyvy", *b"UYVY"),
+        (Self::Grey, "grey", *b"GREY"),
         (Self::Mjpeg, "mjpeg", *b"MJPG"),
         (Self::Mjpeg, "jpeg", *b"JPEG"),
     ];
 
-    /// Returns how the pixels lie, unless they are coded.
+    /// Returns how the pixels lie, unless they are coded, or in a form that is not read.
     pub fn pixels(self) -> Option<Format> {
         match self {
             Self::Nv12 => Some(Format::Nv12),
             Self::I420 => Some(Format::I420),
             Self::Yuyv => Some(Format::Yuyv),
-            Self::Mjpeg => None,
+            Self::Uyvy => Some(Format::Uyvy),
+            Self::Grey => Some(Format::Grey),
+            Self::Mjpeg | Self::Other(_) => None,
         }
     }
 
-    fn of(four: u32) -> Option<Self> {
+    /// Returns why its pictures are not read; `None` if they are.
+    fn obstacle(self) -> Option<&'static str> {
+        let Self::Other(four) = self else { return None };
+        Some(match &four {
+            b"H264" | b"AVC1" | b"M264" => "H.264 is not decoded here yet",
+            b"HEVC" => "H.265 is not decoded here",
+            b"Y10 " | b"Y12 " | b"Y14 " | b"Y16 " => "grey of more than 8 bits is not read here",
+            b"BA81" | b"GBRG" | b"GRBG" | b"RGGB" => {
+                "a sensor's raw colours are not read here: its driver needs an ISP before it"
+            }
+            _ => "this form of pixels is not read here",
+        })
+    }
+
+    fn of(four: u32) -> Self {
         let four = four.to_le_bytes();
-        Self::ALL.iter().find(|(.., code)| *code == four).map(|(code, ..)| *code)
+        let found = Self::ALL.iter().find(|(.., code)| *code == four);
+        found.map_or(Self::Other(four), |(code, ..)| *code)
     }
 
     fn four(self) -> u32 {
-        let found = Self::ALL.iter().find(|(code, ..)| *code == self);
-        found.map_or(0, |(.., four)| u32::from_le_bytes(*four))
+        let four = match self {
+            Self::Other(four) => Some(four),
+            _ => Self::ALL.iter().find(|(code, ..)| *code == self).map(|(.., four)| *four),
+        };
+        u32::from_le_bytes(four.unwrap_or_default())
     }
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Other(four) = self {
+            let letters = four.map(|letter| match letter.is_ascii_graphic() {
+                true => char::from(letter.to_ascii_lowercase()),
+                false => ' ',
+            });
+            return f.write_str(String::from_iter(letters).trim());
+        }
         let found = Self::ALL.iter().find(|(code, ..)| code == self);
         f.write_str(found.map_or("", |(_, name, _)| name))
     }
@@ -143,6 +180,39 @@ impl Mode {
     pub fn pictures_per_second(&self) -> Option<f64> {
         self.interval.map(|interval| f64::from(interval.under()) / f64::from(interval.over()))
     }
+
+    /// Returns why pictures of this mode cannot be taken; `None` if they can.
+    ///
+    /// What is listed, what is chosen and what a driver made of a choice are all judged by this.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        let [width, height] = self.size;
+        if let Some(words) = self.code.obstacle() {
+            return Some(words);
+        }
+        if width % 2 != 0 || height % 2 != 0 {
+            return Some("its sides are not both even");
+        }
+        let layout = Layout::of_sensor(width as usize, height as usize);
+        match layout.and_then(|layout| Enlargement::of(&layout)) {
+            Ok(_) => None,
+            Err(_) if width.max(height) > SIDE_MAX => Some("a side is longer than 8192"),
+            Err(_) => Some("its shorter side is too short for its longer one"),
+        }
+    }
+}
+
+/// Returns a line with what a device can capture, and behind each mode that cannot be taken why.
+pub fn list(modes: &[Mode]) -> String {
+    let mode = |mode: &Mode| match mode.obstacle() {
+        Some(words) => format!("{mode} ({words})"),
+        None => mode.to_string(),
+    };
+    let (told, rest) = modes.split_at(modes.len().min(LISTED_MAX));
+    let mut told: Vec<String> = told.iter().map(mode).collect();
+    if !rest.is_empty() {
+        told.push(format!("and {} more", rest.len()));
+    }
+    told.join(", ")
 }
 
 impl fmt::Display for Mode {
@@ -179,33 +249,43 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Returns the mode among `modes` that has every part that is wanted, and fits best otherwise: of at least
-    /// 25 pictures a second before others, then of a size close to 1280x720, then of a rate close to `usual_rate`,
-    /// then as pixels rather than JPEGs.
+    /// Returns the mode among `modes` that can be taken, has every part that is wanted, and fits best otherwise: of at most
+    /// 1920x1080 before larger ones, then of at least 25 pictures a second before others, then of a size close to
+    /// 1280x720, then of a rate close to `usual_rate`, then as pixels rather than JPEGs.
     pub fn choose(&self, modes: &[Mode], usual_rate: f64) -> Option<Mode> {
         let close = |a: f64, b: f64| (a - b).abs() <= RATE_ERROR * b;
         let rate = |mode: &Mode| mode.pictures_per_second().unwrap_or(usual_rate);
         let fits = |mode: &&Mode| {
-            let [width, height] = mode.size;
-            let is_possible = self.size.is_some_and(|size| size == mode.size)
-                || self.size.is_none() && width <= SIZE_MAX[0] && height <= SIZE_MAX[1];
-            let is_even = width % 2 == 0 && height % 2 == 0;
+            let has_size = self.size.is_none_or(|size| size == mode.size);
             let has_code = self.code.is_none_or(|code| code == mode.code);
             let has_rate = self.pictures_per_second.is_none_or(|wanted| close(rate(mode), wanted));
-            is_possible && is_even && has_code && has_rate
+            mode.obstacle().is_none() && has_size && has_code && has_rate
         };
         let wanted_rate = self.pictures_per_second.unwrap_or(usual_rate);
         let cost = |mode: &Mode| {
+            let is_large = mode.size[0] > SIZE_MAX[0] || mode.size[1] > SIZE_MAX[1];
             let [width, height] = mode.size.map(f64::from);
             let distance = (width * height / SIZE_PREFERRED).log2().abs();
             let is_slow = rate(mode) < RATE_LEAST.min(wanted_rate) * (1.0 - RATE_ERROR);
-            (is_slow, distance, (rate(mode) - wanted_rate).abs(), mode.code)
+            ((is_large, is_slow), distance, (rate(mode) - wanted_rate).abs(), mode.code)
         };
         modes.iter().filter(fits).copied().min_by(|a, b| {
             let (a, b) = (cost(a), cost(b));
             let by_size = a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
             by_size.then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
         })
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.map(|code| code.to_string());
+        let size = self.size.map(|[width, height]| format!("{width}x{height}"));
+        let rate = self.pictures_per_second.map(|rate| format!("@{rate}"));
+        let size = (size.is_some() || rate.is_some())
+            .then(|| size.unwrap_or_default() + &rate.unwrap_or_default());
+        let parts: Vec<String> = code.into_iter().chain(size).collect();
+        f.write_str(&parts.join(" "))
     }
 }
 
@@ -220,10 +300,14 @@ impl FromStr for Wanted {
                 wanted.code = Some(*code);
                 continue;
             }
+            if ["h264", "h265", "hevc"].contains(&part) {
+                return Err(format!("{text:?}: {part} is not decoded here: take pixels or mjpeg"));
+            }
             let (size, rate) = part.split_once('@').unwrap_or((part, ""));
             if !size.is_empty() {
                 let sides = size.split_once('x').ok_or_else(malformed)?;
-                let side = |side: &str| side.parse().ok().filter(|side| (2..=8192).contains(side));
+                let side =
+                    |side: &str| side.parse().ok().filter(|side| (2..=SIDE_MAX).contains(side));
                 let sides = side(sides.0).zip(side(sides.1)).ok_or_else(malformed)?;
                 wanted.size = Some([sides.0, sides.1]);
             }
@@ -238,12 +322,16 @@ impl FromStr for Wanted {
     }
 }
 
-/// Beyond this a size has to be asked for by name.
+/// Larger ones are chosen where they are asked for by name, or nothing else is there.
 const SIZE_MAX: [u32; 2] = [1920, 1080];
 /// The preference where no size is wanted, as pixels: docs/running.md tells it beside `camera_mode`.
 const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
 /// Fewer pictures a second are harder to drive by than fewer pixels.
 const RATE_LEAST: f64 = 25.0;
+/// As long as a side of a coded picture.
+const SIDE_MAX: u32 = 8192;
+/// Modes that are listed for a person: more than a line that anybody reads.
+const LISTED_MAX: usize = 32;
 /// 30000/1001 counts as 30.
 const RATE_ERROR: f64 = 0.01;
 
@@ -301,18 +389,63 @@ mod tests {
             let wanted: Wanted = text.parse().unwrap();
             assert!(wanted.code.is_some() && wanted.size.is_some(), "{text}");
         }
-        for text in ["h264", "1280", "1280x", "1280x720@", "0x720", "@0", "@NaN"] {
+        assert!(
+            "h264 1920x1080".parse::<Wanted>().unwrap_err().contains("h264 is not decoded here")
+        );
+        for text in ["mjpeg 1280x720@30", "uyvy", "640x480", "@7.5", "grey @60", ""] {
+            assert_eq!(text.parse::<Wanted>().unwrap().to_string(), text);
+        }
+        for text in ["1280", "1280x", "1280x720@", "0x720", "@0", "@NaN"] {
             assert!(text.parse::<Wanted>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn codes_are_told_by_their_four_letters() {
-        for code in [Code::Nv12, Code::I420, Code::Yuyv, Code::Mjpeg] {
-            assert_eq!(Code::of(code.four()), Some(code));
+        let other = Code::Other(*b"H264");
+        for (code, ..) in Code::ALL.into_iter().chain([(other, "", [0; 4])]) {
+            assert_eq!(Code::of(code.four()), code);
         }
-        assert_eq!(Code::of(u32::from_le_bytes(*b"JPEG")), Some(Code::Mjpeg));
-        assert_eq!(Code::of(0), None);
+        assert_eq!(Code::of(u32::from_le_bytes(*b"JPEG")), Code::Mjpeg);
+        assert_eq!(
+            (other.to_string(), Code::Other(*b"Y16 ").to_string()),
+            ("h264".into(), "y16".into())
+        );
+        assert_eq!(Code::of(0).to_string(), "");
+    }
+
+    /// The cameras of the field that give neither MJPEG nor YUYV.
+    #[test]
+    fn every_mode_is_listed_with_what_speaks_against_it() {
+        let modes = [
+            mode(Code::Uyvy, [1280, 720], 30),
+            mode(Code::Grey, [640, 400], 60),
+            mode(Code::Other(*b"H264"), [1920, 1080], 30),
+            mode(Code::Mjpeg, [853, 481], 30),
+            mode(Code::Other(*b"Y16 "), [160, 120], 9),
+            mode(Code::Mjpeg, [8000, 10], 9),
+        ];
+        assert_eq!(
+            list(&modes),
+            "uyvy 1280x720@30, grey 640x400@60, h264 1920x1080@30 (H.264 is not decoded here yet), \
+             mjpeg 853x481@30 (its sides are not both even), \
+             y16 160x120@9 (grey of more than 8 bits is not read here), \
+             mjpeg 8000x10@9 (its shorter side is too short for its longer one)"
+        );
+        assert_eq!(chosen("", &modes), "uyvy 1280x720@30");
+        assert_eq!(chosen("grey", &modes), "grey 640x400@60");
+        assert_eq!(chosen("853x481", &modes), "none");
+        assert_eq!(chosen("", &modes[2..]), "none");
+        let thermal = [mode(Code::Yuyv, [160, 120], 9)];
+        assert_eq!(chosen("", &thermal), "yuyv 160x120@9");
+        let many = vec![modes[0]; 40];
+        assert!(list(&many).ends_with(", and 8 more"));
+    }
+
+    #[test]
+    fn a_camera_of_large_modes_alone_is_taken_in_the_least_of_them() {
+        let large = [[2592, 1944], [4056, 3040]].map(|size| mode(Code::Mjpeg, size, 15));
+        assert_eq!(chosen("", &large), "mjpeg 2592x1944@15");
     }
 
     proptest! {
@@ -323,11 +456,14 @@ mod tests {
             rate: f64,
         ) {
             let mode = |(width, height, over, under)| Mode {
-                code: Code::Yuyv, size: [width, height], interval: Fraction::new(over, under),
+                code: Code::of(over), size: [width, height], interval: Fraction::new(over, under),
             };
             let modes: Vec<Mode> = modes.into_iter().map(mode).collect();
             let _ = text.parse::<Wanted>().map(|wanted| wanted.choose(&modes, rate));
-            let _ = Wanted::default().choose(&modes, rate);
+            for chosen in [Wanted::default().choose(&modes, rate)].into_iter().flatten() {
+                prop_assert_eq!(chosen.obstacle(), None);
+            }
+            let _ = list(&modes);
         }
     }
 }

@@ -2044,6 +2044,7 @@ impl<'a> Telemetry<'a> {
   pub const VT_UNLOCATED: ::flatbuffers::VOffsetT = 18;
   pub const VT_GUARD: ::flatbuffers::VOffsetT = 20;
   pub const VT_TOLD: ::flatbuffers::VOffsetT = 22;
+  pub const VT_SOURCE_TROUBLE: ::flatbuffers::VOffsetT = 24;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2057,6 +2058,7 @@ impl<'a> Telemetry<'a> {
     let mut builder = TelemetryBuilder::new(_fbb);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    if let Some(x) = args.source_trouble { builder.add_source_trouble(x); }
     if let Some(x) = args.told { builder.add_told(x); }
     if let Some(x) = args.guard { builder.add_guard(x); }
     if let Some(x) = args.faults { builder.add_faults(x); }
@@ -2150,6 +2152,14 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(Telemetry::VT_TOLD, None)}
   }
+  /// What is wrong with the source of pictures, in words for the operator; unset: nothing.
+  #[inline]
+  pub fn source_trouble(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Telemetry::VT_SOURCE_TROUBLE, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Telemetry<'_> {
@@ -2168,6 +2178,7 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<bool>("unlocated", Self::VT_UNLOCATED, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<GuardState>>("guard", Self::VT_GUARD, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("told", Self::VT_TOLD, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("source_trouble", Self::VT_SOURCE_TROUBLE, false)?
      .finish();
     Ok(())
   }
@@ -2183,6 +2194,7 @@ pub struct TelemetryArgs<'a> {
     pub unlocated: bool,
     pub guard: Option<::flatbuffers::WIPOffset<GuardState<'a>>>,
     pub told: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
+    pub source_trouble: Option<::flatbuffers::WIPOffset<&'a str>>,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -2198,6 +2210,7 @@ impl<'a> Default for TelemetryArgs<'a> {
       unlocated: false,
       guard: None,
       told: None,
+      source_trouble: None,
     }
   }
 }
@@ -2248,6 +2261,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_TOLD, told);
   }
   #[inline]
+  pub fn add_source_trouble(&mut self, source_trouble: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_SOURCE_TROUBLE, source_trouble);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     TelemetryBuilder {
@@ -2277,6 +2294,7 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("unlocated", &self.unlocated());
       ds.field("guard", &self.guard());
       ds.field("told", &self.told());
+      ds.field("source_trouble", &self.source_trouble());
       ds.finish()
   }
 }

@@ -224,6 +224,7 @@ impl<'a> VideoFeedback<'a> {
   pub const VT_STRIPS: ::flatbuffers::VOffsetT = 4;
   pub const VT_KEYFRAME_STRIPS: ::flatbuffers::VOffsetT = 6;
   pub const VT_PICTURE_INTERVAL: ::flatbuffers::VOffsetT = 8;
+  pub const VT_PIXELS_MAX: ::flatbuffers::VOffsetT = 10;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -235,6 +236,7 @@ impl<'a> VideoFeedback<'a> {
     args: &'args VideoFeedbackArgs<'args>
   ) -> ::flatbuffers::WIPOffset<VideoFeedback<'bldr>> {
     let mut builder = VideoFeedbackBuilder::new(_fbb);
+    builder.add_pixels_max(args.pixels_max);
     if let Some(x) = args.strips { builder.add_strips(x); }
     builder.add_picture_interval(args.picture_interval);
     builder.add_keyframe_strips(args.keyframe_strips);
@@ -266,6 +268,14 @@ impl<'a> VideoFeedback<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u8>(VideoFeedback::VT_PICTURE_INTERVAL, Some(1)).unwrap()}
   }
+  /// The most pixels of a picture that the screen shows in time; 0: not told.
+  #[inline]
+  pub fn pixels_max(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(VideoFeedback::VT_PIXELS_MAX, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for VideoFeedback<'_> {
@@ -277,6 +287,7 @@ impl ::flatbuffers::Verifiable for VideoFeedback<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, StripReport>>>("strips", Self::VT_STRIPS, false)?
      .visit_field::<u8>("keyframe_strips", Self::VT_KEYFRAME_STRIPS, false)?
      .visit_field::<u8>("picture_interval", Self::VT_PICTURE_INTERVAL, false)?
+     .visit_field::<u32>("pixels_max", Self::VT_PIXELS_MAX, false)?
      .finish();
     Ok(())
   }
@@ -285,6 +296,7 @@ pub struct VideoFeedbackArgs<'a> {
     pub strips: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, StripReport>>>,
     pub keyframe_strips: u8,
     pub picture_interval: u8,
+    pub pixels_max: u32,
 }
 impl<'a> Default for VideoFeedbackArgs<'a> {
   #[inline]
@@ -293,6 +305,7 @@ impl<'a> Default for VideoFeedbackArgs<'a> {
       strips: None,
       keyframe_strips: 0,
       picture_interval: 1,
+      pixels_max: 0,
     }
   }
 }
@@ -315,6 +328,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> VideoFeedbackBuilder<'a, 'b, 
     self.fbb_.push_slot::<u8>(VideoFeedback::VT_PICTURE_INTERVAL, picture_interval, 1);
   }
   #[inline]
+  pub fn add_pixels_max(&mut self, pixels_max: u32) {
+    self.fbb_.push_slot::<u32>(VideoFeedback::VT_PIXELS_MAX, pixels_max, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> VideoFeedbackBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     VideoFeedbackBuilder {
@@ -335,6 +352,7 @@ impl ::core::fmt::Debug for VideoFeedback<'_> {
       ds.field("strips", &self.strips());
       ds.field("keyframe_strips", &self.keyframe_strips());
       ds.field("picture_interval", &self.picture_interval());
+      ds.field("pixels_max", &self.pixels_max());
       ds.finish()
   }
 }

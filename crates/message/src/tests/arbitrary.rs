@@ -53,9 +53,15 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
 pub(crate) fn video_feedback() -> impl Strategy<Value = VideoFeedback> {
     let strips = proptest::array::uniform8(option::of(strip_report()));
     let interval = 1..=VideoFeedback::PICTURE_INTERVAL_MAX;
-    (strips, any::<u8>(), interval).prop_map(|(strips, keyframe_strips, picture_interval)| {
-        VideoFeedback { strips, keyframe_strips, picture_interval }
-    })
+    let pixels = option::of(1..=u32::MAX);
+    (strips, any::<u8>(), interval, pixels).prop_map(
+        |(strips, keyframe_strips, picture_interval, pixels_max)| VideoFeedback {
+            strips,
+            keyframe_strips,
+            picture_interval,
+            pixels_max,
+        },
+    )
 }
 
 fn strip_report() -> impl Strategy<Value = StripReport> {
@@ -98,8 +104,15 @@ pub(crate) fn link_action() -> impl Strategy<Value = LinkAction> {
 pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6)
         .prop_map(|(x, y, heading)| Position { x, y, heading });
-    (Telemetry::any_listed(), option::of(place), option::of(guard_state()))
-        .prop_map(|(listed, position, guard)| Telemetry { position, guard, ..listed })
+    let trouble = option::of(text(Telemetry::TEXT_BYTES_MAX));
+    (Telemetry::any_listed(), option::of(place), option::of(guard_state()), trouble).prop_map(
+        |(listed, position, guard, source_trouble)| Telemetry {
+            position,
+            guard,
+            source_trouble,
+            ..listed
+        },
+    )
 }
 
 fn guard_state() -> impl Strategy<Value = GuardState> {

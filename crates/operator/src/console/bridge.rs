@@ -457,6 +457,7 @@ impl Hub {
                     let mut feedback = lock(&self.feedback);
                     feedback.keyframe_strips |= told.keyframe_strips & ALL_STRIPS;
                     feedback.picture_interval = told.picture_interval;
+                    feedback.pixels_max = told.pixels_max;
                 }
                 return;
             }

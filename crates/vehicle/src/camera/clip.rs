@@ -5,11 +5,13 @@ mod matroska;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
+use tautline_net::file;
 use tautline_video::pixels::{self, Image};
 use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
@@ -38,11 +40,7 @@ impl ClipSensor {
     /// One line that says whether the file, ffmpeg or a video in the file is missing, or what of its
     /// size or rate is not possible.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        ensure!(
-            path.is_file(),
-            "there is no clip {}: give the path of a video file",
-            path.display()
-        );
+        check(path)?;
         let format = Format::probe(path)?;
         let Format { width, height, pictures_per_second } = format;
         ensure!(
@@ -52,7 +50,7 @@ impl ClipSensor {
             path.display()
         );
         let size = format.shown();
-        let layout = Layout::around(size[0], size[1]).with_context(|| {
+        let layout = Layout::of_sensor(size[0], size[1]).with_context(|| {
             format!(
                 "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=640:480 OUT` makes \
                  one of another size",
@@ -70,6 +68,19 @@ impl ClipSensor {
         let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
         Ok(Self { reader, layout, size, pictures_per_second, picture, next, interval })
     }
+}
+
+/// Checks that `path` names a regular file with something in it, which can be read from its beginning again and again.
+///
+/// # Errors
+/// One line that says what it is instead.
+pub fn check(path: &Path) -> anyhow::Result<()> {
+    let at = path.display();
+    file::check_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("there is no clip {at}: give the path of a video file"),
+        ErrorKind::PermissionDenied => anyhow!("the clip {at} may not be read by this user"),
+        _ => anyhow!("{at} is no clip: {error}; give the path of a video file"),
+    })
 }
 
 impl Sensor for ClipSensor {
@@ -123,6 +134,9 @@ fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration 
 struct Reader {
     ffmpeg: Child,
     pictures: Pictures<Patient>,
+    /// What ffmpeg complains of, and its last line of that.
+    complaints: ChildStderr,
+    complaint: String,
 }
 
 impl Reader {
@@ -137,21 +151,59 @@ impl Reader {
             .args(["-c:v", "rawvideo", "-f", "matroska", "-"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(missing_ffmpeg)?;
         let output = ffmpeg.stdout.take().expect("asked for above");
         let pictures =
             Pictures::new(Patient { output, timeout: START_MAX, read: Vec::new(), taken: 0 });
-        Ok(Self { ffmpeg, pictures })
+        let complaints = ffmpeg.stderr.take().expect("asked for above");
+        ioctl_fionbio(&complaints, true).context("ffmpeg's complaints cannot be read")?;
+        Ok(Self { ffmpeg, pictures, complaints, complaint: String::new() })
     }
 
     /// Reads up to the next picture. There is no last one: an end means that ffmpeg gave up.
     fn begin(&mut self) -> Result<Begun, Error> {
-        self.pictures.begin().map_err(|error| ended(&error))
+        self.hear();
+        self.pictures.begin().map_err(|error| self.ended(&error))
     }
 
     fn read(&mut self, picture: &mut [u8]) -> Result<(), Error> {
-        self.pictures.read(picture).map_err(|error| ended(&error))
+        self.pictures.read(picture).map_err(|error| self.ended(&error))
+    }
+
+    /// Keeps the last line that ffmpeg complained with; a pipe that nobody reads would hold it up.
+    fn hear(&mut self) {
+        let mut bytes = [0; AHEAD_BYTES];
+        while let Ok(count @ 1..) = self.complaints.read(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..count]);
+            if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
+                self.complaint = line.chars().take(COMPLAINT_MAX).collect();
+            }
+        }
+    }
+
+    fn ended(&mut self, error: &io::Error) -> Error {
+        if error.kind() == ErrorKind::UnexpectedEof {
+            // Its last words come with its end, which is near.
+            let ends = |_: &u32| matches!(self.ffmpeg.try_wait(), Ok(None));
+            (0..END_TURNS).take_while(ends).for_each(|_| std::thread::sleep(END_TURN));
+        }
+        self.hear();
+        let why = match self.complaint.as_str() {
+            "" => String::new(),
+            complaint => format!(": {complaint}"),
+        };
+        let reason = match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                format!("the clip ends: ffmpeg gives no more pictures of it{why}")
+            }
+            ErrorKind::TimedOut => {
+                format!("the clip stands still: ffmpeg gives nothing of it{why}")
+            }
+            _ => format!("ffmpeg's output cannot be read: {error}{why}"),
+        };
+        Error::Sensor { reason }
     }
 }
 
@@ -201,17 +253,6 @@ impl Read for Patient {
         *taken += count;
         Ok(count)
     }
-}
-
-fn ended(error: &io::Error) -> Error {
-    let reason = match error.kind() {
-        ErrorKind::UnexpectedEof => {
-            "the clip ends: ffmpeg gives no more pictures of it, for the reason it told".to_owned()
-        }
-        ErrorKind::TimedOut => "the clip stands still: ffmpeg gives nothing of it".to_owned(),
-        _ => format!("ffmpeg's output cannot be read: {error}"),
-    };
-    Error::Sensor { reason }
 }
 
 /// What a clip says of its pictures.
@@ -304,6 +345,11 @@ const INTERVAL_MAX: Duration = Duration::from_secs(2);
 const TIMES_ERROR: Duration = Duration::from_millis(1);
 /// Less than a picture, and more than what stands between two.
 const AHEAD_BYTES: usize = 4096;
+/// ffmpeg that has closed its output is waited for a fifth of a second.
+const END_TURNS: u32 = 20;
+const END_TURN: Duration = Duration::from_millis(10);
+/// Characters of a line of ffmpeg's that are repeated.
+const COMPLAINT_MAX: usize = 160;
 
 #[cfg(test)]
 mod tests {
@@ -422,7 +468,7 @@ mod tests {
         Command::new("ffprobe").arg("-version").output().expect("needs ffmpeg: ./setup ffmpeg");
         let file =
             std::env::temp_dir().join(format!("tautline-corrupt-{}.mp4", std::process::id()));
-        for bytes in [&[][..], &[0; 4096], b"\0\0\0\x18ftypmp42 and then nothing of use"] {
+        for bytes in [&[0; 4096][..], b"\0\0\0\x18ftypmp42 and then nothing of use"] {
             std::fs::write(&file, bytes).unwrap();
             let error = ClipSensor::open(&file).err().unwrap().to_string();
             assert!(error.contains("is no clip that ffmpeg can read"), "{error}");
@@ -456,6 +502,25 @@ mod tests {
         // The encoders' queues end with it.
         reader.join().unwrap();
         std::fs::remove_file(&file).unwrap();
+    }
+
+    /// Each of these held up what opened it, or was told to be missing.
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, empty) = (folder.path().join("pipe"), folder.path().join("empty.mp4"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::fs::write(&empty, []).unwrap();
+        for (path, words) in [
+            (&*pipe, "it is a pipe, which can be read only once"),
+            (&*empty, "it is empty"),
+            (folder.path(), "it is a folder"),
+            (Path::new("/dev/zero"), "it is a device"),
+        ] {
+            let error = ClipSensor::open(path).err().unwrap().to_string();
+            let expected = format!("{} is no clip: {words};", path.display());
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 
     #[test]

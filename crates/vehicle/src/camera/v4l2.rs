@@ -1,21 +1,29 @@
 //! A camera of the machine's own, by Video4Linux.
 
-use std::fmt::Write;
+mod dating;
+
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail};
+use rustix::io::Errno;
 use tautline_net::clock::Clock;
 use tautline_video::pixels::{self, Format, Image};
-use tautline_video::v4l2::{Device, Kernel, Mode, Set, Taken, Wanted};
-use tautline_video::{Error, Layout, Picture, Sensor, jpeg};
+use tautline_video::v4l2::{self, Device, Kernel, Mode, Set, Taken, Wanted};
+use tautline_video::{Error, Layout, Losses, Picture, Sensor, jpeg};
 
-/// A sensor of what a V4L2 device captures, in NV12, I420, YUYV or MJPEG.
+use self::dating::{Arrival, Capture, Dating};
+
+/// A sensor of what a V4L2 device captures, in NV12, I420, YUYV, UYVY, grey or MJPEG.
 ///
 /// Linux hands over whole pictures only: all strips of one are there at once. Their capture is when exposure
 /// began, as the driver tells; of a driver that tells the end alone, or nothing, a picture's time before that.
-/// So exposure, transfer and waiting count as latency.
+/// So exposure, transfer and waiting count as latency. A time that is [not possible](Dating) is replaced.
+///
+/// A picture that is cut or cannot be decoded is lost, and the device goes on: an older picture in its place would seem
+/// to be fresh.
 pub struct DeviceSensor {
     path: PathBuf,
     device: Box<dyn Device>,
@@ -27,8 +35,15 @@ pub struct DeviceSensor {
     jpeg: Option<jpeg::Decoder>,
     /// The picture's pixels, if decoded.
     decoded: Vec<u8>,
-    age: Duration,
-    sequence: Option<u32>,
+    dating: Dating,
+    /// When the capture of the present picture began, on the monotonic clock.
+    captured_at: Duration,
+    numbers: Numbers,
+    losses: Losses,
+    /// Errors of the device's own since its last picture.
+    errors_in_a_row: u32,
+    misdated: Complaint,
+    damaged: Complaint,
 }
 
 impl DeviceSensor {
@@ -63,40 +78,69 @@ impl DeviceSensor {
         pictures_per_second: f64,
     ) -> anyhow::Result<Self> {
         let at = path.display();
-        let modes = device.modes().with_context(|| format!("{at} does not tell its modes"))?;
-        let mode = wanted.choose(&modes, pictures_per_second).with_context(|| {
-            let mut has = String::new();
-            for mode in modes.iter().take(MODES_TOLD_MAX) {
-                let _ = write!(has, " {mode},");
+        let modes = device.modes().with_context(|| format!("{at} does not list its modes"))?;
+        let Some(mode) = wanted.choose(&modes, pictures_per_second) else {
+            let listed = v4l2::list(&modes);
+            match modes.iter().any(|mode| mode.obstacle().is_none()) {
+                true => bail!("{at} has no mode \"{wanted}\"; it has: {listed}"),
+                false if modes.is_empty() => bail!("{at} lists no mode: it gives no pictures"),
+                false => bail!("{at} has no mode that can be taken; it has: {listed}"),
             }
-            format!("{at} has no such mode; those that can be taken:{has} ..")
-        })?;
-        let set = device.set(&mode).with_context(|| format!("{at} refuses {mode}"))?;
+        };
+        let set = device.set(&mode).with_context(|| format!("the camera {at} refuses {mode}"))?;
+        if let Some(obstacle) = set.mode.obstacle() {
+            bail!("the camera {at} was asked for {mode} and gives {}: {obstacle}", set.mode);
+        }
         let [width, height] = set.mode.size.map(|side| side as usize);
-        let layout = Layout::around(width, height)
-            .with_context(|| format!("{at} gives pictures of {width}x{height}"))?;
-        ensure!(
-            layout.shown() == (width, height),
-            "{at} gives pictures of {width}x{height}: both sides must be even"
-        );
+        let layout = Layout::of_sensor(width, height)?;
         let jpeg = match set.mode.code.pixels() {
             Some(_) => None,
             None => Some(jpeg::Decoder::new(width, height)?),
         };
-        device.start().with_context(|| format!("{at} does not stream"))?;
+        device.start().map_err(|error| {
+            let help = match error.raw_os_error() {
+                Some(code) if code == Errno::NOSPC.raw_os_error() => {
+                    ": its USB bus has no room for this mode beside its other devices: a smaller one, mjpeg or \
+                     another socket needs less"
+                }
+                _ => "",
+            };
+            anyhow::Error::new(error).context(format!("the camera {at} does not stream{help}"))
+        })?;
         let Set { mode, .. } = set;
         tracing::info!(camera = device.name(), path = %at, %mode, "seeing with a camera");
+        let told = mode.pictures_per_second();
+        let pictures_per_second = match told {
+            Some(told) if RATES.contains(&told) => told,
+            Some(told) => {
+                let camera = device.name();
+                tracing::warn!(
+                    camera,
+                    told,
+                    pictures_per_second,
+                    "the driver's rate is not possible"
+                );
+                pictures_per_second
+            }
+            None => pictures_per_second,
+        };
+        let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
         Ok(Self {
             path: path.to_owned(),
             device,
             set,
-            pictures_per_second: mode.pictures_per_second().unwrap_or(pictures_per_second),
+            pictures_per_second,
             layout,
             bytes: Vec::new(),
             jpeg,
             decoded: Vec::new(),
-            age: Duration::ZERO,
-            sequence: None,
+            dating: Dating::new(interval, Clock::monotonic()),
+            captured_at: Duration::ZERO,
+            numbers: Numbers::default(),
+            losses: Losses::default(),
+            errors_in_a_row: 0,
+            misdated: Complaint::default(),
+            damaged: Complaint::default(),
         })
     }
 
@@ -113,15 +157,71 @@ impl DeviceSensor {
         Image { format, width, height, stride, bytes }
     }
 
-    /// Returns whether the picture just taken can be shown, decoded if it has to be.
-    fn is_whole(&mut self, taken: &Taken) -> bool {
+    /// Checks that the picture just taken can be shown, decoded if it has to be.
+    ///
+    /// # Errors
+    /// Words that say what it lacks.
+    fn check(&mut self, taken: &Taken) -> Result<(), String> {
         if taken.is_damaged {
-            return false;
+            return Err("its driver says that something of it is missing".to_owned());
         }
-        match &mut self.jpeg {
-            Some(decoder) => decoder.decode(&self.bytes, &mut self.decoded).is_ok(),
-            None => self.image().is_whole(),
+        let count = self.bytes.len();
+        if let Some(decoder) = &mut self.jpeg {
+            let decoded = decoder.decode(&self.bytes, &mut self.decoded);
+            return decoded.map_err(|error| format!("a JPEG of {count} bytes: {error}"));
         }
+        match self.image().is_whole() {
+            true => Ok(()),
+            false => Err(format!("{count} bytes are less than {} takes", self.set.mode)),
+        }
+    }
+
+    /// Waits for the device's next picture, whatever it is like.
+    fn take(&mut self) -> Result<Taken, Error> {
+        let asked_at = Clock::monotonic();
+        loop {
+            let left = PICTURE_TIMEOUT.saturating_sub(Clock::age_of_monotonic(asked_at));
+            let error = match self.device.take(left, &mut self.bytes) {
+                Ok(taken) => return Ok(taken),
+                Err(error) => error,
+            };
+            let at = self.path.display();
+            let unplugged = [Errno::NODEV, Errno::NXIO].map(|it| Some(it.raw_os_error()));
+            let reason = match error.kind() {
+                _ if unplugged.contains(&error.raw_os_error()) => {
+                    format!("the camera {at} has been unplugged")
+                }
+                _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                    let reason = format!("the camera {at} reports an error of its own: {error}");
+                    self.errors_in_a_row += 1;
+                    if self.errors_in_a_row < ERRORS_MAX {
+                        return Err(self.lose(reason));
+                    }
+                    format!("{reason}, {ERRORS_MAX} times in a row")
+                }
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if left > Duration::ZERO => {
+                    // It promised a picture that was not there: not again at once.
+                    std::thread::sleep(PROMISED_PAUSE);
+                    continue;
+                }
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
+                    "the camera {at} stands still: no picture for {} s, and no error",
+                    PICTURE_TIMEOUT.as_secs()
+                ),
+                _ => format!("the camera {at} gives no more pictures: {error}"),
+            };
+            return Err(Error::Sensor { reason });
+        }
+    }
+
+    /// Counts a picture that is lost; returns the error that says so.
+    fn lose(&mut self, reason: String) -> Error {
+        self.losses.damaged += 1;
+        let camera = self.device.name();
+        if self.damaged.begin(&reason, Clock::monotonic()) {
+            tracing::warn!(camera, reason, "pictures of the camera are lost");
+        }
+        Error::PictureLost { reason }
     }
 }
 
@@ -139,38 +239,49 @@ impl Sensor for DeviceSensor {
     }
 
     fn age(&self) -> Duration {
-        self.age
+        Clock::age_of_monotonic(self.captured_at)
     }
 
     fn sequence(&self) -> Option<u32> {
-        self.sequence
+        self.numbers.shown()
+    }
+
+    fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        let now = Clock::monotonic();
+        self.damaged.words(now).or_else(|| self.misdated.words(now))
     }
 
     fn next_picture(&mut self) -> Result<bool, Error> {
-        // An older picture in the place of one that is damaged would seem to be fresh.
-        for _ in 0..DAMAGED_MAX {
-            let taken = match self.device.take(PICTURE_TIMEOUT, &mut self.bytes) {
-                Ok(taken) => taken,
-                Err(error) => {
-                    let at = self.path.display();
-                    let reason = format!("the camera {at} gives no more pictures: {error}");
-                    return Err(Error::Sensor { reason });
-                }
-            };
-            if self.is_whole(&taken) {
-                let told = taken.at.map(Clock::age_of_monotonic).unwrap_or_default();
-                let exposed_before = match taken {
-                    Taken { at: Some(_), is_of_start: true, .. } => Duration::ZERO,
-                    Taken { .. } => self.interval(),
-                };
-                self.age = told + exposed_before;
-                self.sequence = Some(taken.sequence);
-                return Ok(true);
+        let asked_at = Clock::monotonic();
+        let taken = self.take()?;
+        self.errors_in_a_row = 0;
+        let now = Clock::monotonic();
+        self.losses.superseded += u64::from(taken.left_out);
+        let missed = self.numbers.missed_before(taken.sequence, taken.left_out);
+        self.losses.missed += u64::from(missed);
+        let arrival = Arrival { asked_at, taken_at: now, steps: 1 + taken.left_out + missed };
+        let Capture { at, fault } = self.dating.date(taken.at, taken.is_of_start, arrival);
+        self.captured_at = at;
+        if let Some(fault) = fault {
+            self.losses.misdated += 1;
+            let words = format!(
+                "the camera's time of a picture is not possible ({fault}): it counts as captured {} ms before it came",
+                self.dating.interval().as_millis()
+            );
+            if self.misdated.begin(&words, now) {
+                tracing::warn!(camera = self.device.name(), "{words}");
             }
-            tracing::debug!(camera = self.device.name(), "a picture was damaged");
         }
-        let reason = format!("the camera {} gives damaged pictures alone", self.path.display());
-        Err(Error::Sensor { reason })
+        if let Err(lacks) = self.check(&taken) {
+            let reason =
+                format!("the camera {} gave a damaged picture: {lacks}", self.path.display());
+            return Err(self.lose(reason));
+        }
+        Ok(true)
     }
 
     fn read(&mut self, strip: usize, rows: &mut Picture) {
@@ -182,157 +293,68 @@ impl Sensor for DeviceSensor {
     }
 }
 
-/// A device that says nothing for so long is gone.
-const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
-/// So many damaged pictures in a row are no accident.
-const DAMAGED_MAX: usize = 30;
-/// Modes that are told where none fits.
-const MODES_TOLD_MAX: usize = 24;
+/// A driver's numbers of its pictures.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    newest: Option<u32>,
+    /// Whether the driver counts at all: some tell the same number for ever.
+    counts: bool,
+}
 
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-
-    use tautline_video::v4l2::{Code, Fraction};
-
-    use super::*;
-
-    /// A device that does what was written down: pictures of one grey each, and then it is unplugged.
-    struct Trace {
-        modes: Vec<Mode>,
-        /// What the driver gives in the place of the size that it is asked for.
-        size: Option<[u32; 2]>,
-        padding: usize,
-        taken: VecDeque<(u8, Taken)>,
-        set: Option<Set>,
-        streams: bool,
+impl Numbers {
+    /// Takes the number of the next picture, of which `left_out` before it came and were not wanted; returns how many
+    /// never came.
+    fn missed_before(&mut self, number: u32, left_out: u32) -> u32 {
+        let Some(before) = self.newest.replace(number) else { return 0 };
+        let step = number.wrapping_sub(before);
+        self.counts |= step != 0;
+        // Further ahead, or back: the driver began anew.
+        if step > MISSED_MAX { 0 } else { step.saturating_sub(1).saturating_sub(left_out) }
     }
 
-    impl Trace {
-        fn of(code: Code, size: [u32; 2], taken: &[(u8, Taken)]) -> Self {
-            let modes = vec![Mode { code, size, interval: Fraction::new(1, 30) }];
-            let taken = taken.iter().copied().collect();
-            Self { modes, size: None, padding: 0, taken, set: None, streams: false }
-        }
-
-        fn open(self) -> anyhow::Result<DeviceSensor> {
-            DeviceSensor::of(Box::new(self), Path::new("/dev/video7"), &Wanted::default(), 60.0)
-        }
-    }
-
-    impl Device for Trace {
-        fn name(&self) -> &str {
-            "trace"
-        }
-
-        fn modes(&mut self) -> io::Result<Vec<Mode>> {
-            Ok(self.modes.clone())
-        }
-
-        fn set(&mut self, mode: &Mode) -> io::Result<Set> {
-            let mode = Mode { size: self.size.unwrap_or(mode.size), ..*mode };
-            let packed =
-                mode.code.pixels().map_or(0, |format| format.row_bytes(mode.size[0] as usize));
-            let set = Set { mode, stride: packed + self.padding, is_full_range: false };
-            self.set = Some(set);
-            Ok(set)
-        }
-
-        fn start(&mut self) -> io::Result<()> {
-            self.streams = true;
-            Ok(())
-        }
-
-        fn take(&mut self, _timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken> {
-            assert!(self.streams);
-            let Some((grey, taken)) = self.taken.pop_front() else {
-                return Err(io::Error::from_raw_os_error(19));
-            };
-            let Set { mode, stride, .. } = self.set.unwrap();
-            let rows = mode.size[1] as usize;
-            let count = if mode.code == Code::Yuyv { stride * rows } else { stride * rows * 3 / 2 };
-            bytes.clear();
-            bytes.resize(if taken.is_damaged { count / 2 } else { count }, grey);
-            Ok(taken)
-        }
-    }
-
-    fn taken(ago: Option<Duration>, is_of_start: bool, is_damaged: bool) -> Taken {
-        let at = ago.map(|ago| Clock::monotonic() - ago);
-        Taken { at, is_of_start, is_damaged, left_out: 0, sequence: 0 }
-    }
-
-    fn luma(sensor: &mut DeviceSensor, strip: usize) -> Vec<u8> {
-        let layout = sensor.layout();
-        let mut rows = Picture::new(layout.width(), layout.strip_rows(strip).len()).unwrap();
-        sensor.read(strip, &mut rows);
-        rows.luma().to_vec()
-    }
-
-    #[test]
-    fn exposure_and_transfer_count_as_age() {
-        let ago = Some(Duration::from_millis(40));
-        let told = [taken(ago, true, false), taken(ago, false, false), taken(None, false, false)];
-        let pictures = told.map(|taken| (90, taken));
-        let mut sensor = Trace::of(Code::Yuyv, [640, 480], &pictures).open().unwrap();
-        let ages = [0; 3].map(|_| {
-            assert!(sensor.next_picture().unwrap());
-            sensor.age().as_millis()
-        });
-        assert!((40..5_000).contains(&ages[0]), "{ages:?}");
-        assert!(ages[1] >= 73, "the end of a picture of 33 ms: {ages:?}");
-        assert_eq!(ages[2], 33, "where nothing is told");
-    }
-
-    #[test]
-    fn a_damaged_picture_is_left_out_and_an_unplugged_camera_is_told() {
-        let whole = |grey| (grey, taken(None, true, false));
-        let pictures = [whole(50), (60, taken(None, true, true)), whole(70)];
-        let mut sensor = Trace::of(Code::Nv12, [640, 362], &pictures).open().unwrap();
-        assert_eq!(sensor.layout().shown(), (640, 362));
-        for grey in [50, 70] {
-            assert!(sensor.next_picture().unwrap());
-            assert!(luma(&mut sensor, 5).iter().all(|value| *value == grey));
-        }
-        let error = sensor.next_picture().unwrap_err().to_string();
-        assert!(error.starts_with("the camera /dev/video7 gives no more pictures: "), "{error}");
-    }
-
-    #[test]
-    fn what_the_driver_makes_of_a_size_is_what_is_seen() {
-        let pictures = [(80, taken(None, true, false))];
-        let trace = Trace::of(Code::Nv12, [1280, 720], &pictures);
-        let mut sensor = Trace { size: Some([800, 600]), padding: 64, ..trace }.open().unwrap();
-        assert_eq!(sensor.layout().shown(), (800, 600));
-        assert!(sensor.next_picture().unwrap());
-        assert!(luma(&mut sensor, 0).iter().all(|value| *value == 80));
-        let trace = Trace::of(Code::Nv12, [1280, 720], &[]);
-        assert!(Trace { size: Some([801, 600]), ..trace }.open().is_err());
-    }
-
-    #[test]
-    fn a_mode_that_is_missing_is_told_with_those_that_are_there() {
-        let wanted = "mjpeg 640x480".parse().unwrap();
-        let trace = Box::new(Trace::of(Code::Yuyv, [640, 480], &[]));
-        let error = DeviceSensor::of(trace, Path::new("/dev/video7"), &wanted, 30.0).err().unwrap();
-        assert!(error.to_string().ends_with("taken: yuyv 640x480@30, .."), "{error}");
-    }
-
-    #[test]
-    fn a_missing_device_is_told_by_its_path() {
-        let path = Path::new("/no/such/camera");
-        let error = DeviceSensor::open(path, &Wanted::default(), 30.0).err().unwrap();
-        assert!(error.to_string().starts_with("there is no camera /no/such/camera"), "{error:#}");
-    }
-
-    #[test]
-    #[ignore = "needs a camera at /dev/video0 (v4l2loopback or vivid makes one)"]
-    fn a_device_of_this_machine_gives_pictures() {
-        let path = Path::new("/dev/video0");
-        let mut sensor = DeviceSensor::open(path, &Wanted::default(), 30.0).unwrap();
-        for _ in 0..5 {
-            assert!(sensor.next_picture().unwrap());
-            assert!(sensor.age() < Duration::from_secs(1));
-        }
+    /// Returns the number of the newest picture, if the driver counts.
+    fn shown(&self) -> Option<u32> {
+        self.newest.filter(|_| self.counts)
     }
 }
+
+/// Something that is wrong again and again, and is logged when it begins.
+#[derive(Clone, Debug, Default)]
+struct Complaint {
+    words: String,
+    seen_at: Option<Duration>,
+}
+
+impl Complaint {
+    /// Takes note of it; returns whether it has just begun.
+    fn begin(&mut self, words: &str, now: Duration) -> bool {
+        let begins = self.seen_at.is_none_or(|at| now.saturating_sub(at) > OVER_AFTER);
+        words.clone_into(&mut self.words);
+        self.seen_at = Some(now);
+        begins
+    }
+
+    /// Returns what is wrong, while it is.
+    fn words(&self, now: Duration) -> Option<&str> {
+        let lasts = self.seen_at.is_some_and(|at| now.saturating_sub(at) <= TOLD_FOR);
+        lasts.then_some(&*self.words)
+    }
+}
+
+/// A device that says nothing for so long stands still, and is opened anew.
+const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two questions to a device that promised a picture and had none.
+const PROMISED_PAUSE: Duration = Duration::from_millis(2);
+/// A device that reports errors alone is opened anew, which may help.
+const ERRORS_MAX: u32 = 30;
+/// A gap of more numbers is a driver that began anew.
+const MISSED_MAX: u32 = 1_000;
+/// Pictures a second that a camera may give; a driver that tells others does not know its own.
+const RATES: RangeInclusive<f64> = 0.5..=240.0;
+/// What was not seen for so long is over, and logged when it comes again.
+const OVER_AFTER: Duration = Duration::from_secs(10);
+/// A person is shown what is wrong for so long after it was seen last.
+const TOLD_FOR: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests;

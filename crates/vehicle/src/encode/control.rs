@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::{Layout, SliceKind};
+use tautline_video::{Layout, Reduction, SliceKind, stamp};
 
 use super::governor::{Governor, Taking};
 use super::strip::Request;
@@ -28,6 +28,27 @@ pub struct EncoderControl {
     picture_interval: AtomicU8,
     /// When the pause began, nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
+    screen: Mutex<Screen>,
+}
+
+/// What fits the operator's screen of the pictures of a source.
+#[derive(Clone, Copy, Debug)]
+struct Screen {
+    /// Whether pictures become smaller for it.
+    follows: bool,
+    /// The most pixels that it shows in time, as far as it has told.
+    pixels_max: Option<u32>,
+    source: Option<Source>,
+    /// How many times smaller the source's pictures are for it, in width and in height.
+    reduction: usize,
+}
+
+/// A source of pictures, as it was told.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    pictures_per_second: f64,
+    gives_rows: bool,
+    layout: Layout,
 }
 
 /// What is known of a strip's slices once they are coded.
@@ -58,22 +79,63 @@ impl EncoderControl {
             paused: AtomicBool::new(true),
             picture_interval: AtomicU8::new(1),
             paused_at: AtomicU64::new(0),
+            screen: Mutex::new(Screen {
+                follows: false,
+                pixels_max: None,
+                source: None,
+                reduction: 1,
+            }),
         }
     }
 
-    /// Makes picture rate and size follow the budget.
+    /// Makes picture rate and size follow the budget, and the size what the screen shows.
     pub fn governed(self) -> Self {
+        self.screen().follows = true;
         Self { governor: Mutex::new(Governor::new(60.0)), ..self }
     }
 
     /// Takes note of a source of so many pictures a second, laid out so, and whether it gives them row by row.
     pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
-        self.governor().set_source(pictures_per_second, gives_rows, layout);
+        let source = Source { pictures_per_second, gives_rows, layout: *layout };
+        let mut screen = self.screen();
+        screen.source = Some(source);
+        self.fit(&mut screen);
+    }
+
+    /// Takes what the screen has told of the pixels that it shows in time.
+    fn set_pixels_max(&self, pixels_max: Option<u32>) {
+        let mut screen = self.screen();
+        if screen.pixels_max != pixels_max {
+            screen.pixels_max = pixels_max;
+            self.fit(&mut screen);
+        }
+    }
+
+    /// Makes the source's pictures as large as the screen shows them; the links may have them smaller yet.
+    fn fit(&self, screen: &mut Screen) {
+        let Some(Source { pictures_per_second, gives_rows, layout }) = screen.source else {
+            return;
+        };
+        let reduction = if screen.follows { screen.fitting(&layout) } else { None };
+        let reduced = reduction.map_or(layout, |reduction| *reduction.layout());
+        let factor = reduction.map_or(1, |reduction| reduction.factor());
+        if factor != std::mem::replace(&mut screen.reduction, factor)
+            && let Some(words) = screen.words()
+        {
+            tracing::info!("{words}");
+        }
+        self.governor().set_source(pictures_per_second, gives_rows, &reduced);
+    }
+
+    /// Returns in words that pictures are sent smaller than their source gives them, for the screen; `None` if they are
+    /// not.
+    pub fn screen_words(&self) -> Option<String> {
+        self.screen().words()
     }
 
     /// Returns how many times smaller than the source's the picture begun last is, in width and in height.
     pub fn reduction(&self) -> usize {
-        self.governor().reduction()
+        self.screen().reduction * self.governor().reduction()
     }
 
     /// Returns what becomes of a picture that begins now.
@@ -163,6 +225,7 @@ impl EncoderControl {
     pub fn handle_new_session(&self) {
         *self.lock() = Default::default();
         self.picture_interval.store(1, Ordering::Relaxed);
+        self.set_pixels_max(None);
         self.governor().handle_new_session();
         self.requested_strips.store(0, Ordering::Relaxed);
         self.request_keyframes(ALL_STRIPS);
@@ -172,6 +235,7 @@ impl EncoderControl {
     pub fn handle_feedback(&self, feedback: &VideoFeedback) {
         self.requested_strips.fetch_or(feedback.keyframe_strips.into(), Ordering::Relaxed);
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
+        self.set_pixels_max(feedback.pixels_max);
         let mut strips = self.lock();
         for (strip, told) in strips.iter_mut().zip(feedback.strips) {
             strip.report = told.or(strip.report);
@@ -216,6 +280,10 @@ impl EncoderControl {
         }
     }
 
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn governor(&self) -> MutexGuard<'_, Governor> {
         self.governor.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,7 +299,40 @@ impl Default for EncoderControl {
     }
 }
 
+impl Screen {
+    /// Returns how pictures of this layout become small enough, by the least factor that does, or the greatest that
+    /// there is; `None` if they are.
+    fn fitting(&self, layout: &Layout) -> Option<Reduction> {
+        let most = self.pixels_max.unwrap_or(PIXELS_UNTOLD) as usize;
+        let pixels = |layout: &Layout| layout.shown().0 * layout.shown().1;
+        if pixels(layout) <= most {
+            return None;
+        }
+        let reduced =
+            (2..=SCREEN_REDUCTION_MAX).map_while(|factor| Reduction::new(layout, factor).ok());
+        let reduced = reduced.take_while(|it| it.layout().shown().0 >= stamp::WIDTH);
+        let mut reduced = reduced.collect::<Vec<_>>();
+        let fits = reduced.iter().position(|it| pixels(it.layout()) <= most);
+        reduced.truncate(fits.map_or(reduced.len(), |fits| fits + 1));
+        reduced.pop()
+    }
+
+    fn words(&self) -> Option<String> {
+        let (width, height) = self.source.filter(|_| self.reduction > 1)?.layout.shown();
+        let (wide, high) = (width / self.reduction, height / self.reduction);
+        let why = match self.pixels_max {
+            Some(_) => "the operator's screen shows no larger ones in time",
+            None => "no operator's screen has told that it shows larger ones in time",
+        };
+        Some(format!("pictures of {width}x{height} are sent at {wide}x{high}: {why}"))
+    }
+}
+
 const ALL_STRIPS: u64 = u64::MAX;
+/// 1920x1080: what every page that decodes at all is taken to show.
+const PIXELS_UNTOLD: u32 = 1920 * 1080;
+/// With the links' own reduction by up to 3 no more than pictures can be reduced by.
+const SCREEN_REDUCTION_MAX: usize = 5;
 /// As long as a link may be without an answer before it counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
 
@@ -261,6 +362,35 @@ mod tests {
             assert_eq!(after_a_pause(&control, Duration::from_millis(249)), Request::Nothing);
             assert_eq!(after_a_pause(&control, Duration::from_millis(250)), refresh);
         }
+    }
+
+    /// A picture of 8k held a page up for seconds.
+    #[test]
+    fn pictures_are_no_larger_than_the_screen_has_told_that_it_shows() {
+        let reduction = |width, height, pixels_max| {
+            let control = EncoderControl::new().governed();
+            control.set_source(30.0, false, &Layout::around(width, height).unwrap());
+            let feedback = VideoFeedback { pixels_max, ..VideoFeedback::default() };
+            control.handle_feedback(&feedback);
+            (control.reduction(), control.screen_words())
+        };
+        let factor = |width, height, pixels_max| reduction(width, height, pixels_max).0;
+        assert_eq!([factor(1920, 1080, None), factor(1280, 720, None)], [1, 1]);
+        assert_eq!(factor(3840, 2160, Some(3840 * 2160)), 1);
+        assert_eq!([factor(7680, 4320, Some(3840 * 2160)), factor(7680, 4320, None)], [2, 4]);
+        assert_eq!(factor(1280, 720, Some(640 * 480)), 2);
+        // Never without room for the stamp, whatever a page says, nor more than can be made of it.
+        assert_eq!([factor(1280, 720, Some(1)), factor(8192, 8192, Some(1))], [3, 5]);
+        assert_eq!(factor(640, 480, Some(1)), 1);
+        let (_, words) = reduction(2592, 1944, None);
+        assert!(
+            words.unwrap().starts_with("pictures of 2592x1944 are sent at 1296x972: no operator")
+        );
+        assert_eq!(reduction(1280, 720, None).1, None);
+        // The lab's pictures are as large as it makes them.
+        let control = EncoderControl::new();
+        control.set_source(30.0, false, &Layout::around(3840, 2160).unwrap());
+        assert_eq!(control.reduction(), 1);
     }
 
     #[test]

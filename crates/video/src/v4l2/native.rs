@@ -5,12 +5,14 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -25,26 +27,53 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Opens the device at `path`.
+    /// Opens the device at `path`, which waits for nothing.
     ///
     /// # Errors
-    /// As the system; [`io::ErrorKind::Unsupported`] if it captures no pictures, or cannot stream.
+    /// As the system; [`io::ErrorKind::Unsupported`], with words that say what it is instead, if it captures no
+    /// pictures, or cannot stream.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OwnedFd::from(File::options().read(true).write(true).open(path)?);
-        ioctl_fionbio(&file, true)?;
+        let refused = |words: &str| io::Error::new(io::ErrorKind::Unsupported, words);
+        let kind = std::fs::metadata(path)?.file_type();
+        if kind.is_dir() || kind.is_fifo() || kind.is_socket() {
+            return Err(refused(
+                "it is a folder, a pipe or a socket, where a V4L2 device is needed",
+            ));
+        }
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).write(true).custom_flags(flags).open(path)?;
+        let file = OwnedFd::from(file);
         let mut told = Capability::default();
-        call::<QUERY_CAPABILITY, _>(&file, &mut told)?;
+        call::<QUERY_CAPABILITY, _>(&file, &mut told).map_err(|error| {
+            match error.raw_os_error() {
+                Some(code) if code == Errno::NOTTY.raw_os_error() => {
+                    refused("it is no V4L2 device")
+                }
+                _ => error,
+            }
+        })?;
         let of_all = told.capabilities;
         let can = if of_all & CAN_TELL_DEVICE == 0 { of_all } else { told.device_capabilities };
         if can & (CAN_CAPTURE | CAN_STREAM) != CAN_CAPTURE | CAN_STREAM {
-            return Err(io::ErrorKind::Unsupported.into());
+            return Err(refused(match can {
+                _ if can & CAN_CAPTURE != 0 => "it cannot stream",
+                _ if can & CAN_CAPTURE_PLANES != 0 => {
+                    "it gives pictures in several planes alone, which are not read here: an ISP or libcamera before it \
+                     may give others"
+                }
+                _ if can & CAN_TELL_METADATA != 0 => {
+                    "it is what a camera tells of its pictures: they are at another device, often the one before"
+                }
+                _ => "it captures no pictures",
+            }));
         }
         let card = told.card.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(card).into_owned();
         Ok(Self { file, name, buffers: Vec::new() })
     }
 
-    /// Returns the sizes in which it captures by this code: one that takes any takes those that people use.
+    /// Returns the sizes in which it captures by this code: one that takes any takes those that people use, or the
+    /// largest up to the usual largest.
     fn sizes(&self, code: Code) -> Vec<[u32; 2]> {
         let mut sizes = Vec::new();
         for index in 0..COUNT_MAX {
@@ -62,9 +91,20 @@ impl Kernel {
             };
             let usual = USUAL_SIZES.into_iter();
             sizes.extend(usual.filter(|size| fits(size[0], [a, b, c]) && fits(size[1], [d, e, f])));
+            if sizes.is_empty() {
+                sizes.push([largest(SIZE_MAX[0], [a, b, c]), largest(SIZE_MAX[1], [d, e, f])]);
+            }
             break;
         }
         sizes
+    }
+
+    /// Returns the mode that is set at present: all that a driver tells that lists no sizes.
+    fn present_mode(&self) -> Option<Mode> {
+        let mut told = PixelFormat::default();
+        call::<GET_FORMAT, _>(&self.file, &mut told).ok()?;
+        let PictureFormat { width, height, code, .. } = told.picture;
+        Some(Mode { code: Code::of(code), size: [width, height], interval: None })
     }
 
     /// Returns the times between two pictures of that size, the shortest of a range; none if they are not told.
@@ -91,6 +131,9 @@ impl Kernel {
     }
 
     /// Waits for a buffer that is filled; `None` if there is none within `timeout`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if the device said that there is one, and gave none.
     fn filled(&self, timeout: Duration) -> io::Result<Option<Buffer>> {
         let limit =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
@@ -99,11 +142,7 @@ impl Kernel {
             return Ok(None);
         }
         let mut buffer = Buffer::default();
-        match call::<TAKE_BACK, _>(&self.file, &mut buffer) {
-            Ok(()) => Ok(Some(buffer)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
+        call::<TAKE_BACK, _>(&self.file, &mut buffer).map(|()| Some(buffer))
     }
 }
 
@@ -123,13 +162,16 @@ impl Device for Kernel {
                 }
                 return Err(error);
             }
-            let Some(code) = Code::of(told.code) else { continue };
+            let code = Code::of(told.code);
             for size in self.sizes(code) {
                 let intervals = self.intervals(code, size);
                 let all = intervals.iter().copied().map(Some);
                 let unknown = intervals.is_empty().then_some(None);
                 modes.extend(all.chain(unknown).map(|interval| Mode { code, size, interval }));
             }
+        }
+        if modes.is_empty() {
+            modes.extend(self.present_mode());
         }
         Ok(modes)
     }
@@ -142,9 +184,7 @@ impl Device for Kernel {
         let mut format = PixelFormat { picture, ..PixelFormat::default() };
         call::<SET_FORMAT, _>(&self.file, &mut format)?;
         let picture = format.picture;
-        let Some(code) = Code::of(picture.code) else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
+        let code = Code::of(picture.code);
         let mut interval = mode.interval;
         let mut stream = StreamSettings::default();
         if let Some(wanted) = mode.interval {
@@ -157,7 +197,10 @@ impl Device for Kernel {
         Ok(Set {
             mode: Mode { code, size: [picture.width, picture.height], interval },
             stride: picture.row_bytes as usize,
-            is_full_range: picture.quantization == FULL_RANGE || code == Code::Mjpeg,
+            // Grey comes as its sensor has it, and few of these drivers say so.
+            is_full_range: picture.quantization == FULL_RANGE
+                || code == Code::Mjpeg
+                || code == Code::Grey && picture.quantization != LIMITED_RANGE,
         })
     }
 
@@ -179,9 +222,16 @@ impl Device for Kernel {
             return Err(io::ErrorKind::TimedOut.into());
         };
         let mut left_out = 0;
-        while let Some(newer) = self.filled(Duration::ZERO)? {
-            self.hand_over(newest.index)?;
-            (newest, left_out) = (newer, left_out + 1);
+        loop {
+            match self.filled(Duration::ZERO) {
+                Ok(Some(newer)) => {
+                    self.hand_over(newest.index)?;
+                    (newest, left_out) = (newer, left_out + 1);
+                }
+                Ok(None) => break,
+                // What has come is whole: the next call reports what fails.
+                Err(_) => break,
+            }
         }
         let mapping = self.buffers.get(newest.index as usize);
         let mapping = mapping.ok_or(io::ErrorKind::InvalidData)?;
@@ -248,6 +298,13 @@ impl Drop for Mapping {
     }
 }
 
+/// Returns the largest side of a range of sides, of a least, a most and a step, up to `bound`; the least if all are
+/// beyond it.
+fn largest(bound: u32, [least, most, step]: [u32; 3]) -> u32 {
+    let over = most.min(bound).saturating_sub(least);
+    least + over - over % step.max(1)
+}
+
 /// Has the kernel read and write `value`.
 fn call<const CALL: Opcode, T: Told>(file: &OwnedFd, value: &mut T) -> io::Result<()> {
     const { assert!(CALL == T::CALLS[0] || CALL == T::CALLS[1] || CALL == T::CALLS[2]) };
@@ -278,7 +335,7 @@ told!(
     FormatName 64 [LIST_FORMATS, LIST_FORMATS, LIST_FORMATS],
     FrameSize 44 [LIST_SIZES, LIST_SIZES, LIST_SIZES],
     FrameInterval 52 [LIST_INTERVALS, LIST_INTERVALS, LIST_INTERVALS],
-    PixelFormat 208 [SET_FORMAT, SET_FORMAT, SET_FORMAT],
+    PixelFormat 208 [GET_FORMAT, SET_FORMAT, SET_FORMAT],
     StreamSettings 204 [SET_RATE, SET_RATE, SET_RATE],
     BufferRequest 20 [REQUEST_BUFFERS, REQUEST_BUFFERS, REQUEST_BUFFERS],
     Buffer 88 [QUERY_BUFFER, QUEUE, TAKE_BACK],
@@ -449,6 +506,7 @@ impl Default for Buffer {
 
 const QUERY_CAPABILITY: Opcode = opcode::read::<Capability>(b'V', 0);
 const LIST_FORMATS: Opcode = opcode::read_write::<FormatName>(b'V', 2);
+const GET_FORMAT: Opcode = opcode::read_write::<PixelFormat>(b'V', 4);
 const SET_FORMAT: Opcode = opcode::read_write::<PixelFormat>(b'V', 5);
 const REQUEST_BUFFERS: Opcode = opcode::read_write::<BufferRequest>(b'V', 8);
 const QUERY_BUFFER: Opcode = opcode::read_write::<Buffer>(b'V', 9);
@@ -468,8 +526,11 @@ const MAPPED: u32 = 1;
 const PROGRESSIVE: u32 = 1;
 /// V4L2_FRMSIZE_TYPE_DISCRETE and V4L2_FRMIVAL_TYPE_DISCRETE.
 const DISCRETE: u32 = 1;
-/// V4L2_CAP_VIDEO_CAPTURE, V4L2_CAP_STREAMING and V4L2_CAP_DEVICE_CAPS.
+/// V4L2_CAP_VIDEO_CAPTURE, V4L2_CAP_VIDEO_CAPTURE_MPLANE, V4L2_CAP_META_CAPTURE, V4L2_CAP_STREAMING and
+/// V4L2_CAP_DEVICE_CAPS.
 const CAN_CAPTURE: u32 = 1;
+const CAN_CAPTURE_PLANES: u32 = 0x1000;
+const CAN_TELL_METADATA: u32 = 0x0080_0000;
 const CAN_STREAM: u32 = 0x0400_0000;
 const CAN_TELL_DEVICE: u32 = 0x8000_0000;
 /// V4L2_BUF_FLAG_ERROR.
@@ -480,14 +541,17 @@ const CLOCK_MONOTONIC: u32 = 0x2000;
 /// V4L2_BUF_FLAG_TSTAMP_SRC_MASK and V4L2_BUF_FLAG_TSTAMP_SRC_SOE.
 const SOURCE_MASK: u32 = 0x7_0000;
 const SOURCE_START: u32 = 0x1_0000;
-/// V4L2_QUANTIZATION_FULL_RANGE.
+/// V4L2_QUANTIZATION_FULL_RANGE and V4L2_QUANTIZATION_LIM_RANGE.
 const FULL_RANGE: u32 = 1;
+const LIMITED_RANGE: u32 = 2;
 /// One is filled, one waits, one is read, and one is late.
 const BUFFERS: u32 = 4;
 /// No device has as many formats, sizes or rates.
 const COUNT_MAX: u32 = 256;
 /// Asked of a device that takes sizes of a range.
-const USUAL_SIZES: [[u32; 2]; 5] = [[640, 480], [800, 600], [1024, 768], [1280, 720], [1920, 1080]];
+const USUAL_SIZES: [[u32; 2]; 7] =
+    [[160, 120], [320, 240], [640, 480], [800, 600], [1024, 768], [1280, 720], SIZE_MAX];
+const SIZE_MAX: [u32; 2] = [1920, 1080];
 
 #[cfg(test)]
 mod tests {
@@ -501,6 +565,7 @@ mod tests {
         let calls = [QUERY_CAPABILITY, LIST_FORMATS, SET_FORMAT, REQUEST_BUFFERS, QUERY_BUFFER];
         let expected = [0x8068_5600, 0xC040_5602, 0xC0D0_5605, 0xC014_5608, 0xC058_5609];
         assert_eq!(calls, expected);
+        assert_eq!(GET_FORMAT, 0xC0D0_5604);
         assert_eq!([QUEUE, TAKE_BACK], [0xC058_560F, 0xC058_5611]);
         assert_eq!([STREAM_ON, STREAM_OFF, SET_RATE], [0x4004_5612, 0x4004_5613, 0xC0CC_5616]);
         assert_eq!([LIST_SIZES, LIST_INTERVALS], [0xC02C_564A, 0xC034_564B]);
@@ -520,6 +585,18 @@ mod tests {
     fn what_is_no_camera_is_refused() {
         let error = Kernel::open(Path::new("/no/such/camera")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        assert!(Kernel::open(Path::new("/dev/null")).is_err());
+        let words = |path: &str| Kernel::open(Path::new(path)).unwrap_err().to_string();
+        assert_eq!(words("/dev/null"), "it is no V4L2 device");
+        assert!(words("/dev").starts_with("it is a folder"));
+    }
+
+    #[test]
+    fn of_a_range_of_sizes_the_largest_within_a_bound_is_taken() {
+        assert_eq!(largest(1920, [160, 640, 16]), 640);
+        assert_eq!(largest(1920, [160, 4000, 16]), 1920);
+        assert_eq!(largest(1080, [120, 3000, 16]), 1080);
+        assert_eq!(largest(1080, [121, 3000, 50]), 1071);
+        assert_eq!(largest(1080, [2000, 3000, 16]), 2000);
+        assert_eq!(largest(1080, [7, 3, 0]), 7);
     }
 }

@@ -101,7 +101,7 @@ impl<'a> Operator<'a> {
     fn feed_back(&mut self, session: &mut Session, now: Instant) {
         let strips: [Option<StripReport>; VideoFeedback::STRIPS_MAX] = self.downlink.reports(now);
         let keyframe_strips = self.downlink.keyframe_strips();
-        let feedback = VideoFeedback { strips, keyframe_strips, picture_interval: 1 };
+        let feedback = VideoFeedback { strips, keyframe_strips, ..VideoFeedback::default() };
         let told = |(told, at): &(VideoFeedback, Instant)| {
             *told == feedback && now.since(*at) < FEEDBACK_REPEAT
         };

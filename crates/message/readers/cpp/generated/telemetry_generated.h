@@ -916,7 +916,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_FAULTS = 16,
     VT_UNLOCATED = 18,
     VT_GUARD = 20,
-    VT_TOLD = 22
+    VT_TOLD = 22,
+    VT_SOURCE_TROUBLE = 24
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -959,6 +960,10 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<float> *told() const {
     return GetPointer<const ::flatbuffers::Vector<float> *>(VT_TOLD);
   }
+  /// What is wrong with the source of pictures, in words for the operator; unset: nothing.
+  const ::flatbuffers::String *source_trouble() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_SOURCE_TROUBLE);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -976,6 +981,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyTable(guard()) &&
            VerifyOffset(verifier, VT_TOLD) &&
            verifier.VerifyVector(told()) &&
+           VerifyOffset(verifier, VT_SOURCE_TROUBLE) &&
+           verifier.VerifyString(source_trouble()) &&
            verifier.EndTable();
   }
 };
@@ -1014,6 +1021,9 @@ struct TelemetryBuilder {
   void add_told(::flatbuffers::Offset<::flatbuffers::Vector<float>> told) {
     fbb_.AddOffset(Telemetry::VT_TOLD, told);
   }
+  void add_source_trouble(::flatbuffers::Offset<::flatbuffers::String> source_trouble) {
+    fbb_.AddOffset(Telemetry::VT_SOURCE_TROUBLE, source_trouble);
+  }
   explicit TelemetryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1038,10 +1048,12 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     ::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults = 0,
     bool unlocated = false,
     ::flatbuffers::Offset<tautline::GuardState> guard = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<float>> told = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<float>> told = 0,
+    ::flatbuffers::Offset<::flatbuffers::String> source_trouble = 0) {
   TelemetryBuilder builder_(_fbb);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
+  builder_.add_source_trouble(source_trouble);
   builder_.add_told(told);
   builder_.add_guard(guard);
   builder_.add_faults(faults);
@@ -1064,10 +1076,12 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     const std::vector<tautline::Fault> *faults = nullptr,
     bool unlocated = false,
     ::flatbuffers::Offset<tautline::GuardState> guard = 0,
-    const std::vector<float> *told = nullptr) {
+    const std::vector<float> *told = nullptr,
+    const char *source_trouble = nullptr) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
   auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
   auto told__ = told ? _fbb.CreateVector<float>(*told) : 0;
+  auto source_trouble__ = source_trouble ? _fbb.CreateString(source_trouble) : 0;
   return tautline::CreateTelemetry(
       _fbb,
       sequence,
@@ -1079,7 +1093,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       faults__,
       unlocated,
       guard,
-      told__);
+      told__,
+      source_trouble__);
 }
 
 inline const tautline::Telemetry *GetTelemetry(const void *buf) {

@@ -71,7 +71,8 @@ struct VideoFeedback FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_STRIPS = 4,
     VT_KEYFRAME_STRIPS = 6,
-    VT_PICTURE_INTERVAL = 8
+    VT_PICTURE_INTERVAL = 8,
+    VT_PIXELS_MAX = 10
   };
   /// What has come of each strip.
   const ::flatbuffers::Vector<const tautline::StripReport *> *strips() const {
@@ -85,6 +86,10 @@ struct VideoFeedback FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint8_t picture_interval() const {
     return GetField<uint8_t>(VT_PICTURE_INTERVAL, 1);
   }
+  /// The most pixels of a picture that the screen shows in time; 0: not told.
+  uint32_t pixels_max() const {
+    return GetField<uint32_t>(VT_PIXELS_MAX, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -92,6 +97,7 @@ struct VideoFeedback FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVector(strips()) &&
            VerifyField<uint8_t>(verifier, VT_KEYFRAME_STRIPS, 1) &&
            VerifyField<uint8_t>(verifier, VT_PICTURE_INTERVAL, 1) &&
+           VerifyField<uint32_t>(verifier, VT_PIXELS_MAX, 4) &&
            verifier.EndTable();
   }
 };
@@ -109,6 +115,9 @@ struct VideoFeedbackBuilder {
   void add_picture_interval(uint8_t picture_interval) {
     fbb_.AddElement<uint8_t>(VideoFeedback::VT_PICTURE_INTERVAL, picture_interval, 1);
   }
+  void add_pixels_max(uint32_t pixels_max) {
+    fbb_.AddElement<uint32_t>(VideoFeedback::VT_PIXELS_MAX, pixels_max, 0);
+  }
   explicit VideoFeedbackBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -124,8 +133,10 @@ inline ::flatbuffers::Offset<VideoFeedback> CreateVideoFeedback(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips = 0,
     uint8_t keyframe_strips = 0,
-    uint8_t picture_interval = 1) {
+    uint8_t picture_interval = 1,
+    uint32_t pixels_max = 0) {
   VideoFeedbackBuilder builder_(_fbb);
+  builder_.add_pixels_max(pixels_max);
   builder_.add_strips(strips);
   builder_.add_picture_interval(picture_interval);
   builder_.add_keyframe_strips(keyframe_strips);
@@ -136,13 +147,15 @@ inline ::flatbuffers::Offset<VideoFeedback> CreateVideoFeedbackDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const std::vector<tautline::StripReport> *strips = nullptr,
     uint8_t keyframe_strips = 0,
-    uint8_t picture_interval = 1) {
+    uint8_t picture_interval = 1,
+    uint32_t pixels_max = 0) {
   auto strips__ = strips ? _fbb.CreateVectorOfStructs<tautline::StripReport>(*strips) : 0;
   return tautline::CreateVideoFeedback(
       _fbb,
       strips__,
       keyframe_strips,
-      picture_interval);
+      picture_interval,
+      pixels_max);
 }
 
 inline const tautline::VideoFeedback *GetVideoFeedback(const void *buf) {

@@ -158,8 +158,16 @@ class Telemetry(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
         return o == 0
 
+    # What is wrong with the source of pictures, in words for the operator; unset: nothing.
+    # Telemetry
+    def SourceTrouble(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
 def TelemetryStart(builder):
-    builder.StartObject(10)
+    builder.StartObject(11)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -255,6 +263,12 @@ def TelemetryCreateToldVector(builder, data):
 
 def CreateToldVector(builder, data):
     TelemetryCreateToldVector(builder, data)
+
+def TelemetryAddSourceTrouble(builder, sourceTrouble):
+    builder.PrependUOffsetTRelativeSlot(10, flatbuffers.number_types.UOffsetTFlags.py_type(sourceTrouble), 0)
+
+def AddSourceTrouble(builder, sourceTrouble):
+    TelemetryAddSourceTrouble(builder, sourceTrouble)
 
 def TelemetryEnd(builder):
     return builder.EndObject()

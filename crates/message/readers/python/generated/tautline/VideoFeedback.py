@@ -70,8 +70,16 @@ class VideoFeedback(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 1
 
+    # The most pixels of a picture that the screen shows in time; 0: not told.
+    # VideoFeedback
+    def PixelsMax(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
 def VideoFeedbackStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(4)
 
 def Start(builder):
     VideoFeedbackStart(builder)
@@ -109,6 +117,12 @@ def VideoFeedbackAddPictureInterval(builder, pictureInterval):
 
 def AddPictureInterval(builder, pictureInterval):
     VideoFeedbackAddPictureInterval(builder, pictureInterval)
+
+def VideoFeedbackAddPixelsMax(builder, pixelsMax):
+    builder.PrependUint32Slot(3, pixelsMax, 0)
+
+def AddPixelsMax(builder, pixelsMax):
+    VideoFeedbackAddPixelsMax(builder, pixelsMax)
 
 def VideoFeedbackEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,33 @@
+import type { PictureFormat } from '../wire';
+
+/** The greatest picture of H.264's level 5.1, such as 4096x2304: no screen that is driven by shows more. */
+export const PIXELS_MAX = 36_864 * 256;
+/** Sizes of which a browser is asked, the greatest first, and whether only its hardware decodes them in time. */
+const SIZES: readonly [width: number, height: number, hardware: boolean][] = [
+  [4096, 2304, true], [3840, 2160, true], [2560, 1440, true], [1920, 1080, false], [1280, 720, false]];
+/** Level 5.1, of which all of these are. */
+const CODEC = 'avc1.42c033';
+const STRIPS = 6;
+
+/** The most pixels of a picture that this browser shows in time; null: it does not say. */
+export async function pixelsShown(decoder: Pick<typeof VideoDecoder, 'isConfigSupported'> | undefined): Promise<number | null> {
+  if (decoder === undefined) return null;
+  try {
+    for (const [width, height, hardware] of SIZES) {
+      const config: VideoDecoderConfig = {
+        codec: CODEC, codedWidth: width, codedHeight: Math.ceil(height / STRIPS / 16) * 16, optimizeForLatency: true,
+        ...(hardware ? { hardwareAcceleration: 'prefer-hardware' as const } : {}),
+      };
+      if ((await decoder.isConfigSupported(config)).supported === true) return width * height;
+    }
+  } catch {
+    // One that fails says nothing.
+  }
+  return null;
+}
+
+/** Why a picture is not shown: its decoders and its canvas would hold this page up for seconds. Null: it is shown. */
+export function refusalOf({ width, height }: PictureFormat): string | null {
+  if (width * height <= PIXELS_MAX) return null;
+  return `The vehicle sends pictures of ${width}x${height}, more than this page shows: choose a smaller camera_mode there, or a later version of it.`;
+}
