@@ -83,6 +83,44 @@ mod tests {
         name: String,
     }
 
+    /// Returns the names that a file's settings may have.
+    fn names_of<T: DeserializeOwned>() -> Vec<String> {
+        let error = toml::from_str::<toml::Table>("no_such_setting = 1")
+            .map_err(|error| error.to_string())
+            .and_then(|table| table.try_into::<T>().map_err(|error| error.to_string()));
+        let words = error.err().expect("an unknown setting is refused");
+        let (_, known) = words.split_once("expected").expect("the known ones are named");
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// Holds that each flag of a command is a setting of the same name, and each list's flag is taken by both names.
+    fn assert_alike<C: clap::Args, T: DeserializeOwned>() {
+        let names = names_of::<T>();
+        let command = C::augment_args(clap::Command::new("tautline"));
+        for flag in command.get_arguments() {
+            let Some(long) = flag.get_long() else { continue };
+            if ["config", "stats-every"].contains(&long) {
+                continue;
+            }
+            let setting = long.replace('-', "_");
+            assert!(names.contains(&setting), "--{long}: no setting {setting}: {names:?}");
+            let list = format!("{setting}s");
+            if names.contains(&list) {
+                let aliases = flag.get_all_aliases().unwrap_or_default();
+                let plural = format!("{long}s");
+                assert!(aliases.contains(&plural.as_str()), "--{plural} is not taken: {aliases:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flag_and_a_setting_have_one_name_and_lists_are_taken_by_both() {
+        assert_alike::<crate::vehicle::Vehicle, tautline_vehicle::Config>();
+        assert_alike::<crate::operator::Operator, tautline_operator::Config>();
+        assert_alike::<crate::switchboard::Switchboard, tautline_switchboard::Config>();
+        assert_alike::<crate::relay::Relay, tautline_relay::Config>();
+    }
+
     #[test]
     fn paths_of_a_file_are_beside_it() {
         let seen = |file: Option<&str>, path: &str| {

@@ -180,6 +180,11 @@ impl Driver {
         self.locals.borrow().clone()
     }
 
+    /// Returns the local addresses of the sockets that are open: those that others may be told.
+    pub fn open_addresses(&self) -> Vec<SocketAddr> {
+        self.locals.borrow().iter().copied().filter(|address| address.port() != 0).collect()
+    }
+
     /// Returns where the sockets may be reached, as it is found out: see [`Handle::find_addresses`].
     pub fn candidates(&self) -> watch::Receiver<Vec<Candidate>> {
         self.candidates.clone()

@@ -48,6 +48,8 @@ fn inside_interface_comes_late() {
     vehicle.call(&["10.77.0.2:7000".to_owned()]);
     vehicle.await_state(State::Up);
     assert_eq!(vehicle.driver.local_addresses()[1].port(), 0);
+    // Others are told of those alone that are there: one without a port would be refused.
+    assert_eq!(vehicle.driver.open_addresses().len(), 1);
     ip("addr add 10.77.0.3/32 dev lo");
     ip("link add wwan9 type veth peer name far9");
     ip("addr add 10.79.0.1/24 dev wwan9");

@@ -486,7 +486,7 @@ fn register(
 ) -> Vec<u8> {
     let register = Control::RegisterOperator {
         name: config.name.clone(),
-        addresses: advertised(config, &driver.local_addresses(), driver.tls_address()),
+        addresses: advertised(config, &driver.open_addresses(), driver.tls_address()),
         versions: channels::versions(),
         relays: true,
         candidates: reach::to_message(candidates),

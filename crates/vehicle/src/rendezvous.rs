@@ -306,7 +306,7 @@ fn register(
 ) -> Vec<u8> {
     let register = Control::RegisterVehicle {
         name: config.name.clone(),
-        addresses: driver.local_addresses().iter().map(ToString::to_string).collect(),
+        addresses: driver.open_addresses().iter().map(ToString::to_string).collect(),
         versions: channels::versions(),
         relays: true,
         candidates: reach::to_message(candidates),
