@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 #[cfg(feature = "lab")]
 mod lab;
+mod late;
 mod latency;
 #[cfg(feature = "quorum")]
 mod leader;

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
 mod kills;
+mod links;
 mod network;
 mod rig;
 mod tls;

@@ -72,6 +72,8 @@ impl Network {
         let machine = self.namespace(&format!("m{side}"));
         self.wire(&machine, "out2", &format!("x{side}"));
         ip(&format!("-n {machine} addr add 192.0.2.{}/24 dev out2", 111 + side));
+        // Both are of one network: each answers for its own address alone.
+        within(&machine, "sysctl -qw net.ipv4.conf.all.arp_ignore=1");
     }
 
     /// Lets nothing pass between the machine at `place` and all others, or everything again.
@@ -91,6 +93,29 @@ impl Network {
             }
             false => nft(&namespace, "delete table inet cut"),
         }
+    }
+
+    /// Lets nothing pass over an interface of the machine at `place`, without a word to anybody, or everything again.
+    pub(crate) fn block_link(&self, place: &str, interface: &str, is_blocked: bool) {
+        let namespace = self.namespace(place);
+        if !is_blocked {
+            return nft(&namespace, "delete table netdev link");
+        }
+        nft(&namespace, "add table netdev link");
+        // What is sent leaves, and nothing comes back: a rule on the way out would be an error of the sender's.
+        nft(
+            &namespace,
+            &format!(
+                "add chain netdev link in {{ type filter hook ingress device {interface} priority 0; policy drop; }}"
+            ),
+        );
+    }
+
+    /// Takes an interface of the machine at `place` down, or up again.
+    pub(crate) fn down(&self, place: &str, interface: &str, is_down: bool) {
+        let machine = self.namespace(place);
+        let state = if is_down { "down" } else { "up" };
+        ip(&format!("-n {machine} link set {interface} {state}"));
     }
 
     /// Lets no UDP pass to or from the machine at `place`.

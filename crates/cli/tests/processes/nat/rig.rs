@@ -285,6 +285,27 @@ impl Rig {
         self.processes.insert(name.to_owned(), Process(command.spawn().unwrap()));
     }
 
+    /// Waits until one of them has said these words so often; returns how long that took.
+    pub(crate) fn await_count(&self, name: &str, words: &str, count: usize) -> Duration {
+        let begun = self.clock.now();
+        while self.count(name, words) < count {
+            assert!(
+                self.since(begun) < Duration::from_secs(20),
+                "{name}: {words}: {}",
+                self.words()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.since(begun)
+    }
+
+    /// Returns the interface by which one of them has registered last.
+    pub(crate) fn last_link(&self, name: &str) -> String {
+        let log = self.log(name);
+        let (_, last) = log.rsplit_once("by=\"interface ").unwrap_or_default();
+        last.split('"').next().unwrap_or_default().to_owned()
+    }
+
     fn await_words(&self, name: &str, words: &str) {
         for _ in 0..2_000 {
             if self.log(name).contains(words) {
