@@ -14,7 +14,7 @@
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make properties   property tests on new random input    CASES=4096 for each test that names no number
-# make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
+# make fuzz    hostile bytes against all that reads them    SECONDS=600 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours; goes on where it was stopped   QUICK=1
 # make mutate  a constant of the product changed, for every experiment, which must notice; goes on likewise   ONLY=lte-fig-9
@@ -36,7 +36,7 @@ CLIP ?=
 QUICK ?=
 RATE ?=
 SECONDS_LONG ?= 30
-SECONDS ?= 60
+SECONDS ?= 600
 CHAOS ?= 10000
 DRIVES ?= 10000
 CASES ?= 4096

@@ -1,5 +1,7 @@
 //! `cargo xtask mutate`: whether the lab's experiments notice a constant that is changed ([`mutate`]).
 //!
+//! `cargo xtask parsers`: every function that takes bytes of others, and what tries it ([`parsers`]).
+//!
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
 //! - The arrows between crates are those of the table in ARCHITECTURE.md ([`arrows`]).
@@ -10,6 +12,7 @@
 //! - Docs of types begin with a noun phrase, those of functions with a verb, and cite only sources that
 //!   docs/papers.md has ([`docs`]).
 //! - A crate's docs are tested, unless they have no example ([`examples`]).
+//! - Every public function that takes bytes has a fuzz target or a property test ([`parsers`]).
 //! - Tests that docs/safety.md names exist ([`safety`]).
 //! - Every change that xtask/mutations.toml lists can be made ([`mutate`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
@@ -21,6 +24,7 @@ mod examples;
 mod files;
 mod invariants;
 mod mutate;
+mod parsers;
 mod safety;
 mod source;
 mod words;
@@ -33,10 +37,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let checked = match arguments.split_first() {
         Some((command, [])) if command == "tidy" => tidy(),
-        Some((command, wanted)) if command == "mutate" => mutate::run(wanted),
-        _ => {
-            Err(anyhow::anyhow!("usage: cargo xtask tidy, or cargo xtask mutate [NAME or KEY ..]"))
+        Some((command, [])) if command == "parsers" => {
+            source::all().and_then(|sources| parsers::run(&sources))
         }
+        Some((command, wanted)) if command == "mutate" => mutate::run(wanted),
+        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy, parsers, or mutate [NAME or KEY ..]")),
     };
     match checked {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,6 +69,7 @@ fn tidy() -> Result<()> {
     let mut faults = arrows::faults(&metadata, &allowed)?;
     faults.extend(examples::faults(&metadata, &sources)?);
     faults.extend(circles::faults(&sources));
+    faults.extend(parsers::faults(&sources)?);
     for source in &sources {
         faults.extend(files::faults(source));
         faults.extend(invariants::faults(source));

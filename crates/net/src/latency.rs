@@ -144,6 +144,8 @@ pub fn pong(message: &[u8], clock: Clock) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(millis: u64) -> Instant {
@@ -204,5 +206,18 @@ mod tests {
         assert!(t == at(3) && seen_at > Instant::ZERO && seen_at <= clock.now());
         assert_eq!(pong(&Control::Release.encode(), clock), None);
         assert_eq!(pong(b"no message", clock), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_but_a_ping_has_no_answer(bytes: Vec<u8>, at: u64, flip: u16) {
+            prop_assert_eq!(pong(&bytes, Clock::start()), None);
+            let mut ping = Control::Ping { t: Instant::from_nanos(at) }.encode();
+            prop_assert!(pong(&ping, Clock::start()).is_some());
+            let at = usize::from(flip >> 3) % ping.len();
+            ping[at] ^= 1 << (flip & 7);
+            let answer = pong(&ping, Clock::start());
+            prop_assert!(answer.is_none_or(|answer| answer.len() < 200));
+        }
     }
 }

@@ -120,6 +120,7 @@ impl Taken {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use tautline_transport::crypto::Identity;
 
     use super::*;
@@ -187,5 +188,28 @@ mod tests {
         let error = take(&mut epochs, 1, 1).unwrap_err().to_string();
         assert!(error.contains("cannot be written"), "{error}");
         assert_eq!(epochs.held(None), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_file_of_an_epoch_is_read_as_it_was_written_or_not_at_all(
+            bytes: Vec<u8>,
+            epoch: u64,
+            at in 0.0..1.0f64,
+            bit in 0u8..8,
+            cut: bool,
+        ) {
+            prop_assert_eq!(parse(&bytes), None);
+            let taken = Taken { epoch, operator: key(7) };
+            let line = taken.line();
+            let mut text = format!("{line}\n{line}\n").into_bytes();
+            prop_assert_eq!(parse(&text), Some(taken));
+            let at = (at * text.len() as f64) as usize;
+            match cut {
+                true => text.truncate(at),
+                false => text[at] ^= 1 << bit,
+            }
+            prop_assert_eq!(parse(&text), None);
+        }
     }
 }

@@ -67,6 +67,8 @@ const READ_BYTES: usize = 4096;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -95,5 +97,26 @@ mod tests {
             assert!(matches!(assembler.next(), Err(Error::FrameTooLong { bytes: 65_537, .. })));
         }
         assert!(frame(&vec![0; BODY_BYTES_MAX + 1]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_length_is_waited_for_or_refused_and_no_more_is_kept_than_came(
+            length: u32,
+            rest in prop::collection::vec(any::<u8>(), 0..99),
+        ) {
+            for length in [length, length % 120] {
+                let mut assembler = Assembler::default();
+                assembler.space().extend(length.to_be_bytes().iter().chain(&rest));
+                let (bytes, whole) = (rest.len() + HEADER_BYTES, length as usize);
+                match assembler.next() {
+                    Ok(Some(body)) => prop_assert_eq!(&body[..], &rest[..whole]),
+                    Ok(None) => prop_assert!(rest.len() < whole && whole <= BODY_BYTES_MAX),
+                    Err(_) => prop_assert!(whole > BODY_BYTES_MAX),
+                }
+                prop_assert!(assembler.bytes.len() <= bytes);
+                prop_assert!(assembler.bytes.capacity() <= 4 * READ_BYTES);
+            }
+        }
     }
 }

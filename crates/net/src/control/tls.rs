@@ -264,6 +264,8 @@ const PKCS8_PREFIX: &[u8] = &[
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -337,6 +339,47 @@ mod tests {
                 let mut bytes = good.to_vec();
                 bytes[place] ^= flip;
                 let _ = key_of(&CertificateDer::from(bytes));
+            }
+        }
+    }
+
+    /// Returns the first bytes of a client that asks for a protocol.
+    fn hello(protocol: &[u8]) -> Vec<u8> {
+        let identity = Identity::from_seed(&[7; 32]);
+        let config = client(&identity, identity.public(), protocol).unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(config), server_name()).unwrap();
+        let mut hello = Vec::new();
+        client.write_tls(&mut hello).unwrap();
+        hello
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_hello_cut_anywhere_is_no_answer_yet(cut in 0.0..1.0f64) {
+            let hello = hello(RELAY);
+            prop_assert_eq!(asks_for(RELAY, &hello), Some(true));
+            prop_assert_eq!(asks_for(LINK, &hello), Some(false));
+            let cut = (cut * hello.len() as f64) as usize;
+            prop_assert_eq!(asks_for(RELAY, &hello[..cut]), None);
+        }
+
+        #[test]
+        fn any_first_bytes_are_judged_without_panic(
+            bytes: Vec<u8>,
+            at in 0.0..1.0f64,
+            bit in 0u8..8,
+            length: u16,
+        ) {
+            let [high, low] = length.to_be_bytes();
+            let record = [&[22, 3, 1, high, low][..], &bytes].concat();
+            let message = [&[22, 3, 1, 0, 200, 1, 0, high, low][..], &bytes].concat();
+            let mut flipped = hello(RELAY);
+            let at = (at * flipped.len() as f64) as usize;
+            flipped[at] ^= 1 << bit;
+            for first in [bytes, record, message, flipped] {
+                let _ = asks_for(RELAY, &first);
             }
         }
     }

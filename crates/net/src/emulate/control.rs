@@ -236,3 +236,63 @@ fn change(
 fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("these types have string keys and no failing parts")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tautline_sim::link;
+    use tautline_units::Bitrate;
+
+    use super::super::config::LinkConfig;
+    use super::*;
+
+    fn relay() -> Relay {
+        let target = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let link = LinkConfig {
+            name: "link 0".to_owned(),
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            target: Some(target.local_addr().unwrap()),
+            wireless: None,
+            preset: None,
+            carrier: tautline_sim::preset::Carrier::A,
+            up: Some(link::Config::of_rate(Bitrate::from_mbps(10))),
+            down: Some(link::Config::of_rate(Bitrate::from_mbps(10))),
+            seed: 1,
+        };
+        Relay::bind(0, &link, 0).unwrap()
+    }
+
+    fn said(line: &[u8], relays: &mut [Relay]) -> serde_json::Value {
+        serde_json::from_slice(&answer(line, relays)).expect("an answer is JSON")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_line_is_answered_with_an_error(line in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(said(&line, &mut []).get("error").is_some());
+        }
+
+        #[test]
+        fn any_link_and_any_delay_are_set_or_refused_by_name(
+            link: u64,
+            delay: i64,
+            cut: bool,
+            direction in prop::option::of(prop_oneof!["up", "down", ".{0,9}"]),
+        ) {
+            let mut relays = [relay()];
+            let direction = direction.map(|name| serde_json::Value::from(name).to_string());
+            let direction = direction.map_or(String::new(), |name| format!(",\"direction\":{name}"));
+            let is_direction = matches!(direction.as_str(), "" | ",\"direction\":\"up\"" | ",\"direction\":\"down\"");
+            for (link, delay) in [(link, delay), (0, delay), (link, 70), (0, 70), (0, 65_535), (0, 65_536)] {
+                let cuts = format!("{{\"link\":{link},\"cut\":{cut}{direction}}}");
+                let is_cut = said(cuts.as_bytes(), &mut relays).get("ok").is_some();
+                prop_assert_eq!(is_cut, link == 0 && is_direction);
+                let delays = format!("{{\"link\":{link},\"delay_ms\":{delay}{direction}}}");
+                let is_delayed = said(delays.as_bytes(), &mut relays).get("ok").is_some();
+                prop_assert_eq!(is_delayed, link == 0 && is_direction && u16::try_from(delay).is_ok());
+            }
+        }
+    }
+}

@@ -155,9 +155,17 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic_the_readers(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = Kept::decode(&bytes);
-        let _ = (Record::decode(&bytes), Machine::decode(&bytes));
+    fn no_bytes_panic_the_readers_and_what_is_read_is_written_the_same(
+        bytes in vec(any::<u8>(), 0..200), which in 0..3_u8, seed in 0..9_u8
+    ) {
+        // Behind a key and a length that are right, too.
+        let length = u8::try_from(bytes.len()).unwrap();
+        let entry = [&[which][..], key(seed).as_bytes(), &[length], &bytes].concat();
+        for bytes in [&bytes, &entry] {
+            prop_assert!(Kept::decode(bytes).is_none_or(|kept| kept.encode() == **bytes));
+        }
+        prop_assert!(Record::decode(&bytes).is_none_or(|record| record.encode() == bytes));
+        prop_assert!(Machine::decode(&bytes).is_none_or(|machine| machine.encode() == bytes));
     }
 
     #[test]

@@ -198,3 +198,58 @@ const ASKED_MAX: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longer than a mobile link's round trip: a late answer must not look like a filter.
 const LAST_PAUSE: Duration = Duration::from_millis(800);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_is_answered_the_search_ends_in_time_and_asks_no_more_than_it_says(
+            answers in prop::collection::vec(
+                (0u8..4, any::<(u32, u16, u128, u16)>(), any::<Vec<u8>>(), 0u64..900),
+                0..40,
+            ),
+        ) {
+            let server = SocketAddr::from(([192, 0, 2, 9], 3_478));
+            let begin = Instant::from_millis(5);
+            let (mut now, mut asked) = (begin, 0);
+            let mut discovery = Discovery::new(server, [7; 32], now);
+            let mut answers = answers.into_iter();
+            while let Some(at) = discovery.poll_timeout() {
+                now = now.max(at);
+                let mut newest = None;
+                while let Some((to, request)) = discovery.poll_transmit(now) {
+                    asked += 1;
+                    newest = Some((to, request));
+                }
+                let (Some((to, request)), Some(answer)) = (newest, answers.next()) else { continue };
+                let (kind, (v4, port, v6, other_port), bytes, later) = answer;
+                now += Duration::from_millis(later);
+                discovery.handle_datagram(&bytes, now);
+                let Ok(Message::Request(request)) = Message::parse(&request) else {
+                    panic!("a request to {to}")
+                };
+                let other = SocketAddr::from((v6.to_be_bytes(), other_port));
+                let success = Success {
+                    transaction: request.transaction,
+                    mapped: SocketAddr::from((v4.to_be_bytes(), port)),
+                    origin: (kind & 1 == 0).then_some(other),
+                    other: (kind & 2 == 0).then_some(other),
+                };
+                discovery.handle_datagram(&success.to_bytes(), now);
+                // Of another question.
+                let foreign = Success { transaction: Transaction([9; 12]), ..success };
+                let found = discovery.found();
+                discovery.handle_datagram(&foreign.to_bytes(), now);
+                prop_assert_eq!(discovery.found(), found);
+            }
+            prop_assert!(asked <= 5 * ASKED_MAX, "{asked} requests");
+            let longest = (PAUSE * (ASKED_MAX - 1) + LAST_PAUSE) * 5 + Duration::from_millis(900 * 40);
+            prop_assert!(now.since(begin) <= longest);
+            prop_assert!(discovery.poll_transmit(now).is_none());
+        }
+    }
+}

@@ -237,6 +237,8 @@ const HURRY_PAUSE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::stun;
 
@@ -323,5 +325,20 @@ mod tests {
             }
         }
         assert!((2..=8).contains(&requests), "{requests}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_datagram_that_answers_nothing_is_not_taken(index: u8, datagram: Vec<u8>, name: [u8; 12]) {
+            let now = Instant::from_millis(1);
+            let mut gatherer = Gatherer::new(&["0.0.0.0:7".parse().unwrap()], 1);
+            gatherer.set_servers(&[server()], now);
+            let _ = answer(&mut gatherer, "203.0.113.7:4000", now);
+            let request = stun::Request::new(stun::Transaction(name));
+            let foreign = stun::answer(&request, server(), None);
+            for datagram in [datagram, foreign] {
+                prop_assert!(!gatherer.handle_datagram(index, server(), &datagram, now));
+            }
+        }
     }
 }

@@ -145,6 +145,7 @@ pub const SEATS_OF_STREAMS_FROM: u8 = 12;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rand_chacha::rand_core::SeedableRng;
     use tautline_units::Duration;
 
@@ -175,5 +176,16 @@ mod tests {
         let caller = caller.finish(&forged).unwrap_err();
         let (leg, key) = caller.finish(&welcome).unwrap();
         assert_eq!((leg, key.as_bytes()), (LegId([6; 8]), &[8; 32]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn any_bytes_are_no_call(bytes: Vec<u8>, whole in prop::collection::vec(any::<u8>(), CALL_BYTES)) {
+            let (relay, mut rng) = (Identity::from_seed(&[3; 32]), ChaCha20Rng::from_seed([5; 32]));
+            prop_assert!(Call::read(&relay, &bytes, &mut rng).is_none());
+            prop_assert!(Call::read(&relay, &whole, &mut rng).is_none());
+        }
     }
 }

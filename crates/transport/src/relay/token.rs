@@ -173,6 +173,8 @@ const SIGNED_BYTES: usize = 2 + 3 * 32 + 8;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn identity(seed: u8) -> Identity {
@@ -210,6 +212,25 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let read = Token(bytes).read(&identity(9).public(), Duration::ZERO);
             assert!(read.is_err(), "bit {bit}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn any_bytes_grant_nothing(
+            bytes: Vec<u8>,
+            whole in prop::collection::vec(any::<u8>(), Token::BYTES),
+            at in 0..Token::BYTES,
+            bit in 0u8..8,
+        ) {
+            let mut flipped = Token::issue(&grant(), &identity(9)).as_bytes().to_vec();
+            flipped[at] ^= 1 << bit;
+            for bytes in [bytes, whole, flipped] {
+                let read = |token: Token| token.read(&identity(9).public(), Duration::ZERO);
+                prop_assert!(Token::from_bytes(&bytes).is_none_or(|token| read(token).is_err()));
+            }
         }
     }
 }
