@@ -19,7 +19,7 @@ before(async () => {
   const [board, udp, console_, far] = [await freePort(), await freePort(), await freePort(), await freePort()];
   metrics = { 'car-1': await freePort(), mule: await freePort() };
   const home = join(folder, 'home');
-  execFileSync(BINARY, ['init', home, '--switchboard', `127.0.0.1:${board}`]);
+  execFileSync(BINARY, ['init', home, '--switchboard', `127.0.0.1:${board}`, '--dead-man', 'no']);
   const settings = (role, file = role) => readFileSync(join(home, role, `${file}.toml`), 'utf8');
   // The mule is like car-1, with a key of its own.
   mkdirSync(join(home, 'mule'));

@@ -88,7 +88,7 @@ impl World {
             console: Console::new(7).expect("not 0"),
             successor: None,
             controls: Controls::default(),
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             absences: Absences::NONE,
             cited: Tick::new(1_000),
             age: Some(Duration::from_millis(20)),

@@ -1,9 +1,10 @@
 //! What records say, as JSON: for people and tools, and to the bit for a replay.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tautline_guard::frame::{Frame, Proposal, Status, encode};
 use tautline_guard::{
-    Controls, Guard, Input, MachineState, Member, Output, Set, Transition, frame, identity,
+    Controls, Guard, Input, Latch, MachineState, Member, Output, Set, Transition, frame, identity,
 };
 use tautline_units::Instant;
 
@@ -20,7 +21,7 @@ pub(crate) struct Step {
 /// Returns what is written of a step: the frames to the bit, and beside them what they say.
 pub(crate) fn step(step: &Step) -> Value {
     let Step { input, output, at } = step;
-    let Output { control, status, transition } = output;
+    let Output { control, status, transition, latched: _ } = output;
     let machine = status.machine.map(|(machine, _)| machine);
     json!({
         "tick": status.tick.get(),
@@ -45,6 +46,7 @@ pub(crate) fn step(step: &Step) -> Value {
         "demand": input.proposal.as_ref().map(demand),
         "applied": controls(&control.controls),
         "black_box": name(status.black_box),
+        "latch": input.latch,
         "frames": {
             "proposal": input.proposal.as_ref().map(|proposal| bytes(proposal, status.tick)),
             "machine": input.machine.as_ref().map(|machine| bytes(machine, status.tick)),
@@ -62,7 +64,9 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let machine: Option<MachineState> = decoded(&frames["machine"])?;
     let status: Option<Status> = decoded(&frames["status"])?;
     let black_box = status?.black_box;
-    Some((Input { proposal, machine, black_box }, at))
+    // Files of earlier builds have none.
+    let latch = Latch::deserialize(&body["latch"]).unwrap_or_default();
+    Some((Input { proposal, machine, black_box, latch }, at))
 }
 
 /// Returns what is written of a guard before a step.

@@ -30,7 +30,7 @@ impl Rehearsal {
             console: Console::new(0xC0FF_EEC0_FFEE).unwrap(),
             successor: None,
             controls: Controls::default(),
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             absences: Absences::NONE,
             cited: None,
             age: Some(Duration::from_millis(40)),
@@ -72,6 +72,7 @@ impl Rehearsal {
                 proposal: self.is_proposing.then(|| received(&self.proposal)),
                 machine: Some(received(&self.machine)),
                 black_box: self.black_box,
+                ..Input::default()
             };
             let output = step(&mut self.guard, &input, self.now);
             (self.tick, self.mode) = (output.status.tick.get(), output.status.mode);

@@ -13,7 +13,8 @@ use tautline_net::control::{Code, Connection};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::time::timeout;
 
-use crate::init::{Host, operator_file, vehicle_files};
+use crate::init::{Host, dead_man_words, operator_file, vehicle_files};
+use crate::owner::Owner;
 use crate::up::Up;
 use crate::{keys, settings};
 
@@ -32,6 +33,8 @@ pub(crate) struct Enroll {
     /// Run it then, as `tautline up` does
     #[arg(long)]
     up: bool,
+    #[command(flatten)]
+    owner: Owner,
 }
 
 impl Enroll {
@@ -82,7 +85,8 @@ impl Enroll {
         let folder = self.folder.display();
         let (role, steps) = match role {
             Role::Vehicle => {
-                for (file, text) in vehicle_files(&name, host, server, &keys) {
+                let (owner, is_dead_man_required) = self.owner.clone().ask()?.settings()?;
+                for (file, text) in vehicle_files(&name, host, server, &keys, &owner) {
                     put(&self.folder.join(file), &text)?;
                 }
                 if !keys.is_empty() {
@@ -93,7 +97,8 @@ impl Enroll {
                     "tautline guard --config {folder}/guard.toml\n  \
                      tautline car --config {folder}/car.toml\n  \
                      tautline vehicle --config {folder}/vehicle.toml\n\
-                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}"
+                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}\n{}",
+                    dead_man_words(is_dead_man_required)
                 );
                 ("vehicle", steps)
             }

@@ -9,11 +9,13 @@ use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
 use tautline_blackbox::{Recorder, Signer};
+use tautline_guard::identity::Stop;
 use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Server};
 use tautline_net::realtime;
 use tautline_port::keeper::{self, Keeper};
+use tautline_port::latch;
 use tautline_units::Instant;
 
 use crate::places::Places;
@@ -36,7 +38,7 @@ pub(crate) struct Guard {
     /// Where to listen for the machine: a path, or address:port for UDP [default: /run/tautline/machine.sock]
     #[arg(long, value_name = "ADDRESS")]
     machine: Option<Address>,
-    /// File that keeps the latch of a stop over a restart [default: none, a restart forgets it]
+    /// File that keeps the latch of a stop over a restart [default: latch]
     #[arg(long, value_name = "FILE")]
     latch: Option<PathBuf>,
     /// Folder of the black box [default: the file's section [blackbox]; without it, none]
@@ -53,7 +55,7 @@ pub(crate) struct Guard {
 struct Config {
     vehicle: Address,
     machine: Address,
-    latch: Option<PathBuf>,
+    latch: PathBuf,
     blackbox: Option<tautline_blackbox::Config>,
     key: Option<PathBuf>,
     guard: tautline_guard::Config,
@@ -64,7 +66,7 @@ impl Default for Config {
         Self {
             vehicle: Address::Path("/run/tautline/vehicle.sock".into()),
             machine: Address::Path("/run/tautline/machine.sock".into()),
-            latch: None,
+            latch: "latch".into(),
             blackbox: None,
             key: None,
             guard: tautline_guard::Config::default(),
@@ -78,21 +80,26 @@ impl Guard {
         let mut config: Config = load(self.config.as_deref())?;
         let folder = config.blackbox.as_mut().map(|blackbox| &mut blackbox.folder);
         let places = Places::of(self.config.as_deref());
-        places.keep([config.latch.as_mut(), folder].into_iter().flatten());
+        places.keep([Some(&mut config.latch), folder].into_iter().flatten());
         [&mut config.vehicle, &mut config.machine]
             .into_iter()
             .for_each(|socket| places.listen(socket));
         beside(self.config.as_deref(), &mut config.key);
         set(&mut config.vehicle, self.vehicle);
         set(&mut config.machine, self.machine);
-        set(&mut config.latch, self.latch.map(Some));
+        set(&mut config.latch, self.latch);
         set(&mut config.key, self.key.map(Some));
         if let Some(folder) = self.blackbox {
             config.blackbox.get_or_insert_default().folder = folder;
         }
         right(config.guard.validate().map_err(Into::into))?;
-        let latched = config.latch.as_deref().map(keeper::read_latch).transpose()?.flatten();
-        let guard = tautline_guard::Guard::new(config.guard, keeper::first_tick()?);
+        let first_tick = keeper::first_tick()?;
+        let latched = latch::read_latch(&config.latch).unwrap_or_else(|error| {
+            let error = format!("{error:#}");
+            tracing::error!(error, "the machine is held by a latch until a person resets it");
+            Stop::new(first_tick.get())
+        });
+        let guard = tautline_guard::Guard::new(config.guard, first_tick);
         let guard = match latched {
             Some(stop) => guard.with_latched(stop),
             None => guard,
@@ -108,11 +115,9 @@ impl Guard {
         if let Some(recorder) = recorder(&config, &clock)? {
             keeper.record(recorder);
         }
-        let latching = config.latch.clone().map(|file| {
-            let steps = keeper.hook();
-            Thread::start("latch", move || keeper::keep_latch(&steps, &file))
-        });
-        let latching = latching.transpose()?;
+        let (latching, writer) = latch::latch(&config.latch, latched);
+        keeper.keep_latch(latching);
+        let latching = Thread::start("latch", move || writer.run())?;
         let told = keeper.hook();
         let transitions = Arc::new(AtomicU64::new(0));
         let teller = Thread::start("teller", {
@@ -131,7 +136,7 @@ impl Guard {
             failed = keeping.ended() => failed,
         };
         ending.store(true, Ordering::Relaxed);
-        [keeping, teller].into_iter().chain(latching).for_each(Thread::join);
+        [keeping, teller, latching].into_iter().for_each(Thread::join);
         let transitions = transitions.load(Ordering::Relaxed);
         tracing::info!(transitions, "the guard ends; the machine stops by itself");
         ended

@@ -10,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use tautline_transport::crypto::PublicKey;
 
+use crate::owner::Owner;
 use crate::{keys, settings};
 
 /// Write keys and settings for every machine, each into a folder of its own, and say what to do with them.
@@ -36,6 +37,8 @@ pub(crate) struct Init {
     /// Name of the operator
     #[arg(long, value_name = "NAME", default_value = "operator-1")]
     operator: String,
+    #[command(flatten)]
+    owner: Owner,
 }
 
 /// A host and its port, as a person may write them.
@@ -46,8 +49,12 @@ pub(crate) struct Host {
 
 impl Init {
     /// Writes all, or nothing, and prints the commands.
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(mut self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
+        if !self.by_code {
+            self.owner = self.owner.clone().ask()?;
+        }
+        let (_, is_dead_man_required) = self.owner.settings()?;
         let shown = self.folder.display();
         if let Err(error) = DirBuilder::new().mode(0o700).create(&self.folder) {
             ensure!(
@@ -62,6 +69,9 @@ impl Init {
             return Err(error);
         }
         answer!("{}", self.next_steps(&host).trim_end());
+        if !self.by_code {
+            answer!("{}", dead_man_words(is_dead_man_required));
+        }
         Ok(())
     }
 
@@ -114,7 +124,13 @@ impl Init {
 
         let text = match vehicle {
             Some(vehicle) => {
-                for (file, text) in vehicle_files(&self.vehicle, host, switchboard, &[operator]) {
+                for (file, text) in vehicle_files(
+                    &self.vehicle,
+                    host,
+                    switchboard,
+                    &[operator],
+                    &self.owner.settings()?.0,
+                ) {
                     write(&format!("vehicle/{file}"), text)?;
                 }
                 let file = self.folder.join("vehicle/vehicle.toml");
@@ -203,6 +219,7 @@ pub(crate) fn vehicle_files(
     host: &Host,
     switchboard: PublicKey,
     operators: &[PublicKey],
+    owner: &str,
 ) -> [(&'static str, String); 3] {
     let operators: Vec<String> = operators.iter().map(PublicKey::to_string).collect();
     let vehicle = format!(
@@ -214,11 +231,27 @@ pub(crate) fn vehicle_files(
         quoted(name),
         quoted(&host.to_string())
     );
-    let guard = "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
+    let mut guard =
+        "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
          vehicle = \"./vehicle.sock\"\nmachine = \"./machine.sock\"\nlatch = \"latch\"\n\
-         key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n";
+         key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n"
+            .to_owned();
+    guard += owner;
     let car = "# A simulated car in the machine's place.\nguard = \"./machine.sock\"\n";
-    [("vehicle.toml", vehicle), ("guard.toml", guard.to_owned()), ("car.toml", car.to_owned())]
+    [("vehicle.toml", vehicle), ("guard.toml", guard), ("car.toml", car.to_owned())]
+}
+
+/// Returns whether a dead-man input is required to drive, and where that is set, in words for an owner.
+pub(crate) fn dead_man_words(is_required: bool) -> &'static str {
+    match is_required {
+        true => {
+            "To drive it a person must hold a dead-man input (Shift, or a pad's button): `dead_man_required` of \
+             [guard.presence] in guard.toml, docs/safety.md says why."
+        }
+        false => {
+            "To drive it nobody has to hold a dead-man input: see docs/safety.md, \"Dead-man input\"."
+        }
+    }
 }
 
 /// Returns an operator's settings: for this vehicle, or for several, of which a person picks one.
@@ -295,7 +328,7 @@ mod tests {
         let host = Host::parse("switchboard.example").unwrap();
         let (switchboard, operators) = (key(1), [key(2), key(3)]);
         for name in ["car-1", "Käfer \"7\"", "it's\\", "\"\"\"", "'''", "# off", "a = 1", " "] {
-            let [(_, vehicle), ..] = vehicle_files(name, &host, switchboard, &operators);
+            let [(_, vehicle), ..] = vehicle_files(name, &host, switchboard, &operators, "");
             let config: tautline_vehicle::Config = toml::from_str(&vehicle).unwrap();
             assert_eq!((&*config.name, &*config.switchboard), (name, "switchboard.example:7443"));
             assert_eq!(config.operators, operators.map(|key| key.to_string()));

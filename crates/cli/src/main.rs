@@ -24,6 +24,7 @@ mod machine;
 #[cfg(any(test, not(feature = "quorum")))]
 mod missing;
 mod operator;
+mod owner;
 mod path_size;
 mod places;
 #[cfg(feature = "lab")]

@@ -97,6 +97,12 @@ pub struct Characteristics {
     /// Acceleration at full throttle, m/s²; 0.1 to 15, default 4.2.
     #[serde(rename = "acceleration_max_m_per_s2")]
     pub acceleration_max: f32,
+    /// Time in which the drive has to answer to throttle; 200 ms to 5 s, default 800 ms.
+    #[serde(rename = "drive_answer_ms", with = "millis")]
+    pub drive_answer: Duration,
+    /// Mass with the heaviest load, kg; 0.1 to 60,000, default 1,400.
+    #[serde(rename = "mass_kg")]
+    pub mass: f32,
 }
 
 impl Default for Characteristics {
@@ -106,6 +112,8 @@ impl Default for Characteristics {
             steering_angle_max: 0.52,
             deceleration_max: 8.0,
             acceleration_max: 4.2,
+            drive_answer: Duration::from_millis(800),
+            mass: 1_400.0,
         }
     }
 }
@@ -210,21 +218,27 @@ impl Default for Manoeuvre {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Presence {
-    /// Whether a dead-man input must be held to drive; default no.
-    pub dead_man_required: bool,
+    /// Whether a dead-man input must be held to drive; derived from mass and speed if it is not set
+    /// ([`Config::requires_dead_man`]).
+    pub dead_man_required: Option<bool>,
     /// Time after arming in which throttle must be given; 1 s to 10 min, default 30 s.
     #[serde(rename = "arm_timeout_ms", with = "millis")]
     pub arm_timeout: Duration,
     /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
     pub throttle_dead_zone: f32,
+    /// Time without any input of a person after which a driven machine that stands is held; 1 s to
+    /// 10 min, default 30 s.
+    #[serde(rename = "standstill_timeout_ms", with = "millis")]
+    pub standstill_timeout: Duration,
 }
 
 impl Default for Presence {
     fn default() -> Self {
         Self {
-            dead_man_required: false,
+            dead_man_required: None,
             arm_timeout: Duration::from_secs(30),
             throttle_dead_zone: 0.02,
+            standstill_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -249,7 +263,16 @@ impl Config {
         Ok(())
     }
 
-    fn bounds(&self) -> [(&'static str, f64, f64, f64); 34] {
+    /// Returns whether a person has to hold a dead-man input to drive: as set, or else where the
+    /// machine is faster than walking pace or its drive can press a person harder than a chest bears.
+    pub fn requires_dead_man(&self) -> bool {
+        let Self { machine, envelope, presence, .. } = self;
+        let is_fast = envelope.speed_max > WALKING_PACE;
+        let force = machine.mass * machine.acceleration_max;
+        presence.dead_man_required.unwrap_or(is_fast || force > FORCE_MAX)
+    }
+
+    fn bounds(&self) -> [(&'static str, f64, f64, f64); 37] {
         let Self { latency, machine, envelope, manoeuvre, presence } = self;
         let real = |share: f32| f64::from(share);
         [
@@ -267,6 +290,8 @@ impl Config {
             ("machine.steering_angle_max_rad", real(machine.steering_angle_max), 0.05, 1.5),
             ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 1.0, 15.0),
             ("machine.acceleration_max_m_per_s2", real(machine.acceleration_max), 0.1, 15.0),
+            ("machine.drive_answer_ms", ms(machine.drive_answer), 200.0, 5e3),
+            ("machine.mass_kg", real(machine.mass), 0.1, 60e3),
             ("envelope.speed_max_m_per_s", real(envelope.speed_max), 0.5, 40.0),
             ("envelope.reverse_speed_max_m_per_s", real(envelope.reverse_speed_max), 0.2, 10.0),
             ("envelope.speed_bound_slope_m_per_s2", real(envelope.speed_bound_slope), 0.2, 4.0),
@@ -303,10 +328,11 @@ impl Config {
             ("presence.throttle_dead_zone", real(presence.throttle_dead_zone), 0.0, 0.2),
             (
                 "presence.dead_man_required",
-                f64::from(u8::from(presence.dead_man_required)),
+                f64::from(u8::from(presence.dead_man_required == Some(true))),
                 0.0,
                 1.0,
             ),
+            ("presence.standstill_timeout_ms", ms(presence.standstill_timeout), 1e3, 600e3),
         ]
     }
 
@@ -400,6 +426,10 @@ mod millis {
 
 /// m/s².
 pub(crate) const GRAVITY: f32 = 9.81;
+/// m/s: 6 km/h, above which a person on foot does not keep out of a machine's way.
+const WALKING_PACE: f32 = 1.67;
+/// Newtons that a chest bears where it is pinned: ISO/TS 15066, table A.2.
+const FORCE_MAX: f32 = 140.0;
 
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,11 @@ use crate::age::{LateFrames, LoopAge};
 use crate::brake::BrakeWatch;
 use crate::config::Config;
 use crate::envelope::{self, Limits, SpeedBound};
-use crate::frame::{BlackBox, Budget, Command, Control, Counts, Proposal, Status};
+use crate::frame::{BlackBox, Budget, Command, Control, Counts, DeadMan, Proposal, Status};
+use crate::hill::{HillHold, ROLLING_SPEED, RollBack};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
+use crate::plausible::{SpeedWatch, Watched};
 use crate::{
     Cause, Controls, MachineState, Mode, Notice, Pauses, Signal, Signals, Transition, Why,
 };
@@ -58,9 +60,19 @@ pub struct Guard {
     over_since: Option<Instant>,
     brake: BrakeWatch,
     brake_fault: Option<Why>,
+    speed_watch: SpeedWatch,
+    hill: HillHold,
+    roll_back: RollBack,
+    /// Rolling against the gear, in the newest step.
+    rolls_back: Option<Why>,
+    touched: Touched,
+    /// Where the latch is kept, as it was last told.
+    latch: Latch,
     manoeuvre: Option<Manoeuvre>,
     acts: acts::Memory,
     emergency_stop: Option<ActNumber>,
+    /// The newest emergency stop whose latch is kept.
+    emergency_stop_kept: Option<ActNumber>,
     applied: Controls,
     limits: Limits,
     counts: Counts,
@@ -75,6 +87,22 @@ pub struct Input {
     pub machine: Option<MachineState>,
     /// How the recording goes, which the vehicle is told.
     pub black_box: BlackBox,
+    /// Where the latch of a stop is kept.
+    pub latch: Latch,
+}
+
+/// Where the latch of a stop outlives the guard.
+///
+/// The guard tells nobody of a latch, and acknowledges no emergency stop, before the latch is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum Latch {
+    /// Nowhere: it ends with the guard.
+    #[default]
+    Nowhere,
+    /// Where a restart finds it: this stop, or none.
+    Kept(Option<Stop>),
+    /// Nowhere, although it is to be kept: no machine is armed.
+    Refused,
 }
 
 /// What a step gives.
@@ -86,6 +114,8 @@ pub struct Output {
     pub status: Status,
     /// The step to another mode, or to another cause, if there was one.
     pub transition: Option<Transition>,
+    /// The stop whose latch is to be kept over a restart, or none.
+    pub latched: Option<Stop>,
 }
 
 /// The newest frame of a sender.
@@ -120,6 +150,14 @@ struct Person {
     fresh: Option<Taken>,
     /// The lights for driving, as last asked for: they stay when the person is gone.
     lights: Signals,
+}
+
+/// When a person last did anything, by the newest fresh command.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+struct Touched {
+    controls: Controls,
+    /// `None` before the machine is driven.
+    at: Option<Instant>,
 }
 
 /// A fresh command.
@@ -160,9 +198,16 @@ impl Guard {
             over_since: None,
             brake: BrakeWatch::default(),
             brake_fault: None,
+            speed_watch: SpeedWatch::default(),
+            hill: HillHold::default(),
+            roll_back: RollBack::default(),
+            rolls_back: None,
+            touched: Touched::default(),
+            latch: Latch::default(),
             manoeuvre: None,
             acts: acts::Memory::default(),
             emergency_stop: None,
+            emergency_stop_kept: None,
             applied: Controls::default(),
             limits: Limits::NONE,
             counts: Counts::default(),
@@ -191,15 +236,19 @@ impl Guard {
         if let Some(proposal) = &input.proposal {
             self.handle_proposal(proposal, now);
         }
+        self.latch = input.latch;
         let elapsed = gap.min(self.config.latency.step_gap_max);
         self.watch(elapsed, now);
         let transition = self.advance(gap, now);
         let mode = self.mode;
         let (controls, limits) = self.controls(elapsed, now);
         (self.applied, self.limits) = (controls, limits);
+        if self.is_latch_told() || !self.is_latched {
+            self.emergency_stop_kept = self.emergency_stop;
+        }
         let control = Control { source: now, mode, controls };
         let status = Status { black_box: input.black_box, ..self.status(now) };
-        Output { control, status, transition }
+        Output { control, status, transition, latched: self.is_latched.then_some(self.stop) }
     }
 
     /// Returns the settings.
@@ -259,6 +308,7 @@ impl Guard {
 
     /// Follows what has to be watched for some time before it counts.
     fn watch(&mut self, elapsed: Duration, now: Instant) {
+        self.watch_speed(elapsed, now);
         let speed = self.speed(now);
         if self.mode == Mode::Held {
             let is_ours = !self.has(Notice::LocalControl);
@@ -281,6 +331,44 @@ impl Guard {
         let told = if is_ours { self.applied } else { Controls::default() };
         let fault = self.brake.step(&self.config, &told, speed, elapsed);
         self.brake_fault = fault;
+        let rolls = self.roll_back.step(self.applied.gear, speed.unwrap_or(0.0), elapsed);
+        self.rolls_back = rolls.filter(|_| self.mode.is_driving());
+        self.watch_inputs(now);
+    }
+
+    /// Follows whether the machine's speed can be right.
+    fn watch_speed(&mut self, elapsed: Duration, now: Instant) {
+        let config = &self.config;
+        let over = |manoeuvre: &Manoeuvre| manoeuvre.is_over_by_time(config, now);
+        if self.speed_watch.fault().is_some() && self.manoeuvre.as_ref().is_some_and(over) {
+            self.speed_watch.believe();
+        }
+        let watched = match self.mode {
+            Mode::Held => Watched::No,
+            Mode::Armed | Mode::Manoeuvre => Watched::Still,
+            Mode::Driving | Mode::Limited => Watched::Driven,
+        };
+        let machine = self.heard_machine(now).copied();
+        let told = self.applied;
+        self.speed_watch.step(&self.config, machine.as_ref(), &told, watched, elapsed, now);
+    }
+
+    /// Follows when the person who drives last did anything.
+    fn watch_inputs(&mut self, now: Instant) {
+        if !self.mode.is_driving() {
+            self.touched = Touched::default();
+            return;
+        }
+        let dead_zone = self.config.presence.throttle_dead_zone;
+        let Some(command) = self.fresh(now).map(|taken| taken.command) else { return };
+        let (before, controls) = (self.touched.controls, command.controls);
+        let is_pressed = controls.throttle > dead_zone || controls.brake > dead_zone;
+        let is_turned = (controls.steering - before.steering).abs() > STEERING_TOUCHED;
+        let is_switched = (controls.gear, controls.signals) != (before.gear, before.signals);
+        let is_held = command.dead_man == DeadMan::Held;
+        if self.touched.at.is_none() || is_pressed || is_turned || is_switched || is_held {
+            self.touched = Touched { controls, at: Some(now) };
+        }
     }
 
     /// Takes steering and gear from a machine that somebody else had in hand.
@@ -341,7 +429,10 @@ impl Guard {
                 }
                 self.begin_manoeuvre(why.cause, now);
             }
-            Mode::Armed => (self.is_hazard, self.is_parked) = (false, false),
+            Mode::Armed => {
+                (self.is_hazard, self.is_parked) = (false, false);
+                self.hill = HillHold::of_armed(&self.config);
+            }
             Mode::Driving | Mode::Limited => {}
         }
         self.is_latched |= why.cause.is_latched();
@@ -366,9 +457,12 @@ impl Guard {
 
     fn begin_manoeuvre(&mut self, cause: Cause, now: Instant) {
         let machine = self.heard_machine(now).copied();
+        let most =
+            self.speed_watch.fault().map_or(self.config.envelope.speed_max, |fault| fault.most);
+        let speed = (self.speed(now), most);
         let config = &self.config;
         let manoeuvre = self.manoeuvre.get_or_insert_with(|| {
-            Manoeuvre::begin(config, cause, &self.applied, machine.as_ref(), now)
+            Manoeuvre::begin(config, cause, &self.applied, machine.as_ref(), speed, now)
         });
         manoeuvre.harden(config, cause, now);
         if self.is_parked {
@@ -406,7 +500,10 @@ impl Guard {
                 (Controls { brake: hold.brake, ..held }, limits)
             }
             (Mode::Driving | Mode::Limited, Some(wanted)) => {
-                envelope::hold(config, &wanted, &last, bounded, self.bound.get(), elapsed)
+                let (held, limits) =
+                    envelope::hold(config, &wanted, &last, bounded, self.bound.get(), elapsed);
+                let hill = self.hill.step(config, &held, bounded, elapsed);
+                (Controls { brake: held.brake.max(hill), ..held }, limits)
             }
             (Mode::Armed | Mode::Driving | Mode::Limited, None) => (hold, Limits::NONE),
             (Mode::Manoeuvre, wanted) => {
@@ -432,8 +529,8 @@ impl Guard {
             mode: self.mode,
             why: self.why,
             stop: self.stop,
-            is_latched: self.is_latched,
-            emergency_stop: self.emergency_stop,
+            is_latched: self.is_latched && self.is_latch_told(),
+            emergency_stop: self.emergency_stop_kept,
             answer: self.acts.answer(),
             blockers: self.blockers(now),
             holder: self.person.holder.map(|(console, _)| console),
@@ -472,9 +569,19 @@ impl Guard {
         self.machine.newest.as_ref().filter(|_| is_heard).map(|(machine, _)| machine)
     }
 
-    /// Returns the machine's speed, m/s, while it is known.
+    /// Returns the machine's speed, m/s, while it is known and can be right.
     fn speed(&self, now: Instant) -> Option<f32> {
-        self.heard_machine(now).map(|machine| machine.speed).filter(|speed| speed.is_finite())
+        let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
+        self.speed_watch.speed().or(self.speed_watch.fault().map_or(Some(machine.speed), |_| None))
+    }
+
+    /// Returns whether the latch of the newest stop, if there is one, outlives the guard.
+    fn is_latch_told(&self) -> bool {
+        match self.latch {
+            Latch::Nowhere => true,
+            Latch::Kept(stop) => stop == Some(self.stop),
+            Latch::Refused => false,
+        }
     }
 
     fn has(&self, notice: Notice) -> bool {
@@ -516,8 +623,8 @@ fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signa
 const OVERSPEED: f32 = 2.0;
 /// How long a machine may be so fast.
 const OVERSPEED_TIME: Duration = Duration::from_secs(1);
-/// m/s at which a held machine counts as rolling.
-const ROLLING_SPEED: f32 = 0.3;
+/// Share of the steering that counts as turned: a wheel's sensor at rest moves by less.
+const STEERING_TOUCHED: f32 = 0.02;
 
 #[cfg(test)]
 mod tests;

@@ -22,11 +22,13 @@ pub mod envelope;
 mod error;
 pub mod frame;
 mod guard;
+mod hill;
 pub mod identity;
 mod machine;
 mod manoeuvre;
 mod mode;
 mod pauses;
+mod plausible;
 mod set;
 mod told;
 
@@ -34,7 +36,7 @@ pub use age::LateFrames;
 pub use config::Config;
 pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;
-pub use guard::{Guard, Input, Output};
+pub use guard::{Guard, Input, Latch, Output};
 pub use machine::{
     Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Told,
 };

@@ -33,17 +33,20 @@ pub(crate) struct Manoeuvre {
 
 impl Manoeuvre {
     /// Begins one for `cause`, from what the machine was told last and what it says, if it does.
+    ///
+    /// `speed` is `None` while it is not known; then the machine is no faster than `most`, m/s.
     pub(crate) fn begin(
         config: &Config,
         cause: Cause,
         last: &Controls,
         machine: Option<&MachineState>,
+        (speed, most): (Option<f32>, f32),
         now: Instant,
     ) -> Self {
         let (ramp, full) = (&config.manoeuvre, config.machine.deceleration_max);
         let reach = config.machine.steering_angle_max;
         let angle = machine.map(|machine| machine.steering_angle).filter(|angle| angle.is_finite());
-        let speed = machine.map(|machine| machine.speed.abs()).filter(|speed| speed.is_finite());
+        let speed = speed.map(f32::abs);
         let deceleration = (last.brake * full).clamp(ramp.deceleration_begin, ramp.deceleration);
         let arc = angle.map_or(last.steering, |angle| (angle / reach).clamp(-1.0, 1.0));
         let mut this = Self {
@@ -54,7 +57,7 @@ impl Manoeuvre {
             deceleration,
             deceleration_max: ramp.deceleration,
             reference: speed,
-            speed: speed.unwrap_or_else(|| envelope::speed_max(config, arc * reach)),
+            speed: speed.unwrap_or_else(|| envelope::speed_max(config, arc * reach).min(most)),
             distance: 0.0,
             standing_since: None,
             parking_at: None,
@@ -183,7 +186,7 @@ impl Manoeuvre {
     }
 
     /// Returns whether a machine that says nothing must be standing by now, whatever it was.
-    fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
+    pub(crate) fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
         let seconds = 2.0 * self.speed / config.manoeuvre.deceleration + SILENT_SPARE;
         self.reference.is_none() && now.since(self.began_at).as_secs_f32() > seconds
     }

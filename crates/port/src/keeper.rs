@@ -1,7 +1,6 @@
-//! The guard's process: one thread that steps the guard every 10 ms, one that keeps the latch, and one that tells what
-//! happens.
+//! The guard's process: one thread that steps the guard every 10 ms, one that keeps the latch
+//! ([`latch`](crate::latch)), and one that tells what happens.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -10,8 +9,8 @@ use anyhow::Context;
 use tautline_blackbox::recorder::Trouble;
 use tautline_blackbox::{Health, Recorder};
 use tautline_guard::frame::{BlackBox, Proposal};
-use tautline_guard::identity::{Stop, Tick};
-use tautline_guard::{Guard, Input, MachineState, Mode, Output, PERIOD};
+use tautline_guard::identity::Tick;
+use tautline_guard::{Guard, Input, Latch, MachineState, Mode, Output, PERIOD};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Server;
 use tautline_net::{random, realtime};
@@ -19,6 +18,7 @@ use tautline_units::Instant;
 
 use crate::end::{Counts, End};
 use crate::facts::{self, Sieve};
+use crate::latch::Latching;
 
 /// A guard between the sockets of a vehicle and of a machine.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub struct Keeper {
     vehicle: End<Proposal>,
     machine: End<MachineState>,
     recorder: Option<Recorder>,
+    latching: Option<Latching>,
     vehicle_facts: Sieve,
     machine_facts: Sieve,
     hooks: Vec<Hook>,
@@ -67,6 +68,7 @@ impl Keeper {
             vehicle,
             machine,
             recorder: None,
+            latching: None,
             vehicle_facts: Sieve::new(facts::OF_VEHICLE),
             machine_facts: Sieve::new(facts::OF_MACHINE),
             hooks: Vec::new(),
@@ -76,6 +78,11 @@ impl Keeper {
     /// Has every step recorded from now on.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
+    }
+
+    /// Has the latch of a stop kept from now on.
+    pub fn keep_latch(&mut self, latching: Latching) {
+        self.latching = Some(latching);
     }
 
     /// Returns a queue that gets every step from now on. It holds three seconds; what it has no room
@@ -107,6 +114,7 @@ impl Keeper {
             proposal: self.vehicle.receive(now),
             machine: self.machine.receive(now),
             black_box: told(blackbox),
+            latch: self.latching.as_mut().map_or(Latch::Nowhere, |latching| latching.state(now)),
         };
         let output = match &mut self.recorder {
             Some(recorder) => recorder.step(&mut self.guard, &input, now),
@@ -115,6 +123,9 @@ impl Keeper {
         // The machine first: nothing else is as urgent.
         self.machine.send(&output.control);
         self.vehicle.send(&output.status);
+        if let Some(latching) = &mut self.latching {
+            latching.keep(output.latched);
+        }
         self.record_facts(now);
         let (vehicle, machine) = (self.vehicle.counts(), self.machine.counts());
         for hook in &mut self.hooks {
@@ -164,41 +175,6 @@ pub fn first_tick() -> anyhow::Result<Tick> {
     // Far from the end, where the ticks begin anew.
     let number = u32::from_be_bytes([a, b, c, d]) >> 1;
     Ok(Tick::new(number).unwrap_or(Tick::new(1).context("1 is a tick")?))
-}
-
-/// Returns the stop that a former run left latched in `file`, if it did.
-///
-/// # Errors
-/// When the file is there and cannot be read, or holds no stop: a latch must not be lost by that.
-pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
-    match tautline_net::file::read_text(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        read => {
-            let text = read.with_context(|| format!("latch: {} cannot be read", file.display()))?;
-            let stop = text.trim().parse().ok().and_then(Stop::new);
-            let stop = stop.with_context(|| {
-                format!(
-                    "latch: {} holds no stop: look at the machine, then remove it",
-                    file.display()
-                )
-            })?;
-            Ok(Some(stop))
-        }
-    }
-}
-
-/// Keeps in `file` which stop is latched, until the keeper of `steps` ends.
-///
-/// On a thread that does nothing else: a log that nobody reads must not keep a latch off the disk.
-pub fn keep_latch(steps: &Receiver<Step>, file: &Path) {
-    let mut kept = None;
-    while let Ok(Step { output, .. }) = steps.recv() {
-        let stop = output.status.is_latched.then_some(output.status.stop);
-        if stop != kept {
-            kept = stop;
-            write_latch(file, stop);
-        }
-    }
 }
 
 /// Logs what happens, and counts `transitions`, until the keeper of `steps` ends.
@@ -272,16 +248,6 @@ impl Teller {
     }
 }
 
-fn write_latch(file: &Path, stop: Option<Stop>) {
-    let written = match stop {
-        Some(stop) => tautline_net::file::replace(file, format!("{}\n", stop.get()).as_bytes()),
-        None => tautline_net::file::remove(file),
-    };
-    if let Err(error) = written {
-        tracing::warn!(%error, file = %file.display(), "the latch is not kept over a restart");
-    }
-}
-
 /// Three seconds.
 const STEPS_MAX: usize = 300;
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
@@ -349,46 +315,5 @@ mod tests {
         assert_eq!(told(health(Some(Trouble::DiskRefuses))), BlackBox::DiskRefuses);
         assert_eq!(told(health(Some(Trouble::DiskBehind))), BlackBox::DiskBehind);
         assert_eq!(told(health(Some(Trouble::Ended))), BlackBox::Ended);
-    }
-
-    #[test]
-    fn a_latch_is_kept_over_a_restart_and_never_guessed() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("latch");
-        assert_eq!(read_latch(&file).unwrap(), None);
-        let stop = Stop::new(77);
-        write_latch(&file, stop);
-        assert_eq!(read_latch(&file).unwrap(), stop);
-        std::fs::write(&file, "0\n").unwrap();
-        assert!(read_latch(&file).unwrap_err().to_string().contains("holds no stop"));
-        write_latch(&file, None);
-        assert_eq!(read_latch(&file).unwrap(), None);
-    }
-
-    #[test]
-    fn the_latch_that_is_kept_is_that_of_the_newest_stop() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("latch");
-        let mut keeper = keeper();
-        let queue = keeper.hook();
-        keeper.step(Instant::ZERO);
-        let step = queue.recv().unwrap();
-        let kept = |stops: &[Option<Stop>]| {
-            let (steps, queue) = sync_channel(stops.len());
-            for stop in stops {
-                let mut step = step;
-                step.output.status.is_latched = stop.is_some();
-                step.output.status.stop = stop.unwrap_or(step.output.status.stop);
-                steps.send(step).unwrap();
-            }
-            drop(steps);
-            keep_latch(&queue, &file);
-            read_latch(&file).unwrap()
-        };
-        let (first, second) = (Stop::new(77), Stop::new(78));
-        assert_eq!(kept(&[None]), None);
-        assert_eq!(kept(&[None, first, first]), first);
-        assert_eq!(kept(&[first, second]), second, "another stop while the first is latched");
-        assert_eq!(kept(&[second, None]), None);
     }
 }

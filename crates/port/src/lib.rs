@@ -9,6 +9,7 @@
 mod end;
 mod facts;
 pub mod keeper;
+pub mod latch;
 mod proposer;
 pub mod serve;
 

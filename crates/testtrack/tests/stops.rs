@@ -29,7 +29,7 @@ enum Wheel {
     Person,
 }
 
-const STOPS: [Stop; 30] = [
+const STOPS: [Stop; 31] = [
     guards(Cause::PictureAge, |drive| drive.cites = Cites::Same),
     guards(Cause::CommandTimeout, |drive| drive.is_commanding = false),
     guards(Cause::ProposalTimeout, |drive| drive.is_proposing = false),
@@ -60,6 +60,8 @@ const STOPS: [Stop; 30] = [
     persons(Cause::MachineFault, |drive| drive.machine.faults = Faults::of(Fault::Drive)),
     persons(Cause::MachineFault, |drive| drive.machine.faults = Faults::of(Fault::Steering)),
     persons(Cause::MachineFault, |drive| drive.is_speed_known = false),
+    // The sensor says from now on that the car stands.
+    persons(Cause::SpeedImplausible, |drive| drive.is_speed_frozen = true),
     // The guard stands still, and the car brakes by itself.
     persons(Cause::GuardSilent, |drive| drive.stand(Duration::from_millis(300), true)),
     // The whole computer does.
@@ -124,14 +126,14 @@ fn never(cause: Cause) -> Option<&'static str> {
         | Cause::Overspeed
         | Cause::Rolling
         | Cause::CameraStopped
-        | Cause::EncoderStopped => None,
+        | Cause::EncoderStopped
+        | Cause::SpeedImplausible => None,
         Cause::Started => Some("it is told before the first step, and of no transition"),
         Cause::Parked => Some("a car is parked only where it stands"),
         Cause::ArmExpired => Some("a car that nobody has driven since it was armed stands"),
         Cause::Arm | Cause::Throttle => Some("it lets the car go"),
         Cause::LoopAge => Some("it slows the car, and the person drives on"),
         Cause::Standstill | Cause::Reset | Cause::Unattended => Some("the car stands already"),
-        Cause::SpeedImplausible => Some("no rule gives it"),
     }
 }
 
@@ -158,6 +160,7 @@ struct Drive {
     is_proposing: bool,
     is_heard: bool,
     is_speed_known: bool,
+    is_speed_frozen: bool,
     /// What the person brakes, where that is not the autopilot's.
     brake: Option<f32>,
     /// Until when the guard stands still, and whether it does so alone.
@@ -234,12 +237,13 @@ impl Drive {
             machine: MachineState::default(),
             console: CONSOLE,
             absences: Absences::NONE,
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             cites: Cites::Newest,
             is_commanding: true,
             is_proposing: true,
             is_heard: true,
             is_speed_known: true,
+            is_speed_frozen: false,
             brake: None,
             stands: (now, false),
             local_until: now,
@@ -335,7 +339,11 @@ impl Drive {
     fn machine(&self, car: &CarState) -> MachineState {
         MachineState {
             measured_at: self.now,
-            speed: if self.is_speed_known { car.speed as f32 } else { f32::NAN },
+            speed: match (self.is_speed_known, self.is_speed_frozen) {
+                (false, _) => f32::NAN,
+                (true, true) => 0.0,
+                (true, false) => car.speed as f32,
+            },
             steering_angle: car.steering_angle as f32,
             notices: self
                 .machine

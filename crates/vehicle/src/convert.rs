@@ -3,7 +3,7 @@
 use std::f32::consts::PI;
 
 use tautline_guard::act::{Act, Blocker, Deed, Outcome};
-use tautline_guard::frame::{BlackBox, Command, DeadMan, Status};
+use tautline_guard::frame::{Absences, BlackBox, Command, DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
 use tautline_guard::{
     Cause, Controls, Extra, Fault, Gear, MachineState, Member, Mode, Position, Set, Told, Why,
@@ -43,7 +43,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
             message::DeadMan::Held => DeadMan::Held,
             message::DeadMan::Released => DeadMan::Released,
         },
-        absences: known(command.absences),
+        absences: Absences::from_any_bits(command.absences),
         cited: Tick::new(command.cited),
         age: None,
     };
@@ -244,6 +244,7 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
 #[cfg(test)]
 mod tests {
     use tautline_guard::config::Config;
+    use tautline_guard::frame::Absence;
     use tautline_guard::{Faults, Guard, Input};
     use tautline_message::snapshot::{End, ProcessStats};
 
@@ -303,9 +304,14 @@ mod tests {
         };
         let asked = proposed(&command);
         let driven = asked.command.unwrap();
-        assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 4));
+        assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
         assert_eq!(driven.controls.signals.iter().count(), 1);
         assert!(asked.act.is_none(), "a reset names its stop");
+        // A word against the person that only a later build knows is one all the same.
+        for bit in 4..32 {
+            let later = proposed(&message::Command { absences: 1 << bit, ..command.clone() });
+            assert_eq!(later.command.unwrap().absences, Absences::of(Absence::Unknown));
+        }
         let nobody = proposed(&message::Command { console: 0, ..command });
         assert!(nobody.command.is_none());
     }

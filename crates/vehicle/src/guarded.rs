@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use tautline_guard::act::Act;
+use tautline_guard::act::{Act, Blocker};
 use tautline_guard::frame::{Budget, Command, Fact, Proposal, Status, Troubles};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
 use tautline_guard::{Extra, MachineState, Mode, PERIOD};
@@ -287,9 +287,13 @@ impl Guarded {
     /// Returns whether the machine stands at `now`, by what it said of late; one whose speed is not
     /// known does not.
     pub fn stands(&self, now: Instant) -> bool {
-        let machine = self.heard(now).and_then(|heard| heard.status.machine);
-        machine.is_some_and(|(machine, age)| {
-            age < STATUS_AGE_MAX && machine.speed.abs() < STANDING_SPEED
+        self.heard(now).is_some_and(|Heard { status, .. }| {
+            // The guard may doubt what the machine says.
+            let is_doubted = status.blockers.contains(Blocker::Moving);
+            !is_doubted
+                && status.machine.is_some_and(|(machine, age)| {
+                    age < STATUS_AGE_MAX && machine.speed.abs() < STANDING_SPEED
+                })
         })
     }
 
@@ -454,6 +458,13 @@ mod tests {
         tick
     }
 
+    /// Returns settings by which nobody has to hold a dead-man input.
+    fn config() -> Config {
+        let mut config = Config::default();
+        config.presence.dead_man_required = Some(false);
+        config
+    }
+
     fn command(sequence: u64) -> message::Command {
         message::Command { sequence, console: 9, throttle: 0.5, ..message::Command::default() }
     }
@@ -499,7 +510,7 @@ mod tests {
         for is_named in [true, false] {
             let guarded = Guarded::with(1);
             guarded.handle_new_session(None);
-            let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+            let mut guard = Guard::new(config(), Tick::new(70).unwrap());
             let mut follow: Follow = Box::new(|_| Vec::new());
             let (mut sequence, mut now, mut speed) = (0, 0, 0.0_f32);
             let mut modes = Vec::new();

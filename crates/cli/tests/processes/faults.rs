@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use self::garbage::{Between, Garbage};
 use self::rig::{BlackBox, Limits, MACHINE, Rig, Setup};
-use tautline_guard::act::Deed;
+use tautline_guard::act::{Blocker, Deed};
 use tautline_guard::frame::{self, Status};
+use tautline_guard::identity::ActNumber;
 use tautline_guard::{Cause, Mode};
 
 use crate::tries::tried;
@@ -95,8 +96,6 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
         rig.vehicle.throttle(0.0);
         let stop =
             rig.vehicle.eventually("latched", |it| it.is_latched && it.mode == Mode::Held).stop;
-        // The latch is written by another thread than the guard's own.
-        std::thread::sleep(Duration::from_millis(300));
         rig.kill_guard();
         let last = rig.vehicle.status().expect("it spoke").source;
         rig.restart_guard();
@@ -111,6 +110,51 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
         rig.vehicle.eventually("reset", |status| !status.is_latched);
         assert!(stop.get() > 0);
         rig.drive(2.0);
+    });
+}
+
+#[test]
+fn a_guard_killed_right_after_it_acknowledged_a_stop_comes_back_latched() {
+    tried(|| {
+        let mut rig = car(&[]);
+        for number in 1..=12 {
+            rig.vehicle
+                .eventually("it can be kept", |it| !it.blockers.contains(Blocker::LatchNotKept));
+            rig.vehicle.emergency_stop(number);
+            let acknowledged = |status: &Status| status.emergency_stop == ActNumber::new(number);
+            let status = loop {
+                match rig.vehicle.status().filter(acknowledged) {
+                    Some(status) => break status,
+                    None => std::thread::sleep(Duration::from_micros(200)),
+                }
+            };
+            rig.kill_guard();
+            let kept = tautline_port::latch::read_latch(&rig.path("latch"));
+            assert_eq!(kept.expect("a latch"), Some(status.stop), "stop {number}");
+            rig.restart_guard();
+            let is_back = |it: &Status| it.source < status.source && it.machine.is_some();
+            rig.vehicle.eventually("latched still", |it| {
+                is_back(it) && it.blockers.contains(Blocker::Latched)
+            });
+        }
+    });
+}
+
+#[test]
+fn a_guard_whose_latch_cannot_be_kept_stops_and_arms_nothing() {
+    tried(|| {
+        let setup = Setup { latch: "guard.toml/latch", car: Some(Vec::new()), ..Setup::default() };
+        let rig = Rig::start(&setup);
+        rig.vehicle.eventually("it hears the machine", |it| it.machine.is_some());
+        rig.vehicle.act(1, Deed::Arm);
+        let status = rig.vehicle.eventually("refused", |it| it.answer.is_some());
+        assert!(status.blockers.contains(Blocker::LatchNotKept), "{status:?}");
+        assert_eq!(status.mode, Mode::Held);
+        let log = std::fs::read_to_string(rig.path("guard.log")).expect("a log");
+        assert!(log.contains("Not a directory"), "{log}");
+        rig.vehicle.emergency_stop(5);
+        let status = rig.vehicle.eventually("stopped", |it| it.why.cause == Cause::EmergencyStop);
+        assert_eq!((status.emergency_stop, status.is_latched), (None, false), "on no disk");
     });
 }
 

@@ -78,11 +78,22 @@ numbered! {
         FocusLost = 2,
         /// An input is not sound, such as a pad whose time stands still.
         InputsUnhealthy = 3,
+        /// Something that only a later build has a name for.
+        Unknown = 4,
     }
 }
 
 /// What speaks against a person who is there with sound inputs.
 pub type Absences = Set<Absence>;
+
+impl Absences {
+    /// Returns the set of these bits, of which one that has no name here is [`Absence::Unknown`].
+    pub fn from_any_bits(bits: u32) -> Self {
+        let known: Self = Absence::ALL.iter().copied().collect();
+        let named = Self::from_bits(bits & known.bits()).unwrap_or_default();
+        named.with_if(Absence::Unknown, bits & !known.bits() != 0)
+    }
+}
 
 numbered! {
     /// What of a vehicle does not work.
@@ -110,7 +121,8 @@ pub type Troubles = Set<Trouble>;
 ///  44  successor           u64  0: none
 ///  52  controls            18 bytes
 ///  70  dead man            u8   0 absent, 1 held, 2 released
-///  71  absences            u32  a bit each: console gone, page hidden, focus lost, inputs unhealthy
+///  71  absences            u32  a bit each: console gone, page hidden, focus lost, inputs unhealthy,
+///                               unknown, which every other bit counts as
 ///  75  cited               u32  0: none
 ///  79  age of the command  u16  ms, all ones: not known
 ///  81  emergency stop      u32  0: none
@@ -166,7 +178,8 @@ fn read_command(reader: &mut Reader<'_>) -> Result<Option<Command>, Error> {
     let successor = Console::new(reader.u64());
     let controls = read_controls(reader)?;
     let dead_man = reader.choice(DeadMan::from_number)?;
-    let (absences, cited, age) = (reader.set()?, Tick::new(reader.u32()), reader.millis());
+    let absences = Absences::from_any_bits(reader.u32());
+    let (cited, age) = (Tick::new(reader.u32()), reader.millis());
     Ok(console.map(|console| Command {
         sequence,
         console,

@@ -133,6 +133,7 @@ impl Guard {
         blockers
             .with_if(Blocker::Mode, self.mode == Mode::Manoeuvre)
             .with_if(Blocker::Latched, self.is_latched)
+            .with_if(Blocker::LatchNotKept, self.latch == Latch::Refused)
             .with_if(Blocker::Moving, !self.is_standing(now))
             .with_if(Blocker::NoSession, self.vehicle.session.is_none())
             .with_if(Blocker::NoCommand, taken.is_none())

@@ -25,8 +25,11 @@ impl Guard {
                 (throttle > dead_zone).then_some((Mode::Driving, why))
             }
             Mode::Driving | Mode::Limited => {
-                if let Some(why) = self.trouble(gap, now) {
+                if let Some(why) = self.trouble(gap, now).or(self.rolls_back) {
                     return Some((Mode::Manoeuvre, why));
+                }
+                if let Some(why) = self.unattended(now) {
+                    return Some((Mode::Held, why));
                 }
                 let is_limited = self.bound.get() < self.config.envelope.speed_max;
                 let mode = if is_limited { Mode::Limited } else { Mode::Driving };
@@ -75,6 +78,9 @@ impl Guard {
         }
         if faults.contains(Fault::Brake) {
             return Some(Why::new(Cause::BrakeDoesNotAnswer, 0.0, 0.0));
+        }
+        if let Some(fault) = self.speed_watch.fault() {
+            return Some(fault.why);
         }
         // What has no name cannot be told from what does not matter.
         if !faults.without(Fault::Other).is_empty() || !machine.speed.is_finite() {
@@ -132,12 +138,13 @@ impl Guard {
 
     /// Returns what a command says against the person who sent it.
     pub(super) fn absence(&self, command: &Command) -> Option<Cause> {
-        let is_required = self.config.presence.dead_man_required;
+        let is_required = self.config.requires_dead_man();
         let causes = command.absences.iter().map(|absence| match absence {
             Absence::ConsoleGone => Cause::ConsoleGone,
             Absence::PageHidden => Cause::PageHidden,
             Absence::FocusLost => Cause::FocusLost,
-            Absence::InputsUnhealthy => Cause::InputsUnhealthy,
+            // What speaks against the person in words of a later build is no less against him.
+            Absence::InputsUnhealthy | Absence::Unknown => Cause::InputsUnhealthy,
         });
         let dead_man = match command.dead_man {
             DeadMan::Held => None,
@@ -153,6 +160,14 @@ impl Guard {
         let is_ours = !self.has(Notice::LocalControl);
         let why = Why::new(Cause::Rolling, speed, ROLLING_SPEED);
         (is_ours && speed.abs() > ROLLING_SPEED).then_some(why)
+    }
+
+    /// Returns whether a driven machine has stood for long without any input of a person.
+    fn unattended(&self, now: Instant) -> Option<Why> {
+        let limit = self.config.presence.standstill_timeout;
+        let idle = now.since(self.touched.at?);
+        let is_over = idle >= limit && self.is_standing(now);
+        is_over.then(|| in_ms(Cause::Unattended, idle, limit))
     }
 
     pub(super) fn is_standing(&self, now: Instant) -> bool {
@@ -175,8 +190,11 @@ impl Guard {
     }
 }
 
-/// Returns a cause of time, in milliseconds; what never came counts as a minute.
+/// Returns a cause of time, in milliseconds; what never came counts as [`VALUE_MAX`].
 fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {
-    let value = value.min(Duration::from_secs(60));
+    let value = value.min(VALUE_MAX);
     Why::new(cause, value.as_secs_f32() * 1e3, limit.as_secs_f32() * 1e3)
 }
+
+/// Ten minutes: the longest that a setting lets anything take.
+const VALUE_MAX: Duration = Duration::from_secs(600);

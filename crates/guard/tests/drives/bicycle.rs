@@ -1,4 +1,4 @@
-use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position};
+use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Told};
 use tautline_units::Instant;
 
 /// A kinematic bicycle whose brake, throttle and wheels take their time, on a slope.
@@ -11,12 +11,30 @@ pub(crate) struct Bicycle {
     pub(crate) angle: f64,
     /// Metres driven, forwards and backwards alike.
     pub(crate) distance: f64,
-    brake: f64,
-    throttle: f64,
+    pub(crate) brake: f64,
+    pub(crate) throttle: f64,
     /// Whether the service brake does anything.
     pub(crate) has_brake: bool,
     /// Rise over run; negative falls in the direction of travel.
-    slope: f64,
+    pub(crate) slope: f64,
+    /// Metres per second squared, along.
+    pub(crate) acceleration: f64,
+    /// Metres at which a kerb stands, and what it takes to climb it, m/s².
+    pub(crate) kerb: Option<(f64, f64)>,
+    /// The speed that is told, where its sensor has frozen.
+    pub(crate) frozen: Option<f64>,
+    /// What is told of the acceleration.
+    pub(crate) tells: Tells,
+}
+
+/// What a machine tells of its acceleration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tells {
+    Nothing,
+    /// The change of its speed.
+    Change,
+    /// What a sensor feels, gravity along the slope included, with an error.
+    Felt,
 }
 
 impl Bicycle {
@@ -32,6 +50,10 @@ impl Bicycle {
             throttle: 0.0,
             has_brake: true,
             slope,
+            acceleration: 0.0,
+            kerb: None,
+            frozen: None,
+            tells: Tells::Nothing,
         }
     }
 
@@ -49,9 +71,14 @@ impl Bicycle {
         let push = direction * 4.2 * self.throttle - 9.81 * self.slope;
         let parking = if controls.parking_brake { 3.0 } else { 0.0 };
         let service = if self.has_brake { 8.0 * self.brake } else { 0.0 };
-        let hold = (service + parking + 0.15) * seconds;
-        let pushed = self.speed + push * seconds;
+        let kerb = match self.kerb {
+            Some((at, takes)) if (self.x - at).abs() < 0.05 => takes,
+            Some(_) | None => 0.0,
+        };
+        let hold = (service + parking + kerb + 0.15) * seconds;
+        let (before, pushed) = (self.speed, self.speed + push * seconds);
         self.speed = pushed.signum() * (pushed.abs() - hold).max(0.0);
+        self.acceleration = (self.speed - before) / seconds;
         self.heading += self.speed * self.angle.tan() / WHEELBASE * seconds;
         self.x += self.speed * self.heading.cos() * seconds;
         self.y += self.speed * self.heading.sin() * seconds;
@@ -61,7 +88,15 @@ impl Bicycle {
     pub(crate) fn state(&self, notices: Notices, measured_at: Instant) -> MachineState {
         MachineState {
             measured_at,
-            speed: self.speed as f32,
+            speed: self.frozen.unwrap_or(self.speed) as f32,
+            told: Told {
+                acceleration_along: match self.tells {
+                    Tells::Nothing => None,
+                    Tells::Change => Some(self.acceleration as f32),
+                    Tells::Felt => Some((self.acceleration + 9.81 * self.slope + 0.3) as f32),
+                },
+                ..Told::default()
+            },
             steering_angle: self.angle as f32,
             position: Some(Position {
                 x: self.x as f32,

@@ -7,6 +7,7 @@
 //! `DRIVES=10000` runs so many of each; a failing one prints its seed, and `SIM_SEED=..` runs that.
 
 mod bicycle;
+mod hills;
 mod replay;
 mod world;
 

@@ -10,7 +10,7 @@ use tautline_guard::{
 };
 use tautline_units::Instant;
 
-use crate::bicycle::{Arc, Bicycle};
+use crate::bicycle::{Arc, Bicycle, Tells};
 use crate::replay::{BEGIN_MS, Page, RECORDED, Replay, Sent, Worst};
 
 /// What goes wrong in a drive.
@@ -186,8 +186,9 @@ impl World {
     pub(crate) fn new(seed: u64, fault: Option<Fault>) -> Self {
         let mut rng = Rng(seed);
         let slope = [0.0, 0.0, -0.05, 0.05][rng.next() as usize % 4];
+        let tells = [Tells::Nothing, Tells::Change, Tells::Felt][seed as usize % 3];
         Self {
-            machine: Bicycle::new(slope),
+            machine: Bicycle { tells, ..Bicycle::new(slope) },
             stopped: None,
             drives_since: None,
             off_arc: 0.0,
@@ -452,7 +453,7 @@ impl World {
             console: if is_other { OTHER } else { CONSOLE },
             successor: None,
             controls,
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             absences: Absences::NONE
                 .with_if(Absence::PageHidden, self.is_faulty(Fault::PageHidden)),
             cited: match self.seen {

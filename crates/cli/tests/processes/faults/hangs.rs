@@ -92,7 +92,7 @@ fn a_guards_log_held_by_ptrace_keeps_no_latch_off_the_disk() {
         let stop = rig.vehicle.eventually("latched", |status| status.is_latched).stop;
         let is_kept = (0..200).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
-            let kept = tautline_port::keeper::read_latch(&rig.path("latch"));
+            let kept = tautline_port::latch::read_latch(&rig.path("latch"));
             kept.expect("a whole latch or none") == Some(stop)
         });
         assert!(is_kept);

@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     /// The guard's black box.
     pub(crate) black_box: BlackBox,
+    /// File of the guard's latch.
+    pub(crate) latch: &'static str,
     /// A process in whose network guard and car are; the test's own if there is none.
     pub(crate) network_of: Option<u32>,
 }
@@ -52,6 +54,7 @@ impl Default for Setup {
             machine_at: MACHINE,
             limits: Limits::Soon,
             black_box: BlackBox::Absent,
+            latch: "latch",
             network_of: None,
         }
     }
@@ -434,7 +437,7 @@ fn propose(
             console,
             successor: None,
             controls: Controls { throttle: wanted.throttle, ..Controls::default() },
-            dead_man: frame::DeadMan::Absent,
+            dead_man: frame::DeadMan::Held,
             absences: frame::Absences::NONE,
             cited: newest.lock().expect("nobody panics with it").map(|status| status.tick),
             age: Some(Duration::from_millis(20)),
@@ -484,7 +487,7 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
         "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}[guard.latency]\n{}",
         folder.join("vehicle.sock"),
         folder.join(MACHINE),
-        folder.join("latch"),
+        folder.join(setup.latch),
         setup.limits.latency(),
     );
     std::fs::write(&settings, text).expect("a folder of ours");

@@ -33,7 +33,7 @@ prop_compose! {
             console: console?,
             successor,
             controls,
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             absences: set(absences),
             cited: Tick::new(cited),
             age: age.map(Duration::from_millis),

@@ -20,6 +20,8 @@ pub(crate) struct Rig {
     pub(crate) is_following: bool,
     /// By how much the clocks of the vehicle and of the machine are behind.
     pub(crate) clocks_behind: [Duration; 2],
+    /// Where the latch of a stop is kept.
+    pub(crate) latch: Latch,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) last: Option<Output>,
 }
@@ -31,7 +33,9 @@ pub(crate) const CONSOLE: Console = match Console::new(0xC0) {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        Self::with(Config::default())
+        let mut config = Config::default();
+        config.presence.dead_man_required = Some(false);
+        Self::with(config)
     }
 
     pub(crate) fn with(config: Config) -> Self {
@@ -57,6 +61,7 @@ impl Rig {
             is_seeing: true,
             is_following: true,
             clocks_behind: [Duration::ZERO; 2],
+            latch: Latch::Nowhere,
             transitions: Vec::new(),
             last: None,
         }
@@ -118,6 +123,7 @@ impl Rig {
         let input = Input {
             proposal: is_proposed.then_some(self.proposal),
             machine: is_heard.then_some(self.machine),
+            latch: self.latch,
             ..Input::default()
         };
         let output = self.guard.step(&input, now);
@@ -146,6 +152,15 @@ impl Rig {
             self.step();
         }
         panic!("never held: {:?}", self.last);
+    }
+
+    /// Steps until the machine stands.
+    pub(crate) fn until_standing(&mut self) {
+        (0..1_000).find(|_| {
+            self.step();
+            self.machine.speed == 0.0
+        });
+        self.steps(50);
     }
 
     pub(crate) fn last_cause(&self) -> Cause {

@@ -352,6 +352,7 @@ fn config() -> Config {
     config.latency.step_gap_max = ms(300);
     config.manoeuvre.standing = ms(200);
     config.manoeuvre.brake_answer = ms(300);
+    config.presence.dead_man_required = Some(false);
     config.presence.arm_timeout = ms(1_000);
     // The bound reaches its target within a step.
     config.envelope.speed_max = 1.0;

@@ -492,10 +492,13 @@ fn reverse_is_bounded_and_the_lights_stay_when_the_person_is_gone() {
     rig.is_following = false;
     rig.command().controls.gear = Gear::Reverse;
     rig.command().controls.signals = [Signal::Lights, Signal::Horn].into_iter().collect();
-    rig.machine.speed = -4.5;
+    rig.machine.speed = 4.5;
     let controls = rig.step().control.controls;
     assert_eq!((controls.throttle, controls.gear), (0.0, Gear::Drive), "not at this speed");
-    rig.machine.speed = 0.0;
+    for speed in (0..45).rev() {
+        rig.machine.speed = speed as f32 * 0.1;
+        rig.step();
+    }
     rig.steps(2);
     rig.machine.speed = -4.5;
     let controls = rig.step().control.controls;
@@ -529,4 +532,179 @@ fn a_replay_decides_the_same() {
         }
         assert_eq!(rig.step(), twin.step());
     }
+}
+
+#[test]
+fn a_driven_machine_that_stands_without_any_input_is_held() {
+    let mut rig = Rig::driving(0.0);
+    rig.command().controls.throttle = 0.0;
+    rig.until_standing();
+    // A wheel that trembles is no input, and a turned one is.
+    for step in 0..2_900 {
+        rig.command().controls.steering = if step % 2 == 0 { 0.0 } else { 0.01 };
+        rig.step();
+    }
+    rig.command().controls.steering = 0.3;
+    rig.steps(2_990);
+    assert_eq!(rig.mode(), Mode::Driving);
+    rig.steps(20);
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Held, Cause::Unattended));
+    let mut rig = Rig::driving(0.0);
+    rig.command().controls.throttle = 0.0;
+    rig.command().controls.brake = 0.4;
+    rig.until_standing();
+    rig.steps(4_000);
+    assert_eq!(rig.mode(), Mode::Driving, "a foot is on the brake");
+    rig.command().controls.brake = 0.0;
+    rig.command().dead_man = DeadMan::Held;
+    rig.steps(4_000);
+    assert_eq!(rig.mode(), Mode::Driving, "a hand is on the dead-man input");
+}
+
+#[test]
+fn a_machine_that_rolls_against_its_gear_is_stopped() {
+    for (gear, sign) in [(Gear::Drive, 1.0), (Gear::Reverse, -1.0)] {
+        let mut rig = Rig::driving(0.0);
+        rig.command().controls.throttle = 0.0;
+        rig.until_standing();
+        rig.is_following = false;
+        rig.command().controls.gear = gear;
+        rig.steps(2);
+        rig.machine.speed = -0.2 * sign;
+        let brake = rig.step().control.controls.brake;
+        assert!(brake > 0.35 && rig.mode() == Mode::Driving, "{brake}");
+        rig.machine.speed = -0.31 * sign;
+        rig.step();
+        assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::Rolling));
+    }
+    // Out of a slow roll the gear is changed without a stop.
+    let mut rig = Rig::driving(0.45);
+    rig.is_following = false;
+    rig.command().controls.gear = Gear::Reverse;
+    for speed in (0..45).rev() {
+        rig.machine.speed = speed as f32 * 0.01;
+        rig.step();
+        assert_eq!(rig.mode(), Mode::Driving, "at {} m/s", rig.machine.speed);
+    }
+}
+
+#[test]
+fn words_against_the_person_of_a_later_build_keep_from_arming_and_stop() {
+    let later = Absences::from_any_bits(1 << 17);
+    assert_eq!(stopped_by(|rig| rig.command().absences = later), (Cause::InputsUnhealthy, 1));
+    let mut rig = Rig::new();
+    rig.command().absences = later;
+    rig.steps(20);
+    rig.arm(1);
+    rig.steps(2);
+    let answer = rig.last.unwrap().status.answer.unwrap();
+    assert_eq!(answer.outcome, Outcome::Refused(Blocker::PersonAbsent));
+}
+
+#[test]
+fn a_person_must_hold_the_dead_man_input_of_a_fast_or_strong_machine() {
+    let required = |speed_max: f32, mass: f32, acceleration: f32| {
+        let mut config = Config::default();
+        config.envelope.speed_max = speed_max;
+        (config.machine.mass, config.machine.acceleration_max) = (mass, acceleration);
+        config.requires_dead_man()
+    };
+    assert!(Config::default().requires_dead_man());
+    assert!(!required(1.6, 30.0, 4.2) && required(1.7, 30.0, 4.2));
+    assert!(required(1.6, 34.0, 4.2) && !required(1.6, 130.0, 1.0));
+    let mut rig = Rig::with(Config::default());
+    rig.steps(20);
+    rig.arm(1);
+    rig.steps(2);
+    let answer = rig.last.unwrap().status.answer.unwrap();
+    assert_eq!(answer.outcome, Outcome::Refused(Blocker::DeadMan));
+}
+
+#[test]
+fn an_emergency_stop_is_acknowledged_when_its_latch_is_kept() {
+    let mut rig = Rig::driving(5.0);
+    rig.latch = Latch::Kept(None);
+    rig.proposal.emergency_stop = ActNumber::new(900);
+    let output = rig.step();
+    assert_eq!((output.status.mode, output.control.controls.brake), (Mode::Manoeuvre, 1.0));
+    rig.until_held();
+    let output = rig.step();
+    assert_eq!((output.status.emergency_stop, output.status.is_latched), (None, false));
+    assert!(output.status.blockers.contains(Blocker::Latched));
+    let stop = output.latched.expect("it is to be kept");
+    rig.latch = Latch::Kept(Some(stop));
+    let status = rig.step().status;
+    assert_eq!((status.emergency_stop, status.is_latched), (ActNumber::new(900), true));
+    // Nor is a second one by the latch of the first.
+    rig.proposal.emergency_stop = ActNumber::new(901);
+    let status = rig.step().status;
+    assert_eq!((status.emergency_stop, status.is_latched), (ActNumber::new(900), false));
+}
+
+#[test]
+fn no_machine_is_armed_while_a_latch_cannot_be_kept() {
+    let mut rig = Rig::new();
+    rig.latch = Latch::Refused;
+    rig.steps(20);
+    rig.arm(1);
+    rig.steps(2);
+    let answer = rig.last.unwrap().status.answer.unwrap();
+    assert_eq!(answer.outcome, Outcome::Refused(Blocker::LatchNotKept));
+    rig.latch = Latch::Kept(None);
+    rig.arm(2);
+    rig.steps(2);
+    assert_eq!(rig.mode(), Mode::Armed);
+}
+
+/// Drives at 5 m/s or from standstill, with a speed that stays what it is from then on.
+fn frozen(speed: f32, change: impl FnOnce(&mut Rig)) -> Option<(Cause, u32)> {
+    let mut rig = Rig::driving(speed);
+    rig.steps(100);
+    rig.is_following = false;
+    change(&mut rig);
+    let steps = (1..=1_000).find(|_| {
+        rig.step();
+        rig.mode() == Mode::Manoeuvre
+    })?;
+    let controls = rig.step().control.controls;
+    assert!(!controls.parking_brake, "it may be fast");
+    Some((rig.last_cause(), steps))
+}
+
+#[test]
+fn a_speed_that_cannot_be_right_stops_the_machine_within_a_second() {
+    let fell = frozen(5.0, |rig| rig.machine.speed = 0.0);
+    assert_eq!(fell, Some((Cause::SpeedImplausible, 5)));
+    let pushed = frozen(0.0, |rig| {
+        rig.machine.speed = 0.0;
+        rig.command().controls.throttle = 0.65;
+    });
+    assert!(
+        pushed.is_some_and(|(cause, steps)| cause == Cause::SpeedImplausible && steps <= 100),
+        "{pushed:?}"
+    );
+    let told = frozen(5.0, |rig| rig.machine.told.acceleration_along = Some(-6.0));
+    assert!(
+        told.is_some_and(|(cause, steps)| cause == Cause::SpeedImplausible && steps <= 100),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn no_gear_is_changed_and_no_stop_is_reset_by_a_speed_that_cannot_be_right() {
+    let mut rig = Rig::driving(5.0);
+    rig.is_following = false;
+    rig.machine.speed = 0.0;
+    rig.command().controls.gear = Gear::Reverse;
+    for _ in 0..100 {
+        let controls = rig.step().control.controls;
+        assert_eq!((controls.gear, controls.parking_brake), (Gear::Drive, false));
+    }
+    assert_eq!(rig.mode(), Mode::Manoeuvre);
+    let blockers = rig.last.unwrap().status.blockers;
+    assert!(blockers.contains(Blocker::Moving) && blockers.contains(Blocker::MachineFault));
+    // Braked for twice as long as any speed takes that it can have had, it is believed to stand.
+    let steps = rig.until_held();
+    assert!(steps > 200, "{steps}");
+    assert_eq!(rig.last_cause(), Cause::SpeedImplausible);
 }

@@ -319,7 +319,7 @@ impl Person {
             console: CONSOLE,
             successor: None,
             controls,
-            dead_man: DeadMan::Absent,
+            dead_man: DeadMan::Held,
             absences: Absences::NONE,
             cited: self.seen.map(|seen| seen.stamp),
             age: None,
