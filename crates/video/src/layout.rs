@@ -39,6 +39,9 @@ impl Layout {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn around(width: usize, height: usize) -> Result<Self, Error> {
+        if width > SIDE_MAX || height > SIDE_MAX {
+            return Err(Error::Dimensions { width, height });
+        }
         let shown = [width, height].map(|side| side - side % 2);
         let [width, height] = shown.map(|side| side.next_multiple_of(MACROBLOCK));
         Self::of(width, height)?.with_cropped([width - shown[0], height - shown[1]])
@@ -50,6 +53,9 @@ impl Layout {
     /// # Errors
     /// [`Error::Dimensions`] for a side below 2 or above 8192.
     pub fn of_sensor(width: usize, height: usize) -> Result<Self, Error> {
+        if width > SIDE_MAX || height > SIDE_MAX {
+            return Err(Error::Dimensions { width, height });
+        }
         let shown = [width, height].map(|side| side - side % 2);
         let coded = shown.map(|side| side.next_multiple_of(MACROBLOCK));
         let strips = Self::STRIP_COUNT.min(coded[1] / MACROBLOCK).max(1);
@@ -75,7 +81,8 @@ impl Layout {
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
     /// [`Error::TooFewRows`] with fewer macroblock rows than strips; [`Error::Invalid`] for no strip.
     pub fn with_strips(width: usize, height: usize, strips: usize) -> Result<Self, Error> {
-        let valid = |side: usize| side.is_multiple_of(MACROBLOCK) && (16..=8192).contains(&side);
+        let valid =
+            |side: usize| side.is_multiple_of(MACROBLOCK) && (16..=SIDE_MAX).contains(&side);
         if !valid(width) || !valid(height) {
             return Err(Error::Dimensions { width, height });
         }
@@ -134,6 +141,9 @@ impl Layout {
         boundary(strip)..boundary(strip + 1)
     }
 }
+
+/// Pixels that a side of a coded picture has at most.
+const SIDE_MAX: usize = 8192;
 
 #[cfg(test)]
 mod tests {
