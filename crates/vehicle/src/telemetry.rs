@@ -153,7 +153,8 @@ impl Reporter {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
         let smaller = || self.control.screen_words().filter(|_| mode != Mode::Driving);
         let words = lost().or_else(|| self.camera.trouble()).or_else(smaller)?;
-        let end = words.floor_char_boundary(Telemetry::TEXT_BYTES_MAX);
+        let mut ends = (0..=words.len().min(Telemetry::TEXT_BYTES_MAX)).rev();
+        let end = ends.find(|end| words.is_char_boundary(*end)).unwrap_or_default();
         Some(words[..end].to_owned())
     }
 
