@@ -225,8 +225,9 @@ impl Names {
         if !self.is_behind {
             return peer;
         }
-        let lines = headers.get_all("x-forwarded-for").iter().filter_map(|line| line.to_str().ok());
-        let last = lines.last().and_then(|line| line.rsplit(',').next());
+        let mut lines =
+            headers.get_all("x-forwarded-for").iter().filter_map(|line| line.to_str().ok());
+        let last = lines.next_back().and_then(|line| line.rsplit(',').next());
         last.and_then(|text| text.trim().parse().ok()).unwrap_or(peer)
     }
 
