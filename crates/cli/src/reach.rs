@@ -40,7 +40,7 @@ impl Reach {
         let socket = socket.with_context(|| format!("cannot open a UDP socket on {local}"))?;
         let (found, elsewhere) = discover(&socket, server).await?;
         if let Some(elsewhere) = elsewhere {
-            println!("{}", answers_from(elsewhere, server));
+            answer!("{}", answers_from(elsewhere, server));
         }
         let Some(mapped) = found.mapped else {
             bail!("no answer from {server} over UDP: is UDP blocked, or is nothing there?");
