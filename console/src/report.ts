@@ -29,7 +29,7 @@ export interface SeenView {
   /** The guard's tick that it is stamped with; 0: none. */
   tick: number;
   picture: number;
-  /** By this page's clock; null while the operator's is not known. */
+  /** By this page's clock; null while the operator's is not known; -Infinity: when it was captured is not known. */
   capturedAtMs: number | null;
 }
 

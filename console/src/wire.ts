@@ -25,7 +25,7 @@ export interface Slice {
   strip: number;
   kind: SliceKind;
   picture: number;
-  /** Start of the strip's readout, Unix microseconds on the operator's clock. */
+  /** Start of the strip's readout, Unix microseconds on the operator's clock; 0: not known. */
   capturedAtUs: number;
   /** From there to the end of its encoding, microseconds. */
   encodedAfterUs: number;

@@ -35,6 +35,10 @@ describe('the picture\'s age', () => {
     expect([told(375), told(380), told(4_210)]).toEqual([null, 'Picture 0.4 s old', 'Picture 4.2 s old']);
   });
 
+  it('is told as not known, and never as fresh', () => {
+    expect(told(Infinity)).toBe('Age of the picture not known');
+  });
+
   it('is told as missing, but not where none is to come', () => {
     expect([told(null), told(null, true), told(9_000, true)]).toEqual(['No picture seen yet', null, null]);
   });

@@ -47,6 +47,7 @@ export function countdownOf(guard: GuardView | null): GuardView['countdown'] {
 export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeMs' | 'expectsNone'>): string | null {
   if (expectsNone) return null;
   if (pictureAgeMs === null) return 'No picture seen yet';
+  if (pictureAgeMs === Infinity) return 'Age of the picture not known';
   return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
 }
 

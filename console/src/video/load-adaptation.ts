@@ -78,7 +78,7 @@ export class LoadAdaptation {
   #watch(origin: Origin): void {
     const before = this.#newest;
     this.#newest = origin;
-    if (before === null || origin.picture <= before.picture) return;
+    if (before === null || before.capturedAtUs === 0 || origin.picture <= before.picture) return;
     this.#periodMs = (origin.capturedAtUs - before.capturedAtUs) / 1_000 / (origin.picture - before.picture);
   }
 

@@ -123,7 +123,7 @@ export class Player {
     return {
       tick: shown.tick,
       picture: shown.picture,
-      capturedAtMs: clock === null ? null : shown.capturedAtUs / 1000 - clock.offsetMs,
+      capturedAtMs: shown.capturedAtUs === 0 ? -Infinity : clock === null ? null : shown.capturedAtUs / 1000 - clock.offsetMs,
     };
   }
 
@@ -158,6 +158,7 @@ export class Player {
     this.#drawn = [];
     if (clock === null || !this.visible) return;
     for (const origin of drawn) {
+      if (origin.capturedAtUs === 0) continue;
       // A page may be far from the operator's process: that is no fault of its computer.
       const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
       this.#load.add(origin, now - arrivesAtMs, now);
@@ -179,7 +180,7 @@ export class Player {
     if (origin.clean) this.#seen.draw(origin.strip, origin);
     if (!origin.skip) this.#drawn.push(origin);
     const clock = this.clock.best();
-    if (!origin.skip && clock !== null) {
+    if (!origin.skip && clock !== null && origin.capturedAtUs !== 0) {
       this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);
       this.#stages.add(origin, clock.offsetMs, this.#decodedAtMs.get(frame) ?? before, drawn);
     }

@@ -87,6 +87,11 @@ impl LoopAge {
 
 /// How late frames come beside the quickest of the same sender: two clocks are not compared, only
 /// how they run apart.
+///
+/// The least difference of the two clocks that was seen is what "quickest" means. One frame alone does not lower it by
+/// more than a millisecond: a frame whose times are wrong, such as one that was read by a clock from before it came, would make all that
+/// follow late for minutes. Three that agree within two seconds do. Nothing but the clocks' drift raises it: a queue that
+/// stands for long is no quick way.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct LateFrames {
     last: Option<Heard>,
@@ -98,25 +103,53 @@ struct Heard {
     at: Instant,
     /// The least difference of the clocks seen, in nanoseconds, let grow as clocks may drift.
     least: i64,
+    early: Option<Early>,
+}
+
+/// Frames that came earlier than the quickest, while they are too few to be believed.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Early {
+    least: i64,
+    since: Instant,
+    count: u8,
 }
 
 impl LateFrames {
     /// Takes when a frame was made, by the sender's clock; returns how long it was under way beyond
     /// the quickest.
+    ///
+    /// `now` is read after the frame was received: by a clock from before, one that came meanwhile is early.
     pub fn handle(&mut self, source: Instant, now: Instant) -> Duration {
         let difference = now.signed_nanos_since(source);
-        let least = match self.last {
+        let (least, early) = match self.last {
             // A clock that went backwards is another one, and after so long a silence it may be: its sender was
             // started anew, and the former one's tells nothing.
             Some(last) if source >= last.source && now.since(last.at) < ANEW => {
                 let drift = now.since(last.at).as_nanos() as i64 / DRIFT_DIVISOR;
-                difference.min(last.least.saturating_add(drift))
+                let least = last.least.saturating_add(drift);
+                let early = last.early.filter(|early| now.since(early.since) < EARLY_SPAN);
+                judge(difference, least, early, now)
             }
-            Some(_) | None => difference,
+            Some(_) | None => (difference, None),
         };
-        self.last = Some(Heard { source, at: now, least });
-        Duration::from_nanos(difference.saturating_sub(least).unsigned_abs())
+        self.last = Some(Heard { source, at: now, least, early });
+        Duration::from_nanos(difference.saturating_sub(least).max(0).unsigned_abs())
     }
+}
+
+/// Returns the least difference after another one has been seen, and what is too early to be believed yet.
+fn judge(difference: i64, least: i64, early: Option<Early>, now: Instant) -> (i64, Option<Early>) {
+    if difference >= least.saturating_sub(AGREE) {
+        return (least.min(difference), early);
+    }
+    let agrees = |early: &Early| difference.abs_diff(early.least) <= AGREE.unsigned_abs();
+    let early = match early.filter(agrees) {
+        Some(early) => {
+            Early { least: early.least.max(difference), count: early.count + 1, ..early }
+        }
+        None => Early { least: difference, since: now, count: 1 },
+    };
+    if early.count < EARLY_COUNT { (least, Some(early)) } else { (early.least, None) }
 }
 
 /// All of a table's instants, one after the other: serde knows arrays of up to 32.
@@ -169,11 +202,19 @@ mod issued {
 const TICKS_KEPT: usize = 512;
 /// Longer than a machine is driven without a frame, and shorter than a process takes to come back.
 const ANEW: Duration = Duration::from_secs(1);
+/// So many frames that agree make a quicker way, which takes 30 ms.
+const EARLY_COUNT: u8 = 3;
+/// For so long an early frame waits for others that agree; then it is forgotten.
+const EARLY_SPAN: Duration = Duration::from_secs(2);
+/// Nanoseconds by which quick frames of one way differ: a thirtieth of what a sender may be silent.
+const AGREE: i64 = 1_000_000;
 /// Two clocks that run 200 millionths apart: twice what a bad crystal does.
 const DRIFT_DIVISOR: i64 = 5_000;
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -234,7 +275,77 @@ mod tests {
         assert_eq!(late.handle(at(900), at(2_529)), ms(0), "it may be another sender's");
     }
 
+    /// Returns how late frames are that come each 10 ms over a way of 1 ms, some by so many ms otherwise than they should.
+    fn lateness(turns: u64, wrong: impl Fn(u64) -> i64) -> Vec<Duration> {
+        let mut late = LateFrames::default();
+        let turn = |turn: u64| {
+            let (source, now) = (at(5_000 + 10 * turn), at(1_000 + 10 * turn + 1));
+            late.handle(source, now.offset_by_nanos(wrong(turn) * 1_000_000))
+        };
+        (0..turns).map(turn).collect()
+    }
+
+    #[test]
+    fn one_frame_that_is_too_early_makes_no_other_late() {
+        // A turn that stood for 106 ms between its clock and what it then received.
+        for early in 1..=106 {
+            let late = lateness(40_000, |turn| if turn == 50 { -early } else { 0 });
+            // One millisecond is taken at once: it is what quick frames differ by.
+            let most = if early == 1 { ms(1) } else { ms(0) };
+            assert!(late.iter().all(|late| *late <= most), "{early} ms early");
+        }
+        let stalled =
+            |turn: u64| if (50..60).contains(&turn) { 10 * (turn as i64 - 60) } else { 0 };
+        assert!(lateness(40_000, stalled).iter().all(|late| *late == ms(0)), "all that waited");
+    }
+
+    #[test]
+    fn a_way_that_becomes_quicker_is_known_after_three_frames_and_what_is_then_late_is_late() {
+        // The first of all has waited for 400 ms.
+        let late = lateness(100, |turn| if turn == 0 || turn > 50 { 400 } else { 0 });
+        assert_eq!(late[3..=50], [ms(0); 48]);
+        assert!(late[51..].iter().all(|late| *late > ms(399)), "{:?}", &late[51..]);
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_not_taken_for_the_quickest_way_however_long() {
+        let late = lateness(3_000, |turn| if turn > 50 { 100 } else { 0 });
+        // Of half a minute the clocks' drift may be 6 ms.
+        assert!(late[51..].iter().all(|late| (ms(93)..=ms(100)).contains(late)));
+    }
+
     proptest! {
+        /// Whatever a sender says of its times: nothing overflows, and what comes quickest is not late.
+        #[test]
+        fn no_time_of_a_sender_is_too_odd(
+            frames in proptest::collection::vec((any::<u64>(), 0..2_000_000_000_u64), 1..50),
+        ) {
+            let (mut late, mut now) = (LateFrames::default(), at(0));
+            for (source, wait) in frames {
+                now += Duration::from_nanos(wait);
+                late.handle(Instant::from_nanos(source), now);
+            }
+        }
+
+        /// Frames that really wait are never less late than they are, by more than quick ones differ by and the drift,
+        /// once three of the quickest have come.
+        #[test]
+        fn what_is_really_late_never_looks_fresh(
+            waits in proptest::collection::vec(0..400_u64, 1..300),
+        ) {
+            let (mut late, mut at_last) = (LateFrames::default(), at(1_000));
+            for (turn, wait) in [0, 0, 0].into_iter().chain(waits).enumerate() {
+                let source = at(5_000 + 10 * turn as u64);
+                // In order: none overtakes another.
+                let now = at(1_000 + 10 * turn as u64 + wait).max(at_last);
+                at_last = now;
+                let really = now.since(at(1_000 + 10 * turn as u64));
+                let found = late.handle(source, now);
+                let drift = ms(3 + 10 * turn as u64 + 400) / 5_000;
+                prop_assert!(found <= really && found + drift + ms(1) >= really, "{found:?}, {really:?}");
+            }
+        }
+
         #[test]
         fn no_citation_is_younger_than_its_tick(
             citations in proptest::collection::vec((0u32..60, 0u64..200), 1..50),

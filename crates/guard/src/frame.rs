@@ -142,6 +142,17 @@ pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
 /// # Errors
 /// [`Error`] naming the first thing that is wrong.
 pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
+    read(bytes).map(|Decoded { frame, counter, .. }| (frame, counter))
+}
+
+/// A frame, its counter, and how many of its numbers were beyond what there can be: those are not known.
+struct Decoded<F> {
+    frame: F,
+    counter: u16,
+    impossible_count: u32,
+}
+
+fn read<F: Frame>(bytes: &[u8]) -> Result<Decoded<F>, Error> {
     let said = match bytes {
         [high, low, ..] => u16::from_be_bytes([*high, *low]),
         [] | [_] => 0,
@@ -159,7 +170,8 @@ pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
         return Err(Error::Crc { got: crc, wanted });
     }
     let source = Instant::from_nanos(reader.u64());
-    F::read(source, &mut reader).map(|frame| (frame, counter))
+    let frame = F::read(source, &mut reader)?;
+    Ok(Decoded { frame, counter, impossible_count: reader.impossible_count() })
 }
 
 fn has_length<F: Frame>(bytes: &[u8]) -> bool {
@@ -196,12 +208,20 @@ pub struct Receiver<F> {
     refused_count: u64,
     missing_count: u64,
     skipped_count: u64,
+    impossible_count: u64,
     kind: PhantomData<fn() -> F>,
 }
 
 impl<F> Default for Receiver<F> {
     fn default() -> Self {
-        Self { last: None, refused_count: 0, missing_count: 0, skipped_count: 0, kind: PhantomData }
+        Self {
+            last: None,
+            refused_count: 0,
+            missing_count: 0,
+            skipped_count: 0,
+            impossible_count: 0,
+            kind: PhantomData,
+        }
     }
 }
 
@@ -231,8 +251,14 @@ impl<F: Frame> Receiver<F> {
         self.skipped_count
     }
 
+    /// Returns how many numbers of the frames were beyond what there can be, and are taken as not known.
+    pub fn impossible_count(&self) -> u64 {
+        self.impossible_count
+    }
+
     fn check(&mut self, bytes: &[u8]) -> Result<F, Error> {
-        let (frame, counter) = decode::<F>(bytes)?;
+        let Decoded { frame, counter, impossible_count } = read::<F>(bytes)?;
+        self.impossible_count += u64::from(impossible_count);
         self.skipped_count += u64::from(bytes.len() > F::BYTES);
         let Some(last) = self.last.replace(counter) else { return Ok(frame) };
         match counter.wrapping_sub(last) {

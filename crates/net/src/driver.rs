@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use tautline_transport::link::State;
 use tautline_transport::reach::{Candidate, Way};
 use tautline_transport::relay::{self, Admission};
-use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session, stun};
+use tautline_transport::{
+    Channel, ChannelNumber, Event, PublicKey, Route, SendError, Session, stun,
+};
 use tautline_units::{ByteCount, Ecn, Instant};
 use tokio::sync::watch;
 
@@ -34,7 +36,7 @@ pub enum Output<'a> {
     /// Something happened in the session.
     Event(Event, &'a Session),
     /// A unit that was handed over is never sent: there is no session, no link, or no room for it in time.
-    Refused(ChannelNumber, &'a [u8]),
+    Refused(ChannelNumber, &'a [u8], SendError),
     /// A tenth of a second has passed: the session to look at, the ways through relays, and the loop's
     /// own drops.
     Tick(&'a Session, &'a [relay::Way], &'a Drops),
@@ -426,12 +428,10 @@ impl EventLoop {
                     let now = self.clock.now();
                     let present = self.sessions.present_mut();
                     let sent = present.map(|session| session.send(channel, &unit, deadline, now));
-                    if let Some(Err(error)) = &sent {
+                    if let Err(error) = sent.unwrap_or(Err(SendError::NotEstablished)) {
                         tracing::debug!(?channel, bytes = unit.len(), %error, "a unit is refused");
-                    }
-                    if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
-                        (self.sink)(Output::Refused(channel, &unit));
+                        (self.sink)(Output::Refused(channel, &unit, error));
                     }
                 }
                 Input::DatagramBytesMax(most) => {
@@ -462,9 +462,8 @@ impl EventLoop {
     /// Reads what has arrived, a bounded number a turn; true if more may wait.
     fn receive(&mut self) -> bool {
         let Self { streams, sessions, relays, reach, drops, poll, clock, .. } = self;
-        let turn = |streams: &mut Streams| {
-            streams.turn(poll.registry(), (sessions, relays), drops, clock.now())
-        };
+        let turn =
+            |streams: &mut Streams| streams.turn(poll.registry(), (sessions, relays), drops, clock);
         let mut more = streams.as_mut().is_some_and(turn);
         for (index, slot) in self.slots.iter_mut().enumerate() {
             let mut turn = 0..RECEIVE_TURN;

@@ -23,6 +23,7 @@ use tautline_transport::{Route, relay};
 use tautline_units::{Ecn, Instant};
 
 use crate::absence::{Refused, comes_by_itself};
+use crate::clock::Clock;
 use crate::control::tls::{self, Admitted};
 use crate::driver::Drops;
 use crate::sessions::Sessions;
@@ -183,12 +184,13 @@ impl Streams {
         registry: &Registry,
         (sessions, relays): (&mut Sessions, &mut relay::Client),
         drops: &mut Drops,
-        now: Instant,
+        clock: &Clock,
     ) -> bool {
+        let now = clock.now();
         let mut more = self.accept(registry, sessions, drops, now);
         self.incoming.retain_mut(|connection| {
             let route = Route::stream(0, connection.remote());
-            match serve(connection, route, (&mut *sessions, &mut *relays), drops, now) {
+            match serve(connection, route, (&mut *sessions, &mut *relays), drops, clock) {
                 Ok(waits) => more |= waits,
                 Err(end) => {
                     tracing::debug!(remote = %route.remote, %end, "a link over TLS ends");
@@ -202,7 +204,7 @@ impl Streams {
         let Self { calls, locals, next_token, .. } = self;
         for call in calls {
             let places = (locals.as_slice(), registry, &mut *next_token);
-            more |= call.turn(places, (&mut *sessions, &mut *relays), drops, now);
+            more |= call.turn(places, (&mut *sessions, &mut *relays), drops, clock);
         }
         more
     }
@@ -319,9 +321,9 @@ impl Call {
         (locals, registry, next_token): (&[Local], &Registry, &mut usize),
         (sessions, relays): (&mut Sessions, &mut relay::Client),
         drops: &mut Drops,
-        now: Instant,
+        clock: &Clock,
     ) -> bool {
-        let route = self.route;
+        let (route, now) = (self.route, clock.now());
         let ended = match &mut self.state {
             State::Waiting { until } if now < *until => return false,
             State::Waiting { .. } => {
@@ -339,7 +341,7 @@ impl Call {
             }
             State::Made(connection) => {
                 let was_open = connection.is_open();
-                match serve(connection, route, (&mut *sessions, &mut *relays), drops, now) {
+                match serve(connection, route, (&mut *sessions, &mut *relays), drops, clock) {
                     Ok(more) => {
                         if connection.is_open() && !was_open {
                             relays.handle_open(route, now);
@@ -383,26 +385,29 @@ impl Drops {
 }
 
 /// Serves one connection; true if more may wait to be read.
+///
+/// The clock is read behind each datagram: by a time from before, a pong that comes meanwhile would contradict the clocks.
 fn serve(
     connection: &mut Connection,
     route: Route,
     (sessions, relays): (&mut Sessions, &mut relay::Client),
     drops: &mut Drops,
-    now: Instant,
+    clock: &Clock,
 ) -> Result<bool, End> {
     let was_full = connection.is_full();
     let more = connection.turn(
         |datagram| {
+            let now = clock.now();
             if !relays.handle_datagram(route, datagram, now)
                 && !sessions.handle_datagram(route, datagram, Ecn::NotEct, now)
             {
                 drops.no_session += 1;
             }
         },
-        now,
+        clock.now(),
     )?;
     if connection.is_full() != was_full {
-        sessions.handle_blocked(route, connection.is_full(), now);
+        sessions.handle_blocked(route, connection.is_full(), clock.now());
     }
     Ok(more)
 }

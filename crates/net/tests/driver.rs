@@ -35,7 +35,7 @@ impl End {
         let driver = Driver::spawn(&[local], clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
-                Output::Refused(channel, unit) => Told::Refused(channel, unit.to_vec()),
+                Output::Refused(channel, unit, _) => Told::Refused(channel, unit.to_vec()),
                 Output::Tick(session, _, drops) => Told::Tick {
                     forged_or_malformed: session
                         .counters()

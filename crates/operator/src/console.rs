@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod bridge;
 pub(crate) mod holder;
 mod http;
+mod lane;
 mod listener;
 mod socket;
 pub(crate) mod tls;

@@ -114,15 +114,28 @@ impl Input {
     }
 
     fn send_command(&mut self, command: Command, now: Instant) {
-        let unix = self.clock.unix_nanos(now);
-        let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
+        let age = self.age(&command, now);
         let age_max = self.shared.command_age_max();
         // An emergency stop counts whatever its age.
-        if age > age_max && !is_stop(&command) {
-            self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
+        // What was sent before this clock began cannot be dated by it.
+        let age_max = age_max.min(now.since(Instant::ZERO));
+        let Some(fresh) = age.filter(|age| *age <= age_max) else {
+            let hub = &self.hub;
+            let count = if age.is_none() { &hub.commands_ahead } else { &hub.commands_stale };
+            count.fetch_add(1, Ordering::Relaxed);
+            if is_stop(&command) {
+                let stop = Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command };
+                self.send_dated(stop, now - STALE);
+            }
             return;
-        }
-        self.send_dated(command, now - age);
+        };
+        self.send_dated(command, now - fresh);
+    }
+
+    /// Returns how long a command was on its way here; `None` if its page dates it ahead of this clock.
+    fn age(&self, command: &Command, now: Instant) -> Option<Duration> {
+        let unix = Instant::from_nanos(self.clock.unix_nanos(now));
+        unix.age(command.sent_at, PAGE_ERROR)
     }
 
     /// Sends a command as one of `sent_at`, by this process's clock.
@@ -200,6 +213,9 @@ impl Bystander {
 const DEADLINE: Duration = Duration::from_millis(250);
 /// A console that drives commands more often: one that is silent for so long carries nobody's stop.
 const DRIVER_QUIET: Duration = Duration::from_millis(100);
+/// By how much a page's comparison of the clocks may date a command ahead: it is wrong by half of a round trip at most, and
+/// a page whose round trip takes 100 ms is too far away to drive by.
+const PAGE_ERROR: Duration = Duration::from_millis(50);
 /// Older than any command that is followed.
 const STALE: Duration = Duration::from_secs(60);
 /// The first of a command's absences (schemas/command.fbs).
@@ -211,6 +227,8 @@ const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
 mod tests {
     use std::num::NonZeroU64;
     use std::sync::mpsc;
+
+    use proptest::prelude::*;
 
     use super::*;
     use crate::rendezvous::Standing;
@@ -252,6 +270,38 @@ mod tests {
         assert_eq!((last.console, last.absences, last.throttle), (7, CONSOLE_GONE, 0.0));
         assert_eq!(units.try_recv().unwrap().0, channels::VIDEO_FEEDBACK);
         assert!(units.try_recv().is_err());
+    }
+
+    proptest! {
+        /// Whatever a page dates its command: it leaves no younger than it is, and one from the future leaves as a stop
+        /// alone, if it is one.
+        #[test]
+        fn no_date_of_a_page_makes_its_command_fresh(
+            date in any::<u64>(),
+            off in -400_000_000..400_000_000_i64,
+            is_near in any::<bool>(),
+            emergency_stop_number in 0..2_u32,
+        ) {
+            let (mut input, units) = input();
+            let console = ConsoleId(NonZeroU64::new(7).unwrap());
+            input.handle_console(Holding { console: Some(console), successor: None });
+            let zero = input.clock.unix_nanos(Instant::ZERO);
+            let unix = input.clock.unix_nanos(input.clock.now());
+            let date = if is_near { unix.saturating_add_signed(off) } else { date };
+            let sent_at = Instant::from_nanos(date);
+            let command = Command { throttle: 0.5, console: 7, sent_at, ..Command::default() };
+            input.handle_command(Command { emergency_stop_number, ..command });
+            let after = input.clock.unix_nanos(input.clock.now());
+            let sent = units.try_iter().filter(|(channel, _)| *channel == channels::COMMAND).last();
+            let sent = sent.map(|(_, unit)| Command::decode(&unit).unwrap());
+            prop_assert!(emergency_stop_number == 0 || sent.is_some(), "a stop counts whatever its age");
+            let is_ahead = date > after.saturating_add(PAGE_ERROR.as_nanos() as u64);
+            let is_old = date < unix - 300_000_000;
+            prop_assert!(sent.is_none_or(|sent| sent.throttle == 0.0) || !(is_ahead || is_old));
+            if let Some(sent) = sent.filter(|sent| sent.throttle > 0.0) {
+                prop_assert!(zero + sent.sent_at.as_nanos() <= date, "younger than it is");
+            }
+        }
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct Reception {
     latest: Latest,
     clock: Clock,
     telemetry_malformed: u64,
+    /// Slices whose capture is dated ahead, or came before the clocks were compared.
+    slices_undated: u64,
     /// Units of other channels that were no messages of theirs.
     others_malformed: u64,
     /// When the console was last told the operator's snapshot.
@@ -77,6 +79,7 @@ impl Reception {
             latest,
             clock,
             telemetry_malformed: 0,
+            slices_undated: 0,
             others_malformed: 0,
             snapshot_at: Instant::ZERO,
             units_bytes: 0,
@@ -248,15 +251,19 @@ impl Reception {
     fn show(&mut self, Shown { slice, is_clean }: Shown, session: &Session, now: Instant) {
         let local = |at| session.clock().map_or(now, |clock| clock.to_local(at));
         let captured_at = local(slice.captured_at);
+        // Before the clocks have been compared, and of a vehicle that dates its pictures ahead: not known, and not fresh.
+        let dated = session.clock().and_then(|clock| now.age(captured_at, clock.error()));
+        self.slices_undated += u64::from(dated.is_none());
+        let handed_on_after = dated.unwrap_or_default();
         let head = SliceHead {
             strip: slice.strip,
             kind: slice.kind,
             picture: slice.picture,
             history: slice.history,
             is_corrupt: !is_clean,
-            captured_unix_micros: self.clock.unix_nanos(captured_at) / 1_000,
+            captured_unix_micros: dated.map_or(0, |age| self.clock.unix_nanos(now - age) / 1_000),
             encoded_after: slice.encoded_at.since(slice.captured_at),
-            handed_on_after: now.since(captured_at),
+            handed_on_after,
             tick: slice.tick,
         };
         let message = head.message(slice.bytes);
@@ -341,6 +348,7 @@ impl Reception {
             ("downlink: slice overtaken", shown.overtaken),
             ("downlink: slice unusable", shown.unusable),
             ("downlink: slice malformed", shown.malformed),
+            ("downlink: age of a slice not known", self.slices_undated),
             ("downlink: telemetry malformed", self.telemetry_malformed),
             ("downlink: message malformed", self.others_malformed),
             ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
@@ -348,6 +356,8 @@ impl Reception {
             ("console: message malformed", count(&self.hub.messages_malformed)),
             ("console: message dropped", count(&self.hub.requests_dropped)),
             ("console: message of one that does not drive", count(&self.hub.requests_refused)),
+            ("console: command of a flood", count(&self.hub.commands_flooded)),
+            ("console: command dated ahead", count(&self.hub.commands_ahead)),
             ("console: command stale", count(&self.hub.commands_stale)),
             ("recorder: slice dropped, disk too slow", slices[Trouble::Slow as usize]),
             ("recorder: slice dropped, disk full", slices[Trouble::Full as usize]),

@@ -32,6 +32,8 @@ pub struct Counts {
     pub foreign: u64,
     /// Frames that the system did not take.
     pub unsent: u64,
+    /// Numbers beyond what there can be, in frames that were taken: they are not known.
+    pub impossible: u64,
     /// Frames that were taken, but for numbers at their end that are not known here.
     pub skipped: u64,
 }
@@ -42,12 +44,15 @@ impl<In: Frame> End<In> {
     }
 
     /// Takes all that has come, at most [`DATAGRAMS_MAX`]; returns the newest sound frame.
-    pub(crate) fn receive(&mut self, now: Instant) -> Option<In> {
+    ///
+    /// The clock is read behind each datagram: by a time from before, one that comes while this thread stands still
+    /// would be early.
+    pub(crate) fn receive(&mut self, clock: impl Fn() -> Instant) -> Option<In> {
         let mut buffer = [0; BYTES_MAX];
         let mut newest = None;
         for _ in 0..DATAGRAMS_MAX {
             let Some((length, sender)) = self.server.receive(&mut buffer) else { break };
-            newest = self.take(&buffer[..length], sender, now).or(newest);
+            newest = self.take(&buffer[..length], sender, clock()).or(newest);
         }
         newest
     }
@@ -83,7 +88,9 @@ impl<In: Frame> End<In> {
                 None
             }
             Some(peer) if peer.sender == sender => {
+                let impossible_before = peer.receiver.impossible_count();
                 let received = peer.receiver.receive(bytes);
+                self.counts.impossible += peer.receiver.impossible_count() - impossible_before;
                 self.counts.refused += u64::from(received.is_err());
                 self.counts.skipped += u64::from(received.is_ok() && bytes.len() > In::BYTES);
                 peer.heard_at = if received.is_ok() { now } else { peer.heard_at };
@@ -141,7 +148,7 @@ mod tests {
     /// Sends and takes; loopback delivers before the call returns.
     fn exchange(rig: &mut Rig, client: &mut Client, bytes: &[u8], now: Instant) -> Option<Control> {
         assert!(client.send(bytes));
-        rig.end.receive(now)
+        rig.end.receive(|| now)
     }
 
     #[test]
@@ -172,9 +179,9 @@ mod tests {
             client.send(&counter.encode(&frame));
         }
         client.send(b"no frame");
-        assert_eq!(rig.end.receive(at(9)).map(|frame| frame.source), Some(at(5)));
+        assert_eq!(rig.end.receive(|| at(9)).map(|frame| frame.source), Some(at(5)));
         assert_eq!(rig.end.counts().refused, 1);
-        assert_eq!(rig.end.receive(at(9)), None);
+        assert_eq!(rig.end.receive(|| at(9)), None);
     }
 
     #[test]
@@ -193,7 +200,7 @@ mod tests {
         assert_eq!(rig.end.take_fact().map(|fact| fact.text().len()), Some(7));
         assert!(rig.end.take_fact().is_none());
         client.send(&facts.encode(&fact("{}")));
-        rig.end.receive(at(110));
+        rig.end.receive(|| at(110));
         let mut other = Client::new(&rig.address);
         let came = exchange(&mut rig, &mut other, &Counter::default().encode(&frame), at(125));
         assert!(came.is_some(), "who only tells facts is silent");

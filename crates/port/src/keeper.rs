@@ -98,7 +98,7 @@ impl Keeper {
         realtime::raise_thread("the guard", realtime::Urgency::Safety);
         let mut due = clock.now();
         while !stop.load(Ordering::Relaxed) {
-            self.step(clock.now());
+            self.step(|| clock.now());
             due += PERIOD;
             let now = clock.now();
             if now.since(due) > PERIOD {
@@ -108,11 +108,15 @@ impl Keeper {
         }
     }
 
-    fn step(&mut self, now: Instant) {
+    /// Steps the guard once; the time of the step is read behind all that was received for it, for nothing may have come
+    /// after it.
+    fn step(&mut self, clock: impl Fn() -> Instant) {
         let blackbox = self.recorder.as_ref().map(Recorder::health);
+        let (proposal, machine) = (self.vehicle.receive(&clock), self.machine.receive(&clock));
+        let now = clock();
         let input = Input {
-            proposal: self.vehicle.receive(now),
-            machine: self.machine.receive(now),
+            proposal,
+            machine,
             black_box: told(blackbox),
             latch: self.latching.as_mut().map_or(Latch::Nowhere, |latching| latching.state(now)),
         };
@@ -235,10 +239,18 @@ impl Teller {
                     "the machine tells numbers that only a later build of the guard knows"
                 );
             }
+            if machine.impossible > self.machine.impossible {
+                tracing::warn!(
+                    numbers = machine.impossible - self.machine.impossible,
+                    "the machine tells numbers that cannot be: they are taken as not known"
+                );
+            }
             if vehicle != self.vehicle {
                 tracing::warn!(?vehicle, "frames of the vehicle's end were not taken");
             }
-            if machine != (Counts { skipped: machine.skipped, ..self.machine }) {
+            let before =
+                Counts { skipped: machine.skipped, impossible: machine.impossible, ..self.machine };
+            if machine != before {
                 tracing::warn!(?machine, "frames of the machine's end were not taken");
             }
             let (mode, gap) = (output.status.mode, self.gap);
@@ -255,6 +267,8 @@ const TELL_INTERVAL: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use tautline_guard::config::Config;
+    use tautline_guard::frame::Sender;
+    use tautline_net::datagram::Client;
 
     use super::*;
 
@@ -271,13 +285,55 @@ mod tests {
         drop(ended);
         let extra = 3;
         for number in 0..STEPS_MAX + extra {
-            keeper.step(Instant::from_millis(10 * number as u64));
+            keeper.step(|| Instant::from_millis(10 * number as u64));
         }
         let steps: Vec<Step> = slow.try_iter().collect();
         assert_eq!(steps.len(), STEPS_MAX);
         assert!(steps.iter().all(|step| step.output.status.mode == Mode::Held));
-        keeper.step(Instant::from_millis(9_000));
+        keeper.step(|| Instant::from_millis(9_000));
         assert_eq!(slow.try_recv().map(|step| step.lost), Ok(extra as u64));
+    }
+
+    /// A guard that is held up right behind a look at its clock: what comes meanwhile is not early, so that nothing that
+    /// follows is late.
+    #[test]
+    fn what_comes_while_the_guard_stands_makes_no_later_frame_late() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        for stood in [0, 20, 75, 106, 400] {
+            let (vehicle, machine) = (Server::open(&any).unwrap(), Server::open(&any).unwrap());
+            let address = machine.local_address().unwrap();
+            let guard = Guard::new(Config::default(), Tick::new(5).unwrap());
+            let mut keeper = Keeper::new(guard, vehicle, machine);
+            let steps = keeper.hook();
+            let (mut client, mut counter) = (Client::new(&address), Sender::default());
+            let mut say = |millis: u64| {
+                let measured_at = Instant::from_millis(7_000 + millis);
+                let state = MachineState { measured_at, ..MachineState::default() };
+                assert!(client.send(&counter.encode(&state)));
+            };
+            let mut now = 0;
+            for turn in 0..290_u64 {
+                now += 10;
+                let is_stalled = turn == 100;
+                if !is_stalled {
+                    say(now);
+                    keeper.step(|| Instant::from_millis(now + 1));
+                    continue;
+                }
+                let looked = std::cell::RefCell::new((now, &mut say));
+                keeper.step(|| {
+                    let (now, say) = &mut *looked.borrow_mut();
+                    let at = *now;
+                    (at..at + stood).step_by(10).for_each(&mut **say);
+                    *now += stood;
+                    Instant::from_millis(at + 1)
+                });
+                now = looked.into_inner().0;
+            }
+            let ages = steps.try_iter().skip(110).map(|step| step.output.status.machine.unwrap().1);
+            let oldest = ages.max().unwrap();
+            assert!(oldest <= Duration::from_millis(1), "{oldest:?} after {stood} ms");
+        }
     }
 
     #[test]
@@ -293,8 +349,8 @@ mod tests {
         let (recorded, plain) = (with.hook(), without.hook());
         for number in 0..200 {
             let now = Instant::from_millis(10 * number);
-            with.step(now);
-            without.step(now);
+            with.step(|| now);
+            without.step(|| now);
         }
         for (recorded, plain) in recorded.try_iter().zip(plain.try_iter()) {
             assert_eq!(recorded.input.black_box, BlackBox::Records);

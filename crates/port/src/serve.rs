@@ -86,7 +86,7 @@ impl<M: Machine> Served<M> {
             if stop.load(Ordering::Relaxed) {
                 self.follower.end(now);
             }
-            if self.turn(now) {
+            if self.turn(|| clock.now()) {
                 return;
             }
             due += period;
@@ -99,8 +99,8 @@ impl<M: Machine> Served<M> {
     }
 
     /// Takes one turn; returns whether it is the last.
-    fn turn(&mut self, now: Instant) -> bool {
-        self.follower.receive(&mut self.client, now);
+    fn turn(&mut self, clock: impl Fn() -> Instant) -> bool {
+        let now = self.follower.receive(&mut self.client, clock);
         let state = self.machine.state(now);
         self.applied = self.follower.controls(&state, now);
         let fault = self.machine.apply(&self.applied, now).err();
@@ -173,18 +173,22 @@ impl Follower {
         self.ends_since.is_some_and(|since| stands(state) || now.since(since) >= END_MAX)
     }
 
-    /// Takes the newest control that has come; what waited while this thread stood still is old.
-    fn receive(&mut self, client: &mut Client, now: Instant) {
+    /// Takes the newest control that has come; what waited while this thread stood still is old. Returns the time of the
+    /// turn, which is read behind what was received: nothing has come after it.
+    fn receive(&mut self, client: &mut Client, clock: impl Fn() -> Instant) -> Instant {
+        let mut buffer = [0; Control::BYTES + 1];
+        let mut newest = None;
+        for _ in 0..DATAGRAMS_MAX {
+            let Some(length) = client.receive(&mut buffer) else { break };
+            newest = self.receiver.receive(&buffer[..length]).ok().or(newest);
+        }
+        let now = clock();
         let stood = self.turned_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
         self.pauses.turn(stood);
-        let mut buffer = [0; Control::BYTES + 1];
-        for _ in 0..DATAGRAMS_MAX {
-            let Some(length) = client.receive(&mut buffer) else { return };
-            let received = self.receiver.receive(&buffer[..length]);
-            if let (Ok(control), true) = (received, stood < self.settings.control_timeout) {
-                self.handle(&control, now);
-            }
+        if let Some(control) = newest.filter(|_| stood < self.settings.control_timeout) {
+            self.handle(&control, now);
         }
+        now
     }
 
     fn handle(&mut self, control: &Control, now: Instant) {
@@ -372,17 +376,59 @@ mod tests {
         let (mut follower, state) = driven();
         let (_guard, address) = guard();
         let mut client = Client::new(&address);
-        follower.receive(&mut client, at(105));
-        follower.receive(&mut client, at(145));
+        follower.receive(&mut client, || at(105));
+        follower.receive(&mut client, || at(145));
         assert_eq!(follower.controls(&state, at(145)).throttle, 0.6);
-        follower.receive(&mut client, at(155));
-        follower.receive(&mut client, at(160));
+        follower.receive(&mut client, || at(155));
+        follower.receive(&mut client, || at(160));
         assert_eq!(follower.controls(&state, at(160)).throttle, 0.6);
-        follower.receive(&mut client, at(161));
+        follower.receive(&mut client, || at(161));
         assert_eq!(follower.controls(&state, at(161)).throttle, 0.0);
         follower.handle(&control(follower.controls, at(165)), at(165));
-        follower.receive(&mut client, at(965));
+        follower.receive(&mut client, || at(965));
         assert_eq!(follower.controls(&state, at(965)).throttle, 0.0, "so long is too long");
+    }
+
+    /// A machine's thread that is held up right behind a look at its clock, between the look and what it receives, or at
+    /// any other place: what comes meanwhile is not early.
+    #[test]
+    fn what_comes_while_the_machine_stands_makes_no_later_control_late() {
+        for stood in [0, 20, 75, 106, 400] {
+            let (guard, address) = guard();
+            let mut client = Client::new(&address);
+            assert!(client.send(b"a name to be answered at"));
+            let (_, machine) = guard.receive(&mut [0; 64]).expect("loopback delivers at once");
+            let (mut follower, mut counter) =
+                (Follower::new(Settings::default()), Sender::default());
+            let mut say = |millis: u64| {
+                let throttle = Controls { throttle: 0.6, ..Controls::default() };
+                assert!(
+                    guard.send(&counter.encode(&control(throttle, at(7_000 + millis))), &machine)
+                );
+            };
+            let (mut now, mut heard) = (0, 0);
+            for turn in 0..1_000_u64 {
+                now += 10;
+                if turn == 100 {
+                    let looked = std::cell::RefCell::new((now, &mut say));
+                    follower.receive(&mut client, || {
+                        let (now, say) = &mut *looked.borrow_mut();
+                        let looked_at = *now;
+                        (looked_at..looked_at + stood).step_by(10).for_each(&mut **say);
+                        *now += stood;
+                        at(looked_at + 1)
+                    });
+                    now = looked.into_inner().0;
+                    continue;
+                }
+                say(now);
+                follower.receive(&mut client, || at(now + 1));
+                let is_followed =
+                    follower.controls(&MachineState::default(), at(now + 1)).throttle > 0.0;
+                heard += u64::from(turn > 101 && is_followed);
+            }
+            assert_eq!(heard, 898, "of the turns that follow, after {stood} ms");
+        }
     }
 
     #[test]
@@ -441,7 +487,7 @@ mod tests {
         let mut served = Served::new(cart, &address, Settings::default(), at(0));
         let mut counter = Sender::default();
         let mut turn = |served: &mut Served<Cart>, now: Instant| {
-            let is_last = served.turn(now);
+            let is_last = served.turn(|| now);
             assert!(give_throttle(&guard, &mut counter, now), "loopback delivers at once");
             is_last
         };

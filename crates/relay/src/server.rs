@@ -216,9 +216,10 @@ impl Server {
 
     /// Takes what has come over TLS; true if more may wait.
     fn receive_streams(&mut self) -> bool {
-        let now = self.clock.now();
-        let Self { poll, streams, table, answer, sockets, .. } = self;
-        let more = streams.turn(poll.registry(), now);
+        let Self { poll, streams, table, answer, sockets, clock, .. } = self;
+        let more = streams.turn(poll.registry(), clock.now());
+        // Behind what has come: by a time from before, an answer to a probe would be early.
+        let now = clock.now();
         streams.take_arrived(|streams, from, datagram| {
             let sent = match table.handle_datagram(from, datagram, answer, now) {
                 Fate::Forwarded(to) if to.stream_index().is_some() => {

@@ -89,7 +89,7 @@ pub struct Channel {
     pub order: Order,
     /// What it waits for.
     pub priority: Priority,
-    /// The most that it sends, headers included, on each link; `None` for the command's, which has
+    /// The most that it sends on each link: an application's in its units' own bytes, ours in datagrams; `None` for the command's, which has
     /// no cap, and for media, whose cap is the budget.
     pub rate_cap: Option<Bitrate>,
     /// What it carries.

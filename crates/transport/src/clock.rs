@@ -63,6 +63,11 @@ impl ClockEstimate {
         instant.offset_by_nanos(self.offset_nanos.saturating_neg())
     }
 
+    /// Returns the age at our `now` of what the peer dates `instant`; `None` if that lies ahead by more than the error.
+    pub fn age(&self, instant: Instant, now: Instant) -> Option<Duration> {
+        now.age(self.to_local(instant), self.error)
+    }
+
     /// Returns the peer's clock at our `instant`; held at the clock's ends.
     pub fn to_peer(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos)

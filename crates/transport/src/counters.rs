@@ -65,6 +65,10 @@ pub enum Discard {
     PacketMalformed,
     /// A pong that answers no ping of ours.
     PongUnknown,
+    /// A pong that the peer sent before the ping came, or held for longer than both were under way.
+    PongImpossible,
+    /// A time that the peer tells in a ping, a report or a unit, ahead of ours by more than the error of the comparison.
+    TimeAhead,
     /// A report of more than was sent, of an unknown link, or that takes something back.
     ReportImpossible,
     /// A pong or report that waited for a link to be allowed to speak.
@@ -116,8 +120,12 @@ pub enum Discard {
     MediaSilenced,
     /// A unit refused because no link is up.
     SendNoLink,
-    /// A unit refused for its size, its deadline, or a channel that was not opened.
+    /// A unit refused for its deadline, or a channel that was not opened.
     SendInvalid,
+    /// A unit refused because it is larger than the present links carry of its channel.
+    SendTooLarge,
+    /// A unit refused because its channel's cap does not allow it before its deadline.
+    SendOverCap,
     /// A unit refused because the queues are full.
     SendCongested,
     /// An event that the application did not fetch in time.

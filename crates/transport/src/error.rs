@@ -49,6 +49,14 @@ pub enum SendError {
         /// The longest unit at the present packet size and code rate.
         most: ByteCount,
     },
+    /// The unit takes longer than its deadline at the rate that its channel may have.
+    #[error("the unit has {found}, its channel's cap carries {most} before the deadline")]
+    OverCap {
+        /// The unit's length.
+        found: ByteCount,
+        /// The longest unit that the cap allows before the deadline.
+        most: ByteCount,
+    },
     /// The deadline is zero or beyond what the wire can name.
     #[error("a deadline of {found:?} is not within 1 ms to 30 s")]
     Deadline {

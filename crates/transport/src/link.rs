@@ -285,7 +285,10 @@ impl Link {
         counters: &mut Counters,
         now: Instant,
     ) {
-        if route == self.routing.route() {
+        let is_ahead = clock.is_some_and(|clock| clock.age(ping.sent_at, now).is_none());
+        if is_ahead {
+            counters.discard(Discard::TimeAhead);
+        } else if route == self.routing.route() {
             self.rtt.on_arrival(ping.sent_at, clock, now);
         }
         self.arrivals.on_ping(self.report_interval(config), now);
@@ -309,6 +312,12 @@ impl Link {
             counters.discard(Discard::PongUnknown);
             return Change::default();
         };
+        let (held, rtt) = (pong.sent_at.since(pong.received_at), now.since(sent_at));
+        // The peer's clock may run faster than ours.
+        if pong.sent_at < pong.received_at || held - held / DRIFT_DIVISOR > rtt {
+            counters.discard(Discard::PongImpossible);
+            return Change::default();
+        }
         let lower = pong.sent_at.signed_nanos_since(now);
         let upper = pong.received_at.signed_nanos_since(sent_at);
         if clock.observe(lower, upper, now).is_err() {
@@ -355,7 +364,7 @@ impl Link {
     /// `may_probe`: whether no other link is at an experiment with its rate.
     ///
     /// # Errors
-    /// [`Discard::ReportImpossible`].
+    /// [`Discard::ReportImpossible`], [`Discard::TimeAhead`].
     // protocol 4, report
     pub(crate) fn on_report(
         &mut self,
@@ -366,6 +375,10 @@ impl Link {
         config: &Config,
         now: Instant,
     ) -> Result<bool, Discard> {
+        // One from the future would make all that follow old.
+        if clock.is_some_and(|clock| clock.age(report.taken_at, now).is_none()) {
+            return Err(Discard::TimeAhead);
+        }
         let seen_until = match (clock, self.rtt.owd_out(clock)) {
             (Some(clock), Some(owd)) => (clock.to_local(report.taken_at) - owd).min(now),
             (Some(_) | None, None) | (None, Some(_)) => now,
@@ -691,6 +704,8 @@ const CADENCE_LIFE: Duration = Duration::from_secs(1);
 const ROUNDS_MOST: u64 = 2;
 /// What is sent again is missing more often than chance has it: its report was lost as well.
 const LOST_AGAIN: f64 = 0.02;
+/// Two clocks of 200 ppm each, running apart: a peer's may have counted a little more.
+const DRIFT_DIVISOR: u32 = 2_500;
 /// Pongs that wait for their turn, at most.
 const PONGS_MAX: usize = 8;
 /// A share of losses that may be those of all large datagrams.

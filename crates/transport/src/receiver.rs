@@ -215,15 +215,21 @@ fn tell(
     now: Instant,
 ) {
     for outcome in outcomes.drain(..) {
-        shared.event(match outcome {
+        let event = match outcome {
             Outcome::Unit { number, bytes, prefix, repaired } => {
-                let sent_at = clock.map(|c| c.to_local(prefix.sent_at(c.to_peer(now))));
+                let dated = clock.map(|clock| (clock, prefix.sent_at(clock.to_peer(now))));
+                let sent_at = dated.and_then(|(clock, dated)| {
+                    clock.age(dated, now).map(|_| clock.to_local(dated).min(now))
+                });
+                let is_ahead = dated.is_some() && sent_at.is_none();
+                shared.counters.discard_many(Discard::TimeAhead, u64::from(is_ahead));
                 Event::Unit { channel, number: UnitNumber::new(number), bytes, sent_at, repaired }
             }
             Outcome::Lost { number, reason } => {
                 Event::UnitLost { channel, number: UnitNumber::new(number), reason }
             }
-        });
+        };
+        shared.event(event);
     }
 }
 

@@ -3,6 +3,7 @@
 mod announcer;
 mod block;
 mod budget;
+mod commands;
 mod failover;
 mod lanes;
 mod packet;
@@ -27,6 +28,7 @@ use crate::shared::Shared;
 use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
+use commands::{Commands, Waiting};
 use lanes::{BESIDE_COMMANDS, COPIES_RATE, COPIES_SHARE, Lanes};
 use packet::{entry, header};
 use planner::{Planner, Unit, UnitPlan};
@@ -43,6 +45,8 @@ pub(crate) struct Sender {
     recovery: Recovery,
     /// What the peer is still to be told of our channels.
     announcer: Announcer,
+    /// Commands that come faster than they may leave.
+    commands: Commands,
     /// What waits for its channel's cap.
     lanes: Lanes,
     /// When the last command was handed over.
@@ -71,6 +75,7 @@ impl Sender {
             budget_at: now,
             recovery,
             announcer: Announcer::new(channels.iter(), now),
+            commands: Commands::new(now),
             lanes: Lanes::new(now),
             commanded_at: None,
             next: BTreeMap::new(),
@@ -102,7 +107,7 @@ impl Sender {
         match priority {
             Priority::Command => {
                 self.commanded_at = Some(now);
-                self.send_copies(channel, unit, now + deadline, links, shared, now)
+                self.send_command(unit, now + deadline, links, shared, now)
             }
             Priority::Feedback | Priority::Telemetry | Priority::Data => {
                 self.send_capped(channel, unit, now + deadline, links, shared, now)
@@ -114,33 +119,61 @@ impl Sender {
         }
     }
 
-    /// Queues a copy on every link that is up; if none is, on every link that has been.
-    // protocol 3, life of a link
-    fn send_copies(
+    /// Takes a command, which leaves at once, or where commands come too fast as the newest of them.
+    fn send_command(
         &mut self,
-        channel: ChannelNumber,
         unit: &[u8],
         deadline: Instant,
         links: &mut Links,
         shared: &mut Shared,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
-        let beside = Coded::header_bytes(channel) - Coded::HEADER_BYTES;
-        let around = SYMBOL_AROUND_BYTES + beside;
-        let symbol_bytes_max = datagram_bytes_max(links, &shared.config) - around;
-        let plan = protect::plan_copies(unit.len(), symbol_bytes_max)
-            .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
-        let copied_to = links.copied_to();
-        if copied_to == 0 {
+        let plan = plan_copies(unit, links, &shared.config)?;
+        if links.copied_to() == 0 {
             return Err(SendError::NoLink);
         }
-        let next = self.next.entry(channel).or_default();
+        let next = self.next.entry(ChannelNumber::COMMAND).or_default();
         let number = *next;
         *next += 1;
-        self.recovery.encoder.encode(&plan, unit, now);
+        if self.commands.take_turn(now) {
+            self.queue_copies((number, unit), &plan, deadline, links, shared, now);
+        } else if self.commands.wait(Waiting { number, unit: unit.to_vec(), deadline }) {
+            shared.counters.units_mut(ChannelNumber::COMMAND).displaced += 1;
+            shared.counters.discard(Discard::UnitDisplaced);
+        }
+        shared.counters.units_mut(ChannelNumber::COMMAND).accepted += 1;
+        Ok(UnitNumber::new(number))
+    }
+
+    /// Lets the command leave that has waited for its turn.
+    pub(crate) fn release_command(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
+        let Some(Waiting { number, unit, deadline }) = self.commands.pop(now) else { return };
+        let in_time = deadline >= now;
+        match plan_copies(&unit, links, &shared.config).ok().filter(|_| in_time) {
+            Some(plan) => self.queue_copies((number, &unit), &plan, deadline, links, shared, now),
+            None => {
+                shared.counters.units_mut(ChannelNumber::COMMAND).expired += 1;
+                shared.counters.discard(Discard::UnitExpired);
+            }
+        }
+    }
+
+    /// Queues a copy of a command on every link that is up; if none is, on every link that has been.
+    // protocol 3, life of a link
+    fn queue_copies(
+        &mut self,
+        (number, unit): (u64, &[u8]),
+        plan: &Plan,
+        deadline: Instant,
+        links: &mut Links,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let (channel, copied_to) = (ChannelNumber::COMMAND, links.copied_to());
+        self.recovery.encoder.encode(plan, unit, now);
         for link in links.iter_mut().filter(|link| copied_to & link.bit() != 0) {
             for index in 0..plan.packet_count {
-                let header = header(channel, number, index as u8, &plan, deadline);
+                let header = header(channel, number, index as u8, plan, deadline);
                 let buffer = self.recovery.buffer();
                 let symbol = self.recovery.encoder.symbol(index);
                 let entry = entry(number, &header, symbol, deadline, buffer);
@@ -150,8 +183,6 @@ impl Sender {
                 }
             }
         }
-        shared.counters.units_mut(channel).accepted += 1;
-        Ok(UnitNumber::new(number))
     }
 
     /// Takes a unit of a channel that has a cap: it waits in the channel's lane.
@@ -194,12 +225,16 @@ impl Sender {
             entry(number, &header, symbol, deadline, Vec::new())
         });
         let packets = packets.collect();
-        if !self.lanes.push(opened, packets, rate, &mut shared.counters, now) {
-            return Err(SendError::Congested);
-        }
+        self.lanes.push(opened, packets, rate, &mut shared.counters, now)?;
         *next += 1;
         shared.counters.units_mut(channel).accepted += 1;
         Ok(UnitNumber::new(number))
+    }
+
+    /// Returns whether a command may leave that has waited for its turn.
+    #[inline]
+    pub(crate) fn has_command(&self, now: Instant) -> bool {
+        self.commands.due_at().is_some_and(|at| now >= at)
     }
 
     /// Returns whether feedback or telemetry may leave now, as far as caps go.
@@ -257,6 +292,9 @@ impl Sender {
 
     /// Gives up what waits: another session takes this one's place.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
+        let commands = u64::from(self.commands.abandon());
+        counters.units_mut(ChannelNumber::COMMAND).expired += commands;
+        counters.discard_many(Discard::UnitExpired, commands);
         self.lanes.abandon(counters);
     }
 
@@ -490,7 +528,7 @@ impl Sender {
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let look = self.recovery.look_due_at().map(|at| (at, Timer::Deadline));
         let announcement = self.announcer.due_at().map(|at| (at, Timer::Announce));
-        let lanes = [self.lanes.copies_due_at(), self.lanes.data_due_at()];
+        let lanes = [self.commands.due_at(), self.lanes.copies_due_at(), self.lanes.data_due_at()];
         let lanes = lanes.into_iter().flatten().map(|at| (at, Timer::Pacing));
         look.into_iter().chain(announcement).chain(lanes).min()
     }
@@ -520,6 +558,13 @@ impl Sender {
     pub(crate) fn media_span(&self) -> Duration {
         self.media_span
     }
+}
+
+/// Plans the copies of a command, for the smallest datagram that all links carry.
+fn plan_copies(unit: &[u8], links: &Links, config: &Config) -> Result<Plan, SendError> {
+    let symbol_bytes_max = datagram_bytes_max(links, config) - SYMBOL_AROUND_BYTES;
+    protect::plan_copies(unit.len(), symbol_bytes_max)
+        .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })
 }
 
 /// Returns the largest datagram that every link that is up can carry.

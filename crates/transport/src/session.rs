@@ -164,9 +164,9 @@ impl Session {
             units.refuse(error);
             self.shared.counters.discard(match error {
                 SendError::NotEstablished | SendError::NoLink => Discard::SendNoLink,
-                SendError::TooLarge { .. }
-                | SendError::Deadline { .. }
-                | SendError::NotOpened { .. } => Discard::SendInvalid,
+                SendError::Deadline { .. } | SendError::NotOpened { .. } => Discard::SendInvalid,
+                SendError::TooLarge { .. } => Discard::SendTooLarge,
+                SendError::OverCap { .. } => Discard::SendOverCap,
                 SendError::Congested => Discard::SendCongested,
             });
         }

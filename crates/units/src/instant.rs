@@ -50,6 +50,16 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// Returns the age at `self` of what another clock dated `dated`, give or take `error`, the bound on the error of
+    /// the comparison of the two clocks.
+    ///
+    /// `None` where the date lies ahead by more than the error: such an age is not known, and nobody takes it for
+    /// fresh. A date that lies ahead by less is as young as can be.
+    pub const fn age(self, dated: Self, error: Duration) -> Option<Duration> {
+        let ahead = dated.since(self);
+        if ahead.as_nanos() > error.as_nanos() { None } else { Some(self.since(dated)) }
+    }
+
     /// Returns the time from `other` to `self` in nanoseconds, negative if `other` is later.
     pub const fn signed_nanos_since(self, other: Self) -> i64 {
         self.0.wrapping_sub(other.0) as i64
@@ -95,6 +105,8 @@ fn saturating_nanos(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -104,6 +116,30 @@ mod tests {
         assert_eq!(a.since(b), Duration::ZERO);
         assert_eq!(a.signed_nanos_since(b), -2_000_000);
         assert_eq!(a.offset_by_nanos(-4_000_000), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_date_ahead_by_more_than_the_error_has_no_age() {
+        let (now, error) = (Instant::from_millis(1_000), Duration::from_millis(20));
+        let age = |millis| now.age(Instant::from_millis(millis), error);
+        assert_eq!(age(990), Some(Duration::from_millis(10)));
+        assert_eq!(age(1_020), Some(Duration::ZERO));
+        assert_eq!(age(1_021), None);
+        assert_eq!(age(3_601_000), None);
+        assert_eq!(now.age(Instant::from_nanos(u64::MAX), error), None);
+    }
+
+    proptest! {
+        /// Over all dates: none is younger than it can be, and one that cannot be has no age.
+        #[test]
+        fn no_date_is_younger_than_it_can_be(now in any::<u64>(), dated in any::<u64>(), error in any::<u64>()) {
+            let age = Instant::from_nanos(now).age(Instant::from_nanos(dated), Duration::from_nanos(error));
+            let apart = i128::from(now) - i128::from(dated);
+            prop_assert_eq!(age.is_none(), apart < -i128::from(error));
+            if let Some(age) = age {
+                prop_assert_eq!(age.as_nanos() as i128, apart.max(0));
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tautline_guard::{Extra, MachineState, Mode, PERIOD};
 use tautline_message as message;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
-use tautline_net::{random, realtime};
+use tautline_net::{LogLimit, random, realtime};
 use tautline_port::Proposer;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
@@ -52,6 +52,11 @@ pub struct Guarded {
     unsent: AtomicU64,
     refused: AtomicU64,
     skipped: AtomicU64,
+    /// Commands that newer ones overtook before they were proposed.
+    overtaken: AtomicU64,
+    /// Commands whose date lay ahead.
+    ahead: AtomicU64,
+    ahead_logged: Mutex<LogLimit>,
 }
 
 /// The newest that was asked for.
@@ -65,6 +70,8 @@ struct Proposed {
     command: Option<Dated<Command>>,
     act: Option<Dated<Act>>,
     emergency_stop: Option<ActNumber>,
+    /// Whether the newest command has been looked at by the thread that proposes.
+    is_read: bool,
     /// Whether the last command asked for an emergency stop that has no number.
     is_pressed: bool,
     /// Whether a supervisor has ended the drive: no command counts before the next session.
@@ -111,6 +118,7 @@ impl Guarded {
             command: None,
             act: None,
             emergency_stop: None,
+            is_read: true,
             is_pressed: false,
             is_ended: false,
         };
@@ -128,6 +136,9 @@ impl Guarded {
             unsent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
+            overtaken: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
+            ahead_logged: Mutex::default(),
         }
     }
 
@@ -151,7 +162,8 @@ impl Guarded {
                 self.hear(status, &mut follow, now);
             }
             // Whoever holds it is slower than this thread may be: the next turn has the news.
-            if let Some(newest) = try_lock(&self.proposed) {
+            if let Some(mut newest) = try_lock(&self.proposed) {
+                newest.is_read = true;
                 proposed = *newest;
             }
             let troubles = vitals.troubles(now);
@@ -173,7 +185,10 @@ impl Guarded {
         }
     }
 
-    /// Takes the bytes of an authentic command; `here` tells when something left the operator, by this clock.
+    /// Takes the bytes of an authentic command that comes now; `here` tells when something left the operator, by this
+    /// clock.
+    ///
+    /// A date that lies ahead by more than the error is not known: the command counts as stale, for ever.
     ///
     /// # Errors
     /// When they are no command: then nothing changes.
@@ -181,10 +196,28 @@ impl Guarded {
         &self,
         bytes: &[u8],
         here: impl FnOnce(Instant) -> Option<(Instant, Duration)>,
+        now: Instant,
     ) -> Result<(), message::Error> {
         let command = message::Command::decode(bytes)?;
-        self.handle_command(&command, here(command.sent_at));
+        let dated = here(command.sent_at);
+        let sent_at = dated.filter(|(sent_at, error)| now.age(*sent_at, *error).is_some());
+        if dated.is_some() && sent_at.is_none() {
+            self.handle_ahead(now);
+        }
+        self.handle_command(&command, sent_at);
         Ok(())
+    }
+
+    /// Counts a command whose date lies ahead, and logs now and then that the clocks contradict each other.
+    fn handle_ahead(&self, now: Instant) {
+        self.ahead.fetch_add(1, Ordering::Relaxed);
+        if let Some(left_out) = lock(&self.ahead_logged).take(now) {
+            tracing::warn!(
+                left_out,
+                "a command is dated ahead of this clock by more than the error of the comparison: the operator's clock \
+                 is wrong, and its commands are stale"
+            );
+        }
     }
 
     /// Takes an authentic command, which left the operator at `sent_at` by this clock, give or take
@@ -208,6 +241,9 @@ impl Guarded {
         let newest = proposed.command.map(|dated| dated.what.sequence);
         if newest.is_none_or(|newest| command.sequence > newest) {
             if !self.awaits_handover(command) {
+                // The newest counts, however many come: acts and stops have places of their own.
+                let is_unread = !std::mem::replace(&mut proposed.is_read, false);
+                self.overtaken.fetch_add(u64::from(is_unread), Ordering::Relaxed);
                 proposed.command = asked.command.map(|asked| {
                     let cited = Tick::new(self.ticks.citable(command.cited));
                     Dated { what: Command { cited, ..asked }, sent_at }
@@ -362,6 +398,16 @@ impl Guarded {
         [&self.unsent, &self.refused, &self.skipped].map(|count| count.load(Ordering::Relaxed))
     }
 
+    /// Returns how many commands were dated ahead of this clock by more than the error of the comparison.
+    pub fn ahead_count(&self) -> u64 {
+        self.ahead.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many commands newer ones overtook before the guard was told of them: one is in 10 ms.
+    pub fn overtaken_count(&self) -> u64 {
+        self.overtaken.load(Ordering::Relaxed)
+    }
+
     fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {
         let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.speed);
         self.ticks.handle_tick(status.tick.get(), speed);
@@ -433,6 +479,8 @@ const STANDING_SPEED: f32 = 0.05;
 
 #[cfg(test)]
 mod bytes;
+#[cfg(test)]
+mod claims;
 
 #[cfg(test)]
 mod tests {

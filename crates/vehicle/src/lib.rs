@@ -155,7 +155,7 @@ pub async fn run(
     let said = driver.handle();
     let carry = async {
         match absence::opened(async || Topics::open(&config.topics)).await {
-            Ok(topics) => match topics.carry(&said, &reporter.topics).await {},
+            Ok(topics) => match topics.carry(&said, &reporter.topics, clock).await {},
             Err(error) => error,
         }
     };

@@ -257,11 +257,12 @@ impl Reporter {
             ("guard: proposal not sent", unsent),
             ("guard: status not sound", refused),
             ("guard: end of a status not known", skipped),
+            ("uplink: command overtaken by the next", self.guarded.overtaken_count()),
+            ("uplink: command dated ahead", self.guarded.ahead_count()),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
-            ("topics: unit refused by the event loop", count(&self.topics.refused)),
         ];
-        let drops = drops.into_iter().chain(self.orders.refused());
+        let drops = drops.into_iter().chain(self.topics.iter()).chain(self.orders.refused());
         drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use tautline_net::channels::{self, APPLICATION_MIN};
-use tautline_net::datagram::{Address, Server};
+use tautline_net::clock::Clock;
+use tautline_net::datagram::{Address, Sender, Server};
 use tautline_net::driver::Handle;
-use tautline_net::file;
-use tautline_transport::ChannelNumber;
+use tautline_net::{LogLimit, RateBound, file};
 use tautline_transport::channel::{self, Channel, Descriptor};
-use tautline_units::Bitrate;
+use tautline_transport::{ChannelNumber, SendError};
+use tautline_units::{Bitrate, ByteCount, Instant};
 use tokio::time::MissedTickBehavior;
 
 /// A topic of another program: one entry of `[[topics]]` in the settings.
@@ -25,7 +27,7 @@ pub struct Topic {
     pub topic: String,
     /// Where the program says it: each datagram that comes here is a unit.
     pub listen: Address,
-    /// The most that it takes of each link, headers included, kbit/s; 1 to 20000.
+    /// The most that it takes of each link over a second, in its units' own bytes, kbit/s; 1 to 20000.
     pub rate_cap_kbps: u32,
     /// What counts among its units.
     #[serde(default)]
@@ -71,16 +73,127 @@ pub enum Priority {
     Telemetry,
 }
 
-/// Units that other programs said and that went no further.
+/// Units that other programs said and that went no further, by why.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// The event loop had no room for them.
     pub refused: AtomicU64,
+    /// Larger than the present links carry.
+    too_large: AtomicU64,
+    /// Longer on their way, at the topic's cap, than they are worth something.
+    over_cap: AtomicU64,
+    /// What waits before them takes longer than they are worth something.
+    congested: AtomicU64,
+    /// There was no session, or no link.
+    nowhere: AtomicU64,
+    /// The newest of each topic, for the program that said it.
+    newest: Mutex<[Option<Refusal>; TOPICS_MAX]>,
+    logged: Mutex<LogLimit>,
+}
+
+/// A unit that was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Refusal {
+    bytes: ByteCount,
+    why: Why,
+}
+
+/// Why a unit was refused, and the longest that would have been taken where that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    TooLarge(ByteCount),
+    OverCap(ByteCount),
+    Congested,
+    Nowhere,
+}
+
+impl Counters {
+    /// Takes note that a unit of a topic was refused: its program is told, and it is counted by why.
+    pub(crate) fn handle_refused(
+        &self,
+        channel: ChannelNumber,
+        bytes: ByteCount,
+        why: SendError,
+        now: Instant,
+    ) {
+        let number = usize::from(channel.get()).checked_sub(APPLICATION_MIN.into());
+        let Some(number) = number.filter(|number| *number < TOPICS_MAX) else { return };
+        let (count, why) = match why {
+            SendError::TooLarge { most, .. } => (&self.too_large, Why::TooLarge(most)),
+            SendError::OverCap { most, .. } => (&self.over_cap, Why::OverCap(most)),
+            SendError::Congested => (&self.congested, Why::Congested),
+            _ => (&self.nowhere, Why::Nowhere),
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        lock(&self.newest)[number] = Some(Refusal { bytes, why });
+        if let (Why::TooLarge(most) | Why::OverCap(most), Some(left_out)) =
+            (why, lock(&self.logged).take(now))
+        {
+            let why = why.name();
+            tracing::warn!(number, %bytes, %most, left_out, "a unit of a topic is refused: {why}");
+        }
+    }
+
+    /// Returns every count by its name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let counts = [
+            ("topics: unit refused by the event loop", &self.refused),
+            ("topics: unit too large for the links", &self.too_large),
+            ("topics: unit over the topic's cap", &self.over_cap),
+            ("topics: unit refused, links busy", &self.congested),
+            ("topics: unit refused, no link", &self.nowhere),
+        ];
+        counts.into_iter().map(|(name, count)| (name, count.load(Ordering::Relaxed)))
+    }
+}
+
+impl Why {
+    fn name(self) -> &'static str {
+        match self {
+            Self::TooLarge(_) => "too large for the links",
+            Self::OverCap(_) => "over the topic's cap",
+            Self::Congested => "links busy",
+            Self::Nowhere => "no link",
+        }
+    }
+
+    fn most(self) -> Option<ByteCount> {
+        match self {
+            Self::TooLarge(most) | Self::OverCap(most) => Some(most),
+            Self::Congested | Self::Nowhere => None,
+        }
+    }
 }
 
 /// The topics of other programs, while their sockets are open.
 pub(crate) struct Topics {
-    sources: Vec<(Channel, Server, Duration)>,
+    sources: Vec<Source>,
+}
+
+/// One topic's socket, and who spoke there last.
+struct Source {
+    channel: Channel,
+    server: Server,
+    deadline: Duration,
+    sender: Option<Sender>,
+    /// How often that one is told that a unit was refused.
+    answers: RateBound,
+}
+
+impl Source {
+    /// Tells the program that spoke last that a unit was refused, if it can be answered.
+    fn answer(&mut self, refusal: Refusal, now: Instant) {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.answers.take(now)) else { return };
+        let Refusal { bytes, why } = refusal;
+        let answer = serde_json::json!({
+            "topic": self.channel.descriptor.topic,
+            "refused": why.name(),
+            "bytes": bytes.get(),
+            "most_bytes": why.most().map(ByteCount::get),
+        });
+        // A program without a name of its own, or that does not listen, is told by the counters.
+        self.server.send(answer.to_string().as_bytes(), sender);
+    }
 }
 
 impl Topics {
@@ -92,10 +205,12 @@ impl Topics {
         let open = |(number, topic): (usize, &Topic)| {
             let server = Server::open(&topic.listen).with_context(|| named_so(topic))?;
             let deadline = Duration::from_millis(topic.deadline_ms);
-            Ok((topic.channel(number)?, server, deadline))
+            let channel = topic.channel(number)?;
+            let answers = RateBound::new(ANSWER_INTERVAL, 1);
+            Ok(Source { channel, server, deadline, sender: None, answers })
         };
         let sources = topics.iter().enumerate().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        let schemas = sources.iter().map(|(channel, ..)| channel.descriptor.schema.len());
+        let schemas = sources.iter().map(|it| it.channel.descriptor.schema.len());
         let bytes = schemas.sum::<usize>();
         let fits = bytes <= SCHEMA_BYTES_MAX;
         ensure!(
@@ -106,11 +221,16 @@ impl Topics {
     }
 
     /// Hands on what the programs say, for ever.
-    pub(crate) async fn carry(self, handle: &Handle, counters: &Counters) -> Infallible {
+    pub(crate) async fn carry(
+        mut self,
+        handle: &Handle,
+        counters: &Counters,
+        clock: Clock,
+    ) -> Infallible {
         if self.sources.is_empty() {
             return std::future::pending().await;
         }
-        for (channel, ..) in &self.sources {
+        for Source { channel, .. } in &self.sources {
             handle.open(channel.clone());
         }
         let mut due = tokio::time::interval(LOOK);
@@ -118,11 +238,17 @@ impl Topics {
         let mut unit = vec![0; UNIT_BYTES_MAX];
         loop {
             due.tick().await;
-            for (channel, server, deadline) in &self.sources {
+            let refusals = std::mem::take(&mut *lock(&counters.newest));
+            for (source, refusal) in self.sources.iter_mut().zip(refusals) {
+                if let Some(refusal) = refusal {
+                    source.answer(refusal, clock.now());
+                }
                 // What a program says too fast waits in its socket, not before slices and telemetry.
                 for _ in 0..BURST {
-                    let Some((length, _)) = server.receive(&mut unit) else { break };
-                    if !handle.send(channel.number, unit[..length].to_vec(), *deadline) {
+                    let Some((length, sender)) = source.server.receive(&mut unit) else { break };
+                    source.sender = Some(sender);
+                    let said = unit[..length].to_vec();
+                    if !handle.send(source.channel.number, said, source.deadline) {
                         counters.refused.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -194,6 +320,10 @@ impl Topic {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn named_so(topic: &Topic) -> String {
     format!("topics: {:?}", topic.topic)
 }
@@ -204,6 +334,8 @@ fn deadline_ms() -> u64 {
 
 /// With the units of one look at each, a sixteenth of the event loop's queue.
 const TOPICS_MAX: usize = 8;
+/// As often as a program that goes by it says something.
+const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
 /// Four hundred units of a topic a second.
 const BURST: usize = 2;
@@ -215,10 +347,9 @@ const SCHEMA_BYTES_MAX: usize = 8 << 10;
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
 
     use tautline_net::Local;
-    use tautline_net::clock::Clock;
     use tautline_net::datagram::Client;
     use tautline_net::driver::{Driver, Output};
 
@@ -278,6 +409,26 @@ mod tests {
         assert!(ours + (SCHEMA_BYTES_MAX + TOPICS_MAX * 4 * 256) as u64 <= 64 << 10, "{ours}");
     }
 
+    #[test]
+    fn a_cloud_that_the_links_do_not_carry_is_counted_by_name_and_its_limit_kept_for_its_program() {
+        let (counters, now) = (Counters::default(), Instant::from_millis(9));
+        let bytes = |count| ByteCount::new(count);
+        let cloud = ChannelNumber::new(APPLICATION_MIN + 3);
+        let links = SendError::TooLarge { found: bytes(140_000), most: bytes(29_000) };
+        counters.handle_refused(cloud, bytes(140_000), links, now);
+        let cap = SendError::OverCap { found: bytes(140_000), most: bytes(56_000) };
+        counters.handle_refused(cloud, bytes(140_000), cap, now);
+        // One of Tautline's own, and one beyond all topics, are nobody's here.
+        counters.handle_refused(ChannelNumber::new(3), bytes(1), SendError::Congested, now);
+        counters.handle_refused(ChannelNumber::new(255), bytes(1), SendError::Congested, now);
+        let counts: Vec<u64> = counters.iter().map(|(_, count)| count).collect();
+        assert_eq!(counts, [0, 1, 1, 0, 0]);
+        let newest = lock(&counters.newest);
+        let refusal = Refusal { bytes: bytes(140_000), why: Why::OverCap(bytes(56_000)) };
+        assert_eq!(newest[3], Some(refusal));
+        assert_eq!(newest.iter().flatten().count(), 1);
+    }
+
     #[tokio::test]
     async fn each_datagram_of_a_program_is_a_unit_of_its_channel() {
         let folder = tempfile::tempdir().unwrap();
@@ -285,15 +436,18 @@ mod tests {
         let settings = format!(r#"{{"topic": "/scan", "listen": {path:?}, "rate_cap_kbps": 100}}"#);
         let topics = Topics::open(&[topic(&settings)]).unwrap();
         let (told, units) = mpsc::channel();
+        let counters = Arc::<Counters>::default();
+        let refusals = counters.clone();
         let driver = Driver::spawn(&[Local::default()], Clock::start(), move |output| {
             // Without a session every unit comes back.
-            if let Output::Refused(channel, unit) = output {
+            if let Output::Refused(channel, unit, why) = output {
+                refusals.handle_refused(channel, ByteCount::of(unit), why, Instant::ZERO);
                 let _ = told.send((channel, unit.to_vec()));
             }
         });
         let driver = driver.unwrap();
-        let (handle, counters) = (driver.handle(), Counters::default());
-        let carry = topics.carry(&handle, &counters);
+        let handle = driver.handle();
+        let carry = topics.carry(&handle, &counters, Clock::start());
         let say = async move {
             let mut client = Client::new(&Address::Path(path));
             for unit in 0..20_u8 {
@@ -304,11 +458,24 @@ mod tests {
             let take = move || {
                 (0..20).map(|_| units.recv_timeout(Duration::from_secs(5))).collect::<Vec<_>>()
             };
-            tokio::task::spawn_blocking(take).await.unwrap()
+            let units = tokio::task::spawn_blocking(take).await.unwrap();
+            let mut answer = [0; 256];
+            for _ in 0..1_000 {
+                if let Some(length) = client.receive(&mut answer) {
+                    return (units, String::from_utf8_lossy(&answer[..length]).into_owned());
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            panic!("the program is not told that there is no session")
         };
-        let units = tokio::select! { never = carry => match never {}, units = say => units };
+        let (units, answer) =
+            tokio::select! { never = carry => match never {}, said = say => said };
+        let told: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((&told["topic"], &told["refused"]), (&"/scan".into(), &"no link".into()));
+        assert!(told["bytes"] == 3 && told["most_bytes"].is_null());
         let expected = (0..20).map(|unit| Ok((ChannelNumber::new(APPLICATION_MIN), vec![unit; 3])));
         assert_eq!(units, expected.collect::<Vec<_>>());
         assert_eq!(counters.refused.load(Ordering::Relaxed), 0);
+        assert_eq!(counters.nowhere.load(Ordering::Relaxed), 20);
     }
 }

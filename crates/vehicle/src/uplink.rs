@@ -10,12 +10,14 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::stats::Latest;
 use tautline_transport::{ChannelNumber, Event, Session};
+use tautline_units::ByteCount;
 use tautline_video::Slice;
 
 use crate::encode::EncoderControl;
 use crate::guarded::Guarded;
 use crate::probe::Probe;
 use crate::telemetry::Reporter;
+use crate::topics;
 use crate::waiting::Met;
 
 /// What the event loop tells goes through here to the guard and the encoders.
@@ -27,6 +29,7 @@ pub struct Uplink {
     counters: Arc<Counters>,
     latest: Latest,
     met: Arc<Met>,
+    topics: Arc<topics::Counters>,
 }
 
 /// Units that were no messages.
@@ -50,6 +53,7 @@ impl Uplink {
             counters: reporter.uplink.clone(),
             latest: reporter.latest.clone(),
             met: reporter.met.clone(),
+            topics: reporter.topics.clone(),
         }
     }
 
@@ -57,13 +61,15 @@ impl Uplink {
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
-            Output::Refused(channels::VIDEO, unit) => {
+            Output::Refused(channels::VIDEO, unit, _) => {
                 if let Ok(slice) = Slice::parse(unit.to_vec()) {
                     self.control.handle_refused(slice.strip, slice.picture, slice.kind);
                 }
             }
-            // The next says more.
-            Output::Refused(..) => {}
+            // Of ours the next says more.
+            Output::Refused(channel, unit, why) => {
+                self.topics.handle_refused(channel, ByteCount::of(unit), why, self.clock.now());
+            }
             Output::Tick(session, ways, drops) => {
                 self.met.set_heard_at(session.heard_at());
                 let name =
@@ -118,7 +124,7 @@ impl Uplink {
     fn handle_command(&self, bytes: &[u8], session: &Session) {
         // The command's own date counts from the operator's hand, not from the transport.
         let here = |sent_at| session.clock().map(|clock| (clock.to_local(sent_at), clock.error()));
-        if let Err(error) = self.guarded.handle_bytes(bytes, here) {
+        if let Err(error) = self.guarded.handle_bytes(bytes, here, self.clock.now()) {
             tracing::debug!(%error, "a malformed command");
             self.counters.commands_malformed.fetch_add(1, Ordering::Relaxed);
         }

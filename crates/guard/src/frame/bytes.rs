@@ -71,12 +71,19 @@ impl<'a> Writer<'a> {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Numbers beyond what there can be.
+    impossible_count: u32,
 }
 
 impl<'a> Reader<'a> {
     /// Returns a reader; the caller has seen that the frame has all its bytes.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at }
+        Self { bytes, at, impossible_count: 0 }
+    }
+
+    /// Returns how many numbers were beyond what there can be.
+    pub(super) fn impossible_count(&self) -> u32 {
+        self.impossible_count
     }
 
     fn take<const N: usize>(&mut self) -> [u8; N] {
@@ -109,6 +116,26 @@ impl<'a> Reader<'a> {
 
     pub(super) fn f32(&mut self) -> f32 {
         f32::from_be_bytes(self.take())
+    }
+
+    /// Takes a number that lies within `-most` and `most`; one that does not is counted and, as one that is NaN, not known.
+    pub(super) fn f32_within(&mut self, most: f32) -> f32 {
+        let value = self.f32();
+        if value.is_nan() || value.abs() <= most {
+            return value;
+        }
+        self.impossible_count += 1;
+        f32::NAN
+    }
+
+    /// Takes a number as [`f32_within`](Self::f32_within) does.
+    pub(super) fn f64_within(&mut self, most: f64) -> f64 {
+        let value = self.f64();
+        if value.is_nan() || value.abs() <= most {
+            return value;
+        }
+        self.impossible_count += 1;
+        f64::NAN
     }
 
     /// Takes a number of those at the end of a frame, if the sender has it.

@@ -72,11 +72,20 @@ pub(super) fn read_machine(
     measured_at: Instant,
     reader: &mut Reader<'_>,
 ) -> Result<MachineState, Error> {
-    let (speed, steering_angle) = (reader.f32(), reader.f32());
+    let speed = reader.f32_within(SPEED_MOST);
+    let steering_angle = reader.f32_within(ANGLE_MOST);
     let gear = reader.choice(Gear::from_number)?;
     let (notices, faults, signals) = (reader.set()?, reader.set()?, reader.set()?);
-    let position = Position { x: reader.f32(), y: reader.f32(), heading: reader.f32() };
-    let place = Place { latitude: reader.f64(), longitude: reader.f64(), height: reader.f32() };
+    let position = Position {
+        x: reader.f32_within(DISTANCE_MOST),
+        y: reader.f32_within(DISTANCE_MOST),
+        heading: reader.f32_within(HEADING_MOST),
+    };
+    let place = Place {
+        latitude: reader.f64_within(90.0),
+        longitude: reader.f64_within(180.0),
+        height: reader.f32_within(HEIGHT_MOST),
+    };
     let is_known = |value: f32| value.is_finite();
     let position =
         [position.x, position.y, position.heading].into_iter().all(is_known).then_some(position);
@@ -108,6 +117,16 @@ pub(super) fn read_told(reader: &mut Reader<'_>) -> Told {
     Told::from_numbers([(); Told::COUNT].map(|()| reader.trailing_f32()))
 }
 
+/// m/s: faster than any machine that is driven by sight.
+const SPEED_MOST: f32 = 150.0;
+/// rad: a road wheel that stands across.
+const ANGLE_MOST: f32 = core::f32::consts::FRAC_PI_2;
+/// m: from a pole to the equator, as much as telemetry tells.
+const DISTANCE_MOST: f32 = 1e7;
+/// rad: of a machine that has turned in one direction a hundred thousand times.
+const HEADING_MOST: f32 = 1e6;
+/// m: beyond any sea and any flight.
+const HEIGHT_MOST: f32 = 1e5;
 /// Bytes of what a machine says of itself, but for what it tells for people.
 pub(super) const MACHINE_BYTES: usize = 54;
 /// Bytes of that.

@@ -370,6 +370,34 @@ proptest! {
         is_harmless::<MachineState>(&payload, counter);
     }
 
+    /// Over all numbers: none that cannot be is believed, and each of them is counted.
+    #[test]
+    fn numbers_of_a_machine_that_cannot_be_are_not_known(bits in any::<[u32; 6]>(), wide in any::<[u64; 2]>()) {
+        let [speed, steering_angle, x, y, heading, height] = bits.map(f32::from_bits);
+        let [latitude, longitude] = wide.map(f64::from_bits);
+        let told = MachineState {
+            speed,
+            steering_angle,
+            position: Some(Position { x, y, heading }),
+            place: Some(Place { latitude, longitude, height }),
+            ..full_machine()
+        };
+        let mut receiver = Receiver::<MachineState>::default();
+        let read = receiver.receive(&encode(&told, 1)).unwrap();
+        prop_assert!(read.speed.is_nan() || read.speed.abs() <= 150.0);
+        prop_assert!(read.steering_angle.is_nan() || read.steering_angle.abs() <= 1.571);
+        prop_assert!(read.position.is_none_or(|it| it.x.abs() <= 1e7 && it.y.abs() <= 1e7 && it.heading.abs() <= 1e6));
+        prop_assert!(read.place.is_none_or(|it| it.latitude.abs() <= 90.0 && it.longitude.abs() <= 180.0));
+        prop_assert!(read.place.is_none_or(|it| it.height.is_nan() || it.height.abs() <= 1e5));
+        let bounded = [
+            (f64::from(speed), 150.0), (f64::from(steering_angle), f64::from(core::f32::consts::FRAC_PI_2)),
+            (f64::from(x), 1e7), (f64::from(y), 1e7), (f64::from(heading), 1e6),
+            (latitude, 90.0), (longitude, 180.0), (f64::from(height), 1e5),
+        ];
+        let beyond = bounded.iter().filter(|(value, most)| value.abs() > *most).count();
+        prop_assert_eq!(receiver.impossible_count(), beyond as u64);
+    }
+
     #[test]
     fn a_changed_bit_is_found(at in 0..Proposal::BYTES, bit in 0u8..8) {
         let mut bytes = encode(&full_proposal(), 8);

@@ -9,11 +9,13 @@ use std::time::Duration;
 use axum::body::Bytes;
 use serde::Serialize;
 use tautline_message::{Command, LinkAction, VideoFeedback};
+use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
 use tokio::sync::{mpsc, watch};
 
 use super::access::{Browser, Right};
 use super::holder::{Change, ConsoleId, Holder, Reason, Role};
+use super::lane::{Lane, Taken};
 use super::wire::{self, SliceHead, kind, tagged};
 
 /// What the browser asks for.
@@ -74,8 +76,12 @@ pub struct Hub {
     pub requests_dropped: AtomicU64,
     /// Requests of a console that does not drive.
     pub requests_refused: AtomicU64,
+    /// Commands of one console that came faster than any page sends them.
+    pub commands_flooded: AtomicU64,
     /// Commands that were held up between the browser and here.
     pub commands_stale: AtomicU64,
+    /// Commands that the browser dated ahead of this clock.
+    pub commands_ahead: AtomicU64,
 }
 
 /// How a page's browser decodes, as it says itself.
@@ -147,6 +153,8 @@ struct Place {
     hello_is_due: bool,
     /// Strips whose stream has a hole for this console until their next IDR.
     waiting_for_idr: u8,
+    /// How often its commands are taken.
+    lane: Lane,
 }
 
 /// Whose page a console is, and where.
@@ -210,7 +218,9 @@ impl Hub {
             messages_malformed: AtomicU64::new(0),
             requests_dropped: AtomicU64::new(0),
             requests_refused: AtomicU64::new(0),
+            commands_flooded: AtomicU64::new(0),
             commands_stale: AtomicU64::new(0),
+            commands_ahead: AtomicU64::new(0),
         }
     }
 
@@ -393,6 +403,7 @@ impl Hub {
             standing: sender,
             hello_is_due: true,
             waiting_for_idr: ALL_STRIPS,
+            lane: Lane::new(),
         });
         let again = consoles.holder.holding() == Some(id);
         if visitor.right == Right::Drive {
@@ -438,10 +449,21 @@ impl Hub {
             return;
         }
         let drives = role == Role::Drives;
+        let mut is_deed = false;
         let request = match message.split_first() {
-            Some((&kind::COMMAND, rest)) => Command::decode(rest)
-                .ok()
-                .map(|command| Request::Command(Command { console: id.0.get(), ..command })),
+            Some((&kind::COMMAND, rest)) => {
+                let Ok(command) = Command::decode(rest) else { return self.count_malformed() };
+                let now = Instant::from_micros((self.unix_micros)());
+                let place = consoles.places.iter_mut().find(|place| place.number == number);
+                match place.map(|place| place.lane.take(&command, now)) {
+                    Some(Taken::Flooded) | None => {
+                        self.commands_flooded.fetch_add(1, Ordering::Relaxed);
+                        return;
+                    }
+                    Some(taken) => is_deed = taken == Taken::Deed,
+                }
+                Some(Request::Command(Command { console: id.0.get(), ..command }))
+            }
             Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Request::Link),
             Some((&kind::PICK, name)) => vehicle_name(name).map(Request::Pick),
             Some((&kind::LEAVE, [])) => Some(Request::Leave),
@@ -498,7 +520,10 @@ impl Hub {
                 self.requests_refused.fetch_add(1, Ordering::Relaxed);
             }
             Some(request) => {
-                if self.requests.try_send(request).is_err() {
+                // Half of the queue is for acts and emergency stops alone.
+                let room = self.requests.max_capacity() / if is_deed { 1 } else { 2 };
+                let waiting = self.requests.max_capacity() - self.requests.capacity();
+                if waiting >= room || self.requests.try_send(request).is_err() {
                     self.requests_dropped.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -19,7 +19,7 @@ pub struct SliceHead {
     pub history: Option<u8>,
     /// Whether something that it follows from was lost.
     pub is_corrupt: bool,
-    /// Start of the strip's readout: Unix time in microseconds by the operator's clock.
+    /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0: not known.
     pub captured_unix_micros: u64,
     /// From there to the end of its encoding.
     pub encoded_after: Duration,

@@ -136,7 +136,7 @@ impl Units {
             SendError::TooLarge { .. }
             | SendError::Deadline { .. }
             | SendError::NotOpened { .. } => &mut self.refused_invalid,
-            SendError::Congested => &mut self.refused_congested,
+            SendError::OverCap { .. } | SendError::Congested => &mut self.refused_congested,
         };
         *count += 1;
     }

@@ -230,10 +230,12 @@ impl Link {
     }
 
     /// Notes that the datagram of `bytes` bytes that just left is data: media's pace does not wait
-    /// for it.
+    /// for it, beyond data's own share.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
-        self.pacer.unsend(bytes);
-        self.beside.unsend(bytes);
+        if !self.spare.takes_share(self.grant.rate) {
+            self.pacer.unsend(bytes);
+            self.beside.unsend(bytes);
+        }
         self.sparing.on_filled(now);
         let number = self.next_number.saturating_sub(1);
         self.spare.on_sent(number, bytes, self.grant.rate, now);

@@ -55,10 +55,20 @@ impl Spare {
         ByteCount::new(self.in_flight)
     }
 
-    /// Returns the rate that data may take at present, beside media, of what is granted.
+    /// Returns the rate that data may take at present, of what is granted: what media leaves, and a share of its own
+    /// where that is more, for media takes all that it is given.
     pub(crate) fn rate(&self, granted: Bitrate) -> Bitrate {
-        let left = (granted.as_f64() - self.media * MEDIA_MARGIN).max(0.0);
-        Bitrate::from_bps(self.rate.min(left) as u64)
+        Bitrate::from_bps(self.left(granted).max(granted.as_f64() * DATA_SHARE) as u64)
+    }
+
+    /// Returns whether data has no more than its own share at present, for which media makes room.
+    pub(crate) fn takes_share(&self, granted: Bitrate) -> bool {
+        self.left(granted) < granted.as_f64() * DATA_SHARE
+    }
+
+    /// Returns what media leaves of what is granted, bit/s, as far as no queue stands.
+    fn left(&self, granted: Bitrate) -> f64 {
+        self.rate.min((granted.as_f64() - self.media * MEDIA_MARGIN).max(0.0))
     }
 
     /// Returns when the next datagram of data may leave.
@@ -68,7 +78,8 @@ impl Spare {
 
     /// Returns the largest datagram of data: a command that comes next waits no longer than 3 ms for it.
     pub(crate) fn datagram_bytes_max(&self) -> ByteCount {
-        let bytes = (self.rate * TIME_MOST.as_secs_f64() / 8.0) as u64;
+        // What media takes the link is known to carry.
+        let bytes = (self.rate.max(self.media) * TIME_MOST.as_secs_f64() / 8.0) as u64;
         ByteCount::new(bytes.clamp(BYTES_LEAST, BYTES_MOST))
     }
 
@@ -159,6 +170,8 @@ impl Spare {
 const BEGIN: f64 = 128e3;
 const RATE_LEAST: f64 = 16e3;
 const RATE_MOST: f64 = 100e6;
+/// What data has of the granted rate, however much media would take: of 2 Mbit/s what a laser scanner says.
+const DATA_SHARE: f64 = 0.05;
 /// Until the rate is looked at again while nothing may be sent.
 const PAUSE: Duration = Duration::from_millis(100);
 const TIME_MOST: Duration = Duration::from_millis(3);

@@ -4,7 +4,9 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::channel::{Channel, ChannelNumber, Order, Priority};
 use crate::counters::{Counters, Discard};
+use crate::error::SendError;
 use crate::link::Entry;
+use crate::wire::Coded;
 
 /// Units of the channels that have a cap, waiting for their pace: all but commands and media.
 ///
@@ -24,10 +26,22 @@ struct Lane {
     order: Order,
     priority: Priority,
     cap: Bitrate,
+    /// Of each packet, where the cap counts what stands behind it; `None` where it counts whole datagrams, as of our own
+    /// channels, which share a rate that is one of datagrams.
+    header_bytes: Option<usize>,
     queue: VecDeque<Waiting>,
     bytes: usize,
     /// When the channel's cap allows the next packet.
     free_at: Instant,
+}
+
+/// Bytes that wait before a unit.
+#[derive(Debug, Default)]
+struct Before {
+    /// Of whole datagrams.
+    datagrams: u64,
+    /// As the cap counts.
+    counted: u64,
 }
 
 #[derive(Debug)]
@@ -48,12 +62,15 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
-    /// Takes the packets of a unit, all of one number; false if there is no room for them, or if at
-    /// `rate` and the channel's cap what waits before them leaves them no time: else all units of a
-    /// channel that is offered more than it carries would be given up half sent.
+    /// Takes the packets of a unit, all of one number.
     ///
     /// Where the newest wins, older units of the channel give way, unless a part of one has left:
     /// were it given up too, units that come faster than the cap would all be given up half sent.
+    ///
+    /// # Errors
+    /// [`SendError::OverCap`] where the cap alone leaves the unit no time, and [`SendError::Congested`] where there is no room
+    /// for it, or where what waits before it leaves it none at `rate` and the cap: else all units of a channel that is
+    /// offered more than it carries would be given up half sent.
     pub(crate) fn push(
         &mut self,
         channel: &Channel,
@@ -61,16 +78,18 @@ impl Lanes {
         rate: Bitrate,
         counters: &mut Counters,
         now: Instant,
-    ) -> bool {
-        let Some(cap) = channel.rate_cap else { return false };
+    ) -> Result<(), SendError> {
+        let Some(cap) = channel.rate_cap else { return Err(SendError::Congested) };
         let (order, priority) = (channel.order, channel.priority);
         let lane = self.lanes.entry(channel.number).or_insert_with(|| Lane {
             order,
             priority,
             cap,
+            header_bytes: (channel.number.get() >= APPLICATION_MIN)
+                .then(|| Coded::header_bytes(channel.number)),
             queue: VecDeque::new(),
             bytes: 0,
-            free_at: now,
+            free_at: now - burst(priority),
         });
         lane.cap = cap;
         if lane.order == Order::NewestWins {
@@ -80,15 +99,23 @@ impl Lanes {
         }
         let bytes = unit.iter().map(|entry| entry.plaintext.len()).sum::<usize>();
         if lane.bytes + bytes > BYTES_MAX || lane.queue.len() + unit.len() > ENTRIES_MAX {
-            return false;
+            return Err(SendError::Congested);
         }
-        let before = unit.first().map_or(0, |first| lane.datagram_bytes_before(first.deadline));
+        let Some(deadline) = unit.first().map(|first| first.deadline) else { return Ok(()) };
+        let life = deadline.since(now);
+        let before = lane.waiting_before(deadline);
+        let found: u64 = unit.iter().map(|entry| lane.counted(entry)).sum();
+        let free_at = lane.free_at.max(now - burst(priority));
+        if (free_at + cap.time_for(ByteCount::new(found))).since(now) > life {
+            let most = cap * deadline.since(free_at);
+            return Err(SendError::OverCap { found: ByteCount::new(found), most });
+        }
         let after: u64 = unit.iter().map(|entry| entry.datagram_bytes().get()).sum();
-        let time = rate.min(cap).time_for(ByteCount::new(before + after));
+        let by_rate = rate.time_for(ByteCount::new(before.datagrams + after));
+        let by_cap = (free_at + cap.time_for(ByteCount::new(before.counted + found))).since(now);
         // The way takes time too, and the rate may fall.
-        let life = unit.first().map_or(Duration::ZERO, |first| first.deadline.since(now));
-        if before > 0 && lane.free_at.since(now) + time > life / 2 {
-            return false;
+        if before.datagrams > 0 && by_rate.max(by_cap) > life / 2 {
+            return Err(SendError::Congested);
         }
         lane.bytes += bytes;
         for entry in unit {
@@ -97,7 +124,7 @@ impl Lanes {
             let place = lane.queue.len() - later;
             lane.queue.insert(place, Waiting { entry, begun: false });
         }
-        true
+        Ok(())
     }
 
     /// Gives the next packet that may go over every link now: feedback before telemetry. `rate` is what
@@ -188,15 +215,26 @@ impl Lane {
         self.bytes -= entry.plaintext.len();
         let rest = self.queue.iter_mut().filter(|waiting| waiting.entry.unit == entry.unit);
         rest.for_each(|waiting| waiting.begun = true);
-        let time = self.cap.time_for(entry.datagram_bytes());
-        self.free_at = self.free_at.max(now - BURST) + time;
+        let time = self.cap.time_for(ByteCount::new(self.counted(&entry)));
+        self.free_at = self.free_at.max(now - burst(self.priority)) + time;
         Some(entry)
     }
 
+    /// Returns what the cap counts of a packet.
+    fn counted(&self, entry: &Entry) -> u64 {
+        match self.header_bytes {
+            Some(header) => entry.plaintext.len().saturating_sub(header) as u64,
+            None => entry.datagram_bytes().get(),
+        }
+    }
+
     /// Returns the bytes of what waits and is due by `deadline`.
-    fn datagram_bytes_before(&self, deadline: Instant) -> u64 {
+    fn waiting_before(&self, deadline: Instant) -> Before {
         let before = self.queue.iter().filter(|waiting| waiting.entry.deadline <= deadline);
-        before.map(|waiting| waiting.entry.datagram_bytes().get()).sum()
+        before.fold(Before::default(), |sum, Waiting { entry, .. }| Before {
+            datagrams: sum.datagrams + entry.datagram_bytes().get(),
+            counted: sum.counted + self.counted(entry),
+        })
     }
 
     /// Removes packets, and gives how many units they were of.
@@ -216,6 +254,16 @@ impl Lane {
     }
 }
 
+/// Returns how much of a channel's cap may be made up for at once after a pause.
+fn burst(priority: Priority) -> Duration {
+    match priority {
+        Priority::Data => DATA_BURST,
+        Priority::Command | Priority::Feedback | Priority::Telemetry | Priority::Media => BURST,
+    }
+}
+
+/// The channels below are our own (docs/protocol.md, 4).
+const APPLICATION_MIN: u8 = 16;
 /// What all channels that go over every link may take together: half of a link of 1 Mbit/s.
 pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
 /// And of the slowest link: a picture matters more than figures about it.
@@ -223,6 +271,8 @@ pub(crate) const COPIES_SHARE: f64 = 0.25;
 /// The largest datagram of a capped channel at an end that commands: 3 ms of a link of 1 Mbit/s,
 /// for one may be on its way when a command comes.
 pub(crate) const BESIDE_COMMANDS: ByteCount = ByteCount::new(400);
+/// A cap holds over a second: what links can spare for it paces the rest.
+const DATA_BURST: Duration = Duration::from_secs(1);
 /// A tick that comes late may be caught up with.
 const BURST: Duration = Duration::from_millis(10);
 const BYTES_MAX: usize = 256 << 10;
@@ -244,8 +294,12 @@ mod tests {
     }
 
     fn unit(number: u64, packets: usize, deadline: u64) -> Vec<Entry> {
+        unit_of(number, packets, 77, deadline)
+    }
+
+    fn unit_of(number: u64, packets: usize, bytes: usize, deadline: u64) -> Vec<Entry> {
         let entry = || Entry {
-            plaintext: vec![0; 77],
+            plaintext: vec![0; bytes],
             deadline: Instant::from_millis(deadline),
             unit: number,
             standing: 0,
@@ -266,7 +320,8 @@ mod tests {
         let mut left = Vec::new();
         for number in 0..40 {
             let now = at(number * 5);
-            assert!(lanes.push(&snapshot, unit(number, 2, 9_000), COPIES_RATE, &mut counters, now));
+            let unit = unit(number, 2, 9_000);
+            lanes.push(&snapshot, unit, COPIES_RATE, &mut counters, now).unwrap();
             left.extend(lanes.pop_copies(COPIES_RATE, &mut counters, now).map(|entry| entry.unit));
         }
         // 100 bytes at 80 kbit/s every 10 ms; every unit that began was sent to its end.
@@ -282,8 +337,8 @@ mod tests {
         let telemetry = channel(3, Order::ByDeadline, Priority::Telemetry);
         let feedback = channel(9, Order::ByDeadline, Priority::Feedback);
         let mut lanes = Lanes::new(at(0));
-        lanes.push(&telemetry, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0));
-        lanes.push(&feedback, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0));
+        lanes.push(&telemetry, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0)).unwrap();
+        lanes.push(&feedback, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0)).unwrap();
         let mut left = 0;
         for millis in 0..100 {
             left += usize::from(
@@ -296,19 +351,58 @@ mod tests {
     }
 
     #[test]
+    fn a_cap_holds_over_a_second_in_bytes_of_the_units() {
+        let mut counters = Counters::new();
+        let data = channel(20, Order::NewestWins, Priority::Data);
+        let mut lanes = Lanes::new(at(5_000));
+        let (mut taken, mut left) = (0, 0);
+        // 10 kB/s may go; 936 bytes ten times a second are offered.
+        for millis in 0..10_000 {
+            let now = at(5_000 + millis);
+            if millis % 100 == 0 {
+                let unit = unit_of(millis / 100, 9, 107, 5_500 + 1_000 + millis);
+                let is_taken =
+                    lanes.push(&data, unit, Bitrate::from_mbps(1), &mut counters, now).is_ok();
+                taken += u32::from(is_taken);
+            }
+            while lanes.pop_data(|_| true, &mut counters, now).is_some() {
+                left += 1;
+            }
+        }
+        assert_eq!((taken, left), (100, 900), "all of it: 9 kB/s under a cap of 10");
+        let twice = (0..200).map(|turn| {
+            let now = at(15_000 + 50 * turn);
+            let unit = unit_of(200 + turn, 9, 107, 16_500 + 50 * turn);
+            let _ = lanes.push(&data, unit, Bitrate::from_mbps(1), &mut counters, now);
+            std::iter::from_fn(|| lanes.pop_data(|_| true, &mut counters, now)).count()
+        });
+        let twice = twice.sum::<usize>() / 9;
+        assert!((110..=125).contains(&twice), "{twice} of 200: twice the cap is offered");
+        let large = unit_of(900, 256, 107, 26_500);
+        let refused = lanes.push(&data, large, Bitrate::from_mbps(9), &mut counters, at(26_000));
+        let most = match refused {
+            Err(SendError::OverCap { most, .. }) => most.get(),
+            other => panic!("{other:?}"),
+        };
+        assert!((10_000..=15_100).contains(&most), "a second's worth and half of one: {most}");
+    }
+
+    #[test]
     fn what_waits_is_bounded_and_dies_at_its_deadline() {
         let mut counters = Counters::new();
         let data = channel(20, Order::ByDeadline, Priority::Data);
         let mut lanes = Lanes::new(at(0));
         let taken = (0..3_000)
             .filter(|number| {
-                lanes.push(
-                    &data,
-                    unit(*number, 1, 300_000),
-                    Bitrate::from_mbps(1),
-                    &mut counters,
-                    at(0),
-                )
+                lanes
+                    .push(
+                        &data,
+                        unit(*number, 1, 300_000),
+                        Bitrate::from_mbps(1),
+                        &mut counters,
+                        at(0),
+                    )
+                    .is_ok()
             })
             .count();
         assert_eq!(taken, ENTRIES_MAX);

@@ -328,6 +328,9 @@ impl Active {
             self.sender.settle(&mut self.links, shared, now);
         }
         let count = self.links.len();
+        if self.sender.has_command(now) {
+            self.sender.release_command(&mut self.links, shared, now);
+        }
         if self.sender.has_copies(now) {
             self.sender.release_copies(&mut self.links, &mut shared.counters, now);
         }

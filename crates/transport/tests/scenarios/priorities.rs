@@ -179,3 +179,86 @@ fn data_leaves_medias_on_time_share_where_it_was() {
     assert!(bytes_beside > bytes_alone * 0.97, "{bytes_alone} B alone, {bytes_beside} B beside");
     assert!(data > 100_000, "{data} B of data went through what media left");
 }
+
+/// Commands that come far faster than any seat sends them, of which those from some moment on carry a stop.
+struct Flood {
+    interval: Duration,
+    at: Instant,
+    stops_at: Instant,
+    /// When the first command with the stop was handed over, or came, by the world's time.
+    stopped_at: Option<Instant>,
+}
+
+impl Flood {
+    fn new(interval: Duration) -> Self {
+        Self { interval, at: Instant::ZERO, stops_at: Instant::ZERO, stopped_at: None }
+    }
+}
+
+impl Application for Flood {
+    fn next_at(&self) -> Option<Instant> {
+        (self.interval > Duration::ZERO).then_some(self.at)
+    }
+
+    fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
+        while self.interval > Duration::ZERO && self.at <= at.local() {
+            let stops = self.at >= self.stops_at;
+            let unit = [u8::from(stops); 60];
+            if stops {
+                self.stopped_at.get_or_insert(at.world());
+            }
+            self.at += self.interval;
+            let deadline = Duration::from_millis(250);
+            let _ = session.send(ChannelNumber::COMMAND, &unit, deadline, at.local());
+        }
+    }
+
+    fn handle_event(&mut self, _session: &Session, event: Event, at: Moment) {
+        let Event::Unit { channel: ChannelNumber::COMMAND, bytes, .. } = event else { return };
+        if bytes[0] == 1 {
+            self.stopped_at.get_or_insert(at.world());
+        }
+    }
+
+    fn begin(&mut self, start: Instant) {
+        (self.at, self.stops_at) = (start, start + Duration::from_millis(1_500));
+    }
+}
+
+#[test]
+fn a_flood_of_commands_delays_no_stop_that_is_among_them() {
+    for (per_second, mbps) in [(50, 1.0), (5_400, 1.0), (50_000, 1.0), (5_400, 20.0)] {
+        let setup = Setup::new(11, vec![clean(mbps, 20.0), clean(mbps, 20.0)]);
+        let operator = Flood::new(Duration::from_nanos(1_000_000_000 / per_second));
+        let mut run = setup.start(Flood::new(Duration::ZERO), operator).unwrap();
+        run.until(ms(4_000));
+        let asked_at = run.operator().application.stopped_at.expect("somebody stops");
+        let stopped_at = run.vehicle().application.stopped_at.expect("the stop comes");
+        let took = stopped_at.since(asked_at);
+        assert!(took <= Duration::from_millis(45), "{took:?} at {per_second}/s, {mbps} Mbit/s");
+        let commands = run.operator().session.units(ChannelNumber::COMMAND);
+        assert!(per_second == 50 || commands.displaced > commands.offered / 2, "{commands:?}");
+        assert!(per_second > 50 || commands.displaced == 0);
+    }
+}
+
+#[test]
+fn a_topic_below_its_cap_goes_where_media_would_take_all() {
+    for cap_kbps in [300, 3_000] {
+        let scan = (20, Order::NewestWins, Priority::Data);
+        let scan = flow(scan, cap_kbps, 936, Duration::from_millis(100));
+        let setup = Setup::new(9, vec![clean(2.0, 20.0), clean(2.0, 30.0)]);
+        // Twice what the links carry: what does not fit is refused.
+        let media = Media::slices(180, Bitrate::from_mbps(8));
+        let vehicle = Loaded::new(Traffic::default().with_media(media), vec![scan]);
+        let operator = Traffic::default().with_commands(Commands::default());
+        let mut run = setup.start(vehicle, Loaded::new(operator, Vec::new())).unwrap();
+        run.until(ms(20_000));
+        let came = run.operator().application.bytes(20) / 936;
+        let said = run.vehicle().session.units(ChannelNumber::new(20));
+        assert!(
+            came as u64 * 100 >= said.offered * 90,
+            "{came} of {said:?}, cap {cap_kbps} kbit/s"
+        );
+    }
+}

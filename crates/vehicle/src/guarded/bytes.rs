@@ -137,7 +137,7 @@ impl Way {
 
     fn hear(&mut self, bytes: &[u8]) {
         let here = |sent_at| Some((sent_at, Duration::from_millis(5)));
-        let is_taken = self.guarded.handle_bytes(bytes, here).is_ok();
+        let is_taken = self.guarded.handle_bytes(bytes, here, self.now).is_ok();
         let read = message::Command::decode(bytes);
         assert_eq!(is_taken, read.is_ok());
         let Ok(command) = read else { return };

@@ -1,0 +1,40 @@
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+/// A bound on how often something is taken of one who may say it as often as he likes.
+///
+/// ```
+/// use std::time::Duration;
+/// use tautline_net::RateBound;
+/// use tautline_units::Instant;
+///
+/// let mut bound = RateBound::new(Duration::from_millis(10), 2);
+/// let at = Instant::from_millis;
+/// assert_eq!([0, 0, 0].map(|_| bound.take(at(500))), [true, true, false]);
+/// assert!(bound.take(at(510)) && !bound.take(at(510)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RateBound {
+    interval: Duration,
+    burst: u32,
+    free_at: Instant,
+}
+
+impl RateBound {
+    /// Returns a bound of one in each `interval`, and of `burst` at once after a pause.
+    pub fn new(interval: Duration, burst: u32) -> Self {
+        Self { interval, burst: burst.max(1), free_at: Instant::ZERO }
+    }
+
+    /// Returns whether one more is taken now.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let ahead = self.interval * (self.burst - 1);
+        let free_at = self.free_at.max(now);
+        let is_taken = free_at <= now + ahead;
+        if is_taken {
+            self.free_at = free_at + self.interval;
+        }
+        is_taken
+    }
+}
