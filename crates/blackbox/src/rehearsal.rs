@@ -78,9 +78,10 @@ impl Rehearsal {
             (self.tick, self.mode) = (output.status.tick.get(), output.status.mode);
             let controls = output.control.controls;
             let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
-            self.machine.speed = (self.machine.speed + pull * 0.01).max(0.0);
+            let before = self.machine.speed;
+            self.machine.speed = (before + pull * 0.01).max(0.0);
             self.machine.steering_angle = 0.52 * controls.steering;
-            self.machine.told.acceleration_along = Some(pull);
+            self.machine.told.acceleration_along = Some((self.machine.speed - before) * 100.0);
         }
     }
 

@@ -130,7 +130,9 @@ impl SpeedWatch {
             self.at_rest = None;
         }
         if self.held >= AT_REST {
-            self.at_rest = machine.told.acceleration_along.map(|along| {
+            // More than gravity and an error is no acceleration of a machine that stands.
+            let felt = |along: &f32| along.abs() <= slope(config) + BIAS;
+            self.at_rest = machine.told.acceleration_along.filter(felt).map(|along| {
                 let kept = self.at_rest.unwrap_or(along);
                 kept + (along - kept) * (elapsed.as_secs_f32() / AT_REST.as_secs_f32()).min(1.0)
             });
