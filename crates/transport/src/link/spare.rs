@@ -55,15 +55,15 @@ impl Spare {
         ByteCount::new(self.in_flight)
     }
 
-    /// Returns the rate that data may take at present, of what is granted: what media leaves, and a share of its own
-    /// where that is more, for media takes all that it is given.
+    /// Returns the rate that data may take at present, of what is granted: what media leaves, and a share of what media
+    /// takes where that is more, for media takes all that it is given.
     pub(crate) fn rate(&self, granted: Bitrate) -> Bitrate {
-        Bitrate::from_bps(self.left(granted).max(granted.as_f64() * DATA_SHARE) as u64)
+        Bitrate::from_bps(self.left(granted).max(self.media * DATA_SHARE) as u64)
     }
 
     /// Returns whether data has no more than its own share at present, for which media makes room.
     pub(crate) fn takes_share(&self, granted: Bitrate) -> bool {
-        self.left(granted) < granted.as_f64() * DATA_SHARE
+        self.left(granted) < self.media * DATA_SHARE
     }
 
     /// Returns what media leaves of what is granted, bit/s, as far as no queue stands.
@@ -170,7 +170,7 @@ impl Spare {
 const BEGIN: f64 = 128e3;
 const RATE_LEAST: f64 = 16e3;
 const RATE_MOST: f64 = 100e6;
-/// What data has of the granted rate, however much media would take: of 2 Mbit/s what a laser scanner says.
+/// What data has of what media takes, and so is known to get through: of 2 Mbit/s what a laser scanner says.
 const DATA_SHARE: f64 = 0.05;
 /// Until the rate is looked at again while nothing may be sent.
 const PAUSE: Duration = Duration::from_millis(100);

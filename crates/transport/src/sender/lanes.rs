@@ -378,7 +378,7 @@ mod tests {
         });
         let twice = twice.sum::<usize>() / 9;
         assert!((110..=125).contains(&twice), "{twice} of 200: twice the cap is offered");
-        let large = unit_of(900, 256, 107, 26_500);
+        let large = unit_of(900, 256, 107, 27_500);
         let refused = lanes.push(&data, large, Bitrate::from_mbps(9), &mut counters, at(26_000));
         let most = match refused {
             Err(SendError::OverCap { most, .. }) => most.get(),
