@@ -5,7 +5,7 @@ import type { ActReport } from './guard';
 const HERE = 77n;
 
 function answer(number: number, outcome: ActReport['outcome'] = 'done', console = HERE) {
-  return { emergencyStop: 0, report: { console, number, outcome } };
+  return { mode: 'armed' as const, emergencyStop: 0, report: { console, number, outcome } };
 }
 
 describe('an act', () => {
@@ -15,7 +15,7 @@ describe('an act', () => {
     for (const nowMs of [0, 20, 500]) expect(acts.act(nowMs)).toEqual({ number: 1, deed: { kind: 'arm' } });
     acts.observe(answer(1), 510);
     expect(acts.act(520)).toBeNull();
-    expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, stopUnacknowledgedMs: null });
+    expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, steeringShown: false, stopUnacknowledgedMs: null });
   });
 
   it('that is refused is not tried again, and says why', () => {
@@ -33,8 +33,26 @@ describe('an act', () => {
     acts.begin({ kind: 'arm' }, 10);
     acts.observe(answer(1), 20);
     acts.observe(answer(2, 'done', 78n), 20);
-    acts.observe({ emergencyStop: 0, report: null }, 20);
+    acts.observe({ mode: 'held', emergencyStop: 0, report: null }, 20);
     expect(acts.act(30)).toEqual({ number: 2, deed: { kind: 'arm' } });
+  });
+
+  it('of turning the wheels is followed by what was seen, for as long as the machine is armed', () => {
+    const acts = new Acts(HERE, 0);
+    const shown = () => acts.view(0).steeringShown;
+    acts.begin({ kind: 'check steering' }, 0);
+    acts.observe(answer(1, 'moving'), 10);
+    expect(shown()).toBe(false);
+    acts.begin({ kind: 'check steering' }, 20);
+    acts.observe(answer(2), 30);
+    expect(shown()).toBe(true);
+    acts.begin({ kind: 'steering agrees' }, 40);
+    acts.observe(answer(3), 50);
+    expect(shown()).toBe(false);
+    acts.begin({ kind: 'check steering' }, 60);
+    acts.observe(answer(4), 70);
+    acts.observe({ mode: 'driving', emergencyStop: 0, report: null }, 80);
+    expect(shown()).toBe(false);
   });
 
   it('that nobody answers is given up, so that no arming comes true late', () => {
@@ -67,10 +85,10 @@ describe('an emergency stop', () => {
     const acts = new Acts(HERE, 0.5);
     acts.stop(0);
     const number = acts.emergencyStop!;
-    acts.observe({ emergencyStop: number - 1, report: null }, 100);
+    acts.observe({ mode: 'held', emergencyStop: number - 1, report: null }, 100);
     expect(acts.view(60_000).stopUnacknowledgedMs).toBe(60_000);
     expect(acts.emergencyStop).toBe(number);
-    acts.observe({ emergencyStop: number, report: null }, 60_010);
+    acts.observe({ mode: 'held', emergencyStop: number, report: null }, 60_010);
     expect([acts.emergencyStop, acts.view(60_020).stopUnacknowledgedMs]).toEqual([null, null]);
   });
 
@@ -80,7 +98,7 @@ describe('an emergency stop', () => {
     const first = acts.emergencyStop!;
     acts.stop(100);
     expect([acts.emergencyStop, acts.view(150).stopUnacknowledgedMs]).toEqual([first, 150]);
-    acts.observe({ emergencyStop: first, report: null }, 200);
+    acts.observe({ mode: 'held', emergencyStop: first, report: null }, 200);
     acts.stop(300);
     expect(acts.emergencyStop).toBe(first + 1);
   });
@@ -92,7 +110,7 @@ describe('an emergency stop', () => {
         acts.stop(press);
         const number = acts.emergencyStop!;
         expect(number >= 1 && number < 2 ** 32).toBe(true);
-        acts.observe({ emergencyStop: number, report: null }, press);
+        acts.observe({ mode: 'held', emergencyStop: number, report: null }, press);
       }
     }
     const pages = [0.1, 0.2].map((random) => {

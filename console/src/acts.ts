@@ -1,7 +1,9 @@
 import type { Blocker, GuardView } from './guard';
 
 /** What a person asks of the guard, deliberately. A reset names the stop that the person was shown. */
-export type Deed = { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' };
+export type Deed =
+  | { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' }
+  | { kind: 'check steering' } | { kind: 'steering agrees' } | { kind: 'steering wrong' } | { kind: 'steering unseen' };
 
 export interface Act {
   /** Counts up with each act of this page; never 0. */
@@ -16,6 +18,8 @@ export interface ActsView {
   pending: Deed['kind'] | null;
   /** What became of the last one, for as long as that is news. */
   last: { kind: Deed['kind']; outcome: Outcome } | null;
+  /** The wheels were turned for this person to look at, who has not said yet what was seen. */
+  steeringShown: boolean;
   /** For how long an emergency stop has been asked for that nobody has acknowledged; null: there is none. */
   stopUnacknowledgedMs: number | null;
 }
@@ -37,6 +41,7 @@ export class Acts {
   #pending: { act: Act; sinceMs: number } | null = null;
   #last: { kind: Deed['kind']; outcome: Outcome; atMs: number } | null = null;
   #stopNumber: number;
+  #steeringShown = false;
   #stopSinceMs: number | null = null;
 
   /** `console`: this page's own number; `random`: in [0, 1). */
@@ -68,9 +73,11 @@ export class Acts {
     this.#pending = null;
     this.#last = null;
     this.#stopSinceMs = null;
+    this.#steeringShown = false;
   }
 
-  observe(guard: Pick<GuardView, 'report' | 'emergencyStop'>, nowMs: number): void {
+  observe(guard: Pick<GuardView, 'mode' | 'report' | 'emergencyStop'>, nowMs: number): void {
+    if (guard.mode !== 'armed') this.#steeringShown = false;
     if (guard.emergencyStop === this.#stopNumber) this.#stopSinceMs = null;
     const { report } = guard;
     const act = this.#pending?.act;
@@ -93,6 +100,7 @@ export class Acts {
     const last = this.#last !== null && nowMs - this.#last.atMs < NEWS_MS ? this.#last : null;
     return {
       pending: this.#pending?.act.deed.kind ?? null,
+      steeringShown: this.#steeringShown,
       last: last === null ? null : { kind: last.kind, outcome: last.outcome },
       stopUnacknowledgedMs: this.#stopSinceMs === null ? null : nowMs - this.#stopSinceMs,
     };
@@ -100,7 +108,9 @@ export class Acts {
 
   #end(outcome: Outcome, nowMs: number): void {
     if (this.#pending === null) return;
-    this.#last = { kind: this.#pending.act.deed.kind, outcome, atMs: nowMs };
+    const { kind } = this.#pending.act.deed;
+    if (outcome === 'done') this.#steeringShown = kind === 'check steering';
+    this.#last = { kind, outcome, atMs: nowMs };
     this.#pending = null;
   }
 }

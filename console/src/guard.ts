@@ -10,7 +10,7 @@ export const CAUSES = [
   'emergency stop', 'console gone', 'page hidden', 'focus lost', 'inputs unhealthy', 'dead-man released',
   'session ended', 'console changed', 'local stop', 'local control', 'machine fault', 'guard silent', 'guard late',
   'overspeed', 'rolling', 'camera stopped', 'encoder stopped', 'parked', 'arm expired', 'arm', 'throttle', 'loop age',
-  'standstill', 'reset', 'unattended', 'speed implausible',
+  'standstill', 'reset', 'unattended', 'speed implausible', 'camera blind', 'steering wrong',
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
@@ -25,6 +25,10 @@ export type Blocker = (typeof BLOCKERS)[number];
 /** What a machine shows and sounds. */
 export const SIGNALS = ['horn', 'lights', 'high beam', 'left', 'right', 'hazard'] as const;
 export type Signal = (typeof SIGNALS)[number];
+
+/** What a person must know of the pictures. */
+export const SIGHTS = ['drawn', 'recorded', 'repeats', 'uniform', 'moves', 'contradicts', 'unchecked'] as const;
+export type Sight = (typeof SIGHTS)[number];
 
 /** How the recording of what the guard does goes. */
 export const BLACK_BOXES = ['absent', 'records', 'disk full', 'disk refuses', 'disk behind', 'ended'] as const;
@@ -134,6 +138,8 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'unattended': return `Unattended: nobody touched a control for ${(value / 1e3).toFixed(0)} s`;
     case 'speed implausible':
       return `The speed cannot be right: the machine says ${kmh(value)} km/h, and ${kmh(limit)} km/h are possible`;
+    case 'camera blind': return 'The picture is of one brightness all over: is the lens covered, or is it dark?';
+    case 'steering wrong': return 'The picture is mirrored or the steering is wrong, as somebody saw here: mend it before driving';
   }
 }
 

@@ -278,6 +278,12 @@ class Console {
       case 'take-over':
         this.#person.press('arm');
         return;
+      case 'check steering':
+      case 'steering agrees':
+      case 'steering wrong':
+      case 'steering unseen':
+        this.#person.steering(action);
+        return;
       case 'focus':
         window.focus();
         this.#person.takeUp();

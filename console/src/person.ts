@@ -17,6 +17,9 @@ export interface PersonEvents {
   help(): void;
 }
 
+/** What a person asks or says of the check of the steering. */
+export type SteeringDeed = Extract<Deed['kind'], `${string}steering${string}`>;
+
 /** The person who drives: devices, presence and acts, and what they make of each tick. */
 export class Person {
   readonly seat = new Seat();
@@ -89,6 +92,11 @@ export class Person {
       default:
         this.signals.press(press);
     }
+  }
+
+  /** Has the wheels of the armed machine turned, or says what was seen of that. */
+  steering(deed: SteeringDeed): void {
+    if (this.mayAct) this.#begin({ kind: deed }, performance.now());
   }
 
   stop(nowMs: number): void {

@@ -20,7 +20,7 @@ import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
 import {
-  BLACK_BOXES, BLOCKERS, CAUSES, type Deceleration, GUARD_MODES, type GuardView, SIGNALS, membersOf,
+  BLACK_BOXES, BLOCKERS, CAUSES, type Deceleration, GUARD_MODES, type GuardView, SIGHTS, SIGNALS, membersOf,
 } from './guard';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
@@ -75,6 +75,7 @@ export function readTelemetry(message: ArrayBuffer) {
     gear: heard(known(Gear, telemetry.gear())),
     guard: readGuard(telemetry.guard()),
     faults,
+    sight: membersOf(SIGHTS, telemetry.sight()),
     told: readTold((index) => heard(index < telemetry.toldLength() ? telemetry.told(index) : null)),
   };
 }

@@ -374,6 +374,8 @@ export function commandMessage(demand: Demand, cited: number, sentAtMs: number |
 const DEEDS: Readonly<Record<Deed['kind'], WireDeed>> = {
   arm: WireDeed.Arm, reset: WireDeed.Reset, park: WireDeed.Park,
   'take over': WireDeed.TakeOver,
+  'check steering': WireDeed.CheckSteering, 'steering agrees': WireDeed.SteeringAgrees,
+  'steering wrong': WireDeed.SteeringWrong, 'steering unseen': WireDeed.SteeringUnseen,
 };
 const DEAD_MEN: Readonly<Record<DeadMan, WireDeadMan>> = {
   absent: WireDeadMan.Absent, held: WireDeadMan.Held, released: WireDeadMan.Released,

@@ -165,5 +165,15 @@ export enum Cause {
    * The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
    * possible, m/s.
    */
-  SpeedImplausible = 31
+  SpeedImplausible = 31,
+
+  /**
+   * The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+   */
+  CameraBlind = 32,
+
+  /**
+   * A person found the picture mirrored or the steering wrong: the act's number, 0.
+   */
+  SteeringWrong = 33
 }

@@ -24,5 +24,25 @@ export enum Deed {
   /**
    * To take over from the console that names this one as its successor.
    */
-  TakeOver = 3
+  TakeOver = 3,
+
+  /**
+   * To turn the wheels of an armed machine a little to the left, to the right and back.
+   */
+  CheckSteering = 4,
+
+  /**
+   * To note that the person saw the wheels turn as the picture says.
+   */
+  SteeringAgrees = 5,
+
+  /**
+   * To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+   */
+  SteeringWrong = 6,
+
+  /**
+   * To note that the person cannot see which way the wheels turned.
+   */
+  SteeringUnseen = 7
 }

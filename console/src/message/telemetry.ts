@@ -149,8 +149,18 @@ sourceTrouble(optionalEncoding?:any):string|Uint8Array|null {
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
+/**
+ * What a person must know of the pictures: 1 they are drawn, 2 recorded, 4 one capture comes again and again, 8 they
+ * are of one brightness all over, 16 they move although the machine says that it stands, 32 they move against the
+ * steering, 64 nobody has checked the steering yet.
+ */
+sight():number {
+  const offset = this.bb!.__offset(this.bb_pos, 26);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(11);
+  builder.startObject(12);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -224,6 +234,10 @@ static startToldVector(builder:flatbuffers.Builder, numElems:number) {
 
 static addSourceTrouble(builder:flatbuffers.Builder, sourceTroubleOffset:flatbuffers.Offset) {
   builder.addFieldOffset(10, sourceTroubleOffset, 0);
+}
+
+static addSight(builder:flatbuffers.Builder, sight:number) {
+  builder.addFieldInt32(11, sight, 0);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -4,7 +4,7 @@ import type { StatusView, TelemetryView } from '../report';
 import { type Facts, noticeOf, recorderTrouble } from './banner';
 
 const SILENT = { guard: null, modeReason: 'the vehicle\'s guard says nothing' } as unknown as TelemetryView;
-const DRIVING = { guard: { mode: 'driving', blackBox: 'records' } } as unknown as TelemetryView;
+const DRIVING = { guard: { mode: 'driving', blackBox: 'records' }, sight: [] as string[] } as unknown as TelemetryView;
 const ESTABLISHED = { sessionState: SessionState.Established } as unknown as StatusView;
 
 /** While a vehicle is driven from here. */
@@ -12,7 +12,7 @@ const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
-  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '', pictureRefusal: null,
+  acts: { pending: null, last: null, steeringShown: false, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '', pictureRefusal: null,
 };
 
 describe('the list of vehicles', () => {
@@ -27,7 +27,7 @@ describe('the list of vehicles', () => {
 
 describe('a source of pictures that is in trouble', () => {
   const trouble = 'the camera /dev/video0 gave a damaged picture: a JPEG of 900 bytes';
-  const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sourceTrouble: trouble } as unknown as TelemetryView });
+  const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sight: [], sourceTrouble: trouble } as unknown as TelemetryView });
 
   it('is named with its cause while driving, and behind what holds the vehicle', () => {
     const driving = noticeOf(told({ mode: 'driving' }));
@@ -50,6 +50,34 @@ describe('an operator that does not record', () => {
     const full: Facts = { ...FACTS, recorderTrouble: 'disk full', telemetry: DRIVING };
     expect(noticeOf(full)?.title).toBe('The operator does not record: disk full');
     expect(noticeOf({ ...full, recorderTrouble: '' })).toBeNull();
+  });
+});
+
+describe('what the pictures show', () => {
+  const showing = (...sight: string[]): Facts => ({ ...FACTS, telemetry: { ...DRIVING, sight } as unknown as TelemetryView });
+  it('is said while nothing is worse, the worst first', () => {
+    const title = (...sight: string[]) => noticeOf(showing(...sight))?.title;
+    expect(title('drawn')).toBeUndefined();
+    expect(title('repeats', 'uniform')).toBe('The camera repeats one picture');
+    expect(title('recorded', 'repeats')).toBe('The clip stands still');
+    expect(title('moves', 'uniform')).toBe('The picture moves, and the machine says that it stands');
+    expect(title('contradicts')).toBe('The picture moves against the steering');
+    expect(title('uniform')).toBe('The picture shows nothing');
+  });
+});
+
+describe('the check of the steering', () => {
+  const armed = (sight: string[], steeringShown: boolean): Facts => ({
+    ...FACTS, acts: { ...FACTS.acts, steeringShown },
+    telemetry: { guard: { mode: 'armed', blackBox: 'records' }, sight } as unknown as TelemetryView,
+  });
+  it('is offered once the machine is armed, while nobody has made it', () => {
+    expect(noticeOf(armed([], false))).toEqual({ tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' });
+    expect(noticeOf(armed(['unchecked'], false))?.action?.name).toBe('check steering');
+  });
+  it('asks what was seen, with three answers', () => {
+    const { action, other, third } = noticeOf(armed(['unchecked'], true))!;
+    expect([action?.name, other?.name, third?.name]).toEqual(['steering agrees', 'steering wrong', 'steering unseen']);
   });
 });
 

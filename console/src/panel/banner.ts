@@ -1,5 +1,6 @@
-import { type ActsView, UNACKNOWLEDGED_MS } from '../acts';
-import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
+import { type ActsView, type Deed, UNACKNOWLEDGED_MS } from '../acts';
+import { type GuardView, type Sight, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
+import type { SteeringDeed } from '../person';
 import { SessionState } from '../message/session-state';
 import type { Quiet } from '../input/gamepad';
 import type { Release } from '../input/seat';
@@ -35,7 +36,7 @@ export interface Facts {
   pictureRefusal: string | null;
 }
 
-export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
+export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over' | SteeringDeed;
 
 export interface Notice {
   tone: 'bad' | 'warn' | 'calm';
@@ -44,6 +45,7 @@ export interface Notice {
   action?: Choice;
   /** What else can be done. */
   other?: Choice;
+  third?: Choice;
 }
 
 interface Choice {
@@ -64,7 +66,7 @@ export function noticeOf(facts: Facts): Notice | null {
   const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
   // The list of vehicles says the rest.
   if (first !== null || facts.choosing) return first;
-  return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? recordNotice(facts);
+  return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? sightNotice(facts) ?? recordNotice(facts);
 }
 
 /** Nothing is worse than a stop that nobody has heard. */
@@ -170,7 +172,7 @@ function vehicleNotice(facts: Facts): Notice | null {
     };
   }
   if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: telemetry.modeReason };
-  const notice = guardNotice(telemetry.guard, acts);
+  const notice = guardNotice(telemetry.guard, acts, telemetry.sight);
   const record = blackBoxWords(telemetry.guard.blackBox);
   if (notice === null) return null;
   const more = [sourceWords(facts), record].filter((words) => words !== '').map((words) => ` ${sentence(words)}`);
@@ -207,13 +209,13 @@ export function recorderTrouble(values: readonly ValueView[]): string {
 
 const RECORDER_TROUBLE = 'recording stands still: ';
 
-function guardNotice(guard: GuardView, acts: ActsView): Notice | null {
+function guardNotice(guard: GuardView, acts: ActsView, sight: readonly Sight[]): Notice | null {
   switch (guard.mode) {
     case 'driving':
     case 'limited':
       return null;
     case 'armed':
-      return { tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' };
+      return armedNotice(acts, sight);
     case 'manoeuvre':
       return { tone: 'bad', title: 'Stopping', detail: `${causeWords(guard)}.` };
     case 'held':
@@ -221,9 +223,44 @@ function guardNotice(guard: GuardView, acts: ActsView): Notice | null {
   }
 }
 
+function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Notice {
+  if (steeringShown) {
+    return {
+      tone: 'warn', title: 'Did the wheels turn left, then right?', detail: 'As the picture, or somebody at the machine, shows it.',
+      action: { name: 'steering agrees', label: 'Yes' }, other: { name: 'steering wrong', label: 'Mirrored or wrong' },
+      third: { name: 'steering unseen', label: 'Cannot be seen' },
+    };
+  }
+  const armed: Notice = { tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' };
+  if (!sight.includes('unchecked')) return armed;
+  return {
+    ...armed, detail: `${armed.detail} Nobody has checked its steering yet.`,
+    action: { name: 'check steering', label: 'Turn the wheels' },
+  };
+}
+
+/** What the pictures show while nothing else is amiss. */
+function sightNotice({ telemetry }: Facts): Notice | null {
+  const sight = telemetry?.sight ?? [];
+  if (sight.includes('repeats')) {
+    const source = sight.includes('recorded') ? 'The clip stands still' : 'The camera repeats one picture';
+    return { tone: 'bad', title: source, detail: 'Nothing new is seen: a vehicle that moves is stopped.' };
+  }
+  if (sight.includes('moves')) {
+    return { tone: 'bad', title: 'The picture moves, and the machine says that it stands', detail: 'Its speed may be wrong: brake, and have its sensor looked at.' };
+  }
+  if (sight.includes('contradicts')) {
+    return { tone: 'bad', title: 'The picture moves against the steering', detail: 'The camera or the steering is mirrored: stop, and check the steering.' };
+  }
+  if (sight.includes('uniform')) {
+    return { tone: 'warn', title: 'The picture shows nothing', detail: 'It is of one brightness all over: is the lens covered, or is it dark?' };
+  }
+  return null;
+}
+
 function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
   if (last !== null && last.outcome !== 'done') {
-    const what = { arm: 'Not armed', reset: 'Not reset', park: 'Not parked', 'take over': 'Not taken over' }[last.kind];
+    const what = REFUSED[last.kind];
     const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];
     return { tone: 'warn', title: what, detail: `${why.charAt(0).toUpperCase()}${why.slice(1)}.` };
   }
@@ -241,6 +278,11 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
     action: { name: 'arm', label: 'Arm' },
   };
 }
+
+const REFUSED: Readonly<Record<Deed['kind'], string>> = {
+  arm: 'Not armed', reset: 'Not reset', park: 'Not parked', 'take over': 'Not taken over', 'check steering': 'Wheels not turned',
+  'steering agrees': 'Not noted', 'steering wrong': 'Not noted', 'steering unseen': 'Not noted',
+};
 
 function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
   const troubled = padTroubled ?? 'A device in use';
@@ -288,6 +330,7 @@ export class Banner {
   readonly #detail = byId('banner-detail');
   readonly #button = byId<HTMLButtonElement>('banner-action');
   readonly #other = byId<HTMLButtonElement>('banner-other');
+  readonly #third = byId<HTMLButtonElement>('banner-third');
   readonly #stage = this.#box.closest<HTMLElement>('.stage')!;
   #notice: Notice | null = null;
 
@@ -301,6 +344,7 @@ export class Banner {
     };
     listen(this.#button, () => this.#notice?.action);
     listen(this.#other, () => this.#notice?.other);
+    listen(this.#third, () => this.#notice?.third);
   }
 
   show(facts: Facts): void {
@@ -312,9 +356,11 @@ export class Banner {
       setText(this.#detail, notice.detail);
       setText(this.#button, notice.action?.label ?? '');
       setText(this.#other, notice.other?.label ?? '');
+      setText(this.#third, notice.third?.label ?? '');
     }
     this.#button.hidden = notice?.action === undefined;
     this.#other.hidden = notice?.other === undefined;
+    this.#third.hidden = notice?.third === undefined;
     this.#notice = notice;
     setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives' && facts.standing?.role !== 'succeeds'));
   }

@@ -3,7 +3,7 @@ import type { GuardView } from '../guard';
 import { Gear } from '../message/gear';
 import type { TelemetryView } from '../report';
 import { geometryOf } from '../road';
-import { ageWords, aheadOf, countdownOf, gearAskedWords } from './hud';
+import { ageWords, aheadOf, countdownOf, gearAskedWords, sourceWords } from './hud';
 
 const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
   mode, countdown: leftMs === null ? null : { cause: 'picture age', leftMs },
@@ -70,5 +70,12 @@ describe('the distances on the road', () => {
   it('are none where speed, wheel, gear, delay or the guard is not known, nor backwards or at a crawl', () => {
     const unknown = [{ speedMps: null }, { steeringAngleRad: null }, { gear: null }, { guard: null }].map((change) => ahead(change));
     expect([...unknown, ahead({}, null), ahead({ gear: Gear.Reverse }), ahead({ speedMps: 0.4 })]).toEqual(Array(7).fill(null));
+  });
+});
+
+describe('the source of the pictures', () => {
+  it('is told where no camera takes them', () => {
+    expect([['drawn'], ['recorded', 'repeats'], ['uniform']].map((sight) => sourceWords(sight as never))).toEqual(
+      ['Simulated picture', 'Recorded clip', '']);
   });
 });

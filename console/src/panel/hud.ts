@@ -1,5 +1,5 @@
 import { type Band, LATE_MS, bandOf } from '../delay';
-import { type GuardMode, type GuardView, causeWords } from '../guard';
+import { type GuardMode, type GuardView, type Sight as PictureSight, causeWords } from '../guard';
 import { Gear } from '../message/gear';
 import { type Geometry, brakingDistance, reactionDistance, track } from '../road';
 import type { TelemetryView } from '../report';
@@ -56,6 +56,12 @@ export function gearAskedWords(told: Gear | null, asked: Gear): string {
   return told === null || told === asked ? '' : `${GEARS[asked]} asked for`;
 }
 
+/** Where pictures come from that no camera takes; empty: a camera takes them. */
+export function sourceWords(sight: readonly PictureSight[]): string {
+  if (sight.includes('drawn')) return 'Simulated picture';
+  return sight.includes('recorded') ? 'Recorded clip' : '';
+}
+
 /** What is told on the picture: mode, speed, gear, delay, countdown, and the distances on the road. */
 export class Hud {
   readonly #stage = byId('picture').closest<HTMLElement>('.stage')!;
@@ -65,6 +71,7 @@ export class Hud {
   readonly #bound = byId('hud-bound');
   readonly #gear = byId('hud-gear');
   readonly #gearAsked = byId('hud-gear-asked');
+  readonly #source = byId('hud-source');
   readonly #delay = byId('hud-delay');
   readonly #countdown = byId('countdown');
   readonly #age = byId('picture-age');
@@ -74,6 +81,9 @@ export class Hud {
     const { telemetry } = sight;
     const guard = telemetry?.guard ?? null;
     this.#showMode(telemetry);
+    const source = sourceWords(telemetry?.sight ?? []);
+    setText(this.#source, source);
+    this.#source.hidden = source === '';
     setText(this.#speed, kmh(telemetry?.speedMps ?? null));
     setText(this.#bound, guard?.mode === 'limited' ? `of ${kmh(guard.speedBoundMps)}` : '');
     const gear = telemetry?.gear ?? null;

@@ -32,6 +32,21 @@ pub enum Deed {
     Park,
     /// To take over from the console whose newest command names this one as its successor.
     TakeOver,
+    /// To turn the wheels of the armed machine a little to the left, to the right and back.
+    CheckSteering,
+    /// To note what a person saw of that; [`Agreement::Wrong`] holds the machine until a reset.
+    Steering(Agreement),
+}
+
+/// What a person saw when the wheels were turned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Agreement {
+    /// They turned as the picture says.
+    Agrees,
+    /// The picture is mirrored, or they turned the wrong way.
+    Wrong,
+    /// It cannot be seen.
+    Unseen,
 }
 
 /// What became of an act.
@@ -110,6 +125,10 @@ impl Deed {
             Self::Reset(stop) => (2, Some(stop)),
             Self::Park => (3, None),
             Self::TakeOver => (4, None),
+            Self::CheckSteering => (5, None),
+            Self::Steering(Agreement::Agrees) => (6, None),
+            Self::Steering(Agreement::Wrong) => (7, None),
+            Self::Steering(Agreement::Unseen) => (8, None),
         }
     }
 
@@ -120,6 +139,10 @@ impl Deed {
             (2, Some(stop)) => Some(Self::Reset(stop)),
             (3, None) => Some(Self::Park),
             (4, None) => Some(Self::TakeOver),
+            (5, None) => Some(Self::CheckSteering),
+            (6, None) => Some(Self::Steering(Agreement::Agrees)),
+            (7, None) => Some(Self::Steering(Agreement::Wrong)),
+            (8, None) => Some(Self::Steering(Agreement::Unseen)),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
-use crate::act::{Act, Answer, Blocker, Blockers, Deed, Outcome};
+use crate::act::{Act, Agreement, Answer, Blocker, Blockers, Deed, Outcome};
 use crate::age::{LateFrames, LoopAge};
 use crate::brake::BrakeWatch;
 use crate::config::Config;
@@ -19,6 +19,7 @@ use crate::{
 
 mod acts;
 mod rules;
+mod steering;
 
 /// What decides, by its own clock, what a machine may do.
 ///
@@ -70,6 +71,8 @@ pub struct Guard {
     latch: Latch,
     manoeuvre: Option<Manoeuvre>,
     acts: acts::Memory,
+    /// The check of the steering since the machine was armed.
+    steering_check: Option<steering::Check>,
     emergency_stop: Option<ActNumber>,
     /// The newest emergency stop whose latch is kept.
     emergency_stop_kept: Option<ActNumber>,
@@ -206,6 +209,7 @@ impl Guard {
             latch: Latch::default(),
             manoeuvre: None,
             acts: acts::Memory::default(),
+            steering_check: None,
             emergency_stop: None,
             emergency_stop_kept: None,
             applied: Controls::default(),
@@ -435,6 +439,9 @@ impl Guard {
             }
             Mode::Driving | Mode::Limited => {}
         }
+        if to != Mode::Armed {
+            self.steering_check = None;
+        }
         self.is_latched |= why.cause.is_latched();
         if to != from {
             self.since = now;
@@ -493,7 +500,9 @@ impl Guard {
             }
             (Mode::Held, _) => (hold, Limits::NONE),
             (Mode::Armed, Some(wanted)) => {
-                let standing = Controls { throttle: 0.0, ..wanted };
+                let check = self.steering_check.and_then(|check| check.share(now));
+                let steering = check.unwrap_or(wanted.steering);
+                let standing = Controls { throttle: 0.0, steering, ..wanted };
                 let bound = self.bound.get();
                 let (held, limits) =
                     envelope::hold(config, &standing, &last, bounded, bound, elapsed);

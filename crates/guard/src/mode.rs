@@ -103,13 +103,17 @@ numbered! {
         /// The machine's speed contradicts its throttle, its own motion or its picture: what was told,
         /// and what is possible, m/s.
         SpeedImplausible = 31,
+        /// The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+        CameraBlind = 32,
+        /// A person found the picture mirrored or the steering wrong: the act's number, 0.
+        SteeringWrong = 33,
     }
 }
 
 impl Cause {
     /// Returns whether a stop of this cause stays latched until a person resets it by its name.
     pub const fn is_latched(self) -> bool {
-        matches!(self, Self::EmergencyStop | Self::BrakeDoesNotAnswer)
+        matches!(self, Self::EmergencyStop | Self::BrakeDoesNotAnswer | Self::SteeringWrong)
     }
 
     /// Returns whether the person's wheel is not to be trusted in a stop of this cause.
@@ -123,6 +127,7 @@ impl Cause {
                 | Self::DeadManReleased
                 | Self::SessionEnded
                 | Self::ConsoleChanged
+                | Self::SteeringWrong
         )
     }
 }

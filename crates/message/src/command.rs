@@ -133,9 +133,22 @@ pub enum Deed {
     Park,
     /// To take over from the console that names this one as its successor.
     TakeOver,
+    /// To turn the wheels of an armed machine a little to the left, to the right and back.
+    CheckSteering,
+    /// To note that the person saw the wheels turn as the picture says.
+    SteeringAgrees,
+    /// To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+    SteeringWrong,
+    /// To note that the person cannot see which way the wheels turned.
+    SteeringUnseen,
 }
 
-choice!(Deed, wire_command::Deed, "deed", [Arm, Reset, Park, TakeOver]);
+choice!(
+    Deed,
+    wire_command::Deed,
+    "deed",
+    [Arm, Reset, Park, TakeOver, CheckSteering, SteeringAgrees, SteeringWrong, SteeringUnseen]
+);
 
 /// What a dead-man input says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]

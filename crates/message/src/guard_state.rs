@@ -255,6 +255,10 @@ pub enum Cause {
     /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and
     /// what is possible, m/s.
     SpeedImplausible,
+    /// The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+    CameraBlind,
+    /// A person found the picture mirrored or the steering wrong: the act's number, 0.
+    SteeringWrong,
 }
 
 /// What stands in the way of an act.
@@ -351,7 +355,9 @@ choice!(
         Standstill,
         Reset,
         Unattended,
-        SpeedImplausible
+        SpeedImplausible,
+        CameraBlind,
+        SteeringWrong
     ]
 );
 

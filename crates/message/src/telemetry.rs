@@ -44,6 +44,8 @@ fields! {
         told: Vec<Option<f32>> = told as Told,
         /// What is wrong with the source of pictures, in words for the operator; at most 256 bytes, `None` if nothing is.
         source_trouble: Option<String>,
+        /// What a person must know of the pictures, a bit each: see the schema.
+        sight: u32 = sight as Plain,
     }
 }
 

@@ -134,6 +134,8 @@ fn never(cause: Cause) -> Option<&'static str> {
         Cause::Arm | Cause::Throttle => Some("it lets the car go"),
         Cause::LoopAge => Some("it slows the car, and the person drives on"),
         Cause::Standstill | Cause::Reset | Cause::Unattended => Some("the car stands already"),
+        Cause::CameraBlind => Some("the test's vehicle has no camera that is covered"),
+        Cause::SteeringWrong => Some("the car stands already"),
     }
 }
 

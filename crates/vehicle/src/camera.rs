@@ -7,7 +7,7 @@ mod reduced;
 pub mod v4l2;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
+#[cfg(doc)]
+use tautline_video::Origin;
 use tautline_video::{Enlargement, Error, Layout, Losses, Picture, Sensor, stamp};
 
 use crate::config::{Config, PictureSource};
@@ -82,6 +84,8 @@ pub struct Counters {
     pub pictures_held: AtomicU64,
     /// Pictures that repeat a capture before while the machine moves: they count as no capture.
     pub pictures_repeated: AtomicU64,
+    /// Where the source's pictures come from, as the number of its [`Origin`].
+    pub origin: AtomicU8,
     /// Since when the source has given one capture again and again: nanoseconds of the vehicle's clock, one more than
     /// those of the instant; 0 while it does not.
     pub repeats_since: AtomicU64,
@@ -224,6 +228,7 @@ pub fn run(
         let counts = captures.end_picture(sequence, ticks.is_moving(), counters, clock.now());
         ticks.note_capture(tick, counts);
     };
+    counters.origin.store(sensor.origin() as u8, Ordering::Relaxed);
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;

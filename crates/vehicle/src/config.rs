@@ -74,6 +74,14 @@ pub struct Config {
     pub joinable: bool,
     /// What follows a pause in which nothing could be sent.
     pub after_pause: AfterPause,
+    /// What follows a picture of one brightness all over, such as that of a covered lens.
+    pub uniform_picture: Reaction,
+    /// What follows a picture that moves as a whole although the machine says that it stands.
+    pub picture_motion: Reaction,
+    /// When a person who has armed the machine is asked to check the steering.
+    pub steering_check: SteeringCheck,
+    /// File that keeps over a restart that the steering was checked; if not given, a restart forgets it.
+    pub steering_checked: Option<PathBuf>,
     /// Seed of a simulated machine.
     pub seed: u64,
     /// Where `/metrics` is served; nowhere if not given.
@@ -143,6 +151,10 @@ impl Default for Config {
             references: 16,
             joinable: false,
             after_pause: AfterPause::default(),
+            uniform_picture: Reaction::default(),
+            picture_motion: Reaction::default(),
+            steering_check: SteeringCheck::default(),
+            steering_checked: None,
             seed: 1,
             metrics: None,
             guard: Address::Path(GUARD.into()),
@@ -388,6 +400,34 @@ pub enum AfterPause {
 }
 
 named!(AfterPause: "recover" Recover, "idr" Idr);
+
+/// What follows something that a picture shows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reaction {
+    /// The person who drives is told.
+    #[default]
+    Warn,
+    /// The machine is stopped too.
+    Stop,
+}
+
+named!(Reaction: "warn" Warn, "stop" Stop);
+
+/// When a person who has armed the machine is asked to check the steering.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteeringCheck {
+    /// Until it was checked once.
+    #[default]
+    FirstDrive,
+    /// Each time.
+    EveryDrive,
+    /// Not at all.
+    Never,
+}
+
+named!(SteeringCheck: "first-drive" FirstDrive, "every-drive" EveryDrive, "never" Never);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::f32::consts::PI;
 
-use tautline_guard::act::{Act, Blocker, Deed, Outcome};
+use tautline_guard::act::{Act, Agreement, Blocker, Deed, Outcome};
 use tautline_guard::frame::{Absences, BlackBox, Command, DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
 use tautline_guard::{
@@ -53,6 +53,10 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
             message::Deed::Reset => Deed::Reset(Stop::new(act.stop)?),
             message::Deed::Park => Deed::Park,
             message::Deed::TakeOver => Deed::TakeOver,
+            message::Deed::CheckSteering => Deed::CheckSteering,
+            message::Deed::SteeringAgrees => Deed::Steering(Agreement::Agrees),
+            message::Deed::SteeringWrong => Deed::Steering(Agreement::Wrong),
+            message::Deed::SteeringUnseen => Deed::Steering(Agreement::Unseen),
         };
         Some(Act { console: console?, number: ActNumber::new(act.number)?, deed, age: None })
     });
@@ -123,6 +127,10 @@ fn why(why: &Why) -> String {
         Cause::SpeedImplausible => {
             format!("the machine says {value:.1} m/s, and {limit:.1} m/s are possible")
         }
+        Cause::CameraBlind => "the picture is of one brightness all over".to_owned(),
+        Cause::SteeringWrong => {
+            "the picture is mirrored or the steering is wrong, as a person saw".to_owned()
+        }
     }
 }
 
@@ -182,7 +190,7 @@ macro_rules! twin {
 }
 
 twin!(guard_mode: Mode => GuardMode, [Held, Armed, Driving, Limited, Manoeuvre]);
-twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset, Unattended, SpeedImplausible]);
+twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset, Unattended, SpeedImplausible, CameraBlind, SteeringWrong]);
 twin!(black_box: BlackBox => BlackBox, [Absent, Records, DiskFull, DiskRefuses, DiskBehind, Ended]);
 twin!(blocker: Blocker => Blocker, [Mode, Latched, Moving, MachineSilent, LocalPerson, MachineFault, VehicleSilent, NoSession, NoCommand, OtherConsole, ThrottlePressed, PictureAge, PersonAbsent, DeadMan, VehicleTrouble, StaleAct, OtherStop, NotNamed, LatchNotKept]);
 

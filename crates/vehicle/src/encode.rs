@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::{ByteCount, Instant};
-use tautline_video::{Backend, Layout, Picture, Rows, Slice, SliceKind};
+use tautline_video::{Backend, Flow, Layout, Picture, Rows, Slice, SliceKind};
 
 pub use control::EncoderControl;
 use control::Fate;
@@ -33,6 +33,8 @@ pub struct Turn {
     backend: Backend,
     /// Pictures a second.
     rate: u32,
+    /// How the halves of the strip coded last move.
+    flow: Flow,
 }
 
 /// One strip of a picture that is to be coded.
@@ -78,7 +80,8 @@ impl Turn {
             let strips = (index..layout.strip_count()).step_by(count);
             let coder = |strip| Ok((*layout, StripCoder::new(backend, layout, strip, rate)?));
             let strips = strips.map(coder).collect::<anyhow::Result<_>>()?;
-            Ok(Self { index, strips, turn_count: count, plan: plan.clone(), backend, rate })
+            let (plan, flow) = (plan.clone(), Flow::default());
+            Ok(Self { index, strips, turn_count: count, plan, backend, rate, flow })
         };
         (0..count).map(turn).collect()
     }
@@ -113,6 +116,9 @@ impl Turn {
                 Ok(Some(slice)) => {
                     meter.record(slice.encoded_at.since(readout.captured_at));
                     let kind = slice.kind;
+                    if kind == SliceKind::Predicted {
+                        meter.sight.handle_flow(strip, self.flow, slice.captured_at);
+                    }
                     let counter = if send(slice, timing) {
                         &meter.slices_sent
                     } else {
@@ -169,6 +175,7 @@ impl Turn {
         let Some(budget) = control.size(now()) else { return Ok(None) };
         let requested = control.take_request(strip);
         let encoded = strip_coder.encode(rows, picture, budget, &self.plan, requested, now())?;
+        self.flow = encoded.flow;
         let need = strip_coder.is_own().then(|| self.plan.bytes_at(QUANTIZER_ACCEPTABLE));
         let need = need.filter(|_| encoded.kind == SliceKind::Predicted);
         control.note_slice(ByteCount::of(&encoded.bytes), need, now());

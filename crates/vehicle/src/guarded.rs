@@ -19,6 +19,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use crate::convert;
+use crate::steering::Steering;
 use crate::ticks::Ticks;
 
 pub use vitals::Vitals;
@@ -35,6 +36,7 @@ pub struct Guarded {
     proposed: Mutex<Proposed>,
     heard: Mutex<Option<Heard>>,
     ticks: Arc<Ticks>,
+    steering: Steering,
     /// The budget of the guard, which has none before its first word.
     budget: Mutex<Option<Budget>>,
     /// Who has ended the drive, until the next session.
@@ -109,6 +111,17 @@ impl Guarded {
         Ok(Self::with(number))
     }
 
+    /// Returns this end, which notes when the steering was checked.
+    #[must_use]
+    pub(crate) fn with_steering(self, steering: Steering) -> Self {
+        Self { steering, ..self }
+    }
+
+    /// Returns whether a person is to be asked to check the steering, and where it is kept that it was.
+    pub(crate) fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
     fn with(number: u32) -> Self {
         let session_next = Session::new(number.max(1)).expect("at least 1");
         let proposed = Proposed {
@@ -126,6 +139,7 @@ impl Guarded {
             proposed: Mutex::new(proposed),
             heard: Mutex::default(),
             ticks: Arc::default(),
+            steering: Steering::default(),
             budget: Mutex::default(),
             ended_by: Mutex::default(),
             fact: Mutex::default(),
@@ -159,6 +173,7 @@ impl Guarded {
         while !stop.load(Ordering::Relaxed) {
             let now = clock.now();
             if let Some(status) = proposer.receive() {
+                vitals.handle_status(&status);
                 self.hear(status, &mut follow, now);
             }
             // Whoever holds it is slower than this thread may be: the next turn has the news.
@@ -419,6 +434,9 @@ impl Guarded {
         if let Some((_, age)) = status.machine {
             // A guard that has come back without knowing better takes nothing back.
             self.machine_heard_at.fetch_max((at - age).as_nanos(), Ordering::Relaxed);
+        }
+        if let Some(proposed) = try_lock(&self.proposed) {
+            self.steering.handle(&status, proposed.act.as_ref().map(|act| &act.what));
         }
         let extras = status.machine.map(|(machine, _)| follow(&machine)).unwrap_or_default();
         if let Some(mut heard) = try_lock(&self.heard) {

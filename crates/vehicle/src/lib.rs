@@ -17,6 +17,8 @@ pub mod parts;
 pub mod probe;
 pub mod readout;
 mod rendezvous;
+pub mod sight;
+mod steering;
 pub mod telemetry;
 mod threads;
 pub mod ticks;
@@ -41,7 +43,7 @@ use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 use tokio::time::{MissedTickBehavior, sleep};
 
-pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
+pub use config::{AfterPause, Config, EncoderChoice, LossRecovery, Reaction, SteeringCheck};
 pub use eyes::OpenSensor;
 pub use geometry::CameraGeometry;
 pub use guarded::Follow;
@@ -55,6 +57,7 @@ use crate::orders::Orders;
 use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
+use crate::steering::Steering;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
 use crate::topics::Topics;
@@ -89,7 +92,8 @@ pub async fn run(
         Err(error) if config.camera.is_none() => return Err(error),
         opened => Some(opened),
     };
-    let guarded = Arc::new(Guarded::new()?);
+    let steering = Steering::open(config.steering_check, config.steering_checked.clone());
+    let guarded = Arc::new(Guarded::new()?.with_steering(steering));
     let reporter = Reporter {
         guarded: guarded.clone(),
         control: Arc::new(EncoderControl::with(config.after_pause).governed()),
@@ -112,7 +116,8 @@ pub async fn run(
         Driver::spawn_with(&config.links, tls, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
     let vitals =
-        Vitals::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone());
+        Vitals::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone())
+            .reacting(config.uniform_picture, config.picture_motion);
     threads.spawn("proposals", {
         let (guarded, ending) = (guarded.clone(), threads.ending());
         let address = config.guard.clone();
@@ -257,6 +262,13 @@ async fn report(
         reporter.latest.set_process(reporter.process(&recent, now), now);
         if turn.is_multiple_of(telemetry::turns(reporter.control.budget())) {
             tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+        }
+        if let Some(file) = reporter.guarded.steering().take_unkept() {
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = steering::keep(&file) {
+                    tracing::warn!(error = format!("{error:#}"), "the steering is asked for again");
+                }
+            });
         }
         if let Some(fact) = facts.next(config, &reporter, now) {
             reporter.guarded.tell(fact);

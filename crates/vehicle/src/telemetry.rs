@@ -11,6 +11,7 @@ use tautline_net::channels;
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
 use tautline_units::{Bitrate, Instant};
+use tautline_video::Origin;
 
 use crate::camera;
 use crate::convert;
@@ -144,6 +145,7 @@ impl Reporter {
             guard: status.map(convert::guard),
             told: state.told.numbers().to_vec(),
             source_trouble: self.source_trouble(mode),
+            sight: self.sight(),
         }
     }
 
@@ -156,6 +158,24 @@ impl Reporter {
         let mut ends = (0..=words.len().min(Telemetry::TEXT_BYTES_MAX)).rev();
         let end = ends.find(|end| words.is_char_boundary(*end)).unwrap_or_default();
         Some(words[..end].to_owned())
+    }
+
+    /// Returns what a person must know of the pictures, a bit each.
+    fn sight(&self) -> u32 {
+        let camera = &self.camera;
+        let origin = camera.origin.load(Ordering::Relaxed);
+        [
+            origin == Origin::Drawn as u8,
+            origin == Origin::Recorded as u8,
+            count(&camera.repeats_since) != 0,
+            count(&camera.uniform_since) != 0,
+            self.meter.sight.moves(),
+            self.meter.sight.contradicts(),
+            self.guarded.steering().is_due(),
+        ]
+        .into_iter()
+        .enumerate()
+        .fold(0, |bits, (bit, holds)| bits | u32::from(holds) << bit)
     }
 
     /// Returns the report for an operator that waits for another one to stop.
@@ -219,6 +239,12 @@ impl Reporter {
             Value::total("orders obeyed", self.orders.obeyed()),
         ]);
         values.extend(seconds("source lost", self.parts.source.lost_for(now)));
+        let lasts = |since: &AtomicU64| {
+            let since = Instant::from_nanos(count(since).checked_sub(1)?);
+            Some(now.since(since))
+        };
+        values.extend(seconds("picture repeats", lasts(&self.camera.repeats_since)));
+        values.extend(seconds("picture uniform", lasts(&self.camera.uniform_since)));
         values.extend(self.parts.values());
         values.extend(convert::told(&machine(heard.as_ref()).told));
         values.extend(convert::extras(heard.as_ref().map_or(&[], |heard| &heard.extras)));

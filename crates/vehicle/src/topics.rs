@@ -47,7 +47,7 @@ pub struct Topic {
     /// How the schema is encoded, by MCAP's name for it.
     #[serde(default)]
     pub schema_encoding: String,
-    /// The schema's file; all of them have 8 KiB at most.
+    /// The schema's file; all of them have 6 KiB at most.
     pub schema: Option<PathBuf>,
 }
 
@@ -342,7 +342,7 @@ const BURST: usize = 2;
 /// More than any datagram of the system has.
 const UNIT_BYTES_MAX: usize = 256 << 10;
 /// What a session has room for beside Tautline's own: told at 64 kbit/s, it takes a second.
-const SCHEMA_BYTES_MAX: usize = 8 << 10;
+const SCHEMA_BYTES_MAX: usize = 6 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -404,7 +404,7 @@ mod tests {
             topic(r#"{"topic": "/scan", "listen": "127.0.0.1:0", "rate_cap_kbps": 100}"#);
         topic.schema = Some(file);
         let words = Topics::open(&[topic]).err().unwrap().to_string();
-        assert!(words.contains("8192 at most"), "{words}");
+        assert!(words.contains("6144 at most"), "{words}");
         let ours = channels::all().iter().map(|it| it.descriptor.bytes().get()).sum::<u64>();
         assert!(ours + (SCHEMA_BYTES_MAX + TOPICS_MAX * 4 * 256) as u64 <= 64 << 10, "{ours}");
     }

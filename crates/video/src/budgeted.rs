@@ -4,7 +4,7 @@
 use tautline_units::ByteCount;
 
 use crate::quantizer::{Activity, Quantizer};
-use crate::{AccessUnit, Encoded, Error, Motion, Picture, Quantizers, Refresh, SliceKind};
+use crate::{AccessUnit, Encoded, Error, Flow, Motion, Picture, Quantizers, Refresh, SliceKind};
 
 /// Encoder of another's library that codes one picture at one quantizer.
 pub(crate) trait Library: Send {
@@ -53,6 +53,7 @@ impl<L: Library> Budgeted<L> {
                 kind: SliceKind::Idr,
                 history: Some(0),
                 motion: Motion::default(),
+                flow: Flow::default(),
                 bytes,
             });
         }
@@ -84,6 +85,7 @@ impl<L: Library> Budgeted<L> {
                 kind: SliceKind::Idr,
                 history: Some(0),
                 motion: Motion::default(),
+                flow: Flow::default(),
                 bytes,
             });
         }
@@ -101,6 +103,7 @@ impl<L: Library> Budgeted<L> {
             kind,
             history,
             motion: Motion::default(),
+            flow: Flow::default(),
             bytes: AccessUnit::from(coded.bytes.as_slice()),
         })
     }

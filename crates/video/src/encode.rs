@@ -1,6 +1,6 @@
 use tautline_units::ByteCount;
 
-use crate::{AccessUnit, Error, Motion, Picture, SliceKind};
+use crate::{AccessUnit, Error, Flow, Motion, Picture, SliceKind};
 
 /// A strip's rows while the sensor reads them.
 pub trait Rows {
@@ -109,6 +109,8 @@ pub struct Encoded {
     pub history: Option<u8>,
     /// How it moves.
     pub motion: Motion,
+    /// How its halves move; still where the encoder does not tell.
+    pub flow: Flow,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }

@@ -47,7 +47,7 @@ pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh, Rows};
 pub use enlargement::Enlargement;
 pub use error::Error;
 pub use layout::Layout;
-pub use motion::Motion;
+pub use motion::{Flow, Motion};
 pub use picture::Picture;
 pub use qp_table::QpTable;
 pub use reduction::Reduction;

@@ -29,6 +29,30 @@ impl Motion {
     }
 }
 
+/// Motion of the two halves of a strip.
+///
+/// As of a [`Motion`], a vector says where a part is found in the picture before: against the way that it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Flow {
+    /// Motion of the left half.
+    pub left: Motion,
+    /// Motion of the right half.
+    pub right: Motion,
+}
+
+impl Flow {
+    /// Returns by how much the right half moves to the right of the left half, in quarters of a sample: above 0 where
+    /// the picture expands.
+    pub fn expansion(self) -> i32 {
+        i32::from(self.left.x) - i32::from(self.right.x)
+    }
+
+    /// Returns by how much both halves move to the right, in quarters of a sample.
+    pub fn shift(self) -> i32 {
+        -(i32::from(self.left.x) + i32::from(self.right.x)) / 2
+    }
+}
+
 const ACROSS_MAX: i16 = 2047 * 4;
 const DOWN_MAX: i16 = 63 * 4;
 

@@ -107,6 +107,10 @@ numbered! {
         Recorder = 2,
         /// Something else, which the vehicle's log names.
         Other = 3,
+        /// The picture is of one brightness all over, and the owner says that this stops the machine.
+        Blind = 4,
+        /// The picture moves as a whole although the machine says that it stands, and the owner says that this stops it.
+        Motion = 5,
     }
 }
 
@@ -115,7 +119,7 @@ pub type Troubles = Set<Trouble>;
 
 /// ```text
 ///  20  session             u32  0: none lives
-///  24  troubles            u32  a bit each: camera, encoder, recorder, other
+///  24  troubles            u32  a bit each: camera, encoder, recorder, other, blind, motion
 ///  28  sequence            u64  of the command
 ///  36  console             u64  0: there is no command, and what else is the command's is 0
 ///  44  successor           u64  0: none
@@ -128,7 +132,8 @@ pub type Troubles = Set<Trouble>;
 ///  81  emergency stop      u32  0: none
 ///  85  act's console       u64
 ///  93  act's number        u32  0: there is no act, and what else is the act's is 0
-///  97  act's deed          u8   1 arm, 2 reset, 3 park, 4 take over
+///  97  act's deed          u8   1 arm, 2 reset, 3 park, 4 take over, 5 check the steering,
+///                               6 steering agrees, 7 is wrong, 8 is unseen
 ///  98  act's stop          u32  of a reset; else 0
 /// 102  age of the act      u16  ms, all ones: not known
 /// ```

@@ -45,7 +45,9 @@ impl Guard {
         let (mode, cause) = done.ok().flatten()?;
         let limit = match act.deed {
             Deed::Reset(stop) => stop.get() as f32,
-            Deed::Arm | Deed::Park | Deed::TakeOver => 0.0,
+            Deed::Arm | Deed::Park | Deed::TakeOver | Deed::CheckSteering | Deed::Steering(_) => {
+                0.0
+            }
         };
         Some((mode, Why::new(cause, act.number.get() as f32, limit)))
     }
@@ -111,6 +113,37 @@ impl Guard {
                 self.person.holder = Some((act.console, session));
                 Ok(None)
             }
+            Deed::CheckSteering => {
+                self.check_holds_armed(act)?;
+                if !self.is_standing(now) {
+                    return Err(Blocker::Moving);
+                }
+                self.steering_check = Some(steering::Check::begin(now));
+                Ok(None)
+            }
+            Deed::Steering(agreement) => {
+                self.check_holds_armed(act)?;
+                if self.steering_check.is_none() {
+                    return Err(Blocker::Mode);
+                }
+                match agreement {
+                    Agreement::Agrees | Agreement::Unseen => {
+                        self.steering_check = None;
+                        Ok(None)
+                    }
+                    Agreement::Wrong => Ok(Some((Mode::Held, Cause::SteeringWrong))),
+                }
+            }
+        }
+    }
+
+    /// Refuses an act unless its console has armed the machine and nobody has driven since.
+    fn check_holds_armed(&self, act: &Act) -> Result<(), Blocker> {
+        let (holder, _) = self.person.holder.ok_or(Blocker::Mode)?;
+        match self.mode {
+            Mode::Armed if holder == act.console => Ok(()),
+            Mode::Armed => Err(Blocker::OtherConsole),
+            Mode::Held | Mode::Driving | Mode::Limited | Mode::Manoeuvre => Err(Blocker::Mode),
         }
     }
 

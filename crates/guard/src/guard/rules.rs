@@ -109,7 +109,15 @@ impl Guard {
         if proposal.troubles.contains(Trouble::Camera) {
             return Some(Why::plain(Cause::CameraStopped));
         }
-        proposal.troubles.contains(Trouble::Encoder).then_some(Why::plain(Cause::EncoderStopped))
+        if proposal.troubles.contains(Trouble::Encoder) {
+            return Some(Why::plain(Cause::EncoderStopped));
+        }
+        if proposal.troubles.contains(Trouble::Blind) {
+            return Some(Why::plain(Cause::CameraBlind));
+        }
+        let told = self.speed(now).unwrap_or(0.0);
+        let motion = Why::new(Cause::SpeedImplausible, told, SEEN_SPEED);
+        proposal.troubles.contains(Trouble::Motion).then_some(motion)
     }
 
     /// Returns what speaks against the person who holds the machine.
@@ -189,6 +197,9 @@ impl Guard {
         Some((cause, left))
     }
 }
+
+/// m/s that a machine has at the least whose picture moves as a whole.
+const SEEN_SPEED: f32 = 0.5;
 
 /// Returns a cause of time, in milliseconds; what never came counts as [`VALUE_MAX`].
 fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {

@@ -1,4 +1,5 @@
 mod hostile;
 mod rig;
 mod search;
+mod steering;
 mod stops;

@@ -98,14 +98,18 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Gear {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_DEED: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_DEED: u8 = 3;
+pub const ENUM_MAX_DEED: u8 = 7;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_DEED: [Deed; 4] = [
+pub const ENUM_VALUES_DEED: [Deed; 8] = [
   Deed::Arm,
   Deed::Reset,
   Deed::Park,
   Deed::TakeOver,
+  Deed::CheckSteering,
+  Deed::SteeringAgrees,
+  Deed::SteeringWrong,
+  Deed::SteeringUnseen,
 ];
 
 /// What a person asks of the guard, once.
@@ -122,14 +126,26 @@ impl Deed {
   pub const Park: Self = Self(2);
   /// To take over from the console that names this one as its successor.
   pub const TakeOver: Self = Self(3);
+  /// To turn the wheels of an armed machine a little to the left, to the right and back.
+  pub const CheckSteering: Self = Self(4);
+  /// To note that the person saw the wheels turn as the picture says.
+  pub const SteeringAgrees: Self = Self(5);
+  /// To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+  pub const SteeringWrong: Self = Self(6);
+  /// To note that the person cannot see which way the wheels turned.
+  pub const SteeringUnseen: Self = Self(7);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 3;
+  pub const ENUM_MAX: u8 = 7;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Arm,
     Self::Reset,
     Self::Park,
     Self::TakeOver,
+    Self::CheckSteering,
+    Self::SteeringAgrees,
+    Self::SteeringWrong,
+    Self::SteeringUnseen,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -138,6 +154,10 @@ impl Deed {
       Self::Reset => Some("Reset"),
       Self::Park => Some("Park"),
       Self::TakeOver => Some("TakeOver"),
+      Self::CheckSteering => Some("CheckSteering"),
+      Self::SteeringAgrees => Some("SteeringAgrees"),
+      Self::SteeringWrong => Some("SteeringWrong"),
+      Self::SteeringUnseen => Some("SteeringUnseen"),
       _ => None,
     }
   }

@@ -339,10 +339,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for GuardMode {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CAUSE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CAUSE: u8 = 31;
+pub const ENUM_MAX_CAUSE: u8 = 33;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CAUSE: [Cause; 32] = [
+pub const ENUM_VALUES_CAUSE: [Cause; 34] = [
   Cause::Started,
   Cause::PictureAge,
   Cause::CommandTimeout,
@@ -375,6 +375,8 @@ pub const ENUM_VALUES_CAUSE: [Cause; 32] = [
   Cause::Reset,
   Cause::Unattended,
   Cause::SpeedImplausible,
+  Cause::CameraBlind,
+  Cause::SteeringWrong,
 ];
 
 /// Why a guard went from one mode to another, with a value and a limit; docs/guard.md has their units.
@@ -448,9 +450,13 @@ impl Cause {
   /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
   /// possible, m/s.
   pub const SpeedImplausible: Self = Self(31);
+  /// The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+  pub const CameraBlind: Self = Self(32);
+  /// A person found the picture mirrored or the steering wrong: the act's number, 0.
+  pub const SteeringWrong: Self = Self(33);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 31;
+  pub const ENUM_MAX: u8 = 33;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Started,
     Self::PictureAge,
@@ -484,6 +490,8 @@ impl Cause {
     Self::Reset,
     Self::Unattended,
     Self::SpeedImplausible,
+    Self::CameraBlind,
+    Self::SteeringWrong,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -520,6 +528,8 @@ impl Cause {
       Self::Reset => Some("Reset"),
       Self::Unattended => Some("Unattended"),
       Self::SpeedImplausible => Some("SpeedImplausible"),
+      Self::CameraBlind => Some("CameraBlind"),
+      Self::SteeringWrong => Some("SteeringWrong"),
       _ => None,
     }
   }
@@ -2045,6 +2055,7 @@ impl<'a> Telemetry<'a> {
   pub const VT_GUARD: ::flatbuffers::VOffsetT = 20;
   pub const VT_TOLD: ::flatbuffers::VOffsetT = 22;
   pub const VT_SOURCE_TROUBLE: ::flatbuffers::VOffsetT = 24;
+  pub const VT_SIGHT: ::flatbuffers::VOffsetT = 26;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2058,6 +2069,7 @@ impl<'a> Telemetry<'a> {
     let mut builder = TelemetryBuilder::new(_fbb);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    builder.add_sight(args.sight);
     if let Some(x) = args.source_trouble { builder.add_source_trouble(x); }
     if let Some(x) = args.told { builder.add_told(x); }
     if let Some(x) = args.guard { builder.add_guard(x); }
@@ -2160,6 +2172,16 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Telemetry::VT_SOURCE_TROUBLE, None)}
   }
+  /// What a person must know of the pictures: 1 they are drawn, 2 recorded, 4 one capture comes again and again, 8 they
+  /// are of one brightness all over, 16 they move although the machine says that it stands, 32 they move against the
+  /// steering, 64 nobody has checked the steering yet.
+  #[inline]
+  pub fn sight(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Telemetry::VT_SIGHT, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Telemetry<'_> {
@@ -2179,6 +2201,7 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<GuardState>>("guard", Self::VT_GUARD, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("told", Self::VT_TOLD, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("source_trouble", Self::VT_SOURCE_TROUBLE, false)?
+     .visit_field::<u32>("sight", Self::VT_SIGHT, false)?
      .finish();
     Ok(())
   }
@@ -2195,6 +2218,7 @@ pub struct TelemetryArgs<'a> {
     pub guard: Option<::flatbuffers::WIPOffset<GuardState<'a>>>,
     pub told: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
     pub source_trouble: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub sight: u32,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -2211,6 +2235,7 @@ impl<'a> Default for TelemetryArgs<'a> {
       guard: None,
       told: None,
       source_trouble: None,
+      sight: 0,
     }
   }
 }
@@ -2265,6 +2290,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_SOURCE_TROUBLE, source_trouble);
   }
   #[inline]
+  pub fn add_sight(&mut self, sight: u32) {
+    self.fbb_.push_slot::<u32>(Telemetry::VT_SIGHT, sight, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     TelemetryBuilder {
@@ -2295,6 +2324,7 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("guard", &self.guard());
       ds.field("told", &self.told());
       ds.field("source_trouble", &self.source_trouble());
+      ds.field("sight", &self.sight());
       ds.finish()
   }
 }

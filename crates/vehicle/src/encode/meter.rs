@@ -2,6 +2,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::sight::Sight;
+
 /// The encoding times of the last second, and counts of what came out.
 #[derive(Debug, Default)]
 pub struct Meter {
@@ -14,6 +16,8 @@ pub struct Meter {
     pub strips_held: AtomicU64,
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,
+    /// What their motion says of the machine's.
+    pub sight: Sight,
     /// Strips that each encoder is done with, whatever came of them.
     pub strips_done: [AtomicU64; ENCODER_COUNT],
 }

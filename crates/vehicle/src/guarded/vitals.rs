@@ -2,10 +2,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tautline_guard::frame::{Trouble, Troubles};
+use tautline_guard::frame::{Status, Trouble, Troubles};
 use tautline_units::Instant;
 
 use crate::camera;
+use crate::config::Reaction;
 use crate::encode::{ENCODER_COUNT, EncoderControl, Meter};
 
 /// Whether camera and encoders still give something, for the guard: a thread that hangs says nothing.
@@ -16,6 +17,8 @@ pub struct Vitals {
     control: Arc<EncoderControl>,
     pictures: Moving,
     encoders: [Encoder; ENCODER_COUNT],
+    /// What follows a uniform picture, and one that moves although the machine stands.
+    reactions: [Reaction; 2],
 }
 
 /// What one encoder gives.
@@ -41,7 +44,22 @@ impl Vitals {
         control: Arc<EncoderControl>,
     ) -> Self {
         let (pictures, encoders) = (Moving::default(), Default::default());
-        Self { camera, meter, control, pictures, encoders }
+        let reactions = [Reaction::Warn; 2];
+        Self { camera, meter, control, pictures, encoders, reactions }
+    }
+
+    /// Returns these, by which the machine is stopped for what the owner says: a uniform picture, and one that moves
+    /// although the machine says that it stands.
+    #[must_use]
+    pub fn reacting(self, uniform: Reaction, motion: Reaction) -> Self {
+        Self { reactions: [uniform, motion], ..self }
+    }
+
+    /// Takes what the machine says of its motion.
+    pub fn handle_status(&self, status: &Status) {
+        let machine = status.machine.map(|(machine, _)| (machine.speed, machine.steering_angle));
+        let (speed, steering) = machine.unwrap_or((f32::NAN, f32::NAN));
+        self.meter.sight.handle_machine(speed, steering);
     }
 
     /// Returns what has stopped, at `now`.
@@ -69,9 +87,15 @@ impl Vitals {
             let is_used = encoder.strips.count > 0 || !has_begun;
             is_used && is_fed && now.since(encoder.strips.rose_at) > timeout * interval
         };
+        let stops = self.reactions.map(|reaction| reaction == Reaction::Stop);
         Troubles::NONE
             .with_if(Trouble::Camera, now.since(self.pictures.rose_at) > timeout)
             .with_if(Trouble::Encoder, self.encoders.iter().any(hangs))
+            .with_if(
+                Trouble::Blind,
+                stops[0] && self.camera.uniform_since.load(Ordering::Relaxed) != 0,
+            )
+            .with_if(Trouble::Motion, stops[1] && self.meter.sight.moves())
     }
 }
 

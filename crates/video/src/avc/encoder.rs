@@ -16,8 +16,8 @@ use super::slice::Slice;
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
-    AccessUnit, Encoded, Encoder, Error, Motion, Picture, QuantizerEncoder, Quantizers, Refresh,
-    Rows, SliceKind,
+    AccessUnit, Encoded, Encoder, Error, Flow, Motion, Picture, QuantizerEncoder, Quantizers,
+    Refresh, Rows, SliceKind,
 };
 
 /// Parameters of an encoder.
@@ -302,7 +302,8 @@ impl StripEncoder {
         self.number = self.number.wrapping_add(1);
         let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
         let history = Some(self.intra_refresh.history());
-        Ok(Encoded { kind, history, motion: self.motion(&header), bytes })
+        let (motion, flow) = (self.motion(&header), self.flow(&header));
+        Ok(Encoded { kind, history, motion, flow, bytes })
     }
 
     /// Returns how most of the picture just coded moves; still where vectors are to stay within the strip.
@@ -313,6 +314,22 @@ impl StripEncoder {
         let inter = self.macroblocks.iter().filter(|macroblock| macroblock.kind == Kind::Inter);
         let vectors = inter.map(|Macroblock { vectors: [first, ..], .. }| (first.x, first.y));
         Motion::of(vectors, header.reference_index as u16 + 1)
+    }
+
+    /// Returns how the halves of the picture just coded move.
+    fn flow(&self, header: &Header) -> Flow {
+        if !header.predicted {
+            return Flow::default();
+        }
+        let (columns, pictures) = (self.shape.columns, header.reference_index as u16 + 1);
+        let half = |is_right: bool| {
+            let inter = self.macroblocks.iter().enumerate().filter(move |(at, macroblock)| {
+                macroblock.kind == Kind::Inter && (at % columns >= columns / 2) == is_right
+            });
+            let vectors = inter.map(|(_, macroblock)| macroblock.vectors[0]);
+            Motion::of(vectors.map(|vector| (vector.x, vector.y)), pictures)
+        };
+        Flow { left: half(false), right: half(true) }
     }
 
     /// Writes the slice anew, header and data.

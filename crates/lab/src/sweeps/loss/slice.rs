@@ -3,7 +3,7 @@ use tautline_video::{Encoded, Slice};
 
 /// Returns what was coded as the vehicle hands it over, read and coded at once.
 pub(super) fn slice_of(coded: Encoded, picture: u32, strip: u8, now: Instant) -> Slice {
-    let Encoded { kind, history, motion, bytes } = coded;
+    let Encoded { kind, history, motion, bytes, .. } = coded;
     Slice {
         picture,
         strip,

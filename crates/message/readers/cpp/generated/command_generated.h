@@ -65,33 +65,49 @@ enum class Deed : uint8_t {
   Park = 2,
   /// To take over from the console that names this one as its successor.
   TakeOver = 3,
+  /// To turn the wheels of an armed machine a little to the left, to the right and back.
+  CheckSteering = 4,
+  /// To note that the person saw the wheels turn as the picture says.
+  SteeringAgrees = 5,
+  /// To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+  SteeringWrong = 6,
+  /// To note that the person cannot see which way the wheels turned.
+  SteeringUnseen = 7,
   MIN = Arm,
-  MAX = TakeOver
+  MAX = SteeringUnseen
 };
 
-inline const Deed (&EnumValuesDeed())[4] {
+inline const Deed (&EnumValuesDeed())[8] {
   static const Deed values[] = {
     Deed::Arm,
     Deed::Reset,
     Deed::Park,
-    Deed::TakeOver
+    Deed::TakeOver,
+    Deed::CheckSteering,
+    Deed::SteeringAgrees,
+    Deed::SteeringWrong,
+    Deed::SteeringUnseen
   };
   return values;
 }
 
 inline const char * const *EnumNamesDeed() {
-  static const char * const names[5] = {
+  static const char * const names[9] = {
     "Arm",
     "Reset",
     "Park",
     "TakeOver",
+    "CheckSteering",
+    "SteeringAgrees",
+    "SteeringWrong",
+    "SteeringUnseen",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameDeed(Deed e) {
-  if (::flatbuffers::IsOutRange(e, Deed::Arm, Deed::TakeOver)) return "";
+  if (::flatbuffers::IsOutRange(e, Deed::Arm, Deed::SteeringUnseen)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesDeed()[index];
 }

@@ -240,11 +240,15 @@ enum class Cause : uint8_t {
   /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and what is
   /// possible, m/s.
   SpeedImplausible = 31,
+  /// The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+  CameraBlind = 32,
+  /// A person found the picture mirrored or the steering wrong: the act's number, 0.
+  SteeringWrong = 33,
   MIN = Started,
-  MAX = SpeedImplausible
+  MAX = SteeringWrong
 };
 
-inline const Cause (&EnumValuesCause())[32] {
+inline const Cause (&EnumValuesCause())[34] {
   static const Cause values[] = {
     Cause::Started,
     Cause::PictureAge,
@@ -277,13 +281,15 @@ inline const Cause (&EnumValuesCause())[32] {
     Cause::Standstill,
     Cause::Reset,
     Cause::Unattended,
-    Cause::SpeedImplausible
+    Cause::SpeedImplausible,
+    Cause::CameraBlind,
+    Cause::SteeringWrong
   };
   return values;
 }
 
 inline const char * const *EnumNamesCause() {
-  static const char * const names[33] = {
+  static const char * const names[35] = {
     "Started",
     "PictureAge",
     "CommandTimeout",
@@ -316,13 +322,15 @@ inline const char * const *EnumNamesCause() {
     "Reset",
     "Unattended",
     "SpeedImplausible",
+    "CameraBlind",
+    "SteeringWrong",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameCause(Cause e) {
-  if (::flatbuffers::IsOutRange(e, Cause::Started, Cause::SpeedImplausible)) return "";
+  if (::flatbuffers::IsOutRange(e, Cause::Started, Cause::SteeringWrong)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesCause()[index];
 }
@@ -917,7 +925,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_UNLOCATED = 18,
     VT_GUARD = 20,
     VT_TOLD = 22,
-    VT_SOURCE_TROUBLE = 24
+    VT_SOURCE_TROUBLE = 24,
+    VT_SIGHT = 26
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -964,6 +973,12 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::String *source_trouble() const {
     return GetPointer<const ::flatbuffers::String *>(VT_SOURCE_TROUBLE);
   }
+  /// What a person must know of the pictures: 1 they are drawn, 2 recorded, 4 one capture comes again and again, 8 they
+  /// are of one brightness all over, 16 they move although the machine says that it stands, 32 they move against the
+  /// steering, 64 nobody has checked the steering yet.
+  uint32_t sight() const {
+    return GetField<uint32_t>(VT_SIGHT, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -983,6 +998,7 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVector(told()) &&
            VerifyOffset(verifier, VT_SOURCE_TROUBLE) &&
            verifier.VerifyString(source_trouble()) &&
+           VerifyField<uint32_t>(verifier, VT_SIGHT, 4) &&
            verifier.EndTable();
   }
 };
@@ -1024,6 +1040,9 @@ struct TelemetryBuilder {
   void add_source_trouble(::flatbuffers::Offset<::flatbuffers::String> source_trouble) {
     fbb_.AddOffset(Telemetry::VT_SOURCE_TROUBLE, source_trouble);
   }
+  void add_sight(uint32_t sight) {
+    fbb_.AddElement<uint32_t>(Telemetry::VT_SIGHT, sight, 0);
+  }
   explicit TelemetryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1049,10 +1068,12 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     bool unlocated = false,
     ::flatbuffers::Offset<tautline::GuardState> guard = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<float>> told = 0,
-    ::flatbuffers::Offset<::flatbuffers::String> source_trouble = 0) {
+    ::flatbuffers::Offset<::flatbuffers::String> source_trouble = 0,
+    uint32_t sight = 0) {
   TelemetryBuilder builder_(_fbb);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
+  builder_.add_sight(sight);
   builder_.add_source_trouble(source_trouble);
   builder_.add_told(told);
   builder_.add_guard(guard);
@@ -1077,7 +1098,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     bool unlocated = false,
     ::flatbuffers::Offset<tautline::GuardState> guard = 0,
     const std::vector<float> *told = nullptr,
-    const char *source_trouble = nullptr) {
+    const char *source_trouble = nullptr,
+    uint32_t sight = 0) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
   auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
   auto told__ = told ? _fbb.CreateVector<float>(*told) : 0;
@@ -1094,7 +1116,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       unlocated,
       guard,
       told__,
-      source_trouble__);
+      source_trouble__,
+      sight);
 }
 
 inline const tautline::Telemetry *GetTelemetry(const void *buf) {

@@ -166,8 +166,18 @@ class Telemetry(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # What a person must know of the pictures: 1 they are drawn, 2 recorded, 4 one capture comes again and again, 8 they
+    # are of one brightness all over, 16 they move although the machine says that it stands, 32 they move against the
+    # steering, 64 nobody has checked the steering yet.
+    # Telemetry
+    def Sight(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
 def TelemetryStart(builder):
-    builder.StartObject(11)
+    builder.StartObject(12)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -269,6 +279,12 @@ def TelemetryAddSourceTrouble(builder, sourceTrouble):
 
 def AddSourceTrouble(builder, sourceTrouble):
     TelemetryAddSourceTrouble(builder, sourceTrouble)
+
+def TelemetryAddSight(builder, sight):
+    builder.PrependUint32Slot(11, sight, 0)
+
+def AddSight(builder, sight):
+    TelemetryAddSight(builder, sight)
 
 def TelemetryEnd(builder):
     return builder.EndObject()
