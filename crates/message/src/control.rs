@@ -201,6 +201,12 @@ impl Control {
     }
 }
 
+/// The most by which an epoch may go beyond the newest one that is known: a lease each minute, for two years.
+///
+/// An epoch never falls, so one far ahead would leave no room for later ones: it is refused and remembered nowhere. To
+/// use up all epochs in steps of this size takes 2^44 leases.
+pub const EPOCH_STEP_MAX: u64 = 1 << 20;
+
 /// The newest lease under which an end has been introduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {

@@ -58,8 +58,8 @@ mod wire;
 pub use builder::Builder;
 pub use command::{Act, Command, DeadMan, Deed, Gear};
 pub use control::{
-    Candidate, CandidateKind, Control, Held, Known, Order, ProtocolVersions, Refusal, RelayTicket,
-    Role, VehicleEntry, VehicleState,
+    Candidate, CandidateKind, Control, EPOCH_STEP_MAX, Held, Known, Order, ProtocolVersions,
+    Refusal, RelayTicket, Role, VehicleEntry, VehicleState,
 };
 pub use error::Error;
 pub use fault::Fault;

@@ -300,6 +300,12 @@ impl Rendezvous {
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
                 Ok(())
             }
+            // An operator that was copied: the words name both, and the switchboard closes the second one's connection.
+            Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => {
+                self.tell(&text, clock);
+                shared.set_standing_unless_heard(SessionState::Waiting, &text);
+                Ok(())
+            }
             Ok(Control::Refused { reason_code, text }) => {
                 self.handle_refusal(reason_code, &text, config, driver, shared, clock)
             }

@@ -23,6 +23,7 @@ mod leases;
 mod listing;
 mod orders;
 mod registration;
+mod rivals;
 mod roster;
 
 pub use connection::RoundTrip;
@@ -30,6 +31,7 @@ use connection::{Connection, Role};
 use enrolment::Enrolment;
 use orders::Awaiting;
 use registration::Told;
+use rivals::{Claim, Contender, Rival};
 
 /// Everything the switchboard knows and decides.
 ///
@@ -37,7 +39,7 @@ use registration::Told;
 /// [`poll_output`](Self::poll_output) and the timer is set anew by
 /// [`poll_timeout`](Self::poll_timeout).
 ///
-/// What holds at all times: a key has at most one registered connection, the newest; a vehicle
+/// What holds at all times: a key has at most one registered connection, the first for as long as it answers; a vehicle
 /// has at most one lease, an operator at most one vehicle; a lease ends by [`Control::Release`],
 /// by its operator taking another vehicle, or when its operator has had no connection for the
 /// grace time, and by nothing else. It outlives the vehicle's absence, and may begin in it: then
@@ -73,6 +75,10 @@ pub struct Directory {
     unclaimed: u64,
     /// What the newest pong has told.
     round_trip: Option<RoundTrip>,
+    /// Those who wait until the connection of their key is found dead or alive.
+    contenders: BTreeMap<PublicKey, Contender>,
+    /// Machines that came with the key of another one.
+    rivals: LogLimit,
 }
 
 /// The number of a connection, never used twice.
@@ -147,6 +153,8 @@ struct Vehicle {
     ended: Option<(String, Instant)>,
     /// Who waits for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
+    /// The newest machine that was refused for having the key of this one.
+    rival: Option<Rival>,
 }
 
 /// An operator of the settings.
@@ -154,6 +162,8 @@ struct Vehicle {
 struct Operator {
     key: PublicKey,
     presence: Option<Presence>,
+    /// The newest machine that was refused for having the key of this one.
+    rival: Option<Rival>,
 }
 
 /// The addresses at which a registered vehicle or operator can be reached.
@@ -216,6 +226,8 @@ impl Directory {
             unix_start: Duration::ZERO,
             unclaimed: 0,
             round_trip: None,
+            contenders: BTreeMap::new(),
+            rivals: LogLimit::default(),
         }
     }
 
@@ -288,12 +300,12 @@ impl Directory {
                 place,
             } => {
                 let told = Told { addresses, versions, relays, candidates, held, place };
-                self.register_vehicle(id, &name, told, now);
+                self.register(id, Claim::Vehicle(name, told), now);
             }
             Control::RegisterOperator { name, addresses, versions, relays, candidates, held } => {
                 let place = None;
                 let told = Told { addresses, versions, relays, candidates, held, place };
-                self.register_operator(id, &name, told, now);
+                self.register(id, Claim::Operator(name, told), now);
             }
             Control::ListVehicles => {
                 if self.operator_of(id).is_some() {
@@ -311,7 +323,10 @@ impl Directory {
                 }
             }
             Control::Ping { t } => self.send(id, Control::Pong { t, seen_at: Some(now) }),
-            Control::Pong { t, seen_at } => self.round_trip = connection.pong(t, seen_at, now),
+            Control::Pong { t, seen_at } => {
+                self.round_trip = connection.pong(t, seen_at, now);
+                self.handle_alive(id, t, now);
+            }
             Control::Enroll { number, secret } => self.enroll(id, number, secret, now),
             Control::Order(order) => match (&connection.role, &order) {
                 (Role::Administrator, _)
@@ -362,6 +377,7 @@ impl Directory {
     pub fn handle_closed(&mut self, id: ConnectionId, now: Instant) {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
+        let key = connection.key;
         match connection.role {
             Role::Supervisor => self.await_no_more(id),
             Role::Unregistered | Role::Administrator => {}
@@ -387,6 +403,7 @@ impl Directory {
                 }
             }
         }
+        self.settle_rivals(id, key, now);
     }
 
     /// Returns the next thing to be done.
@@ -477,8 +494,8 @@ impl Directory {
     }
 
     fn close(&mut self, id: ConnectionId, now: Instant) {
-        self.handle_closed(id, now);
         self.outputs.push_back(Output::Close { to: id });
+        self.handle_closed(id, now);
     }
 
     fn send(&mut self, to: ConnectionId, message: Control) {
@@ -497,13 +514,14 @@ impl Vehicle {
             pending_release: None,
             ended: None,
             awaiting: Vec::new(),
+            rival: None,
         }
     }
 }
 
 impl Operator {
     fn new(key: PublicKey) -> Self {
-        Self { key, presence: None }
+        Self { key, presence: None, rival: None }
     }
 }
 

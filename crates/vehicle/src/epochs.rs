@@ -1,10 +1,10 @@
-//! Which leases a vehicle takes: none of a lower epoch than one that it has taken.
+//! The leases that a vehicle takes: none of a lower epoch than one that it has taken, and of none far beyond.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use tautline_message::Held;
+use tautline_message::{EPOCH_STEP_MAX, Held};
 use tautline_transport::crypto::PublicKey;
 
 /// The newest lease that was taken, over restarts of the process too if it has a file.
@@ -41,17 +41,34 @@ impl Epochs {
     /// # Errors
     /// Why it is not to be taken.
     pub(crate) fn judge(&self, epoch: u64, operator: &[u8; 32]) -> anyhow::Result<()> {
+        let known = self.newest();
+        ensure!(
+            epoch.saturating_sub(known) <= EPOCH_STEP_MAX,
+            "its lease has epoch {epoch}, more than {EPOCH_STEP_MAX} beyond {known}, the newest that was taken: the \
+             switchboard's state is wrong; restore it from a backup, or {}",
+            self.remedy()
+        );
         let Some(newest) = self.newest else { return Ok(()) };
         ensure!(
             epoch >= newest.epoch,
-            "its lease has epoch {epoch}, and one of epoch {} was taken before",
-            newest.epoch
+            "its lease has epoch {epoch}, and one of epoch {} was taken before: if that was of a switchboard that is no \
+             more, {}",
+            newest.epoch,
+            self.remedy()
         );
         ensure!(
             epoch > newest.epoch || operator == newest.operator.as_bytes(),
             "its lease has epoch {epoch}, which another operator's has"
         );
         Ok(())
+    }
+
+    /// Returns what a person does who knows that no other switchboard gives this vehicle away.
+    fn remedy(&self) -> String {
+        match &self.file {
+            Some(file) => format!("stop this vehicle and remove {}", file.display()),
+            None => "start this vehicle anew".to_owned(),
+        }
     }
 
     /// Takes a lease that was judged, from when this returns.
@@ -150,7 +167,12 @@ mod tests {
             let refused = |epoch, seed: u8| {
                 epochs.judge(epoch, key(seed).as_bytes()).unwrap_err().to_string()
             };
-            assert_eq!(refused(6, 1), "its lease has epoch 6, and one of epoch 7 was taken before");
+            let lower = refused(6, 1);
+            assert!(
+                lower.starts_with("its lease has epoch 6, and one of epoch 7 was taken before")
+                    && lower.contains(&file.display().to_string()),
+                "{lower}"
+            );
             assert!(refused(0, 1).contains("epoch 0"));
             assert_eq!(refused(7, 2), "its lease has epoch 7, which another operator's has");
             let held = Held { lease: Some([1; 16]), epoch: 7, peer_key: *key(1).as_bytes() };
@@ -159,6 +181,51 @@ mod tests {
         }
         take(&mut Epochs::open(Some(file.clone())).unwrap(), 8, 2).unwrap();
         assert_eq!(Epochs::open(Some(file)).unwrap().held(None).unwrap().epoch, 8);
+    }
+
+    #[test]
+    fn an_epoch_far_ahead_is_refused_and_keeps_no_later_lease_out_over_restarts_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("epoch");
+        let mut epochs = Epochs::open(Some(file.clone())).unwrap();
+        for known in [0, 7] {
+            if known > 0 {
+                take(&mut epochs, known, 1).unwrap();
+            }
+            for far in [u64::MAX, u64::MAX - 1, 1 << 63, known + EPOCH_STEP_MAX + 1] {
+                for mut epochs in [epochs.clone(), Epochs::open(Some(file.clone())).unwrap()] {
+                    let error = take(&mut epochs, far, 1).unwrap_err().to_string();
+                    assert!(error.contains(&format!("beyond {known}, the newest")), "{error}");
+                    assert!(error.contains("restore it from a backup"), "{error}");
+                }
+            }
+        }
+        take(&mut epochs, 8, 2).unwrap();
+        take(&mut epochs, 8 + EPOCH_STEP_MAX, 1).unwrap();
+        assert_eq!(Epochs::open(Some(file)).unwrap().newest(), 8 + EPOCH_STEP_MAX);
+    }
+
+    proptest::proptest! {
+        /// Whatever epochs come, one that is taken leaves room for the next.
+        #[test]
+        fn any_epoch_is_refused_or_leaves_room_for_the_next(
+            came in proptest::collection::vec(proptest::prelude::any::<u64>(), 0..20),
+            steps in proptest::collection::vec(0..=2 * EPOCH_STEP_MAX, 0..20),
+        ) {
+            let mut epochs = Epochs::open(None).unwrap();
+            let mut least = 0;
+            for epoch in came.into_iter().chain(steps.iter().scan(0_u64, |sum, step| {
+                *sum += step;
+                Some(*sum)
+            })) {
+                let known = epochs.newest();
+                let is_taken = take(&mut epochs, epoch, 1).is_ok();
+                let fits = epoch >= known && epoch - known <= EPOCH_STEP_MAX;
+                proptest::prop_assert_eq!(is_taken, fits);
+                least += 1;
+                proptest::prop_assert!(epochs.newest() <= least * EPOCH_STEP_MAX);
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tautline_message::{Control, Held};
+use tautline_message::{Control, Held, Refusal};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
@@ -224,6 +224,8 @@ impl Rendezvous {
                 driver.handle().release();
                 return Ok(());
             }
+            // A machine that was copied: the words name both.
+            Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => text,
             Ok(Control::Refused { text, .. }) => format!("the switchboard refuses: {text}"),
             Ok(_) => return Ok(()),
             Err(error) => format!("the switchboard sent a malformed message: {error}"),

@@ -85,6 +85,11 @@ impl Connection {
         }
     }
 
+    /// Gives it as long to register as one that begins now: its registration waits for a word of another end.
+    pub(super) fn begin_anew(&mut self, now: Instant) {
+        self.connected_at = now;
+    }
+
     /// Notes that a ping is sent now.
     pub(super) fn ping(&mut self, interval: Duration, now: Instant) {
         if self.pings.len() == PINGS_MAX {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rand::Rng;
 use tautline_message::{Control, Known, Refusal, Role};
+use tautline_net::places;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use super::{Answer, ConnectionId, Directory, Operator, Output, Vehicle};
 use crate::config::ENTRIES_MAX;
-use crate::places;
 use crate::store::{Change, Machine};
 
 /// Invitations that wait, and who was let in by one.

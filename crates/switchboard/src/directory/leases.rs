@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tautline_message::{Control, Held, Refusal};
+use tautline_message::{Control, EPOCH_STEP_MAX, Held, Refusal};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -62,6 +62,16 @@ impl Directory {
         if held.epoch < vehicle.epoch || held.epoch == vehicle.epoch && is_holders {
             return;
         }
+        if held.epoch.saturating_sub(vehicle.epoch) > EPOCH_STEP_MAX {
+            // Kept here it would outlast whoever has told it.
+            tracing::warn!(
+                vehicle = name,
+                told = held.epoch,
+                known = vehicle.epoch,
+                "the vehicle tells an epoch that no lease can have had: stop it and remove its file of the epoch"
+            );
+            return;
+        }
         tracing::warn!(
             vehicle = name,
             told = held.epoch,
@@ -88,7 +98,6 @@ impl Directory {
             }
         } else {
             let vehicle = self.vehicles.get_mut(name).expect("found just now");
-            // At the very last epoch the vehicle takes no lease any more: its own word.
             vehicle.epoch = match vehicle.lease {
                 Some(_) => held.epoch.saturating_add(1),
                 None => held.epoch,

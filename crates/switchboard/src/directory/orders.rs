@@ -114,12 +114,12 @@ impl Directory {
     }
 
     /// Returns for people who is listed, who is there, and who drives what since when.
-    fn who(&self, now: Instant) -> String {
+    pub(super) fn who(&self, now: Instant) -> String {
         let unix = self.unix_start + now.since(Instant::ZERO);
-        let there = |is_there| if is_there { "there" } else { "away" };
         let mut text = String::new();
         for (name, vehicle) in &self.vehicles {
-            let _ = write!(text, "vehicle   {name}  {}", there(vehicle.presence.is_some()));
+            let place = self.place_of(vehicle.presence.as_ref(), vehicle.rival, now);
+            let _ = write!(text, "vehicle   {name}  {place}");
             if let Some(lease) = &vehicle.lease {
                 let minutes = unix.saturating_sub(lease.since).as_secs() / 60;
                 let _ = write!(text, "  driven by {} for {minutes} min", lease.operator);
@@ -127,8 +127,8 @@ impl Directory {
             let _ = writeln!(text, "  epoch {}  {}", vehicle.epoch, vehicle.key);
         }
         for (name, operator) in &self.operators {
-            let is_there = there(operator.presence.is_some());
-            let _ = writeln!(text, "operator  {name}  {is_there}  {}", operator.key);
+            let place = self.place_of(operator.presence.as_ref(), operator.rival, now);
+            let _ = writeln!(text, "operator  {name}  {place}  {}", operator.key);
         }
         text
     }

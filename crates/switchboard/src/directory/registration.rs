@@ -53,7 +53,7 @@ impl Directory {
         let pending_release = vehicle.pending_release.take();
         self.set_role(id, Role::Vehicle(own.clone()));
         tracing::info!(vehicle = own, %remote, "vehicle there");
-        self.replace(old, id, &format!("vehicle {own}"), remote, now);
+        self.replace(old, id, now);
         if let Some(held) = &held {
             self.heed(&own, held, now);
         }
@@ -95,7 +95,7 @@ impl Directory {
         let old = operator.presence.replace(presence);
         self.set_role(id, Role::Operator(own.clone()));
         tracing::info!(operator = own, %remote, "operator there");
-        self.replace(old, id, &format!("operator {own}"), remote, now);
+        self.replace(old, id, now);
         if let Some(lease) = self.lease_of(&own) {
             lease.ends_at = None;
         }
@@ -142,19 +142,12 @@ impl Directory {
         }
     }
 
-    /// Closes the connection that a newer one of the same key has taken the place of.
-    fn replace(
-        &mut self,
-        old: Option<Presence>,
-        id: ConnectionId,
-        who: &str,
-        remote: SocketAddr,
-        now: Instant,
-    ) {
+    /// Closes the connection that a newer one of the same process has taken the place of.
+    fn replace(&mut self, old: Option<Presence>, id: ConnectionId, now: Instant) {
         if let Some(old) = old
             && old.id != id
         {
-            let text = format!("{who} has connected again, from {remote}: this connection ends");
+            let text = "this process has connected again: this connection ends".to_owned();
             self.turn_away(old.id, Refusal::NameTaken, text, now);
         }
     }

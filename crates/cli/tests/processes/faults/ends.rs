@@ -1,6 +1,8 @@
 //! Orders to end, refusals and rivals while the machine moves: real processes.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tautline_guard::Notice;
@@ -118,18 +120,36 @@ fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives
         rig.vehicle.operator.throttle(0.2);
         let introductions = rig.vehicle.operator.introductions();
         let mut second = rig.vehicle.another();
-        // The switchboard takes the newcomer for the vehicle started anew, and turns the first one away.
-        rig.vehicle
-            .operator
-            .eventually("introduced again", |operator| operator.introductions() > introductions);
+        // The first answers the switchboard: the second is refused, with the addresses of both.
+        let line = line_with(&mut second, "another machine has its key at 127.0.0.1:");
+        assert!(
+            line.is_some_and(|line| line.contains("is at 127.0.0.1:")),
+            "it is told of neither"
+        );
         crate::faults::goes_on(&rig);
         crate::faults::goes_on(&rig);
         assert_eq!(rig.cause(), None);
         assert!(rig.vehicle.vehicle.try_wait().expect("it was started").is_none(), "it goes on");
+        assert_eq!(
+            rig.vehicle.operator.introductions(),
+            introductions,
+            "nobody else is introduced"
+        );
         signal(second.id(), "KILL");
         second.wait().expect("it was started");
         crate::faults::goes_on(&rig);
     });
+}
+
+/// Returns the first line with these words that a process writes to its errors within 20 s.
+fn line_with(child: &mut Child, words: &'static str) -> Option<String> {
+    let errors = BufReader::new(child.stderr.take().expect("it is ours to read"));
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let lines = errors.lines().map_while(Result::ok);
+        lines.filter(|line| line.contains(words)).for_each(|line| drop(tell.send(line)));
+    });
+    told.recv_timeout(Duration::from_secs(20)).ok()
 }
 
 #[test]

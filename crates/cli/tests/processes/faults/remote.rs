@@ -152,10 +152,11 @@ impl Remote {
         }
     }
 
-    /// Starts another process by the vehicle's own settings.
+    /// Starts another process by the vehicle's own settings; its errors are the caller's to read.
     pub(crate) fn another(&self) -> Child {
         tautline()
             .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .arg("vehicle")
             .arg("--config")
             .arg(&self.settings)

@@ -47,7 +47,10 @@ impl World {
     fn register(&mut self, who: u8) {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
-        self.connections.insert(who, id);
+        // Its former connection has ended: else it would be asked whether it is another machine's.
+        if let Some(former) = self.connections.insert(who, id) {
+            self.directory.handle_closed(former, self.now);
+        }
         let key = key(who);
         let remote = ([192, 0, 2, who], 9_000).into();
         self.directory.handle_connected(id, key, remote, self.now);
@@ -357,4 +360,25 @@ fn whom_a_vehicle_has_in_hand_keeps_it_though_the_store_is_lost() {
     assert_eq!(world.held[&ROVER].peer_key, *key(ANNA).as_bytes());
     assert_eq!(world.held[&ROVER], held[&ROVER], "the session goes on");
     assert_eq!(world.refused, 0);
+}
+
+/// Whoever holds a vehicle's key could else make all its later leases impossible, for ever.
+#[test]
+fn an_epoch_that_no_lease_can_have_had_is_not_kept() {
+    let mut world = World::new();
+    world.both_meet();
+    world.say(ANNA, Control::Release);
+    assert!(world.drain(usize::MAX));
+    for far in [u64::MAX, 2 + EPOCH_STEP_MAX] {
+        world.end(ROVER);
+        let peer_key = *key(BERT).as_bytes();
+        world.held.insert(ROVER, Held { lease: Some([9; 16]), epoch: far, peer_key });
+        world.register(ROVER);
+        assert!(world.drain(usize::MAX));
+        assert_eq!(world.kept.vehicles[&key(ROVER)], Record { epoch: 1, lease: None });
+    }
+    world.end(ROVER);
+    world.held.remove(&ROVER);
+    world.both_meet();
+    assert_eq!(world.held[&ROVER].epoch, 2);
 }

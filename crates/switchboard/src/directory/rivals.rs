@@ -1,0 +1,162 @@
+//! Two machines with one key, a copied folder or card: the first keeps its place for as long as it answers.
+
+use std::net::SocketAddr;
+
+use tautline_message::Refusal;
+use tautline_transport::crypto::PublicKey;
+use tautline_units::{Duration, Instant};
+
+use super::registration::Told;
+use super::{ConnectionId, Directory, Presence};
+
+/// A registration that waits until the connection that has its key is found dead or alive.
+#[derive(Debug)]
+pub(super) struct Contender {
+    pub(super) id: ConnectionId,
+    pub(super) claim: Claim,
+    since: Instant,
+}
+
+/// A registration as it came.
+#[derive(Debug)]
+pub(super) enum Claim {
+    Vehicle(String, Told),
+    Operator(String, Told),
+}
+
+/// A machine that came with a key whose first machine answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rival {
+    remote: SocketAddr,
+    at: Instant,
+}
+
+impl Directory {
+    /// Registers a vehicle or an operator, unless a connection of its key is there that may be another machine's: then
+    /// that one is pinged, and its answer or its end decides.
+    ///
+    /// A process that shows the name of the lease in hand is the one that was introduced under it: nobody else is told
+    /// that name but its peer.
+    pub(super) fn register(&mut self, id: ConnectionId, claim: Claim, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let key = connection.key;
+        let held = claim.told().held.as_ref().and_then(|held| held.lease);
+        let first = self.presence_of(key).filter(|first| first.id != id);
+        let Some(first) = first.filter(|first| held.is_none() || first.held != held) else {
+            return self.admit_claim(id, claim, now);
+        };
+        let first = first.id;
+        if self.contenders.get(&key).is_some_and(|contender| contender.id != id) {
+            return self.refuse_rival(key, id, first, now);
+        }
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.begin_anew(now);
+        }
+        let since = self.contenders.get(&key).map_or(now, |contender| contender.since);
+        self.contenders.insert(key, Contender { id, claim, since });
+        if let Some(connection) = self.connections.get_mut(&first) {
+            connection.ping_at = now;
+        }
+    }
+
+    /// Takes note that a ping that left at `sent_at` was answered: who answers one that left since a rival came is alive.
+    pub(super) fn handle_alive(&mut self, id: ConnectionId, sent_at: Instant, now: Instant) {
+        let Some(key) = self.connections.get(&id).map(|connection| connection.key) else { return };
+        let is_first = self.presence_of(key).is_some_and(|first| first.id == id);
+        let is_later = |contender: &Contender| contender.since <= sent_at && contender.id != id;
+        if is_first && self.contenders.get(&key).is_some_and(is_later) {
+            let rival = self.contenders.remove(&key).expect("found just now");
+            self.refuse_rival(key, rival.id, id, now);
+        }
+    }
+
+    /// Lets the one in that waits for the end of the connection that has its key, or forgets it if that was its own end.
+    pub(super) fn settle_rivals(&mut self, ended: ConnectionId, key: PublicKey, now: Instant) {
+        let Some(contender) = self.contenders.get(&key) else { return };
+        let is_over = contender.id == ended;
+        if is_over || self.presence_of(key).is_none() {
+            let Contender { id, claim, .. } = self.contenders.remove(&key).expect("found just now");
+            if !is_over {
+                self.admit_claim(id, claim, now);
+            }
+        }
+    }
+
+    /// Returns for people where an end is, and whether another machine has come with its key within the last minute.
+    pub(super) fn place_of(
+        &self,
+        presence: Option<&Presence>,
+        rival: Option<Rival>,
+        now: Instant,
+    ) -> String {
+        let remote = presence.and_then(|presence| self.connections.get(&presence.id));
+        let place = remote.map_or("away".to_owned(), |it| format!("there, from {}", it.remote));
+        match rival.filter(|rival| now.since(rival.at) <= RIVAL_MAX) {
+            Some(Rival { remote, at }) => {
+                let seconds = now.since(at).as_secs();
+                format!("{place}; the same key came from {remote} {seconds} s ago and was refused")
+            }
+            None => place,
+        }
+    }
+
+    fn admit_claim(&mut self, id: ConnectionId, claim: Claim, now: Instant) {
+        match claim {
+            Claim::Vehicle(name, told) => self.register_vehicle(id, &name, told, now),
+            Claim::Operator(name, told) => self.register_operator(id, &name, told, now),
+        }
+    }
+
+    /// Turns the second machine of a key away, and says so to both and to whoever reads the log.
+    fn refuse_rival(
+        &mut self,
+        key: PublicKey,
+        id: ConnectionId,
+        first: ConnectionId,
+        now: Instant,
+    ) {
+        let remote_of = |id| self.connections.get(&id).map(|connection| connection.remote);
+        let (Some(remote), Some(first_at)) = (remote_of(id), remote_of(first)) else { return };
+        let rival = Some(Rival { remote, at: now });
+        let vehicle = self.vehicles.iter_mut().find(|(_, vehicle)| vehicle.key == key);
+        let who = match vehicle {
+            Some((name, vehicle)) => {
+                vehicle.rival = rival;
+                format!("vehicle {name}")
+            }
+            None => {
+                let operator = self.operators.iter_mut().find(|(_, operator)| operator.key == key);
+                let Some((name, operator)) = operator else { return };
+                operator.rival = rival;
+                format!("operator {name}")
+            }
+        };
+        let text = format!(
+            "{who} is at {first_at}, and another machine has its key at {remote}: a copied folder or card? The first stays, \
+             the other is refused"
+        );
+        if let Some(left_out) = self.rivals.take(now) {
+            tracing::warn!(%key, left_out, "{text}");
+        }
+        self.refuse(first, Refusal::NameTaken, text.clone());
+        self.turn_away(id, Refusal::NameTaken, text, now);
+    }
+
+    fn presence_of(&self, key: PublicKey) -> Option<&Presence> {
+        let vehicle = self.vehicles.values().find(|vehicle| vehicle.key == key);
+        let operator = self.operators.values().find(|operator| operator.key == key);
+        let of_vehicle = vehicle.and_then(|vehicle| vehicle.presence.as_ref());
+        of_vehicle.or_else(|| operator.and_then(|operator| operator.presence.as_ref()))
+    }
+}
+
+impl Claim {
+    fn told(&self) -> &Told {
+        match self {
+            Self::Vehicle(_, told) | Self::Operator(_, told) => told,
+        }
+    }
+}
+
+/// A machine that is refused comes again every three seconds or so.
+const RIVAL_MAX: Duration = Duration::from_secs(60);
