@@ -118,6 +118,9 @@ async fn switchboard_over_tcp(name: &str, servers: &[SocketAddr]) -> Finding {
                 let took = clock.now().since(asked_at).as_millis();
                 return good("switchboard", format!("{server} answers over TCP after {took} ms"));
             }
+            Ok(Err(_)) if server.is_ipv4() && reach::is_ipv6_only() => {
+                failed = format!("{server} over TCP: {}", reach::IPV4_ON_IPV6);
+            }
             Ok(Err(error)) => failed = format!("{server} over TCP: {error}: does it run there?"),
             Err(_) => {
                 failed = format!(

@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use axum::{Router, middleware};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
@@ -15,6 +15,8 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
 use crate::absence::{self, Refused};
+use crate::clock::Clock;
+use crate::door::{self, Door};
 
 pub use prometheus_client::registry::Unit;
 
@@ -29,7 +31,12 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     };
     let listen = async || TcpListener::bind(address).await.map_err(refused);
     let listener = absence::opened(listen).await?;
-    axum::serve(listener, routes).await.context("the listener for metrics failed")
+    let door = Door::new("the metrics", Clock::start());
+    let listener =
+        door::Listener::plain(listener, door).context("the address of metrics is not known")?;
+    let routes = routes.layer(middleware::from_fn(door::attend));
+    let service = routes.into_make_service_with_connect_info::<door::Peer>();
+    axum::serve(listener, service).await.context("the listener for metrics failed")
 }
 
 /// Serves `/metrics` with the text of `page`, and `/status` with the text of `status` after a line

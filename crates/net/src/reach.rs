@@ -132,6 +132,23 @@ pub async fn servers(address: &str) -> Vec<SocketAddr> {
     }
 }
 
+/// Returns whether this machine has a route by IPv6 at present and none by IPv4.
+pub fn is_ipv6_only() -> bool {
+    let any = Local::default();
+    let [six, four] = ANYWHERE.map(|anywhere| source(&any, anywhere).is_some());
+    six && !four
+}
+
+/// The words for an IPv4 address where [`is_ipv6_only`] holds.
+pub const IPV4_ON_IPV6: &str = "it is an IPv4 address, and this machine has IPv6 alone: give the server's name, which \
+                                leads through the network's NAT64, or its IPv6 address";
+
+/// Addresses of documentation, which stand for any of IPv6 and of IPv4: nothing is sent there.
+const ANYWHERE: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9),
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
+];
+
 /// Returns candidates for people.
 fn text(candidates: &[Candidate]) -> String {
     let texts = candidates.iter().map(|candidate| {
@@ -154,11 +171,7 @@ fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
         return vec![address.ip()];
     }
     let only_four = matches!(local, Local::Address(address) if address.is_ipv4());
-    let anywhere = [
-        SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9)),
-        SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9)),
-    ];
-    let towards = anywhere.map(|anywhere| {
+    let towards = ANYWHERE.map(|anywhere| {
         let family = |server: &&SocketAddr| server.is_ipv4() == anywhere.is_ipv4();
         servers.iter().find(family).copied().unwrap_or(anywhere)
     });

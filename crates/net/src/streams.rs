@@ -26,10 +26,12 @@ use crate::absence::{Refused, comes_by_itself};
 use crate::clock::Clock;
 use crate::control::tls::{self, Admitted};
 use crate::driver::Drops;
+use crate::log_limit::LogLimit;
+use crate::places::network;
 use crate::sessions::Sessions;
 use crate::socket::Local;
 use connection::{Connection, End};
-use door::{Door, network};
+use door::Door;
 
 /// What an event loop does over TLS.
 #[derive(Clone, Debug)]
@@ -61,6 +63,7 @@ struct Listening {
     config: Arc<ServerConfig>,
     admitted: Admitted,
     door: Door,
+    not_taken: LogLimit,
 }
 
 /// A connection that is kept up for as long as a session has its route.
@@ -260,7 +263,9 @@ impl Streams {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
                 Err(error) => {
-                    tracing::debug!(%error, "a connection is not taken");
+                    if let Some(left_out) = listening.not_taken.take(now) {
+                        tracing::warn!(%error, left_out, "no connection for TLS can be taken");
+                    }
                     return false;
                 }
             };
@@ -301,7 +306,14 @@ impl Listening {
         let config = Arc::new(tls::server(identity, Some(admitted.clone()), tls::LINK)?);
         let socket = listen(address, registry, token)?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address, config, admitted, door: Door::default() })
+        Ok(Self {
+            socket,
+            address,
+            config,
+            admitted,
+            door: Door::default(),
+            not_taken: LogLimit::default(),
+        })
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use bridge::{Decoder, Holding};
 pub use bridge::{Hub, Request};
 pub(crate) use holder::ConsoleId;
 pub(crate) use http::serve;
-pub(crate) use listener::{Listener, listen};
+pub(crate) use listener::{accept, listen};
 #[cfg(test)]
 pub(crate) use wire::Message;
 pub use wire::SliceHead;

@@ -24,8 +24,9 @@ use anyhow::Context;
 use axum::Router;
 use tautline_net::Tls;
 use tautline_net::clock::Clock;
+use tautline_net::door::{Door, Listener};
 use tautline_net::driver::Driver;
-use tautline_net::metrics;
+use tautline_net::metrics::{self, Labels, Page};
 use tautline_net::stats::{Latest, Table};
 use tautline_transport::crypto::Identity;
 use tokio::sync::mpsc;
@@ -60,9 +61,9 @@ pub async fn run(
     let vehicle = config.vehicle.as_deref().unwrap_or_default();
     let hub = Hub::new(vehicle, requests, unix_micros);
     let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
-    let mut stop = pin!(stop);
+    let (mut stop, door) = (pin!(stop), Door::new("the console", clock));
     let (listener, access) = tokio::select! {
-        opened = open_console(&config, &identity, announce) => opened?,
+        opened = open_console(&config, &identity, door.clone(), announce) => opened?,
         () = &mut stop => return Ok(()),
     };
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
@@ -79,7 +80,7 @@ pub async fn run(
     let (choose, choices) = mpsc::channel(REQUESTS_MAX);
     let mut rendezvous =
         Rendezvous::start(&config, &identity, &driver, clock, hub.clone(), choices)?;
-    let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
+    let beside = beside(&config, &hub, &shared, &latest, (&driver, &door), clock);
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),
         // Beyond this machine nobody is told, and nobody probes, without being asked who it is.
@@ -142,8 +143,9 @@ pub async fn run(
 async fn open_console(
     config: &Config,
     identity: &Identity,
+    door: Door,
     announce: impl Fn(Opening) + Send + Sync + 'static,
-) -> anyhow::Result<(console::Listener, Arc<Access>)> {
+) -> anyhow::Result<(Listener, Arc<Access>)> {
     let listener = console::listen(config.console).await?;
     let address = listener.local_addr().context("the console's address is not known")?;
     let names = config.names(address)?;
@@ -153,7 +155,7 @@ async fn open_console(
         None => None,
     };
     let (tls, fingerprint) = shown.map(|shown| (shown.config, shown.fingerprint)).unzip();
-    let listener = console::Listener::start(listener, tls, &names.origin())?;
+    let listener = console::accept(listener, tls, &names.origin(), door)?;
     let rights: &[Right] =
         if config.watch { &[Right::Drive, Right::Watch] } else { &[Right::Drive] };
     let access = Access::new(names, address.port(), fingerprint, rights, announce)?;
@@ -176,7 +178,7 @@ fn beside(
     hub: &Arc<Hub>,
     shared: &Arc<Shared>,
     latest: &Latest,
-    driver: &Driver,
+    (driver, door): (&Driver, &Door),
     clock: Clock,
 ) -> Router {
     let who = {
@@ -187,8 +189,15 @@ fn beside(
         }
     };
     let page = {
-        let hub = hub.clone();
-        move || hub.metrics()
+        let (hub, counters) = (hub.clone(), door.counters());
+        move || {
+            let mut page = Page::new("tautline_operator");
+            let drops = counters.iter().map(|(name, count)| (Labels::of("name", name), count));
+            let help = "Connections of browsers that could not be kept, by name";
+            page.counters("console_drops", None, help, drops);
+            let metrics = hub.metrics();
+            format!("{}{}", metrics.trim_end_matches("# EOF\n"), page.finish())
+        }
     };
     let configured = config.transport.datagram_bytes_max;
     let probe = Probe::new(shared.clone(), latest.clone(), driver.handle(), clock, configured);

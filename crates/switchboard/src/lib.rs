@@ -25,7 +25,6 @@ use tautline_transport::crypto::Identity;
 pub mod config;
 pub mod directory;
 pub mod latency;
-mod places;
 pub mod relays;
 mod server;
 pub mod store;

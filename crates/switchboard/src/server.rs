@@ -14,6 +14,7 @@ use tautline_net::clock::Clock;
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_net::handover::Outlet;
 use tautline_net::latency::{self, Sample};
+use tautline_net::places::{Place, Places};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
@@ -22,7 +23,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::Config;
 use crate::directory::{Answer, ConnectionId, Directory, Output};
-use crate::places::{Place, Places};
 use crate::relays::Issuer;
 use crate::store::{Change, Store};
 
@@ -41,7 +41,7 @@ pub struct Server {
     tasks: JoinSet<()>,
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
-    places: Places,
+    places: Places<PublicKey>,
     /// Those who have proven no listed key.
     unproven: BTreeMap<Place, Unproven>,
     own: PublicKey,
@@ -178,13 +178,13 @@ impl Server {
     /// # Errors
     /// When the store takes no more: what cannot be kept is not told to anybody.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
-        let mut stop = pin!(stop);
+        let (mut stop, mut not_accepted) = (pin!(stop), LogLimit::default());
         loop {
             self.directory.handle_unix_start(self.clock.unix_zero());
             let timer = self.directory.poll_timeout().map(|(at, _)| at.since(self.clock.now()));
             tokio::select! {
                 () = &mut stop => break,
-                incoming = accept(&self.listener) => self.start_handshake(incoming),
+                incoming = accept(&self.listener, &mut not_accepted, self.clock) => self.start_handshake(incoming),
                 Some(arrival) = self.arrivals.recv() => self.arrive(arrival),
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.directory.handle_timeout(self.clock.now());
@@ -386,12 +386,14 @@ enum Arrival {
 }
 
 /// Returns the next one who connects, whatever the kernel says in between.
-async fn accept(listener: &Listener) -> Incoming {
+async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) -> Incoming {
     loop {
         match listener.accept().await {
             Ok(incoming) => return incoming,
             Err(error) => {
-                tracing::warn!("{error}");
+                if let Some(left_out) = not_accepted.take(clock.now()) {
+                    tracing::warn!(left_out, "{error}");
+                }
                 sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -1,11 +1,12 @@
 use std::error::Error as StdError;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use tautline_transport::crypto::PublicKey;
 
 use super::HostError;
+use crate::reach;
 
 /// A reason why there is no control connection.
 ///
@@ -37,7 +38,7 @@ pub enum Error {
         reasons: String,
     },
     /// The server cannot be reached.
-    #[error("cannot connect to {address}: {}", reason(.cause))]
+    #[error("cannot connect to {address}: {}", unreached(.address, .cause, reach::is_ipv6_only))]
     Connect {
         /// Host and port as configured.
         address: String,
@@ -159,6 +160,17 @@ pub(super) struct Mismatch {
     pub(super) found: PublicKey,
 }
 
+/// Returns why a server is not reached; an IPv4 address where there is no IPv4 is told as that.
+fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> String {
+    let is_literal = address.parse::<SocketAddrV4>().is_ok();
+    match cause.kind() {
+        io::ErrorKind::NetworkUnreachable if is_literal && is_ipv6_only() => {
+            reach::IPV4_ON_IPV6.to_owned()
+        }
+        _ => reason(cause),
+    }
+}
+
 /// Returns a kernel's or TLS's error in few words: without its number, with the innermost cause.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -174,6 +186,24 @@ fn reason(error: &io::Error) -> String {
                 cause = StdError::source(inner);
             }
             text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv4_address_where_there_is_ipv6_alone_is_told_as_that() {
+        let cause = io::Error::from(io::ErrorKind::NetworkUnreachable);
+        let words = unreached("192.0.2.1:7443", &cause, || true);
+        assert!(words.contains("this machine has IPv6 alone") && words.contains("name"), "{words}");
+        for (address, is_ipv6_only) in
+            [("192.0.2.1:7443", false), ("[2001:db8::1]:7443", true), ("host:7443", true)]
+        {
+            let is_ipv6_only: fn() -> bool = if is_ipv6_only { || true } else { || false };
+            assert_eq!(unreached(address, &cause, is_ipv6_only), reason(&cause), "{address}");
         }
     }
 }

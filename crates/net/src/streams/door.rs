@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use tautline_units::Instant;
+
+use crate::places::network;
 
 /// How many connections a second may begin a handshake, which costs a third of a millisecond.
 #[derive(Debug, Default)]
@@ -28,17 +30,6 @@ impl Door {
         }
         (*taken, self.total) = (*taken + 1, self.total + 1);
         true
-    }
-}
-
-/// Returns what one holder of an address has at least: of IPv6, a /64.
-pub(super) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let bits = u128::from(address) & !u128::from(u64::MAX);
-            Ipv6Addr::from(bits).into()
-        }
     }
 }
 

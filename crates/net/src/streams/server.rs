@@ -14,10 +14,12 @@ use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 
 use super::connection::Connection;
-use super::door::{Door, network};
+use super::door::Door;
 use super::{fresh, listen};
 use crate::control::tls;
 use crate::handover::Inlet;
+use crate::log_limit::LogLimit;
+use crate::places::network;
 
 /// A relay's connections over TLS, each of which carries the datagrams of one leg.
 ///
@@ -35,6 +37,8 @@ pub struct Server {
     arrived: Arrived,
     closed: Vec<Route>,
     counters: Counters,
+    /// Connections that the kernel could not hand over.
+    not_taken: LogLimit,
 }
 
 /// What such a server could not do.
@@ -98,6 +102,7 @@ impl Server {
             arrived: Arrived::default(),
             closed: Vec::new(),
             counters: Counters::default(),
+            not_taken: LogLimit::default(),
         })
     }
 
@@ -195,11 +200,14 @@ impl Server {
     /// Takes those who have connected, as far as bounds allow it.
     fn accept(&mut self, registry: &Registry, now: Instant) -> bool {
         for _ in 0..ACCEPTS_TURN {
-            let accepted = self.listening.as_ref().and_then(|socket| match socket.accept() {
+            let Self { listening, not_taken, .. } = self;
+            let accepted = listening.as_ref().and_then(|socket| match socket.accept() {
                 Ok(accepted) => Some(accepted),
                 Err(error) => {
-                    if error.kind() != std::io::ErrorKind::WouldBlock {
-                        tracing::debug!(%error, "a connection is not taken");
+                    if error.kind() != std::io::ErrorKind::WouldBlock
+                        && let Some(left_out) = not_taken.take(now)
+                    {
+                        tracing::warn!(%error, left_out, "no connection for TLS can be taken");
                     }
                     None
                 }

@@ -17,11 +17,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use rust_embed::RustEmbed;
+use tautline_net::door::{self, Listener, Peer};
 
 use super::access::Access;
 use super::bridge::{Hub, Visitor};
 use super::holder::ConsoleId;
-use super::listener::{Listener, Peer};
 use super::socket;
 
 /// What the routes need.
@@ -51,7 +51,8 @@ pub(crate) async fn serve(
         .with_state(Console { hub, access: access.clone() })
         .merge(beside)
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(access, check));
+        .layer(middleware::from_fn_with_state(access, check))
+        .layer(middleware::from_fn(door::attend));
     let service = router.into_make_service_with_connect_info::<Peer>();
     axum::serve(listener, service).await.context("the console's listener failed")
 }
@@ -99,7 +100,7 @@ async fn session(State(console): State<Console>, headers: HeaderMap) -> StatusCo
 
 async fn upgrade(
     State(console): State<Console>,
-    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
+    ConnectInfo(Peer { address: peer, caller }): ConnectInfo<Peer>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -110,6 +111,10 @@ async fn upgrade(
     let Some((browser, right)) = console.access.admitted(&headers) else {
         return (StatusCode::UNAUTHORIZED, NOT_ADMITTED).into_response();
     };
+    // The drive's own connection is none of those that give way.
+    if !caller.hold(browser.0) {
+        return (StatusCode::SERVICE_UNAVAILABLE, MANY_CONSOLES).into_response();
+    }
     let Some(id) = query.as_deref().and_then(console_id) else {
         return (StatusCode::BAD_REQUEST, "a console tells its number: /ws?console=HEX\n")
             .into_response();
@@ -165,6 +170,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
 const REQUEST_BYTES_MAX: usize = 4096;
 const WRONG_NAME: &str = "this console has other names: open it at its own address, or tell the \
                           operator this name with --console-name\n";
+const MANY_CONSOLES: &str = "this browser has many consoles open: close one\n";
 const WRONG_PAGE: &str = "open the console at its own address\n";
 const NOT_ADMITTED: &str = "open the address that `tautline operator` or `tautline demo` printed\n";
 const TOKEN_USED: &str = "This address has let a browser in already, or is of a former run. Open \

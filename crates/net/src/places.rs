@@ -1,20 +1,18 @@
-//! Who may hold one of the switchboard's connections.
+//! The connections that one server holds at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
-use tautline_transport::crypto::PublicKey;
-
-/// The connections that are held, by what is known of whoever holds them.
+/// The connections that are held, by what is known of their holders.
 ///
-/// Who has proven no listed key is *unproven*: of these each network has few places, so that a flood from
+/// A holder that has proven no listed key `K` is *unproven*: of these each network has few places, so that a flood from
 /// one does not keep out the others. Nobody who comes is refused for others who idle: where a network's places, or
 /// all, are taken, the oldest of them gives way. Who has proven a listed key no longer counts among them: its places
 /// are its own.
 #[derive(Debug)]
-pub(crate) struct Places {
-    listed: BTreeSet<PublicKey>,
-    holders: BTreeMap<Place, Holder>,
+pub struct Places<K> {
+    listed: BTreeSet<K>,
+    holders: BTreeMap<Place, Holder<K>>,
     next: u64,
     /// How many were refused or had to give way.
     turned_away: u64,
@@ -22,30 +20,35 @@ pub(crate) struct Places {
 
 /// The number of a place, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place(u64);
+pub struct Place(u64);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Holder {
-    Unproven(IpAddr),
-    Proven(PublicKey),
+impl Place {
+    /// The number that no connection has.
+    pub(crate) const NONE: Self = Self(u64::MAX);
 }
 
-impl Places {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holder<K> {
+    Unproven(IpAddr),
+    Proven(K),
+}
+
+impl<K: Copy + Ord> Places<K> {
     /// Makes places of which the `listed` keys have their own; all are free.
-    pub(crate) fn new(listed: impl IntoIterator<Item = PublicKey>) -> Self {
+    pub fn new(listed: impl IntoIterator<Item = K>) -> Self {
         let listed = listed.into_iter().collect();
         Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
     }
 
     /// Gives the `listed` keys places of their own from now on, and no others.
-    pub(crate) fn list(&mut self, listed: impl IntoIterator<Item = PublicKey>) {
+    pub fn list(&mut self, listed: impl IntoIterator<Item = K>) {
         self.listed = listed.into_iter().collect();
     }
 
     /// Takes a place for somebody at `remote`, and gives with it the one that had to give way.
-    pub(crate) fn take(&mut self, remote: IpAddr) -> (Place, Option<Place>) {
+    pub fn take(&mut self, remote: IpAddr) -> (Place, Option<Place>) {
         let network = network(remote);
-        let (own, all) = (Holder::Unproven(network), |holder: &Holder| holder.is_unproven());
+        let (own, all) = (Holder::Unproven(network), |holder: &Holder<K>| holder.is_unproven());
         let evicted = self
             .oldest_of(NETWORK_MAX, |holder| *holder == own)
             .or_else(|| self.oldest_of(UNPROVEN_MAX, all));
@@ -59,52 +62,60 @@ impl Places {
         (place, evicted)
     }
 
-    /// Takes note that whoever holds `place` has proven `key`; `None` if that key has enough, or the place was lost,
+    /// Takes note that the holder of `place` has proven `key`; `None` if that key has enough, or the place was lost,
     /// else whether the place is that key's own from now on.
-    pub(crate) fn prove(&mut self, place: Place, key: PublicKey) -> Option<bool> {
-        let is_full = self.count(Holder::Proven(key)) >= KEY_MAX;
-        let holder = self.holders.get_mut(&place)?;
-        if !self.listed.contains(&key) {
-            return Some(false);
+    pub fn prove(&mut self, place: Place, key: K) -> Option<bool> {
+        match self.listed.contains(&key) {
+            true => self.hold(place, key).map(|()| true),
+            false => self.holders.contains_key(&place).then_some(false),
         }
-        if is_full {
+    }
+
+    /// Gives `place` to `key` as its own; `None` if that key has enough, or the place was lost.
+    pub fn hold(&mut self, place: Place, key: K) -> Option<()> {
+        let held = self.count(Holder::Proven(key));
+        let holder = self.holders.get_mut(&place)?;
+        if *holder == Holder::Proven(key) {
+            return Some(());
+        }
+        if held >= KEY_MAX {
             self.turned_away += 1;
             return None;
         }
         *holder = Holder::Proven(key);
-        Some(true)
+        Some(())
     }
 
     /// Frees a place.
-    pub(crate) fn give_back(&mut self, place: Place) {
+    pub fn give_back(&mut self, place: Place) {
         self.holders.remove(&place);
     }
 
     /// Returns how many were refused or had to give way.
-    pub(crate) fn turned_away(&self) -> u64 {
+    pub fn turned_away(&self) -> u64 {
         self.turned_away
     }
 
-    fn count(&self, of: Holder) -> usize {
+    fn count(&self, of: Holder<K>) -> usize {
         self.holders.values().filter(|holder| **holder == of).count()
     }
 
     /// Returns the oldest place of these holders, if they have as many as they may.
-    fn oldest_of(&self, most: usize, are: impl Fn(&Holder) -> bool) -> Option<Place> {
+    fn oldest_of(&self, most: usize, are: impl Fn(&Holder<K>) -> bool) -> Option<Place> {
         let mut places = self.holders.iter().filter(|(_, holder)| are(holder));
         let oldest = places.next().map(|(place, _)| *place)?;
         (places.count() + 1 >= most).then_some(oldest)
     }
 }
 
-impl Holder {
+impl<K> Holder<K> {
     fn is_unproven(&self) -> bool {
         matches!(self, Self::Unproven(_))
     }
 }
 
 /// Returns what one holder of addresses has: an IPv4 address, or 64 bits of an IPv6 address.
-pub(crate) fn network(remote: IpAddr) -> IpAddr {
+pub fn network(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => {
@@ -114,15 +125,15 @@ pub(crate) fn network(remote: IpAddr) -> IpAddr {
 }
 
 /// As many machines as start at once behind one address translation, with room for others there.
-const NETWORK_MAX: usize = 64;
+pub(crate) const NETWORK_MAX: usize = 64;
 /// Handshakes at a time: each takes a few hundred milliseconds over a mobile link.
-const UNPROVEN_MAX: usize = 256;
+pub(crate) const UNPROVEN_MAX: usize = 256;
 /// One, its successor after a restart, and two that are being closed.
 const KEY_MAX: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use tautline_transport::crypto::Identity;
+    use tautline_transport::crypto::{Identity, PublicKey};
 
     use super::*;
 
@@ -209,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_given_back_is_free() {
-        let mut places = Places::new([]);
+        let mut places = Places::<PublicKey>::new([]);
         for _ in 0..1_000 {
             let (place, _) = places.take(address(1));
             places.give_back(place);

@@ -1,0 +1,514 @@
+//! The door of a server over TCP: how many connections there may be, and how long one may say nothing.
+//!
+//! A process has few file descriptors (1,024 as a rule), and a drive needs some at any time. So connections that have
+//! proven nothing are few, of each network and in all; for a newer one the oldest of them gives way. One that does not
+//! finish its handshake, or then its request's header, is given up. A proven holder has places of its own.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::serve::IncomingStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Sleep, sleep, timeout};
+
+use crate::clock::Clock;
+use crate::log_limit::LogLimit;
+use crate::places::{Place, Places};
+
+/// The connections of one server; clones share them.
+#[derive(Clone, Debug)]
+pub struct Door(Arc<Shared>);
+
+/// Connections that a server could not keep, by name.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Gave way to a newer one, or were one too many of the same holder.
+    pub turned_away: AtomicU64,
+    /// Did not finish their handshake or the header of a request in time.
+    pub silent: AtomicU64,
+    /// Attempts of the kernel to hand over a connection that failed, for instance for want of file descriptors.
+    pub not_accepted: AtomicU64,
+}
+
+impl Counters {
+    /// Returns every counter with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let named = [
+            ("turned_away", &self.turned_away),
+            ("silent", &self.silent),
+            ("not_accepted", &self.not_accepted),
+        ];
+        named.map(|(name, count)| (name, count.load(Ordering::Relaxed))).into_iter()
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// The server, in words: `the console`.
+    what: &'static str,
+    clock: Clock,
+    /// As long as one may say nothing.
+    silent_max: Duration,
+    counters: Arc<Counters>,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    places: Places<u64>,
+    callers: BTreeMap<Place, Weak<Caller>>,
+    /// Lines of connections that gave way, that were silent, and that were not accepted.
+    limits: [LogLimit; 3],
+}
+
+/// A connection, as whoever answers its requests knows it.
+#[derive(Debug)]
+pub struct Caller {
+    place: Place,
+    door: Arc<Shared>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    /// Rises with each phase, so that a deadline is set anew.
+    turn: u64,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// A handshake or a request's header is awaited, or an answer is taken.
+    Asking,
+    /// A request is being answered.
+    Answering,
+    /// It speaks another protocol by now, which has limits of its own.
+    Open,
+    /// It has to go.
+    Ended,
+}
+
+/// Where a connection comes from, and which one it is.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its address.
+    pub address: SocketAddr,
+    /// The connection.
+    pub caller: Arc<Caller>,
+}
+
+/// A connection that ends by an error once it is silent for too long or has to give way.
+#[derive(Debug)]
+pub struct Watched {
+    stream: TcpStream,
+    caller: Arc<Caller>,
+    deadline: Pin<Box<Sleep>>,
+    turn: u64,
+}
+
+/// Bytes both ways, sealed or not.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// A connection past its handshake, if it has one.
+pub type Connection = Box<dyn Duplex>;
+
+/// The outcome of a handshake: `None` where the other end was answered already.
+pub type Shaken = Pin<Box<dyn Future<Output = io::Result<Option<Connection>>> + Send>>;
+
+/// A listener of HTTP behind a [`Door`].
+#[derive(Debug)]
+pub struct Listener {
+    accepted: mpsc::Receiver<(Connection, Peer)>,
+    address: SocketAddr,
+    door: Door,
+    accepting: JoinHandle<()>,
+}
+
+impl Door {
+    /// Makes the door of `what`, a server in words: `the console`.
+    pub fn new(what: &'static str, clock: Clock) -> Self {
+        Self::with_silence(what, SILENT_MAX, clock)
+    }
+
+    fn with_silence(what: &'static str, silent_max: Duration, clock: Clock) -> Self {
+        let inside = Inside {
+            places: Places::new([]),
+            callers: BTreeMap::new(),
+            limits: Default::default(),
+        };
+        let (counters, inside) = (Arc::default(), Mutex::new(inside));
+        Self(Arc::new(Shared { what, clock, silent_max, counters, inside }))
+    }
+
+    /// Returns where this door counts.
+    pub fn counters(&self) -> Arc<Counters> {
+        self.0.counters.clone()
+    }
+
+    /// Returns the next connection, whatever the kernel says in between: an error is logged once in ten seconds, and
+    /// the next attempt waits until a connection may have ended.
+    pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, remote)) => return self.enter(stream, remote),
+                Err(error) => {
+                    self.0.counters.not_accepted.fetch_add(1, Ordering::Relaxed);
+                    if let Some(left_out) = self.0.log(2) {
+                        tracing::warn!(%error, left_out, "{} cannot take a connection", self.0.what);
+                    }
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn enter(&self, stream: TcpStream, remote: SocketAddr) -> (Watched, Peer) {
+        let mut inside = self.0.inside();
+        let (place, evicted) = inside.places.take(remote.ip());
+        let evicted = evicted.and_then(|place| inside.callers.remove(&place));
+        let state = State { phase: Phase::Asking, turn: 0, waker: None };
+        let caller = Arc::new(Caller { place, door: self.0.clone(), state: Mutex::new(state) });
+        inside.callers.insert(place, Arc::downgrade(&caller));
+        drop(inside);
+        if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
+            evicted.set(Phase::Ended);
+            self.0.count_turned_away(remote, "the oldest that has proven nothing gives way");
+        }
+        let deadline = Box::pin(sleep(self.0.silent_max));
+        let watched = Watched { stream, caller: caller.clone(), deadline, turn: 0 };
+        (watched, Peer { address: remote, caller })
+    }
+}
+
+impl Shared {
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how many lines of this kind were left out, if one may be logged now.
+    fn log(&self, kind: usize) -> Option<u64> {
+        self.inside().limits[kind].take(self.clock.now())
+    }
+
+    fn count_turned_away(&self, remote: SocketAddr, words: &str) {
+        let count = self.counters.turned_away.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(left_out) = self.log(0) {
+            tracing::warn!(%remote, count, left_out, "too many connections to {}: {words}", self.what);
+        }
+    }
+
+    fn count_silent(&self, remote: Option<SocketAddr>) {
+        let count = self.counters.silent.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(left_out) = self.log(1) {
+            let what = self.what;
+            tracing::info!(
+                ?remote,
+                count,
+                left_out,
+                "a connection to {what} has asked nothing in time"
+            );
+        }
+    }
+}
+
+impl Caller {
+    /// Gives the connection a place of its own, as one of those of `holder`, who has proven to be let in; false, and
+    /// nothing changes, if the holder has enough.
+    pub fn hold(&self, holder: u64) -> bool {
+        self.door.inside().places.hold(self.place, holder).is_some()
+    }
+
+    fn set(&self, phase: Phase) {
+        let mut state = self.state();
+        if state.phase != Phase::Ended {
+            (state.phase, state.turn) = (phase, state.turn + 1);
+        }
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    /// Returns the socket.
+    pub fn tcp(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let mut state = self.caller.state();
+        let (phase, turn) = (state.phase, state.turn);
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => state.waker = Some(context.waker().clone()),
+        }
+        drop(state);
+        let most = match phase {
+            Phase::Asking => self.caller.door.silent_max,
+            Phase::Answering => ANSWER_MAX,
+            Phase::Open => return Ok(()),
+            Phase::Ended => return Err(io::ErrorKind::ConnectionAborted.into()),
+        };
+        if turn != self.turn {
+            self.turn = turn;
+            self.deadline = Box::pin(sleep(most));
+        }
+        if self.deadline.as_mut().poll(context).is_ready() {
+            self.caller.set(Phase::Ended);
+            self.caller.door.count_silent(self.stream.peer_addr().ok());
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.check(context)?;
+        Pin::new(&mut this.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.check(context)?;
+        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        // Who takes its answer is not silent, however slow its link is.
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            let mut state = this.caller.state();
+            state.turn += u64::from(state.phase == Phase::Asking);
+        }
+        written
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut inside = self.caller.door.inside();
+        inside.places.give_back(self.caller.place);
+        inside.callers.remove(&self.caller.place);
+    }
+}
+
+impl Listener {
+    /// Accepts at `listener` behind `door`; `shake` does the handshake of a connection, if there is one.
+    ///
+    /// # Errors
+    /// When the listener's own address is not known.
+    pub fn start(
+        listener: TcpListener,
+        door: Door,
+        shake: impl Fn(Watched) -> Shaken + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let (sender, accepted) = mpsc::channel(1);
+        let accepting = tokio::spawn(accept(listener, door.clone(), Arc::new(shake), sender));
+        Ok(Self { accepted, address, door, accepting })
+    }
+
+    /// Accepts at `listener` behind `door`, without any handshake.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn plain(listener: TcpListener, door: Door) -> io::Result<Self> {
+        Self::start(listener, door, |stream| {
+            let connection: Connection = Box::new(stream);
+            Box::pin(std::future::ready(Ok(Some(connection))))
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl axum::serve::Listener for Listener {
+    type Io = Connection;
+    type Addr = Peer;
+
+    async fn accept(&mut self) -> (Connection, Peer) {
+        match self.accepted.recv().await {
+            Some(accepted) => accepted,
+            // The task that accepts ends with this listener alone.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Peer> {
+        let state = State { phase: Phase::Ended, turn: 0, waker: None };
+        let (place, door) = (Place::NONE, self.door.0.clone());
+        let caller = Arc::new(Caller { place, door, state: Mutex::new(state) });
+        Ok(Peer { address: self.address, caller })
+    }
+}
+
+impl Connected<IncomingStream<'_, Listener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Listener>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// Tells a connection's door that one of its requests is answered, and how it goes on: the outermost layer of a router
+/// that a [`Listener`] serves.
+pub async fn attend(
+    ConnectInfo(Peer { caller, .. }): ConnectInfo<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    caller.set(Phase::Answering);
+    let response = next.run(request).await;
+    caller.set(match response.status() {
+        StatusCode::SWITCHING_PROTOCOLS => Phase::Open,
+        _ => Phase::Asking,
+    });
+    response
+}
+
+async fn accept(
+    listener: TcpListener,
+    door: Door,
+    shake: Arc<impl Fn(Watched) -> Shaken + Send + Sync + 'static>,
+    accepted: mpsc::Sender<(Connection, Peer)>,
+) {
+    loop {
+        let (stream, peer) = door.accept(&listener).await;
+        let (accepted, shake, door) = (accepted.clone(), shake.clone(), door.clone());
+        tokio::spawn(async move {
+            match timeout(door.0.silent_max, shake(stream)).await {
+                Ok(Ok(Some(connection))) => {
+                    // Its first request has as long again.
+                    peer.caller.set(Phase::Asking);
+                    let _ = accepted.send((connection, peer)).await;
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
+                Err(_) => door.0.count_silent(Some(peer.address)),
+            }
+        });
+    }
+}
+
+/// A browser's handshake or request is there within a second over any link that it can drive by.
+const SILENT_MAX: Duration = Duration::from_secs(5);
+/// Longer than the slowest answer: a probe of the links.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Long enough for a connection to end and give back what the kernel lacked.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::middleware;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::places::{NETWORK_MAX, UNPROVEN_MAX};
+
+    async fn serve(silent_max: Duration) -> (SocketAddr, Door) {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let door = Door::with_silence("a test", silent_max, Clock::start());
+        let address = tcp.local_addr().unwrap();
+        let listener = Listener::plain(tcp, door.clone()).unwrap();
+        let hold = async |ConnectInfo(peer): ConnectInfo<Peer>| peer.caller.hold(7).to_string();
+        let routes = Router::new().route("/", get(async || "here")).route("/hold", get(hold));
+        let routes = routes.layer(middleware::from_fn(attend));
+        let service = routes.into_make_service_with_connect_info::<Peer>();
+        tokio::spawn(async move { axum::serve(listener, service).await });
+        (address, door)
+    }
+
+    async fn ask(stream: &mut TcpStream, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut bytes = [0; 500];
+        let length = stream.read(&mut bytes).await.unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn any_number_of_idle_connections_leave_a_place_for_one_that_asks() {
+        let (address, door) = serve(Duration::from_secs(60)).await;
+        let mut held = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut held, "/hold").await.ends_with("true"));
+        let mut idle = Vec::new();
+        for turn in 0..3 * NETWORK_MAX {
+            idle.push(TcpStream::connect(address).await.unwrap());
+            if turn % 16 == 0 {
+                let mut good = TcpStream::connect(address).await.unwrap();
+                assert!(ask(&mut good, "/").await.ends_with("here"), "after {turn}");
+            }
+        }
+        let turned_away = door.counters().turned_away.load(Ordering::Relaxed);
+        assert!(turned_away > NETWORK_MAX as u64, "{turned_away}");
+        assert!(door.0.inside().callers.len() <= NETWORK_MAX + 1);
+        assert_eq!(idle[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest was closed");
+        assert!(ask(&mut held, "/").await.ends_with("here"), "who has a place of its own keeps it");
+        const { assert!(UNPROVEN_MAX < 1_024 / 2) }
+    }
+
+    #[tokio::test]
+    async fn a_header_that_does_not_end_is_given_up_in_time_and_a_connection_between_requests_too()
+    {
+        let most = Duration::from_millis(1_500);
+        let (address, door) = serve(most).await;
+        let mut slow = TcpStream::connect(address).await.unwrap();
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut idle, "/").await.ends_with("here"));
+        slow.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").await.unwrap();
+        // A byte now and then is no header.
+        let mut lines = 0;
+        while lines < 200 && slow.write_all(b"X: y\r\n").await.is_ok() {
+            sleep(most / 10).await;
+            lines += 1;
+        }
+        assert!(lines < 200, "it was given up");
+        assert_eq!(idle.read(&mut [0; 1]).await.unwrap_or(0), 0);
+        assert_eq!(door.counters().silent.load(Ordering::Relaxed), 2);
+        assert!(door.0.inside().callers.is_empty(), "their places are free again");
+    }
+}
