@@ -526,7 +526,7 @@ mod tests {
             Config { camera_geometry, ..Config::default() }
         };
         let refused = |field_of_view| config(field_of_view).validate().unwrap_err().to_string();
-        assert!(refused(180.0).starts_with("camera_geometry.field_of_view_degrees"));
+        assert!(refused(180.0).contains("\n  camera_geometry.field_of_view_degrees"));
         assert!(refused(70.0).starts_with("no operator"), "{}", refused(70.0));
     }
 }

@@ -317,7 +317,7 @@ mod tests {
         assert!(asked.act.is_none(), "a reset names its stop");
         // A word against the person that only a later build knows is one all the same.
         for bit in 4..32 {
-            let later = proposed(&message::Command { absences: 1 << bit, ..command.clone() });
+            let later = proposed(&message::Command { absences: 1 << bit, ..command });
             assert_eq!(later.command.unwrap().absences, Absences::of(Absence::Unknown));
         }
         let nobody = proposed(&message::Command { console: 0, ..command });

@@ -13,7 +13,7 @@ use crate::config::SteeringCheck;
 
 /// Whether a person is to be asked to check the steering.
 #[derive(Debug, Default)]
-pub struct Steering {
+pub(crate) struct Steering {
     asks: Option<SteeringCheck>,
     /// Keeps over a restart that it was checked.
     file: Option<PathBuf>,
