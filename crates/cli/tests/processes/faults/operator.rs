@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tautline_message::{Act, Command, Control, Deed, GuardMode, GuardState, Telemetry};
+use tautline_message::{Act, Command, Control, DeadMan, Deed, GuardMode, GuardState, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Word};
@@ -300,6 +300,7 @@ impl Seat {
             cited: self.cited,
             act: self.act,
             throttle: wanted.throttle,
+            dead_man: DeadMan::Held,
             ..Command::default()
         };
         self.driver.handle().send(channels::COMMAND, command.encode(), DEADLINE);

@@ -43,7 +43,7 @@ pub(crate) enum BlackBox {
     Absent,
     /// It records.
     Records,
-    /// The system lets the guard's process write to no file.
+    /// The system lets the guard's process write files of 512 bytes at most: a latch, and no record.
     Refused,
 }
 
@@ -499,8 +499,8 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
             command.arg("guard").arg("--config").arg(settings).spawn()
         }
         BlackBox::Refused => {
-            // A process that may write no byte to a file is told so, and lives on with the signal ignored.
-            let limited = "trap '' XFSZ; ulimit -f 0; exec \"$0\" guard --config \"$1\"";
+            // The system's refusal is an error while its signal is ignored.
+            let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" guard --config \"$1\"";
             let mut shell = Command::new("sh");
             shell.args(["-c", limited, env!("CARGO_BIN_EXE_tautline")]).arg(settings);
             shell.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG").spawn()

@@ -12,7 +12,7 @@ use tautline_guard::config::Latency;
 use tautline_guard::identity::Tick;
 use tautline_guard::{self as guard, Controls, Fault, Guard, Machine, MachineState};
 use tautline_message::snapshot::End;
-use tautline_message::{Act, Command, Control, Deed, GuardMode, Telemetry};
+use tautline_message::{Act, Command, Control, DeadMan, Deed, GuardMode, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Listener};
@@ -257,6 +257,7 @@ impl Operator {
             console: u64::from(self.seed),
             cited: if self.cites_told { told } else { self.cited },
             act: self.act,
+            dead_man: DeadMan::Held,
             ..command
         };
         let deadline = Duration::from_secs(1);
