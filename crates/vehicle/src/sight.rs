@@ -136,7 +136,8 @@ impl Votes {
             return;
         }
         let turn = speed * steering;
-        if !(turn.abs() >= TURN_MIN) || flow.shift().abs() < SHIFT_MIN {
+        let turns = turn.abs() >= TURN_MIN;
+        if !turns || flow.shift().abs() < SHIFT_MIN {
             return;
         }
         // A camera that turns to the left sees everything move to the right.
@@ -238,7 +239,7 @@ mod tests {
         let walker = |_, strip: usize| if strip == 3 || strip == 4 { (-8, 8) } else { (0, 0) };
         assert!(!show(&sight, &mut now, 4_000, walker), "two strips of six");
         let noise = |picture: usize, strip: usize| {
-            let draw = |salt: usize| ((picture * 7 + strip * 5 + salt) * 2_654_435_761 >> 7) % 9;
+            let draw = |salt: usize| (((picture * 7 + strip * 5 + salt) * 2_654_435_761) >> 7) % 9;
             (draw(1) as i16 - 4, draw(2) as i16 - 4)
         };
         assert!(!show(&sight, &mut now, 10_000, noise), "rain");

@@ -164,7 +164,8 @@ mod tests {
         assert!(is_uniform(clock, 4.0), "a clock drawn over darkness");
         let road = |x: usize, y: usize| 20.0 + (x as f32 / 60.0) + y as f32 / 20.0;
         assert!(!is_uniform(road, 6.0), "a dim road");
-        let board = |x: usize, y: usize| if (x / 8 + y / 8) % 2 == 0 { 40.0 } else { 200.0 };
+        let board =
+            |x: usize, y: usize| if (x / 8 + y / 8).is_multiple_of(2) { 40.0 } else { 200.0 };
         assert!(!is_uniform(board, 0.0), "fine detail of one mean brightness");
     }
 }
