@@ -11,7 +11,7 @@ use crate::wire::{LinkNumber, VersionMismatch};
 pub struct UnitNumber(u64);
 
 impl UnitNumber {
-    /// Makes the number `number`, as a session or a stand-in for one gives it.
+    /// Creates the number `number`, as a session or a test double does.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -28,58 +28,58 @@ impl fmt::Debug for UnitNumber {
     }
 }
 
-/// What the session tells its application.
+/// An event that the session reports to its application.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The peer has proved its key; units can be sent as soon as a link is up.
     ///
-    /// Comes again if the peer began anew: unit numbers start at zero in both directions.
+    /// Repeats if the peer restarts: unit numbers then start at zero in both directions.
     Established,
-    /// The peer and this end speak no version in common: there will be no session before one of
-    /// them is updated. A present session goes on. Told once, and again if the peer has changed.
+    /// The two ends share no version, so no session is possible until one of them is updated. A
+    /// present session continues. Reported once, and again if the peer's versions change.
     Refused {
-        /// Who speaks what, and which end to update.
+        /// Versions of both ends, and which end to update.
         mismatch: VersionMismatch,
     },
-    /// The peer announced one of its channels. Told once in a session.
+    /// The peer announced one of its channels. Reported once per session.
     Announced {
         /// The channel.
         channel: ChannelNumber,
-        /// What it carries.
+        /// Its descriptor.
         descriptor: Descriptor,
     },
     /// A unit arrived in time.
     Unit {
         /// Its channel.
         channel: ChannelNumber,
-        /// Its number; those of a channel that counts every unit may come out of order.
+        /// Its number. A channel that keeps every unit may deliver them out of order.
         number: UnitNumber,
         /// Its content.
         bytes: Vec<u8>,
-        /// When the peer handed it over, on our clock; `None` before the clocks are compared.
+        /// Hand-over time at the peer, on our clock; `None` before the clocks are compared.
         sent_at: Option<Instant>,
-        /// Whether repair packets stood in for missing source packets.
+        /// True if repair packets replaced missing source packets.
         repaired: bool,
     },
     /// A unit that the peer sent will never be delivered.
     ///
-    /// The units of a channel that counts every one all end in exactly one `Unit` or `UnitLost`,
-    /// unless the peer skips more numbers than the receiver follows. Where the newest wins, a unit
-    /// that a newer one overtook is only counted.
+    /// On a channel that keeps every unit, each unit ends in exactly one `Unit` or `UnitLost`,
+    /// unless the peer skips more numbers than the receiver tracks. On a newest-wins channel, a
+    /// unit overtaken by a newer one is only counted.
     UnitLost {
         /// Its channel.
         channel: ChannelNumber,
         /// Its number.
         number: UnitNumber,
-        /// Why.
+        /// The reason.
         reason: LossReason,
     },
-    /// The application may send this much.
+    /// The media budget changed.
     Budget {
         /// Source bits per second of all media units together; zero asks for a pause.
         media: Bitrate,
-        /// What probes have shown that the links carry at least, bit/s; zero while nothing is known. In a session's
-        /// first moments `media` is a guess, and this what is known.
+        /// Lower bound of the links' capacity as measured by probes, bit/s; zero before the first
+        /// result. At the start of a session `media` is a guess, and this is the measured value.
         shown: Bitrate,
     },
     /// A link changed its state.
@@ -95,19 +95,19 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// No packet of it came before the deadline.
+    /// No packet of it arrived before the deadline.
     Missing,
-    /// Too few packets came before the deadline.
+    /// Too few packets arrived before the deadline.
     Incomplete,
-    /// Its first packet came after the deadline.
+    /// Its first packet arrived after the deadline.
     Late,
-    /// The receiver's memory was needed for newer units, or a new session has begun.
+    /// The receiver's memory was needed for newer units, or a new session began.
     Evicted,
     /// Its packets contradict each other or its block cannot be parsed.
     Malformed,
 }
 
-/// A reason why the session wants to be called.
+/// A reason for the next timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// A handshake message is due again.

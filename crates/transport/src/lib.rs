@@ -1,12 +1,12 @@
 //! The sans-I/O multi-link session.
 //!
-//! A [`Session`] joins one vehicle (the initiator) and one operator (the responder) over several
-//! links. It takes datagrams, units and the time; it gives datagrams, events and the next time it
-//! wants to be called. It opens no socket and reads no clock.
+//! A [`Session`] connects one vehicle (the initiator) and one operator (the responder) over several
+//! links. Its inputs are datagrams, units and the time. Its outputs are datagrams, events and the
+//! time of the next call it needs. It opens no socket and reads no clock.
 //!
-//! After every call that changes it: drain [`Session::poll_transmit`], drain
-//! [`Session::poll_event`], re-arm the timer from [`Session::poll_timeout`]. Here two sessions, back
-//! to back, in virtual time:
+//! After every call that changes the session: drain [`Session::poll_transmit`], drain
+//! [`Session::poll_event`], and re-arm the timer from [`Session::poll_timeout`]. This example runs
+//! two sessions back to back in virtual time:
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -60,8 +60,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! docs/transport.md tells how a unit goes through its parts, and what was learned of each;
-//! docs/protocol.md what is on the wire. Comments such as `// protocol 3` cite the latter's sections.
+//! docs/transport.md explains how a unit passes through the parts of a session and what was learned
+//! about each. docs/protocol.md describes the wire format; comments such as `// protocol 3` cite
+//! its sections.
 #![forbid(unsafe_code)]
 
 pub mod channel;

@@ -1,21 +1,21 @@
-//! The one control flow of a session.
+//! Control flow of a session.
 //!
-//! Whatever comes in (a datagram, a unit, the time) goes through here to the parts that own it:
-//! [`Handshake`] the keys, and of an [`Active`] session [`Links`](crate::links::Links) what is known of
-//! each link, [`Receiver`](crate::receiver::Receiver) what is on its way in,
-//! [`Sender`](crate::sender::Sender) what is on its way out. Receiver and sender know nothing of each
+//! Every input (a datagram, a unit, the time) passes through here to the part that owns it.
+//! [`Handshake`] owns the keys. In an [`Active`] session, [`Links`](crate::links::Links) owns the
+//! state of each link, [`Receiver`](crate::receiver::Receiver) the inbound units and
+//! [`Sender`](crate::sender::Sender) the outbound units. Receiver and sender do not know each
 //! other.
 //!
-//! What leaves, in [`Session::poll_transmit`], in this order:
-//! 1. datagrams of a handshake;
-//! 2. link by link what cannot wait: a pong or ping for an address that the link may have moved to;
-//!    a ping padded to a size that is to be found out, alone in its datagram; one datagram with the
-//!    link's report, the media's delivery report and another link's report if they are due, with
-//!    pongs, a ping if it is due, and one packet of a channel that waits for no pace;
-//! 3. a part of what the peer is to know of our channels, or what we know of its own;
-//! 4. of the links in turn, as pace and window allow it, one media packet; padding instead where
-//!    rate control is at an experiment;
-//! 5. data, on the link that has something to spare first.
+//! [`Session::poll_transmit`] writes in this order:
+//! 1. handshake datagrams;
+//! 2. link by link, urgent packets: a pong or ping for an address that the link may have moved to;
+//!    an MTU probe, which is a padded ping alone in its datagram; one datagram with the link's
+//!    report, the delivery report and another link's report when due, with pongs, a ping when due,
+//!    and one packet of a channel that bypasses pacing;
+//! 3. a part of an announcement of our channels, or an acknowledgement of the peer's;
+//! 4. one media packet from the links in turn, as pacing and congestion window allow, or padding
+//!    while rate control probes;
+//! 5. data, on the first link with headroom.
 
 mod active;
 mod called;
@@ -45,30 +45,30 @@ use active::{Active, Sealed, opens};
 use handshake::Handshake;
 use timers::{Owner, Timers};
 
-/// One session between one vehicle (the initiator) and one operator (the responder).
+/// A session between one vehicle (the initiator) and one operator (the responder).
 ///
-/// Sans-I/O: see the crate's page for how to drive it. Holds about 150 kB at four links, under the
-/// streaming code 1.5 MB more to send and 2.3 MB to receive, and what waits in its queues; per
-/// datagram one AEAD pass, and buffers that are used again.
+/// Sans-I/O: the crate's page shows how to drive it. It holds about 150 kB with four links, plus
+/// its queues. The streaming code adds 1.5 MB for sending and 2.3 MB for receiving. Each datagram
+/// costs one AEAD pass; buffers are reused.
 pub struct Session {
     shared: Shared,
     handshake: Handshake,
     active: Option<Box<Active>>,
     timers: Timers,
-    /// True while a part may want to be called at another time than the table has.
+    /// True while the timer table may be out of date.
     timers_stale: bool,
-    /// The packets of the datagram that is opened or written.
+    /// Packets of the datagram being opened or written.
     plaintext: Vec<u8>,
-    /// The codepoint of the datagram that was written last.
+    /// Codepoint of the datagram written last.
     ecn: Ecn,
     now: Instant,
 }
 
-/// The beginning.
+/// Setup.
 impl Session {
-    /// Begins a session with `peer` over `routes`: route i is link i.
+    /// Begins a session with `peer` over `routes`: route i becomes link i.
     ///
-    /// `lease` is the id under which the switchboard introduced the two; `seed` is 32 random
+    /// `lease` is the id under which the switchboard introduced the two ends. `seed` is 32 random
     /// bytes, fresh for every session, or a number in virtual time.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Session {
         Ok(Self::new(config, handshake, now))
     }
 
-    /// Waits for `peer` to begin a session; its links are learned from authentic datagrams.
+    /// Waits for `peer` to begin a session. Links are learned from authentic datagrams.
     ///
     /// # Errors
     /// [`Error::Config`].
@@ -116,15 +116,16 @@ impl Session {
     }
 }
 
-/// What comes in.
+/// Inputs.
 impl Session {
-    /// Opens a channel, or gives one that is open another cap or descriptor.
+    /// Opens a channel, or sets a new cap or descriptor on an open one.
     ///
-    /// The command's and the media's are open from the beginning. The peer is told of the channel
-    /// once in a session; it takes units of a channel that it has not opened itself from then on.
+    /// The command and media channels are open from the start. The channel is announced to the peer
+    /// once per session. From the announcement on, the peer accepts units of a channel that it has
+    /// not opened itself.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing has changed then.
+    /// [`OpenError`]; nothing changes then.
     pub fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
         let number = channel.number;
         self.shared.channels.open(channel)?;
@@ -136,12 +137,12 @@ impl Session {
         Ok(())
     }
 
-    /// Hands over a unit that is worthless `deadline` from now, and gives its number.
+    /// Queues a unit that expires `deadline` from now, and returns its number.
     ///
-    /// Media is queued on the links at once, a command goes ahead of it; poll for datagrams next.
+    /// Media is queued on the links at once; commands overtake it. Poll for datagrams next.
     ///
     /// # Errors
-    /// [`SendError`]; nothing of the unit is then sent, and it has no number.
+    /// [`SendError`]; then no part of the unit is sent and it gets no number.
     pub fn send(
         &mut self,
         channel: ChannelNumber,
@@ -173,12 +174,13 @@ impl Session {
         sent
     }
 
-    /// Takes a datagram that came by `route`. Whatever it holds, the session goes on.
+    /// Handles a datagram received by `route`. No content can end the session.
     pub fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
         self.handle_marked(route, datagram, Ecn::NotEct, now);
     }
 
-    /// Takes a datagram as [`handle_datagram`](Self::handle_datagram) does, with its codepoint.
+    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram) does, with its ECN
+    /// codepoint.
     pub fn handle_marked(&mut self, route: Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         self.now = self.now.max(now);
         self.shared.counters.datagrams_received += 1;
@@ -204,9 +206,9 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
+    /// Handles the kernel's error that a datagram of `length` exceeds the MTU towards `route`.
     ///
-    /// It is lost as any other; the link's size is chosen anew.
+    /// The datagram counts as lost, and the link chooses a new datagram size.
     pub fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
         self.now = self.now.max(now);
         let Some(active) = &mut self.active else { return };
@@ -216,10 +218,10 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Takes the word that the stream of `route` takes no datagram at present, or takes them again.
+    /// Sets whether the stream of `route` is blocked and takes no datagrams.
     ///
-    /// Meanwhile what is meant for it waits here, media in order of deadlines, and what is stale by then is
-    /// dropped. A datagram that is handed over all the same is lost as any other.
+    /// While it is blocked, its packets wait here, media in order of deadlines, and expired packets
+    /// are dropped. A datagram handed over anyway counts as lost.
     pub fn handle_blocked(&mut self, route: Route, is_blocked: bool, now: Instant) {
         self.now = self.now.max(now);
         let Some(active) = &mut self.active else { return };
@@ -227,7 +229,8 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Does what is due: deadlines, liveness, reports. Poll for datagrams and events next.
+    /// Runs everything that is due: deadlines, liveness, reports. Poll for datagrams and events
+    /// next.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let now = self.now;
@@ -240,16 +243,17 @@ impl Session {
             self.handshake.hurry_knocks();
         }
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
-            // The responder may have begun anew and forgotten us; the present session stays
+            // The responder may have restarted and lost our session. The present session stays
             // until a new one is confirmed.
             self.handshake.call_anew(Some(active.present()), now);
         }
     }
 
-    /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
+    /// Sets the largest datagram that we send on `link`, clamped to 150 to 1500 bytes.
     ///
-    /// What is above 1200 bytes, or was found not to pass, is probed for first. The next units are
-    /// cut to the smallest size in use on all links that are up. False if there is no such link.
+    /// A size above 1200 bytes, or one that failed before, is probed first. The next units are cut
+    /// to the smallest size in use on all links that are up. Returns false if the link does not
+    /// exist.
     pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
         let Some(active) = &mut self.active else { return false };
         let Some(place) = active.links.place(link) else { return false };
@@ -260,11 +264,12 @@ impl Session {
     }
 }
 
-/// What goes out.
+/// Outputs.
 impl Session {
-    /// Writes the next datagram into `buffer`, old content replaced, and says where it goes.
+    /// Writes the next datagram into `buffer`, replacing its content, and returns the route to send
+    /// it on.
     ///
-    /// Call until `None` after every other call that takes the time.
+    /// After every other call that takes the time, call this until it returns `None`.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         self.now = self.now.max(now);
         let now = self.now;
@@ -285,7 +290,7 @@ impl Session {
                 None => None,
             },
         };
-        // What was written and may not leave changes them too.
+        // Packets that were written but may not be sent change the timers too.
         self.timers_stale = true;
         match route {
             Some(_) => self.shared.counters.datagrams_sent += 1,
@@ -294,20 +299,20 @@ impl Session {
         route
     }
 
-    /// Returns the codepoint with which the datagram is to leave that [`poll_transmit`](Self::poll_transmit) wrote last;
-    /// who cannot set one leaves it out.
+    /// Returns the codepoint for the datagram that [`poll_transmit`](Self::poll_transmit) wrote
+    /// last. A caller that cannot set codepoints ignores it.
     pub fn ecn(&self) -> Ecn {
         self.ecn
     }
 
-    /// Gives the next event, oldest first.
+    /// Returns the oldest pending event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.poll_event()
     }
 
-    /// Says when [`Session::handle_timeout`] wants to be called, and why.
+    /// Returns when [`Session::handle_timeout`] must be called next, and why.
     ///
-    /// May lie in the past: then it is due now. `None` while there is nothing to wait for.
+    /// A time in the past means that the call is due now. `None` while no timer is armed.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         if self.timers_stale {
             return self.timers_anew().first();
@@ -316,8 +321,8 @@ impl Session {
         self.timers.first()
     }
 
-    /// Brings the table of timers up to date: every part that may have changed is asked when it next
-    /// wants to be called. Once for all that came in and went out, not once a datagram.
+    /// Updates the timer table from every part that may have changed. It runs once after all inputs
+    /// and outputs, not once per datagram.
     fn arm(&mut self) {
         if !std::mem::replace(&mut self.timers_stale, false) {
             return;
@@ -332,7 +337,7 @@ impl Session {
         }
     }
 
-    /// Asks every part.
+    /// Builds the timer table from all parts.
     fn timers_anew(&self) -> Timers {
         let mut timers = Timers::new();
         timers.set(Owner::Handshake, self.handshake.next_timeout());
@@ -349,43 +354,44 @@ impl Session {
     }
 }
 
-/// What is observed.
+/// Observation.
 impl Session {
-    /// Returns what is known of each link, in order of their numbers; none before the handshake.
+    /// Returns a view of each link, in order of link numbers; empty before the handshake.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.views(active.sender.media_span(), self.now))
     }
 
-    /// Returns how each link's delays were spread of late, in the order of [`Session::links`].
+    /// Returns the recent spread of each link's delays, in the order of [`Session::links`].
     pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.iter().map(|link| link.spreads(self.now)))
     }
 
-    /// Returns the newest round trips of small pings on all links, oldest first: at most 128. A number
-    /// that is missing between two looks is of one that came and went meanwhile.
+    /// Returns the newest round trips of small pings on all links, oldest first, at most 128. A gap
+    /// in the numbers between two calls means that a round trip was recorded and evicted in
+    /// between.
     pub fn round_trips(&self) -> impl Iterator<Item = &RoundTrip> {
         self.active.iter().flat_map(|active| active.links.round_trips())
     }
 
-    /// Returns what was done and what was thrown away.
+    /// Returns the counters of activity and of discards.
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
     }
 
-    /// Returns the units of `channel`, both ways, and what became of them.
+    /// Returns the counts of units of `channel` in both directions, by outcome.
     pub fn units(&self, channel: ChannelNumber) -> Units {
         let open = self.active.as_ref().map_or(0, |active| active.receiver.open_count(channel));
         Units { open, ..self.shared.counters.units(channel) }
     }
 
-    /// Returns every channel of which units were handed over or heard, in order of their numbers.
+    /// Returns every channel with units sent or received, in order of channel numbers.
     pub fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
         self.shared.counters.channels()
     }
 
-    /// Returns the peer's clock against ours; `None` before the first pong.
+    /// Returns the estimate of the peer's clock relative to ours; `None` before the first pong.
     pub fn clock(&self) -> Option<ClockEstimate> {
         self.active.as_ref()?.links.clock(self.now)
     }
@@ -395,39 +401,41 @@ impl Session {
         self.active.is_some()
     }
 
-    /// Returns whether units can cross: the peer answers on one link at least.
+    /// Returns whether units can be exchanged: at least one link is up.
     pub fn is_up(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.links.iter().any(Link::is_up))
     }
 
-    /// Returns who the peer is.
+    /// Returns the peer's public key.
     pub fn peer(&self) -> &PublicKey {
         self.handshake.peer()
     }
 
-    /// Returns whether one of the session's links has `route`, or is to have it.
+    /// Returns whether a link of the session uses `route`, or is to use it.
     pub fn has_route(&self, route: Route) -> bool {
         self.handshake.called().iter().any(|called| called.route == route)
             || self.links().any(|link| link.route == route)
     }
 
-    /// Returns the id of the lease under which the two were introduced.
+    /// Returns the id of the lease under which the two ends were introduced.
     pub fn lease(&self) -> &[u8; 16] {
         self.handshake.lease()
     }
 
-    /// Returns when the last authentic datagram came, or the session was established; `None` before.
+    /// Returns the time of the last authentic datagram or of session establishment, whichever is
+    /// later; `None` before establishment.
     pub fn heard_at(&self) -> Option<Instant> {
         self.active.as_ref().map(|active| active.heard_at)
     }
 
-    /// Returns whether the peer has begun the session that is established.
+    /// Returns whether the peer initiated the established session.
     pub fn is_begun_by_peer(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.begun_by.is_some())
     }
 
-    /// Returns whether `datagram` is meant for this session, where several share their sockets: it
-    /// names one of our ids, or is a first message that knows our lease. It may still be forged.
+    /// Returns whether `datagram` is addressed to this session, where several share their sockets.
+    /// It carries one of our session ids, or is a first message that proves knowledge of our lease.
+    /// It may still be forged.
     pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {
         match Datagram::parse(datagram) {
             Ok(Datagram::Init { message, .. }) => self.handshake.admits(message),
@@ -445,7 +453,7 @@ impl Session {
     }
 }
 
-/// The handshake, and the session that comes of it.
+/// Handshake and session establishment.
 // protocol 2
 impl Session {
     fn handle_init(
@@ -461,8 +469,8 @@ impl Session {
         handled
     }
 
-    /// Takes the responder's word that there is no version in common. A present session goes on, and
-    /// so does the calling, for the peer may be updated.
+    /// Handles the responder's refusal: the two ends share no version. A present session continues.
+    /// So does the handshake, because the peer may get updated.
     fn handle_refusal(
         &mut self,
         session: u16,
@@ -510,7 +518,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes `active` the session, in place of the one before it.
+    /// Replaces the present session with `active`.
     fn begin(&mut self, active: Active) {
         if let Some(old) = &mut self.active {
             old.receiver.abandon(&mut self.shared, self.now);
@@ -529,7 +537,7 @@ impl Session {
 }
 
 impl fmt::Debug for Session {
-    /// Writes neither keys nor the lease.
+    /// Omits keys and lease.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("identity", self.handshake.identity())
@@ -539,8 +547,10 @@ impl fmt::Debug for Session {
     }
 }
 
-/// With every link silent for so long, the responder knocks again: its NAT may have forgotten.
+/// Time without packets on any link after which the responder punches again: its NAT may have
+/// dropped the mapping.
 const KNOCK_ANEW_AFTER: Duration = Duration::from_millis(500);
-/// With every link silent for so long, the initiator tries a new handshake beside the old session.
+/// Time without packets on any link after which the initiator starts a new handshake next to the
+/// old session.
 // protocol 2
 const CALL_ANEW_AFTER: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! A session whose keys are agreed: the control flow behind [`Session`](super::Session).
+//! A session with agreed keys: the control flow behind [`Session`](super::Session).
 
 use tautline_units::{Ecn, Instant};
 
@@ -19,34 +19,34 @@ use crate::sequence::Window;
 use crate::shared::Shared;
 use crate::wire::{Cadence, LinkNumber, Packet, Packets, Ping, Pong, Report, Standing};
 
-/// A session whose keys are agreed.
+/// A session with agreed keys.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) sealer: Sealer,
-    /// The id by which the peer calls us.
+    /// Our session id, which the peer puts into its datagrams.
     pub(super) session: u16,
-    /// The responder's: the first message that began it, and its answer.
+    /// Responder only: the first message that began the session, and its answer.
     pub(super) begun_by: Option<(Vec<u8>, Vec<u8>)>,
     pub(super) links: Links,
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
-    /// When the last authentic datagram came, or the session began.
+    /// Time of the last authentic datagram, or of the session's start.
     pub(super) heard_at: Instant,
-    /// The link that media is taken from next.
+    /// Next link in the round robin of media packets.
     pub(super) media_turn: usize,
-    /// The link whose report another one carries next.
+    /// Offset of the next link whose report travels over another link.
     pub(super) report_turn: usize,
-    /// The link that told of channels last.
+    /// Link that carried the last announcement or acknowledgement.
     pub(super) announce_turn: usize,
-    /// Room for the media packets that a report tells of.
+    /// Reusable storage for the media packets that a report settles.
     pub(super) settled: Vec<Settled>,
-    /// A link that stands by and over which something has come since anything last left.
+    /// Standby link that received something since our last transmission.
     pub(super) heard_beside: Option<LinkNumber>,
-    /// Which links stand by, as the initiator chose last; none without groups.
+    /// Standby links as the initiator chose last; `None` without groups.
     pub(super) standing: Option<Standing>,
 }
 
-/// A sealed datagram as it came.
+/// A sealed datagram as received.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sealed<'a> {
     pub(super) route: Route,
@@ -58,7 +58,7 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Active {
-    /// Makes the initiator's session: everything that was called is a link.
+    /// Creates the initiator's session with a link for every called route.
     pub(super) fn initiated(
         accepted: Accepted,
         session: u16,
@@ -74,7 +74,7 @@ impl Active {
         active
     }
 
-    /// Makes the responder's session: links come with their datagrams.
+    /// Creates the responder's session; links are learned from datagrams.
     pub(super) fn responded(half: HalfOpen, shared: &Shared, now: Instant) -> Self {
         let sealer = Sealer::new(half.keys, half.peer_session);
         Self::new(sealer, half.session, Some((half.init, half.response)), shared, now)
@@ -113,9 +113,9 @@ impl Active {
     }
 }
 
-/// What comes in.
+/// Inputs.
 impl Active {
-    /// Authenticates a datagram into `plaintext` and gives its link's place.
+    /// Authenticates a datagram, decrypts it into `plaintext` and returns the index of its link.
     // protocol 3
     pub(super) fn open(
         &mut self,
@@ -149,7 +149,7 @@ impl Active {
         Ok(place)
     }
 
-    /// Takes the packets of an authentic datagram that came over the link at `place`.
+    /// Handles the packets of an authentic datagram received on the link at index `place`.
     pub(super) fn handle_plaintext(
         &mut self,
         place: usize,
@@ -236,7 +236,7 @@ impl Active {
         self.links[place].on_ping(route, ping, clock, config, counters, now);
     }
 
-    /// Takes which links stand by, as the responder; the initiator goes by its own choice.
+    /// Applies the initiator's choice of standby links. Only the responder does so.
     // protocol 10
     fn handle_standing(&mut self, standing: Standing, now: Instant) {
         let is_news = self.standing.is_none_or(|known| standing.is_newer_than(known));
@@ -250,7 +250,7 @@ impl Active {
         self.sender.doubt_budget();
     }
 
-    /// Chooses anew, as the initiator, which link of each group carries media.
+    /// Reselects, as the initiator, the link of each group that carries media.
     pub(super) fn elect(&mut self, now: Instant) {
         if self.begun_by.is_some() || !self.links.elect(now) {
             return;
@@ -286,8 +286,8 @@ impl Active {
         }
     }
 
-    /// Does what is due: first what units and packets wait for in vain, then links that
-    /// should have been heard of, then what must be sent again for either.
+    /// Runs what is due: first receive deadlines, then link liveness, then retransmissions caused
+    /// by either.
     pub(super) fn handle_timeout(&mut self, timers: &Timers, shared: &mut Shared, now: Instant) {
         let Self { links, receiver, sender, settled, .. } = self;
         receiver.handle_timeout(links.clock(now), shared, now);
@@ -311,7 +311,7 @@ impl Active {
     }
 }
 
-/// What goes out, in the order that `session.rs` tells.
+/// Outputs, in the order given in `session.rs`.
 impl Active {
     pub(super) fn poll_transmit(
         &mut self,
@@ -320,7 +320,7 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) -> Option<Route> {
-        // Only now, for what comes over the link that carries may have waited behind it.
+        // Checked only now: packets of the carrying link may have been queued behind this one.
         let beside = self.heard_beside.take().and_then(|number| self.links.place(number));
         if beside.is_some_and(|place| self.links.doubt_beside(place, now)) {
             self.sender.doubt_budget();
@@ -368,7 +368,7 @@ pub(super) fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
     keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
 }
 
-/// Tells what changed of a link.
+/// Reports a link's change of state or budget.
 fn note(change: Change, link: LinkNumber, sender: &mut Sender, shared: &mut Shared) {
     if change.budget {
         sender.doubt_budget();

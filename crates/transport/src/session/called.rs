@@ -5,13 +5,13 @@ use crate::link::Route;
 use crate::reach::{WAYS_MAX, Way};
 use crate::wire::LinkNumber;
 
-/// A link of the initiator's, as it was given or learned.
+/// A link of the initiator, configured or learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Called {
     pub(super) route: Route,
-    /// Its group and rank; none of a route that was given without.
+    /// Group and rank; `None` for a route configured without them.
     pub(super) choice: Option<(u16, u8)>,
-    /// Whether a knock told it, and nobody else.
+    /// True if the route was learned only from a hole punch.
     pub(super) is_learned: bool,
 }
 
@@ -20,27 +20,29 @@ impl Called {
         Self { route: way.route, choice: Some((way.group, way.rank)), is_learned }
     }
 
-    /// Returns whether it was given without a group, and may have one: a stream stands for itself.
+    /// Returns whether the link was configured without a group and may get one. A stream is a group
+    /// of its own.
     fn is_plain(&self) -> bool {
         self.choice.is_none() && self.route.stream_index().is_none()
     }
 }
 
-/// The links that the initiator calls, by their numbers.
+/// The initiator's links, indexed by link number.
 #[derive(Debug)]
 pub(super) struct CalledLinks(Vec<Called>);
 
 impl CalledLinks {
-    /// Makes the links of the routes that the initiator was given.
+    /// Creates the links for the routes passed to the initiator.
     pub(super) fn given(routes: &[Route]) -> Self {
         let plain = |route: &Route| Called { route: *route, choice: None, is_learned: false };
         Self(routes.iter().map(plain).collect())
     }
 
-    /// Takes the ways that the lease tells, and gives the places of the links that they are now, and
-    /// whether any leads where none led before.
+    /// Adds the candidate pairs of the lease. Returns the link indices they occupy, and whether any
+    /// route is new.
     ///
-    /// A way for which there is no number takes that of a link that is not up and leads nowhere told.
+    /// If no number is free, a candidate pair takes the number of a link that is down and whose
+    /// route the lease no longer lists.
     pub(super) fn offer(
         &mut self,
         ways: &[Way],
@@ -48,11 +50,11 @@ impl CalledLinks {
     ) -> (Vec<usize>, bool) {
         let (mut places, mut is_any_new) = (Vec::new(), false);
         if ways.is_empty() {
-            // Of a peer that tells none, each route stands for itself.
+            // The peer sends no candidates: each route forms its own group.
             return (places, is_any_new);
         }
         for (at, known) in self.0.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
-            // Given before anything was told: of the first of the peer's ends, by all that is known.
+            // The route was configured before candidates arrived; assume the peer's first socket.
             known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
             places.push(at);
         }
@@ -66,11 +68,11 @@ impl CalledLinks {
         (places, is_any_new)
     }
 
-    /// Takes a route that a knock from the peer's socket `end` tells, and gives its place, and whether
-    /// it is new.
+    /// Adds a route learned from a hole punch of the peer's socket `end`. Returns its link index
+    /// and whether it is new.
     ///
     /// # Errors
-    /// [`Discard::AnswerOverflow`] if all that knocks told is up.
+    /// [`Discard::AnswerOverflow`] if all learned links are up.
     pub(super) fn learn(
         &mut self,
         route: Route,
@@ -96,7 +98,8 @@ impl CalledLinks {
         self.0.iter().position(|known| known.route == route)
     }
 
-    /// Gives the place of a way that is not known: a new one, or an idle link's, of its group if it can.
+    /// Returns the index for a new candidate pair: a free one, or that of an idle link, preferably
+    /// of the same group.
     fn room_for(&self, way: &Way, ways: &[Way], is_up: impl Fn(usize) -> bool) -> Option<usize> {
         if self.0.len() < WAYS_MAX {
             return Some(self.0.len());
@@ -125,10 +128,10 @@ impl Deref for CalledLinks {
     }
 }
 
-/// Addresses that are known by knocks alone: one for each of the peer's sockets, and who replays knocks
-/// pushes out nothing that is up.
+/// Maximum number of addresses learned from hole punches: one per peer socket. Replayed hole
+/// punches cannot evict a link that is up.
 const LEARNED_MAX: usize = 4;
-/// Of a route that was given before the lease told candidates: what is told is better.
+/// Rank of a route configured before the lease sent candidates; the candidates rank better.
 const RANK_GIVEN: u8 = 4;
 
 #[cfg(test)]

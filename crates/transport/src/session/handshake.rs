@@ -18,7 +18,7 @@ use crate::wire::{
     self, KNOCK_TAG_BYTES, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions,
 };
 
-/// One end of the agreement on a session's keys.
+/// One end of the key agreement of a session.
 // protocol 2
 pub(super) struct Handshake {
     identity: Identity,
@@ -26,13 +26,13 @@ pub(super) struct Handshake {
     lease: [u8; 16],
     rng: ChaCha20Rng,
     role: Role,
-    /// What this end speaks.
+    /// Versions that this end supports.
     versions: Versions,
-    /// What the peer speaks, if that was found to have none in common with ours.
+    /// Versions that the peer supports, if none is in common with ours.
     refused: Option<Versions>,
-    /// Likewise, until it is told.
+    /// Mismatch not reported yet.
     mismatch: Option<VersionMismatch>,
-    /// Datagrams that are ready to leave.
+    /// Datagrams ready to send.
     outbox: VecDeque<(Route, Vec<u8>)>,
 }
 
@@ -41,17 +41,17 @@ enum Role {
     Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman, knocking: Knocking },
 }
 
-/// The session that is in place, as far as a handshake must know it.
+/// The current session, as far as a handshake needs it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Present<'a> {
     pub(super) session: u16,
     pub(super) peer_session: u16,
-    /// The responder's: the first message that began it, and its answer.
+    /// Responder only: the first message that began the session, and its answer.
     pub(super) begun_by: Option<&'a (Vec<u8>, Vec<u8>)>,
 }
 
 impl Handshake {
-    /// Makes the initiator's handshake, which begins at once.
+    /// Creates the initiator's handshake, which starts at once.
     pub(super) fn initiate(
         identity: &Identity,
         peer: PublicKey,
@@ -69,7 +69,7 @@ impl Handshake {
         handshake
     }
 
-    /// Makes the responder's handshake, which waits.
+    /// Creates the responder's handshake, which waits.
     pub(super) fn respond(
         identity: &Identity,
         peer: PublicKey,
@@ -105,7 +105,7 @@ impl Handshake {
         &self.peer
     }
 
-    /// Returns whether the peer calls a handshake under way by this id.
+    /// Returns whether a handshake in progress uses `session` as our session id.
     pub(super) fn has_id(&self, session: u16) -> bool {
         match &self.role {
             Role::Initiator { calling, .. } => {
@@ -117,7 +117,8 @@ impl Handshake {
         }
     }
 
-    /// Returns whether a first message knows this lease; the initiator awaits none.
+    /// Returns whether a first message proves knowledge of this lease; always false at the
+    /// initiator.
     pub(super) fn admits(&self, message: &[u8]) -> bool {
         match &self.role {
             Role::Initiator { .. } => false,
@@ -129,7 +130,7 @@ impl Handshake {
         &self.lease
     }
 
-    /// Returns the initiator's links, by their numbers; none of the responder's.
+    /// Returns the initiator's links by link number; empty at the responder.
     pub(super) fn called(&self) -> &[Called] {
         match &self.role {
             Role::Initiator { called, .. } => called,
@@ -137,8 +138,8 @@ impl Handshake {
         }
     }
 
-    /// Takes the ways that the lease tells, and gives the places of the links that they are now: a
-    /// session under way is called there at once.
+    /// Adds the candidate pairs of the lease and returns their link indices. A handshake in
+    /// progress is sent to them at once.
     pub(super) fn offer(
         &mut self,
         ways: &[Way],
@@ -153,11 +154,11 @@ impl Handshake {
         places
     }
 
-    /// Takes a knock that came by `route` from the peer's socket `end`, and gives the place of the link
-    /// that it tells, and whether it is new. While a session is called, the first message answers it.
+    /// Handles a hole punch received by `route` from the peer's socket `end`. Returns the index of
+    /// its link and whether it is new. During a handshake the first message answers the hole punch.
     ///
     /// # Errors
-    /// Why it is none, or tells nothing.
+    /// The reason why the hole punch is invalid or unusable.
     // protocol 10
     pub(super) fn handle_knock(
         &mut self,
@@ -178,13 +179,13 @@ impl Handshake {
         if let Some((initiator, link)) = initiator.zip(LinkNumber::new(at as u8))
             && self.outbox.len() < OUTBOX_MAX
         {
-            // As many bytes as came from there.
+            // The answer has as many bytes as the hole punch.
             self.outbox.push_back((route, init_datagram(link, initiator)));
         }
         Ok((at, is_new))
     }
 
-    /// Returns whether a knock knows this lease; the responder awaits none.
+    /// Returns whether a hole punch proves knowledge of this lease; always false at the responder.
     pub(super) fn is_knock(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
         match &self.role {
             Role::Initiator { knocked, .. } => knocked.hears(signed, tag),
@@ -192,29 +193,29 @@ impl Handshake {
         }
     }
 
-    /// Sets where the responder knocks.
+    /// Sets the routes on which the responder punches.
     pub(super) fn knock(&mut self, routes: &[Route], now: Instant) {
         if let Role::Responder { knocking, .. } = &mut self.role {
             knocking.set_routes(routes, now);
         }
     }
 
-    /// Knocks again soon, for nothing comes of the peer.
+    /// Punches again soon because no packets arrive from the peer.
     pub(super) fn hurry_knocks(&mut self) {
         if let Role::Responder { knocking, .. } = &mut self.role {
             knocking.hurry();
         }
     }
 
-    /// Begins a handshake beside the session in place, if it is the initiator's and none is under
-    /// way.
+    /// Starts a handshake next to the current session, if this end is the initiator and no
+    /// handshake is in progress.
     pub(super) fn call_anew(&mut self, present: Option<Present<'_>>, now: Instant) {
         if matches!(self.role, Role::Initiator { calling: None, .. }) {
             self.call(present.map(|present| present.session), now);
         }
     }
 
-    /// Writes a handshake's first message, to be sent on every link.
+    /// Creates a handshake's first message, to be sent on every link.
     fn call(&mut self, taken: Option<u16>, now: Instant) {
         let id = fresh_id(&mut self.rng, |id| Some(id) == taken);
         let Role::Initiator { calling, .. } = &mut self.role else { return };
@@ -223,14 +224,14 @@ impl Handshake {
         *calling = Some(Calling::new(initiator, id, now));
     }
 
-    /// Ends what is under way: the peer knows the session in place.
+    /// Ends the handshake in progress: the peer knows the current session.
     pub(super) fn stop_calling(&mut self) {
         if let Role::Initiator { calling, .. } = &mut self.role {
             *calling = None;
         }
     }
 
-    /// Gives the next datagram and its route; the first message again when it is due.
+    /// Returns the next datagram and its route, including a due resend of the first message.
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
         let due_at = match &self.role {
@@ -243,12 +244,13 @@ impl Handshake {
         self.outbox.pop_front()
     }
 
-    /// Writes the first message again, or knocks: one of them is due.
+    /// Writes the due resend of the first message, or the due hole punches.
     fn write_due(&mut self, now: Instant) {
         match &mut self.role {
             Role::Initiator { called, calling: Some(calling), .. } => {
                 let Some(initiator) = &calling.initiator else { return };
-                // What was learned is sent as much as comes from there: an answer for each knock.
+                // A learned address gets one answer per hole punch and no more
+                // (anti-amplification).
                 let told = (0..).zip(called.iter()).filter(|(_, called)| !called.is_learned);
                 for (number, called) in told {
                     let Some(link) = LinkNumber::new(number) else { break };
@@ -265,7 +267,8 @@ impl Handshake {
         }
     }
 
-    /// Returns when the first message is due again, or the oldest half-open handshake expires.
+    /// Returns when the first message or a hole punch is due, or the oldest half-open handshake
+    /// expires.
     pub(super) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         match &self.role {
             Role::Initiator { calling, .. } => {
@@ -279,7 +282,7 @@ impl Handshake {
         }
     }
 
-    /// Forgets the half-open handshakes that nothing has confirmed in time, keys and all.
+    /// Drops the half-open handshakes, with their keys, that were not confirmed in time.
     pub(super) fn handle_timeout(&mut self, counters: &mut Counters, now: Instant) {
         let Role::Responder { half_open, .. } = &mut self.role else { return };
         while half_open.first().is_some_and(|half| half.expires_at <= now) {
@@ -288,10 +291,10 @@ impl Handshake {
         }
     }
 
-    /// Takes a first message and writes its answer, if it deserves one.
+    /// Handles a first message and queues the answer if it is acceptable.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason for discarding the message.
     pub(super) fn handle_init(
         &mut self,
         route: Route,
@@ -363,10 +366,10 @@ impl Handshake {
         push_response(&mut self.outbox, route, datagram)
     }
 
-    /// Takes the responder's refusal of the first message that is out.
+    /// Handles the responder's refusal of our first message.
     ///
     /// # Errors
-    /// [`Discard::HandshakeVersion`], or why it is none.
+    /// [`Discard::HandshakeVersion`], or the reason why the refusal is invalid.
     pub(super) fn handle_refusal(
         &mut self,
         session: u16,
@@ -385,8 +388,7 @@ impl Handshake {
         Err(Discard::HandshakeVersion)
     }
 
-    /// Gives, once for each range that the peer is found to speak, that there is no version in
-    /// common.
+    /// Returns a new version mismatch, once for each version range found at the peer.
     pub(super) fn take_mismatch(&mut self) -> Option<VersionMismatch> {
         self.mismatch.take()
     }
@@ -398,10 +400,10 @@ impl Handshake {
         }
     }
 
-    /// Takes the answer to the first message that is out.
+    /// Handles the answer to our first message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason for discarding the answer.
     pub(super) fn handle_response(
         &mut self,
         session: u16,
@@ -430,10 +432,11 @@ impl Handshake {
         }
     }
 
-    /// Gives the half-open session `session` if `opens` says that a datagram confirms its keys.
+    /// Removes and returns the half-open session `session` if `opens` accepts its keys for a
+    /// datagram.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub(super) fn confirm(
         &mut self,
         session: u16,
@@ -481,11 +484,11 @@ fn push_response(
     Ok(())
 }
 
-/// The initiator's handshake under way: one message, resent with back-off until answered.
+/// The initiator's handshake in progress: one message, resent with back-off until answered.
 #[derive(Debug)]
 struct Calling {
     initiator: Option<Initiator>,
-    /// The id by which the responder shall call us.
+    /// Our session id, which the responder is to use.
     session: u16,
     due_at: Instant,
     pause: Duration,
@@ -496,36 +499,36 @@ impl Calling {
         Self { initiator: Some(initiator), session, due_at: now, pause: RESEND_FIRST }
     }
 
-    /// Sends the message at once, and again as if it were the first time: there are new addresses.
+    /// Sends the message at once and resets the back-off: there are new addresses.
     fn hurry(&mut self, now: Instant) {
         (self.due_at, self.pause) = (now, RESEND_FIRST);
     }
 
-    /// Notes that the message was sent on every link.
+    /// Records that the message was sent on every link.
     fn on_sent(&mut self, now: Instant) {
         self.due_at = now + self.pause;
         self.pause = (self.pause * 2).min(RESEND_MOST);
     }
 }
 
-/// The responder's answer to one first message, until a sealed datagram confirms it.
+/// The responder's answer to one first message, kept until a sealed datagram confirms it.
 #[derive(Debug)]
 pub(super) struct HalfOpen {
-    /// The first message: a resend of it gets the same answer.
+    /// First message; a resend of it gets the same answer.
     pub(super) init: Vec<u8>,
     pub(super) response: Vec<u8>,
     pub(super) keys: Keys,
-    /// The id by which the initiator calls us.
+    /// Our session id, which the initiator puts into its datagrams.
     pub(super) session: u16,
-    /// The id by which we call the initiator.
+    /// The initiator's session id, which we put into our datagrams.
     pub(super) peer_session: u16,
-    /// The version that is spoken.
+    /// Negotiated version.
     pub(super) version: u8,
-    /// When it is given up; those that were answered later expire later.
+    /// Expiry time; later answers expire later.
     expires_at: Instant,
 }
 
-/// A limit on the first messages that are answered: each costs key agreements.
+/// A rate limit on answered first messages: each one costs key agreements.
 #[derive(Debug)]
 struct Limiter {
     answered_at: VecDeque<Instant>,
@@ -536,7 +539,7 @@ impl Limiter {
         Self { answered_at: VecDeque::with_capacity(ANSWERS_PER_SECOND) }
     }
 
-    /// Takes one answer of this second's; false if they are spent.
+    /// Takes one answer from this second's quota; returns false if it is used up.
     fn take(&mut self, now: Instant) -> bool {
         while self.answered_at.front().is_some_and(|at| now.since(*at) >= Duration::from_secs(1)) {
             self.answered_at.pop_front();
@@ -559,18 +562,18 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
     }
 }
 
-/// Half-open handshakes kept: an honest initiator has one, two if it began anew.
+/// Maximum number of half-open handshakes. An honest initiator needs one, or two after a restart.
 const HALF_OPEN_MAX: usize = 4;
-/// A mobile link's worst delays, 5.7 s one way ([UGV]), and some more: an initiator that comes later
-/// begins anew.
+/// Worst one-way delay of a mobile link, 5.7 s ([UGV]), plus a margin. A slower initiator restarts.
 // protocol 2
 const HALF_OPEN_LIFE: Duration = Duration::from_secs(10);
-/// Replays only: forgeries fail at the door. About 0.3 ms of work each: 2 % of a core.
+/// Limit that only replays reach, because forgeries fail at the doorman. At about 0.3 ms of work
+/// each: 2 % of a core.
 const ANSWERS_PER_SECOND: usize = 64;
-/// A little above a mobile link's RTT.
+/// First resend interval: a little above a mobile link's RTT.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_millis(1_000);
-/// Handshake datagrams that wait to leave: one for each link, and answers to a few forgeries.
+/// Maximum number of queued handshake datagrams: one per link, plus answers to a few forgeries.
 const OUTBOX_MAX: usize = 64;
 
 const _: () = assert!(INIT_MESSAGE_BYTES + 3 == 150, "an init fits the smallest packet size");

@@ -1,4 +1,4 @@
-//! The responder's knocks: they open its NAT to the addresses at which the initiator may be.
+//! Hole punching by the responder: opens its NAT to the addresses where the initiator may be.
 
 use tautline_units::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use crate::crypto::Doorman;
 use crate::link::Route;
 use crate::wire;
 
-/// The routes at which the responder knocks, and when.
+/// Routes and schedule of the responder's hole punches.
 ///
-/// Ever more seldom for ten seconds, as long as the initiator may not have been found; then often enough
-/// that NATs keep what was opened.
+/// The interval grows over the first ten seconds, while the initiator may not have been found yet.
+/// After that, punches are frequent enough to keep NAT mappings open.
 // protocol 10
 #[derive(Debug)]
 pub(super) struct Knocking {
@@ -23,20 +23,20 @@ pub(super) struct Knocking {
 }
 
 impl Knocking {
-    /// Makes one that knocks nowhere; `doorman`: of the lease and the initiator's key.
+    /// Creates a schedule without routes; `doorman` is that of the lease and the initiator's key.
     pub(super) fn new(doorman: Doorman) -> Self {
         let (routes, knocked_at, due_at) = (Vec::new(), Instant::ZERO, None);
         Self { doorman, routes, number: 0, rounds: 0, knocked_at, due_at }
     }
 
-    /// Knocks there from now on, sixteen routes at most, and nowhere else.
+    /// Replaces the routes; at most sixteen are used.
     pub(super) fn set_routes(&mut self, routes: &[Route], now: Instant) {
         self.routes = routes.iter().copied().take(ROUTES_MAX).collect();
         self.rounds = 0;
         self.due_at = (!self.routes.is_empty()).then_some(now);
     }
 
-    /// Knocks soon: nothing has come of the initiator for a while.
+    /// Punches soon, because no packets have arrived from the initiator for a while.
     pub(super) fn hurry(&mut self) {
         let soon = self.knocked_at + SILENT_PAUSE;
         self.due_at = self.due_at.map(|at| at.min(soon));
@@ -46,7 +46,7 @@ impl Knocking {
         self.due_at
     }
 
-    /// Gives a round of knocks if it is due.
+    /// Returns a round of hole punches if it is due.
     pub(super) fn poll(&mut self, now: Instant) -> Vec<(Route, Vec<u8>)> {
         if self.due_at.is_none_or(|at| at > now) {
             return Vec::new();
@@ -71,15 +71,15 @@ impl Knocking {
     }
 }
 
-/// As many as a session has links.
+/// Maximum number of routes: the maximum number of links of a session.
 const ROUTES_MAX: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const OFTEN_MOST: Duration = Duration::from_millis(1_000);
-/// Rounds in the first ten seconds.
+/// Rounds within the first ten seconds.
 const OFTEN_ROUNDS: u32 = 14;
-/// Between knocks at a silent initiator, at least.
+/// Minimum interval between hole punches while the initiator is silent.
 const SILENT_PAUSE: Duration = Duration::from_millis(500);
-/// Half of the shortest time for which NATs are known to keep a mapping.
+/// Interval afterwards: half of the shortest known NAT mapping lifetime.
 const KEEP_PAUSE: Duration = Duration::from_secs(15);
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use crate::crypto::Keys;
 use crate::link::{Link, Route};
 use crate::wire::{self, SEALED_HEADER_BYTES, TAG_BYTES};
 
-/// A maker of datagrams out of plaintext.
+/// Encryption of outgoing datagrams.
 #[derive(Debug)]
 pub(super) struct Sealer {
     pub(super) keys: Keys,
-    /// The id by which we call the peer.
+    /// The peer's session id, which we put into our datagrams.
     pub(super) peer_session: u16,
-    /// The codepoint of the datagram that was sealed last.
+    /// Codepoint of the datagram sealed last.
     pub(super) ecn: Ecn,
 }
 
@@ -20,8 +20,8 @@ impl Sealer {
         Self { keys, peer_session, ecn: Ecn::NotEct }
     }
 
-    /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
-    /// allowed so much.
+    /// Seals `plaintext` into `buffer` for `route`. Returns false if it is empty or the route's
+    /// anti-amplification limit forbids sending.
     // protocol 3
     pub(super) fn seal(
         &mut self,

@@ -3,23 +3,23 @@ use tautline_units::Instant;
 use crate::event::Timer;
 use crate::wire::LinkNumber;
 
-/// A table of when each part of a session next wants to be called, and why.
+/// A table of the next timeout of each part of a session, with its reason.
 ///
-/// A part says so whenever that may have changed; the table gives the earliest. Fixed: 460 bytes.
+/// Each part updates its entry when the timeout may have changed. Fixed size: 460 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Timers {
     due: [Option<(Instant, Timer)>; OWNERS],
-    /// How many of these any owner has had yet.
+    /// Number of leading slots that were ever set.
     used: usize,
 }
 
-/// A part of a session that wants to be called.
+/// A part of a session with a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Handshake,
     Receiver,
     Sender,
-    /// The link at this place.
+    /// The link at this index.
     Link(usize),
 }
 
@@ -28,18 +28,18 @@ impl Timers {
         Self { due: [None; OWNERS], used: 0 }
     }
 
-    /// Takes when `owner` next wants to be called; `None` if it does not.
+    /// Sets the next timeout of `owner`; `None` disarms it.
     pub(super) fn set(&mut self, owner: Owner, due: Option<(Instant, Timer)>) {
         self.due[owner.slot()] = due;
         self.used = self.used.max(owner.slot() + 1);
     }
 
-    /// Returns whether the time has come for which `owner` asked.
+    /// Returns whether the timeout of `owner` has passed.
     pub(super) fn is_due(&self, owner: Owner, now: Instant) -> bool {
         self.due[owner.slot()].is_some_and(|(at, _)| at <= now)
     }
 
-    /// Gives the earliest of all.
+    /// Returns the earliest timeout.
     pub(super) fn first(&self) -> Option<(Instant, Timer)> {
         self.due[..self.used].iter().flatten().min().copied()
     }

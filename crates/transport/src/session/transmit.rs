@@ -1,4 +1,4 @@
-//! What goes into the next datagram of one link.
+//! Content of the next datagram of one link.
 
 use tautline_units::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use crate::wire::{Acknowledgement, DeliveryReport, PADDING};
 
 impl Active {
-    /// Writes what cannot wait, of one link.
+    /// Writes the urgent packets of one link.
     pub(super) fn transmit_urgent(
         &mut self,
         place: usize,
@@ -46,7 +46,7 @@ impl Active {
             let most = link.plaintext_bytes_max();
             self.write_acknowledgements(plaintext, most);
         }
-        // The initiator's choice, with its pings.
+        // The initiator sends its standby choice with its pings.
         let standing = self.standing.filter(|_| self.begun_by.is_none());
         let Self { links, sealer, sender, .. } = self;
         let link = &mut links[place];
@@ -59,8 +59,8 @@ impl Active {
         sealed.then_some(route)
     }
 
-    /// Writes what the peer is to know of our channels, and what we know of its own, over the links
-    /// that are up in turn.
+    /// Writes a part of an announcement of our channels, or acknowledgements of the peer's, on the
+    /// up links in turn.
     // protocol 4, announcement
     pub(super) fn transmit_announcement(
         &mut self,
@@ -76,7 +76,7 @@ impl Active {
         let count = self.links.len();
         let mut turns = (1..=count).map(|step| (self.announce_turn + step) % count);
         let speaks = |place: &usize| self.links[*place].can_speak();
-        // On a thin way acknowledgements ride with what leaves there anyway.
+        // On a low-rate uplink, acknowledgements ride in datagrams that are sent anyway.
         let mut answers = turns.clone().filter(|place| !self.links[*place].is_sparing());
         let answer = answers.find(speaks).filter(|_| self.receiver.owes_acknowledgement());
         let place = answer.or_else(|| turns.find(speaks).filter(|_| due))?;
@@ -95,7 +95,7 @@ impl Active {
         self.sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
     }
 
-    /// Appends what we know of the peer's channels, if that is news.
+    /// Appends acknowledgements of the peer's channels that were not sent yet.
     // protocol 4, announcement
     fn write_acknowledgements(&mut self, plaintext: &mut Vec<u8>, most: usize) {
         let most = most.min(plaintext.len() + ACKNOWLEDGEMENTS_MAX);
@@ -106,8 +106,8 @@ impl Active {
         }
     }
 
-    /// Writes what arrived on a link, if that is due; and on another one in turn, in case the way
-    /// back of that one fails.
+    /// Writes the link's report if it is due, and another link's report in turn in case that link's
+    /// return direction fails.
     // protocol 4, report
     fn write_reports(
         &mut self,
@@ -137,7 +137,8 @@ impl Active {
         }
         *report_turn = (*report_turn + 1) % count;
         let other = (place + 1 + *report_turn) % count;
-        // A thin way has room for another link's report only where that one's own way back may have failed.
+        // A low-rate uplink carries another link's report only if that link's own return direction
+        // may have failed.
         let has_room = !links[place].is_sparing() || !links[other].is_trusted();
         if other != place
             && has_room
@@ -148,7 +149,8 @@ impl Active {
         }
     }
 
-    /// Writes the next media packet of one link that has it; padding if the link probes.
+    /// Writes the next media packet of a link, or padding if rate control probes and no media is
+    /// queued.
     pub(super) fn transmit_media(
         &mut self,
         place: usize,
@@ -186,7 +188,7 @@ impl Active {
 }
 
 impl Active {
-    /// Writes the next data packet that is due, on the link that has something to spare first.
+    /// Writes the next due data packet on the first link with headroom.
     pub(super) fn transmit_data(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -224,11 +226,11 @@ impl Active {
     }
 }
 
-/// Until it is looked again whether a link has something to spare for data.
+/// Interval between checks for headroom for data.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
-/// Bytes of acknowledgements in one datagram.
+/// Maximum bytes of acknowledgements in one datagram.
 const ACKNOWLEDGEMENTS_MAX: usize = 90;
-/// A link that brings no media is reported so much more seldom.
+/// Factor on the report interval of a link that receives no media.
 const IDLE_REPORT_INTERVALS: u32 = 10;
-/// So is a stream that stands by: what is on its way there is pings.
+/// Factor on the report interval of a standby stream, which carries only pings.
 const STANDBY_REPORT_INTERVALS: u32 = 100;

@@ -1,4 +1,4 @@
-//! Ways to the peer that come with the lease, or are learned, while a session is under way.
+//! Candidate pairs that arrive with the lease, or are learned, during a session.
 
 use tautline_units::Instant;
 
@@ -13,8 +13,8 @@ use crate::shared::Shared;
 use crate::wire::{KNOCK_BYTES, KNOCK_TAG_BYTES, LinkNumber};
 
 impl Session {
-    /// Takes the ways that the lease tells by now: the initiator tries all of them, and of each group media
-    /// takes the best that is up. What was told before and is up goes on.
+    /// Updates the candidate pairs of the lease. The initiator tries all of them and sends media on
+    /// the best one of each group that is up. Earlier candidate pairs that are up continue.
     pub fn offer(&mut self, ways: &[Way], now: Instant) {
         self.now = self.now.max(now);
         let Self { handshake, active, shared, .. } = self;
@@ -24,16 +24,17 @@ impl Session {
             for at in places {
                 active.enlist(at, &handshake.called()[at], &shared.config, self.now);
             }
-            // What is told no more is where the peer was.
+            // Candidates that are no longer listed are former addresses of the peer.
             let is_told = |route| ways.iter().any(|way| way.route == route);
             active.doubt(|link| link.group().is_some() && !is_told(link.route()), shared, self.now);
         }
         self.timers_stale = true;
     }
 
-    /// Takes the word that the address of a socket of ours has changed: the peer may hear it no more but by a
-    /// relay, whose `relayed` routes know the new one. What is not heard by any other of the socket's routes is
-    /// doubted at once.
+    /// Handles a change of address of one of our sockets.
+    ///
+    /// The peer may now reach it only through a relay whose `relayed` routes know the new address.
+    /// All other routes of the socket become suspect at once.
     // protocol 10
     pub fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
         self.now = self.now.max(now);
@@ -47,8 +48,8 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Pings at once over all that stand by: nothing has come of the peer for some pings' time, and they may know
-    /// whether it is there.
+    /// Pings all standby links at once: no packets have arrived for several ping intervals, and a
+    /// standby link may show whether the peer is reachable.
     pub fn hurry(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let Self { active: Some(active), shared, .. } = self else { return };
@@ -58,8 +59,8 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Sets where the responder knocks: from each of its sockets at each address where the initiator may
-    /// be, so that its own NAT lets in what comes from there.
+    /// Sets the routes of the responder's hole punches: from each of its sockets to each address of
+    /// the initiator. They make its own NAT admit packets from there.
     pub fn knock(&mut self, routes: &[Route], now: Instant) {
         self.now = self.now.max(now);
         self.handshake.knock(routes, self.now);
@@ -88,7 +89,7 @@ impl Session {
 }
 
 impl Active {
-    /// Doubts each link that is `lost` if nothing comes over it, and chooses anew.
+    /// Marks each link that is `lost` suspect until it receives packets, and reselects.
     fn doubt(&mut self, lost: impl Fn(&Link) -> bool, shared: &mut Shared, now: Instant) {
         if self.links.doubt(lost, now) {
             self.sender.doubt_budget();
@@ -97,12 +98,13 @@ impl Active {
         self.sender.settle(&mut self.links, shared, now);
     }
 
-    /// Returns whether the link of that number is up.
+    /// Returns whether the link with number `at` is up.
     fn is_up(&self, at: usize) -> bool {
         self.place_of(at).is_some_and(|place| self.links[place].is_up())
     }
 
-    /// Makes a link of a way, or leads the one of that number there, unless it is up.
+    /// Creates a link for a candidate pair, or moves the existing link of that number to it unless
+    /// it is up.
     pub(super) fn enlist(&mut self, at: usize, called: &Called, config: &Config, now: Instant) {
         let Some(number) = LinkNumber::new(at as u8) else { return };
         let routing = match called.is_learned {
@@ -124,7 +126,7 @@ impl Active {
         }
     }
 
-    /// Takes note that the peer knocked by the link's route: a ping is due there.
+    /// Records that the peer punched on the link's route: a ping is due there.
     fn on_knock(&mut self, at: usize, route: Route, now: Instant) {
         let Some(place) = self.place_of(at) else { return };
         let link = &mut self.links[place];
