@@ -1,4 +1,4 @@
-//! What a person asks for deliberately, each once, and what becomes of it.
+//! Deliberate acts of a person, each done at most once, and their outcomes.
 
 use core::time::Duration;
 
@@ -7,114 +7,116 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{ActNumber, Console, Stop};
 use crate::set::{Set, numbered};
 
-/// A deliberate act of a person, repeated by the console until the guard answers that it is done or
-/// refused. An emergency stop is no `Act`: see [`Proposal::emergency_stop`](crate::frame::Proposal).
+/// A deliberate act of a person. The console repeats it until the guard answers that it is done or
+/// refused. An emergency stop is no `Act`: see
+/// [`Proposal::emergency_stop`](crate::frame::Proposal).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Act {
-    /// Whose act.
+    /// Console that sent the act.
     pub console: Console,
-    /// Which of that console's acts; a number not above the last one's is a repetition.
+    /// Number of the act at that console; a number not above the previous one is a repetition.
     pub number: ActNumber,
-    /// What is asked for.
+    /// Requested action.
     pub deed: Deed,
-    /// For how long its newest repetition has been under way; `None` while that is not known.
+    /// Transit time of its newest repetition; `None` if unknown.
     pub age: Option<Duration>,
 }
 
-/// What a person asks of the guard.
+/// An action that a person requests from the guard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Deed {
-    /// To be allowed to drive: from Held to Armed.
+    /// Permission to drive: from Held to Armed.
     Arm,
-    /// To release the latch of this stop; the machine stays held.
+    /// Release of the latch of this stop; the machine stays held.
     Reset(Stop),
-    /// To hold the machine where it stands: from Armed, Driving or Limited to Held.
+    /// Hold of the machine at standstill: from Armed, Driving or Limited to Held.
     Park,
-    /// To take over from the console whose newest command names this one as its successor.
+    /// Takeover from the console whose newest command names this one as its successor.
     TakeOver,
-    /// To turn the wheels of the armed machine a little to the left, to the right and back.
+    /// Steering check: the armed machine turns its wheels a little left, right and back.
     CheckSteering,
-    /// To note what a person saw of that; [`Agreement::Wrong`] holds the machine until a reset.
+    /// Result of the check as the person saw it; [`Agreement::Wrong`] holds the machine until a
+    /// reset.
     Steering(Agreement),
 }
 
-/// What a person saw when the wheels were turned.
+/// Observation of a person during the steering check.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Agreement {
-    /// They turned as the picture says.
+    /// The wheels turned as the picture shows.
     Agrees,
-    /// The picture is mirrored, or they turned the wrong way.
+    /// The picture is mirrored, or the wheels turned in the wrong direction.
     Wrong,
-    /// It cannot be seen.
+    /// The wheels are not visible.
     Unseen,
 }
 
-/// What became of an act.
+/// Answer to an act.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Whose act.
+    /// Console that sent the act.
     pub console: Console,
-    /// Which of that console's acts.
+    /// Number of the act at that console.
     pub number: ActNumber,
-    /// What became of it.
+    /// Outcome of the act.
     pub outcome: Outcome,
 }
 
-/// What became of an act.
+/// Outcome of an act.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It was done.
+    /// The act was done.
     Done,
-    /// It was refused, and is not tried again.
+    /// The act was refused and is not retried.
     Refused(Blocker),
 }
 
 numbered! {
-    /// What stands in the way of an act, of arming above all.
+    /// A condition that prevents an act, in particular arming.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Blocker {
-        /// An act in this mode makes no sense, such as arming what is armed.
+        /// The act is not valid in this mode, such as arming an armed machine.
         Mode = 0,
-        /// A stop is latched: a reset that names it comes first.
+        /// A stop is latched: it must be reset by its name first.
         Latched = 1,
-        /// The machine moves, or its speed is not known.
+        /// The machine moves, or its speed is unknown.
         Moving = 2,
-        /// The machine says nothing.
+        /// No state arrives from the machine.
         MachineSilent = 3,
         /// A person at the machine holds its stop input or drives it.
         LocalPerson = 4,
-        /// Something of the machine does not work.
+        /// The machine reports a malfunction.
         MachineFault = 5,
-        /// The vehicle proposes nothing.
+        /// No proposal arrives from the vehicle.
         VehicleSilent = 6,
         /// There is no session.
         NoSession = 7,
         /// There is no fresh command.
         NoCommand = 8,
-        /// The newest command is another console's.
+        /// The newest command is from another console.
         OtherConsole = 9,
         /// The throttle is not released.
         ThrottlePressed = 10,
-        /// No picture that the person saw is young enough.
+        /// No picture that the person saw is recent enough.
         PictureAge = 11,
-        /// The person is not known to be there with sound inputs.
+        /// The person is not reported as present with healthy inputs.
         PersonAbsent = 12,
         /// The dead-man input is not held.
         DeadMan = 13,
         /// The vehicle's camera or encoders have stopped.
         VehicleTrouble = 14,
-        /// The act was under way for too long, or for a time that is not known.
+        /// The act was in transit for too long, or for an unknown time.
         StaleAct = 15,
         /// The reset names another stop than the latched one.
         OtherStop = 16,
-        /// The person who drives names no such successor.
+        /// The driving person's console does not name this one as successor.
         NotNamed = 17,
-        /// The latch of a stop cannot be kept over a restart: the disk refuses it.
+        /// The latch of a stop cannot be stored across a restart: the disk refuses it.
         LatchNotKept = 18,
     }
 }
 
-/// What stands in the way of an act.
+/// A set of conditions that prevent an act.
 pub type Blockers = Set<Blocker>;
 
 impl Deed {
@@ -132,7 +134,7 @@ impl Deed {
         }
     }
 
-    /// Returns the deed of these numbers, if there is one.
+    /// Returns the deed for these wire values, if there is one.
     pub(crate) fn from_wire(kind: u8, stop: Option<Stop>) -> Option<Self> {
         match (kind, stop) {
             (1, None) => Some(Self::Arm),

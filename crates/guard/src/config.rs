@@ -1,4 +1,4 @@
-//! What a guard has to know: its latency budget, its machine, its envelope and its manoeuvre.
+//! Settings of a guard: its latency budget, machine, envelope and manoeuvre.
 
 use core::time::Duration;
 
@@ -6,49 +6,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 
-/// The settings of a guard; docs/guard.md explains each value.
+/// Settings of a guard; docs/guard.md explains each value.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How old what may be.
+    /// Maximum ages and timeouts.
     pub latency: Latency,
-    /// What the machine can do.
+    /// Capabilities of the machine.
     pub machine: Characteristics,
-    /// What a person may ask of the machine.
+    /// Limits of the commands that a person may give.
     pub envelope: Envelope,
-    /// How the machine is brought to a standstill.
+    /// Parameters of the stop that brings the machine to a standstill.
     pub manoeuvre: Manoeuvre,
-    /// What shows that a person is there.
+    /// Evidence that a person is present.
     pub presence: Presence,
 }
 
-/// The latency budget: how old what may be, and how long what may be silent.
+/// Latency budget: maximum ages, and timeouts after silence.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Latency {
     /// Loop age up to which the top speed is allowed; above it the speed falls. 50 ms to 1 s,
-    /// default 200 ms, as StVFernLV has it.
+    /// default 200 ms, as in StVFernLV.
     #[serde(rename = "loop_age_full_ms", with = "millis")]
     pub loop_age_full: Duration,
-    /// How far the loop age must fall before the speed bound follows; up to 200 ms, default 20 ms.
+    /// Fall of the loop age that is needed before the speed bound follows; up to 200 ms, default 20
+    /// ms.
     #[serde(rename = "loop_age_hysteresis_ms", with = "millis")]
     pub loop_age_hysteresis: Duration,
     /// Age of the newest picture seen above which the machine is stopped; 100 ms to 2 s, default
     /// 500 ms.
     #[serde(rename = "loop_age_max_ms", with = "millis")]
     pub loop_age_max: Duration,
-    /// Time that a picture may be under way to the person; later it is not shown. 20 ms to 1 s,
-    /// default 200 ms.
+    /// Maximum transit time of a picture to the person; an older picture is not shown. 20 ms to 1
+    /// s, default 200 ms.
     #[serde(rename = "picture_age_max_ms", with = "millis")]
     pub picture_age_max: Duration,
-    /// Time that a command may be under way and still counts as fresh; 20 ms to 1 s, default 250 ms.
+    /// Maximum transit time of a command that counts as fresh; 20 ms to 1 s, default 250 ms.
     #[serde(rename = "command_age_max_ms", with = "millis")]
     pub command_age_max: Duration,
     /// Time without a fresh command after which the machine is stopped; 50 ms to 2 s, default
     /// 300 ms.
     #[serde(rename = "command_timeout_ms", with = "millis")]
     pub command_timeout: Duration,
-    /// Time that an act other than an emergency stop may be under way; 100 ms to 5 s, default 1 s.
+    /// Maximum transit time of an act other than an emergency stop; 100 ms to 5 s, default 1 s.
     #[serde(rename = "act_age_max_ms", with = "millis")]
     pub act_age_max: Duration,
     /// Time without a proposal after which the machine is stopped; 20 ms to 500 ms, default 30 ms.
@@ -58,7 +59,7 @@ pub struct Latency {
     #[serde(rename = "machine_timeout_ms", with = "millis")]
     pub machine_timeout: Duration,
     /// Time between two steps of the guard after which it stops the machine; 20 ms to 500 ms,
-    /// default 80 ms, so that with a step a late picture stops the machine within 100 ms.
+    /// default 80 ms: plus one step, a late picture stops the machine within 100 ms.
     #[serde(rename = "step_gap_max_ms", with = "millis")]
     pub step_gap_max: Duration,
 }
@@ -80,12 +81,12 @@ impl Default for Latency {
     }
 }
 
-/// What a machine can do, as its maker or a measurement says. The defaults are the test track's
-/// car's.
+/// Capabilities of a machine, from its maker or from a measurement. The defaults are those of the
+/// test track's car.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Characteristics {
-    /// Metres between the axles; 0.1 to 20, default 2.6.
+    /// Wheelbase, m; 0.1 to 20, default 2.6.
     #[serde(rename = "wheelbase_m")]
     pub wheelbase: f32,
     /// Angle of the road wheels at full lock, rad; 0.05 to 1.5, default 0.52.
@@ -97,7 +98,7 @@ pub struct Characteristics {
     /// Acceleration at full throttle, m/s²; 0.1 to 15, default 4.2.
     #[serde(rename = "acceleration_max_m_per_s2")]
     pub acceleration_max: f32,
-    /// Time in which the drive has to answer to throttle; 200 ms to 5 s, default 800 ms.
+    /// Time within which the drive must respond to throttle; 200 ms to 5 s, default 800 ms.
     #[serde(rename = "drive_answer_ms", with = "millis")]
     pub drive_answer: Duration,
     /// Mass with the heaviest load, kg; 0.1 to 60,000, default 1,400.
@@ -118,7 +119,7 @@ impl Default for Characteristics {
     }
 }
 
-/// What a person may ask of the machine.
+/// Limits of the commands that a person may give.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Envelope {
@@ -128,27 +129,27 @@ pub struct Envelope {
     /// Top speed backwards, m/s; 0.2 to 10, default 4.
     #[serde(rename = "reverse_speed_max_m_per_s")]
     pub reverse_speed_max: f32,
-    /// How fast the speed bound falls and rises with the loop age, m/s²; 0.2 to 4, default 2.
+    /// Rate at which the speed bound follows the loop age, m/s²; 0.2 to 4, default 2.
     #[serde(rename = "speed_bound_slope_m_per_s2")]
     pub speed_bound_slope: f32,
-    /// Most acceleration, m/s²; 0.1 to 15, default 4.2.
+    /// Maximum acceleration, m/s²; 0.1 to 15, default 4.2.
     #[serde(rename = "acceleration_m_per_s2")]
     pub acceleration: f32,
-    /// Most deceleration by the person's brake, m/s²; 1 to 15, default 8.
+    /// Maximum deceleration by the person's brake, m/s²; 1 to 15, default 8.
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// Most acceleration across, which bounds the steering angle by the speed, m/s²; 0.5 to 10,
+    /// Maximum lateral acceleration, which bounds the steering angle by the speed, m/s²; 0.5 to 10,
     /// default 6.
     #[serde(rename = "lateral_acceleration_m_per_s2")]
     pub lateral_acceleration: f32,
-    /// Most change of it, which bounds how fast the wheels turn by the speed, m/s³; 2 to 100,
-    /// default 20.
+    /// Maximum lateral jerk, which bounds the steering rate by the speed, m/s³; 2 to 100, default
+    /// 20.
     #[serde(rename = "lateral_jerk_m_per_s3")]
     pub lateral_jerk: f32,
-    /// How fast the wheels turn at most, rad/s; 0.1 to 5, default 1.05.
+    /// Maximum steering rate of the road wheels, rad/s; 0.1 to 5, default 1.05.
     #[serde(rename = "steering_rate_rad_per_s")]
     pub steering_rate: f32,
-    /// Speed up to which the gear may be changed, m/s; 0.05 to 2, default 0.5.
+    /// Maximum speed for a change of gear, m/s; 0.05 to 2, default 0.5.
     #[serde(rename = "gear_change_speed_max_m_per_s")]
     pub gear_change_speed_max: f32,
 }
@@ -169,30 +170,29 @@ impl Default for Envelope {
     }
 }
 
-/// How the machine is brought to a standstill, and held.
+/// Parameters of the stop: how the machine is brought to a standstill and held.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Manoeuvre {
-    /// Deceleration with which it begins, m/s²; 0.5 to 8, default 1.5.
+    /// Initial deceleration, m/s²; 0.5 to 8, default 1.5.
     #[serde(rename = "deceleration_begin_m_per_s2")]
     pub deceleration_begin: f32,
-    /// Deceleration that it grows to, m/s²; 1 to 10, default 4.
+    /// Final deceleration, m/s²; 1 to 10, default 4.
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// How fast it grows, m/s³; 1 to 50, default 5.
+    /// Rate of change between the two, m/s³; 1 to 50, default 5.
     #[serde(rename = "jerk_m_per_s3")]
     pub jerk: f32,
-    /// Deceleration of an emergency stop, at once, m/s²; 2 to 15, default 8.
+    /// Deceleration of an emergency stop, applied at once, m/s²; 2 to 15, default 8.
     #[serde(rename = "deceleration_emergency_m_per_s2")]
     pub deceleration_emergency: f32,
-    /// Share of the service brake that holds the standing machine, beside the parking brake; 0.2 to
-    /// 1, default 1.
+    /// Share of the service brake that holds the stationary machine, in addition to the parking
+    /// brake; 0.2 to 1, default 1.
     pub hold_brake: f32,
-    /// Time for which the machine must stand before the manoeuvre ends; 100 ms to 5 s, default
-    /// 300 ms.
+    /// Time at standstill after which the manoeuvre ends; 100 ms to 5 s, default 300 ms.
     #[serde(rename = "standing_ms", with = "millis")]
     pub standing: Duration,
-    /// Time in which a brake has to answer; 200 ms to 3 s, default 500 ms.
+    /// Time within which a brake must respond; 200 ms to 3 s, default 500 ms.
     #[serde(rename = "brake_answer_ms", with = "millis")]
     pub brake_answer: Duration,
     /// Steepest slope on which the machine is used, as a share: 0.2 is 20 %. 0 to 0.5, default 0.2.
@@ -214,20 +214,20 @@ impl Default for Manoeuvre {
     }
 }
 
-/// What shows that a person is there.
+/// Evidence that a person is present.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Presence {
-    /// Whether a dead-man input must be held to drive; derived from mass and speed if it is not set
+    /// `true` if driving requires a held dead-man input; if unset, derived from mass and speed
     /// ([`Config::requires_dead_man`]).
     pub dead_man_required: Option<bool>,
-    /// Time after arming in which throttle must be given; 1 s to 10 min, default 30 s.
+    /// Time after arming within which throttle must be applied; 1 s to 10 min, default 30 s.
     #[serde(rename = "arm_timeout_ms", with = "millis")]
     pub arm_timeout: Duration,
     /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
     pub throttle_dead_zone: f32,
-    /// Time without any input of a person after which a driven machine that stands is held; 1 s to
-    /// 10 min, default 30 s.
+    /// Time without any input of a person after which a driven machine at standstill is held; 1 s
+    /// to 10 min, default 30 s.
     #[serde(rename = "standstill_timeout_ms", with = "millis")]
     pub standstill_timeout: Duration,
 }
@@ -244,11 +244,10 @@ impl Default for Presence {
 }
 
 impl Config {
-    /// Checks every setting, and those that must fit each other.
+    /// Checks the range of every setting, and the settings that depend on each other.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the first setting out of its bounds, or the first two that contradict
-    /// each other.
+    /// [`ConfigError`] naming the first setting out of range, or the first contradicting pair.
     pub fn validate(&self) -> Result<(), ConfigError> {
         for (setting, value, min, max) in self.bounds() {
             if !(min..=max).contains(&value) {
@@ -263,8 +262,9 @@ impl Config {
         Ok(())
     }
 
-    /// Returns whether a person has to hold a dead-man input to drive: as set, or else where the
-    /// machine is faster than walking pace or its drive can press a person harder than a chest bears.
+    /// Returns whether driving requires a held dead-man input. Without an explicit setting, it does
+    /// if the machine exceeds walking pace, or if its drive can press a person harder than a chest
+    /// withstands.
     pub fn requires_dead_man(&self) -> bool {
         let Self { machine, envelope, presence, .. } = self;
         let is_fast = envelope.speed_max > WALKING_PACE;
@@ -336,7 +336,7 @@ impl Config {
         ]
     }
 
-    /// Pairs of which the first may not be more than the second, and why.
+    /// Returns pairs of settings of which the first must not exceed the second, with the reason.
     fn orders(&self) -> [Order; 14] {
         let Self { latency, machine, envelope, manoeuvre, .. } = self;
         let (loop_age_max, timeout) = (ms(latency.loop_age_max), ms(latency.command_timeout));
@@ -402,14 +402,14 @@ impl Config {
     }
 }
 
-/// Two settings by name and value, of which the first may not be more, and why.
+/// Lower setting and value, upper setting and value, and the reason for their order.
 type Order = (&'static str, f64, &'static str, f64, &'static str);
 
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Whole milliseconds, as settings name them.
+/// Serialization as integer milliseconds, the unit in the settings' names.
 mod millis {
     use core::time::Duration;
 
@@ -424,11 +424,11 @@ mod millis {
     }
 }
 
-/// m/s².
+/// Gravitational acceleration, m/s².
 pub(crate) const GRAVITY: f32 = 9.81;
-/// m/s: 6 km/h, above which a person on foot does not keep out of a machine's way.
+/// 6 km/h in m/s: above this speed a person on foot cannot keep clear of a machine.
 const WALKING_PACE: f32 = 1.67;
-/// Newtons that a chest bears where it is pinned: ISO/TS 15066, table A.2.
+/// Force in newtons that a pinned chest withstands: ISO/TS 15066, table A.2.
 const FORCE_MAX: f32 = 140.0;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The frames between vehicle, guard and machine: fixed in size, protected as profile 4 of
-//! AUTOSAR's end-to-end protection asks ([E2E]); docs/guard.md has every byte.
+//! Frames between vehicle, guard and machine: fixed in size, protected by profile 4 of AUTOSAR's
+//! end-to-end protection ([E2E]); docs/guard.md lists every byte.
 //!
-//! Each direction has a [`Sender`], which counts, and a [`Receiver`], which checks:
+//! Each direction has a [`Sender`], which counts frames, and a [`Receiver`], which checks them:
 //!
 //! ```
 //! use tautline_guard::frame::{Control, Receiver, Sender};
@@ -12,7 +12,7 @@
 //! assert!(receiver.receive(&bytes).is_err(), "a repeated frame is refused");
 //! ```
 //!
-//! A receiver whose socket has several frames takes all, in their order, and acts on the newest.
+//! If a socket holds several frames, the receiver takes all in order and acts on the newest.
 
 mod bytes;
 mod control;
@@ -33,7 +33,7 @@ pub use status::{BlackBox, Budget, Counts, Status};
 
 use bytes::{Reader, Writer};
 
-/// What a frame carries behind its header.
+/// Payload of a frame, which follows its header.
 ///
 /// ```text
 ///  0  length   u16  bytes of the whole frame
@@ -43,21 +43,21 @@ use bytes::{Reader, Writer};
 /// 12  source   u64  nanoseconds by the sender's clock
 /// 20  payload
 /// ```
-/// Everything is big-endian, numbers with a point are IEEE 754.
+/// All fields are big-endian; real numbers are IEEE 754.
 pub trait Frame: Copy {
-    /// The kind of frame, and its version.
+    /// Kind and version of the frame.
     const DATA_ID: u32;
-    /// Bytes of the whole frame.
+    /// Length of the complete frame in bytes.
     const BYTES: usize;
-    /// Bytes without the numbers that a machine tells at its end, if it has such: of them an earlier build sends
-    /// fewer, and a later one more, which are skipped.
+    /// Length without the optional numbers at the end of a machine's frame. Earlier builds send
+    /// fewer of those numbers; later builds send more, which are skipped.
     const BYTES_LEAST: usize = Self::BYTES;
-    /// An array of that many bytes.
+    /// An array of [`BYTES`](Self::BYTES) bytes.
     type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
-    /// So many zeros.
+    /// Zeroed array of that length.
     const ZEROS: Self::Bytes;
 
-    /// Returns when the sender made it, by the sender's clock.
+    /// Returns the time of sending, by the sender's clock.
     fn source(&self) -> Instant;
 
     #[doc(hidden)]
@@ -67,60 +67,60 @@ pub trait Frame: Copy {
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error>;
 }
 
-/// What is wrong with the bytes of a frame.
+/// An error in the bytes of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There are too few or too many bytes, or the header says so.
+    /// The length is wrong, or differs from the one in the header.
     #[error("{bytes} bytes, {said} by the header: the frame has {wanted}")]
     Length {
-        /// How many there are.
+        /// Number of bytes received.
         bytes: usize,
-        /// How many the header says.
+        /// Length in the header.
         said: u16,
-        /// How many there have to be.
+        /// Expected length.
         wanted: usize,
     },
-    /// It is another kind or version of frame.
+    /// The data id is that of another kind or version of frame.
     #[error("data id {got:#010x}, not {wanted:#010x}")]
     DataId {
-        /// What the header says.
+        /// Data id in the header.
         got: u32,
-        /// What it has to say.
+        /// Expected data id.
         wanted: u32,
     },
-    /// Bytes were changed on the way.
+    /// The bytes changed in transit.
     #[error("CRC {got:#010x}, not {wanted:#010x}")]
     Crc {
-        /// What the header says.
+        /// CRC in the header.
         got: u32,
-        /// What the bytes give.
+        /// CRC computed over the bytes.
         wanted: u32,
     },
-    /// The frame came before: E2E's state REPEATED.
+    /// The frame is a repetition: E2E's state REPEATED.
     #[error("frame {counter} came again")]
     Repeated {
-        /// Its counter.
+        /// Counter of the frame.
         counter: u16,
     },
-    /// Too many frames are missing before it, or it is older than the last: E2E's state
-    /// WRONGSEQUENCE. The next one is checked against this one.
+    /// Too many frames are missing before this one, or it is older than the previous one: E2E's
+    /// state WRONGSEQUENCE. The next frame is checked against this one.
     #[error("frame {counter} after {last}: more than {LOST_MAX} are missing")]
     WrongSequence {
-        /// Its counter.
+        /// Counter of the frame.
         counter: u16,
-        /// That of the frame before.
+        /// Counter of the previous frame.
         last: u16,
     },
-    /// A value of the payload is none.
+    /// A field of the payload holds an invalid value.
     #[error("byte {at}: not a value of this field")]
     Value {
-        /// Where the field begins in the frame.
+        /// Offset of the field in the frame.
         at: usize,
     },
 }
 
-/// Returns the bytes of `frame` with this counter.
+/// Encodes `frame` with this counter.
 pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
     let mut bytes = F::ZEROS;
     let all = bytes.as_mut();
@@ -137,15 +137,15 @@ pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
     bytes
 }
 
-/// Returns the frame of `bytes` and its counter. Any bytes are safe to give.
+/// Decodes a frame and its counter from `bytes`. Any input is safe.
 ///
 /// # Errors
-/// [`Error`] naming the first thing that is wrong.
+/// [`Error`] naming the first fault found.
 pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
     read(bytes).map(|Decoded { frame, counter, .. }| (frame, counter))
 }
 
-/// A frame, its counter, and how many of its numbers were beyond what there can be: those are not known.
+/// A frame, its counter, and the number of its values out of range, which are treated as unknown.
 struct Decoded<F> {
     frame: F,
     counter: u16,
@@ -181,19 +181,19 @@ fn has_length<F: Frame>(bytes: &[u8]) -> bool {
     bytes.len() == F::BYTES || bytes.len() <= BYTES_MAX && trailing.is_some_and(has_numbers)
 }
 
-/// Returns whether the bytes say that they are a frame of this kind, whatever else they are.
+/// Returns whether the header carries the data id of this kind of frame; checks nothing else.
 pub fn is_called<F: Frame>(bytes: &[u8]) -> bool {
     bytes.get(4..8) == Some(&F::DATA_ID.to_be_bytes())
 }
 
-/// One end that sends frames of a kind, and counts them.
+/// The sending end of one kind of frame, with its counter.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sender {
     counter: u16,
 }
 
 impl Sender {
-    /// Returns the next frame's bytes.
+    /// Encodes the next frame.
     pub fn encode<F: Frame>(&mut self, frame: &F) -> F::Bytes {
         let bytes = encode(frame, self.counter);
         self.counter = self.counter.wrapping_add(1);
@@ -201,7 +201,7 @@ impl Sender {
     }
 }
 
-/// One end that receives frames of a kind, and checks them as the profile says.
+/// The receiving end of one kind of frame, which checks frames as the profile requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Receiver<F> {
     last: Option<u16>,
@@ -226,32 +226,33 @@ impl<F> Default for Receiver<F> {
 }
 
 impl<F: Frame> Receiver<F> {
-    /// Returns the frame of `bytes`, if it is sound and newer than the last. Any bytes are safe.
+    /// Decodes the frame in `bytes`, if it is valid and newer than the previous one. Any input is
+    /// safe.
     ///
     /// # Errors
-    /// [`Error`] naming what is wrong; it is counted.
+    /// [`Error`] naming the fault, which is also counted.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<F, Error> {
         let result = self.check(bytes);
         self.refused_count += u64::from(result.is_err());
         result
     }
 
-    /// Returns how many frames were refused.
+    /// Returns the number of refused frames.
     pub fn refused_count(&self) -> u64 {
         self.refused_count
     }
 
-    /// Returns how many frames are missing between those taken.
+    /// Returns the number of frames missing between those accepted.
     pub fn missing_count(&self) -> u64 {
         self.missing_count
     }
 
-    /// Returns how many frames had numbers at their end that only a later build knows.
+    /// Returns the number of frames with trailing numbers that only a later build knows.
     pub fn skipped_count(&self) -> u64 {
         self.skipped_count
     }
 
-    /// Returns how many numbers of the frames were beyond what there can be, and are taken as not known.
+    /// Returns the number of values that were out of range and treated as unknown.
     pub fn impossible_count(&self) -> u64 {
         self.impossible_count
     }
@@ -272,18 +273,19 @@ impl<F: Frame> Receiver<F> {
     }
 }
 
-/// How many frames may be missing between two, E2E's MaxDeltaCounter less one: what is missing for
-/// longer than a tenth of a second is not the same sequence.
+/// Maximum number of missing frames between two, E2E's MaxDeltaCounter less one: after a gap of
+/// more than a tenth of a second the sequence is a new one.
 pub const LOST_MAX: u16 = 9;
 
-/// Bytes of the longest frame whose end a build may not know: as many numbers behind a status as nobody tells.
+/// Maximum length of a frame with unknown trailing numbers: ample for a status with future
+/// additions.
 pub const BYTES_MAX: usize = 512;
 
-/// Bytes of each number that a machine tells at the end of a frame.
+/// Size of each optional number at the end of a machine's frame.
 const TRAILING_BYTES: usize = 4;
-/// Where the CRC stands.
+/// Offset of the CRC.
 const CRC_AT: usize = 8;
-/// Where the payload begins.
+/// Offset of the payload.
 const PAYLOAD_AT: usize = 20;
 
 #[cfg(test)]

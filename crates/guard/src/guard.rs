@@ -21,12 +21,13 @@ mod acts;
 mod rules;
 mod steering;
 
-/// What decides, by its own clock, what a machine may do.
+/// A safety controller that decides, by its own clock, what a machine may do.
 ///
-/// A process calls [`step`](Self::step) every 10 ms with the newest frame from the vehicle and the
-/// newest from the machine, if one came since the step before, and sends both frames of the output
-/// at once. Nothing else moves the machine. It is pure: the same config, start and inputs give the
-/// same outputs, so that a record of inputs can be replayed. Neither call allocates.
+/// A process calls [`step`](Self::step) every 10 ms. It passes the newest frame from the vehicle
+/// and the newest from the machine, if one arrived since the previous step, and sends both frames
+/// of the output at once. Nothing else moves the machine. The guard is deterministic: the same
+/// config, start and inputs produce the same outputs, so a recording of the inputs can be replayed.
+/// Neither call allocates.
 ///
 /// ```
 /// use tautline_guard::{Guard, Input, Mode, config::Config, identity::Tick};
@@ -48,118 +49,118 @@ pub struct Guard {
     why: Why,
     stop: Stop,
     is_latched: bool,
-    /// Whether a stop has switched the hazard lights on, until the machine is armed.
+    /// `true` after a stop switched the hazard lights on, until the machine is armed.
     is_hazard: bool,
-    /// Whether the machine stood when it was held.
+    /// `true` if the machine was stationary when it was held.
     is_parked: bool,
     vehicle: Vehicle,
     person: Person,
     machine: Heard<MachineState>,
     loop_age: LoopAge,
     bound: SpeedBound,
-    /// Since when the machine has been faster than the bound by too much.
+    /// Start of the time in which the machine exceeds the bound by more than the tolerance.
     over_since: Option<Instant>,
     brake: BrakeWatch,
     brake_fault: Option<Why>,
     speed_watch: SpeedWatch,
     hill: HillHold,
     roll_back: RollBack,
-    /// Rolling against the gear, in the newest step.
+    /// Rolling against the gear, detected in the newest step.
     rolls_back: Option<Why>,
     touched: Touched,
-    /// Where the latch is kept, as it was last told.
+    /// Storage of the latch, as last reported.
     latch: Latch,
     manoeuvre: Option<Manoeuvre>,
     acts: acts::Memory,
-    /// The check of the steering since the machine was armed.
+    /// Steering check since the machine was armed.
     steering_check: Option<steering::Check>,
     emergency_stop: Option<ActNumber>,
-    /// The newest emergency stop whose latch is kept.
+    /// Newest emergency stop whose latch is kept.
     emergency_stop_kept: Option<ActNumber>,
     applied: Controls,
     limits: Limits,
     counts: Counts,
 }
 
-/// What came since the step before.
+/// Input received since the previous step.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Input {
-    /// The newest proposal of the vehicle.
+    /// Newest proposal of the vehicle.
     pub proposal: Option<Proposal>,
-    /// The newest state of the machine.
+    /// Newest state of the machine.
     pub machine: Option<MachineState>,
-    /// How the recording goes, which the vehicle is told.
+    /// State of the recording; the guard forwards it to the vehicle.
     pub black_box: BlackBox,
-    /// Where the latch of a stop is kept.
+    /// Storage of the latch of a stop.
     pub latch: Latch,
 }
 
-/// Where the latch of a stop outlives the guard.
+/// Storage in which the latch of a stop outlives the guard.
 ///
-/// The guard tells nobody of a latch, and acknowledges no emergency stop, before the latch is kept.
+/// The guard neither reports a latch nor acknowledges an emergency stop before the latch is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum Latch {
-    /// Nowhere: it ends with the guard.
+    /// No storage: the latch ends with the guard.
     #[default]
     Nowhere,
-    /// Where a restart finds it: this stop, or none.
+    /// Storage that survives a restart, and the stop it holds, if any.
     Kept(Option<Stop>),
-    /// Nowhere, although it is to be kept: no machine is armed.
+    /// Storage is required but failed: no machine is armed.
     Refused,
 }
 
-/// What a step gives.
+/// Output of one step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Output {
-    /// For the machine.
+    /// Frame for the machine.
     pub control: Control,
-    /// For the vehicle.
+    /// Frame for the vehicle.
     pub status: Status,
-    /// The step to another mode, or to another cause, if there was one.
+    /// Change of mode or of cause in this step, if there was one.
     pub transition: Option<Transition>,
-    /// The stop whose latch is to be kept over a restart, or none.
+    /// Stop whose latch must survive a restart; `None` if no stop is latched.
     pub latched: Option<Stop>,
 }
 
-/// The newest frame of a sender.
+/// Newest frame of a sender.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Heard<T> {
-    /// With when it was sent, by the guard's clock.
+    /// Frame and its send time by the guard's clock.
     newest: Option<(T, Instant)>,
     late: LateFrames,
     pauses: Pauses,
 }
 
-/// What the vehicle said.
+/// State received from the vehicle.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Vehicle {
     proposal: Heard<Proposal>,
     session: Option<Session>,
-    /// Of the commands of this session.
+    /// Newest sequence number of this session's commands.
     newest_sequence: Option<u64>,
 }
 
-/// Who drives, and how.
+/// The person who drives, and that person's newest commands.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Person {
-    /// The console that armed the machine, and the session in which it did.
+    /// Console that armed the machine, and the session in which it did.
     holder: Option<(Console, Session)>,
-    /// The console that handed over to the holder: what is still under way from it does not count.
+    /// Console that handed over to the holder: its delayed commands are ignored.
     predecessor: Option<Console>,
-    /// Whether a command came from a console that is neither.
+    /// `true` after a command from a console that is neither holder nor predecessor.
     is_stranger: bool,
-    /// The newest command, whatever its age: what speaks against the person counts at once.
+    /// Newest command of any age: an absence that it reports counts at once.
     newest: Option<Command>,
     fresh: Option<Taken>,
-    /// The lights for driving, as last asked for: they stay when the person is gone.
+    /// Lights last requested for driving: they stay on when the person is gone.
     lights: Signals,
 }
 
-/// When a person last did anything, by the newest fresh command.
+/// Time of the person's last input, from the newest fresh command.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Touched {
     controls: Controls,
-    /// `None` before the machine is driven.
+    /// `None` until the machine is driven.
     at: Option<Instant>,
 }
 
@@ -168,17 +169,18 @@ struct Touched {
 struct Taken {
     command: Command,
     at: Instant,
-    /// How old it was then.
+    /// Age of the command at that time.
     age: Duration,
 }
 
 impl Guard {
-    /// Returns the guard of a machine that is held.
+    /// Creates the guard of a machine that is held.
     ///
-    /// `first_tick` is drawn at random, so that nothing stamped before a restart counts.
+    /// `first_tick` is drawn at random, so that no stamp from before a restart counts.
     ///
     /// # Panics
-    /// When the settings contradict each other: [`Config::validate`] says so before anything moves.
+    /// When settings contradict each other; [`Config::validate`] reports that before anything
+    /// moves.
     pub fn new(config: Config, first_tick: Tick) -> Self {
         assert_eq!(config.validate(), Ok(()), "a guard's settings fit each other");
         let stop = Stop::new(first_tick.get()).expect("a tick is never 0");
@@ -218,14 +220,14 @@ impl Guard {
         }
     }
 
-    /// Returns this guard with `stop` latched, as a former run of it left it.
+    /// Returns this guard with `stop` latched, restored from an earlier run.
     #[must_use]
     pub fn with_latched(self, stop: Stop) -> Self {
         let why = Why::new(Cause::EmergencyStop, 0.0, 0.0);
         Self { stop, is_latched: true, is_hazard: true, why, ..self }
     }
 
-    /// Takes what came since the step before and returns what is to be sent now.
+    /// Processes the input since the previous step and returns the output to send now.
     pub fn step(&mut self, input: &Input, now: Instant) -> Output {
         let gap = self.stepped_at.map_or(Duration::ZERO, |at| now.since(at));
         if self.stepped_at.replace(now).is_some() {
@@ -310,7 +312,7 @@ impl Guard {
         }
     }
 
-    /// Follows what has to be watched for some time before it counts.
+    /// Updates the conditions that count only after some time.
     fn watch(&mut self, elapsed: Duration, now: Instant) {
         self.watch_speed(elapsed, now);
         let speed = self.speed(now);
@@ -340,7 +342,7 @@ impl Guard {
         self.watch_inputs(now);
     }
 
-    /// Follows whether the machine's speed can be right.
+    /// Updates the plausibility check of the machine's speed.
     fn watch_speed(&mut self, elapsed: Duration, now: Instant) {
         let config = &self.config;
         let over = |manoeuvre: &Manoeuvre| manoeuvre.is_over_by_time(config, now);
@@ -357,7 +359,7 @@ impl Guard {
         self.speed_watch.step(&self.config, machine.as_ref(), &told, watched, elapsed, now);
     }
 
-    /// Follows when the person who drives last did anything.
+    /// Updates the time of the driving person's last input.
     fn watch_inputs(&mut self, now: Instant) {
         if !self.mode.is_driving() {
             self.touched = Touched::default();
@@ -375,7 +377,7 @@ impl Guard {
         }
     }
 
-    /// Takes steering and gear from a machine that somebody else had in hand.
+    /// Adopts steering and gear from a machine that was under local control.
     fn follow_machine(&mut self, now: Instant) {
         let Some(machine) = self.heard_machine(now).copied().filter(|_| !self.is_parked) else {
             return;
@@ -387,14 +389,14 @@ impl Guard {
         }
     }
 
-    /// Goes to another mode, if an emergency stop, a rule or an act says so, in this order.
+    /// Changes the mode on an emergency stop, a rule or an act, in this order of precedence.
     fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
         let next =
             self.emergency(now).or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
         next.map(|(mode, why)| self.enter(mode, why, now))
     }
 
-    /// Returns what the newest emergency stop asks for, once.
+    /// Returns the transition for the newest emergency stop, once per stop.
     fn emergency(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let number = self.vehicle.proposal.newest?.0.emergency_stop?;
         if self.emergency_stop.replace(number) == Some(number) {
@@ -402,7 +404,7 @@ impl Guard {
         }
         let why = Why::new(Cause::EmergencyStop, number.get() as f32, 0.0);
         let mode = match self.mode {
-            // Where the guard was started anew the machine may move.
+            // After a restart of the guard the machine may be moving.
             Mode::Held if self.rolling(now).is_none() => Mode::Held,
             Mode::Held | Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => {
                 Mode::Manoeuvre
@@ -422,7 +424,7 @@ impl Guard {
                 if was_released || why.cause == Cause::EmergencyStop {
                     self.begin_stop(why.cause);
                 }
-                // What is released is released until a new act, whoever it is.
+                // Release ends with Held; any console needs a new act to drive again.
                 self.person = Person { lights: self.person.lights, ..Person::default() };
                 self.manoeuvre = None;
                 self.is_parked |= from != Mode::Held;
@@ -447,7 +449,7 @@ impl Guard {
             self.since = now;
         }
         self.mode = to;
-        // A held machine says what stopped it, not that it stands.
+        // The reported cause stays the one of the stop; standstill and reset do not replace it.
         if !matches!(why.cause, Cause::Standstill | Cause::Reset) {
             self.why = why;
         }
@@ -455,7 +457,7 @@ impl Guard {
     }
 
     fn begin_stop(&mut self, cause: Cause) {
-        // A latched stop keeps the name by which it is reset, until another emergency stop.
+        // A latched stop keeps the name that resets it, until another emergency stop.
         if !self.is_latched || cause.is_latched() {
             self.stop = self.stop.next();
         }
@@ -473,13 +475,13 @@ impl Guard {
         });
         manoeuvre.harden(config, cause, now);
         if self.is_parked {
-            // Both brakes were on: letting go of either would not help.
+            // Both brakes were applied, so releasing either cannot help.
             manoeuvre.brake_fully(config);
         }
         self.is_parked = false;
     }
 
-    /// Returns what the machine is told, and what was not let through as commanded.
+    /// Returns the controls for the machine, and the limits that changed the commanded controls.
     fn controls(&mut self, elapsed: Duration, now: Instant) -> (Controls, Limits) {
         let (speed, last) = (self.speed(now), self.applied);
         let wanted = self.fresh(now).map(|taken| taken.command.controls);
@@ -493,7 +495,7 @@ impl Guard {
             ..last
         };
         let (controls, limits) = match (self.mode, wanted) {
-            // Before the machine has said that it stands, it may be moving.
+            // The machine may be moving until it reports standstill.
             (Mode::Held, _) if !self.is_parked => {
                 let brake = config.manoeuvre.deceleration / config.machine.deceleration_max;
                 (Controls { brake, parking_brake: false, ..hold }, Limits::NONE)
@@ -557,13 +559,13 @@ impl Guard {
         }
     }
 
-    /// Returns the newest command, while it is fresh.
+    /// Returns the newest command, if it is fresh.
     fn fresh(&self, now: Instant) -> Option<&Taken> {
         let timeout = self.config.latency.command_timeout;
         self.person.fresh.as_ref().filter(|taken| now.since(taken.at) < timeout)
     }
 
-    /// Returns whether the person's wheel counts while the guard brakes.
+    /// Returns whether the person may steer while the guard brakes.
     fn sees_and_steers(&self, now: Instant) -> bool {
         let picture = self.loop_age.current(now);
         let sees = picture.is_some_and(|age| age <= self.config.latency.loop_age_max);
@@ -572,13 +574,13 @@ impl Guard {
             && self.vehicle_trouble(now).is_none()
     }
 
-    /// Returns what the machine said, while it is not silent.
+    /// Returns the newest machine state, unless the machine has timed out.
     fn heard_machine(&self, now: Instant) -> Option<&MachineState> {
         let is_heard = self.machine.silence(now) <= self.config.latency.machine_timeout;
         self.machine.newest.as_ref().filter(|_| is_heard).map(|(machine, _)| machine)
     }
 
-    /// Returns the machine's speed, m/s, while it is known and can be right.
+    /// Returns the machine's speed in m/s, if it is known and plausible.
     fn speed(&self, now: Instant) -> Option<f32> {
         let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
         self.speed_watch.speed().or(self.speed_watch.fault().map_or(Some(machine.speed), |_| None))
@@ -605,7 +607,7 @@ impl<T> Default for Heard<T> {
 }
 
 impl<T> Heard<T> {
-    /// Takes a frame made at `source` by its sender's clock; returns how late it comes.
+    /// Stores a frame sent at `source` by its sender's clock; returns its lateness.
     fn hear(&mut self, frame: T, source: Instant, now: Instant) -> Duration {
         let late = self.late.handle(source, now);
         self.newest = Some((frame, now - late));
@@ -613,26 +615,25 @@ impl<T> Heard<T> {
         late
     }
 
-    /// Returns for how long nothing has come, by when it was sent; what the guard itself stood does
-    /// not count.
+    /// Returns the time since the newest frame was sent, without the guard's own pauses.
     fn silence(&self, now: Instant) -> Duration {
         let since = self.newest.as_ref().map_or(Duration::MAX, |(_, at)| now.since(*at));
         self.pauses.count(since)
     }
 }
 
-/// Returns the signals that a machine gives: what a present person asks for, the lights of one who
-/// is not, and the hazard lights after a stop.
+/// Returns the signals for the machine: those a present person requests, the lights of an absent
+/// one, and the hazard lights after a stop.
 fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signals {
     let signals = wanted.map_or(lights, |wanted| wanted.signals);
     signals.with_if(Signal::Hazard, is_hazard)
 }
 
-/// m/s above the bound that count as overspeed, after [`OVERSPEED_TIME`].
+/// Margin above the bound in m/s that counts as overspeed after [`OVERSPEED_TIME`].
 const OVERSPEED: f32 = 2.0;
-/// How long a machine may be so fast.
+/// Time for which a machine may exceed the bound by [`OVERSPEED`].
 const OVERSPEED_TIME: Duration = Duration::from_secs(1);
-/// Share of the steering that counts as turned: a wheel's sensor at rest moves by less.
+/// Change of the steering share that counts as input: a wheel's sensor at rest varies by less.
 const STEERING_TOUCHED: f32 = 0.02;
 
 #[cfg(test)]

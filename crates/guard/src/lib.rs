@@ -1,12 +1,12 @@
-//! What a machine may do, decided by its own computer's clock.
+//! Safety controller of a machine: decides by its own computer's clock what the machine may do.
 //!
-//! A vehicle proposes; only the [`Guard`] moves the [`Machine`]. It knows the age of the newest
-//! picture that a person saw, bounds the speed by it, and brings the machine to a standstill when a
-//! rule asks for it. [`frame`] has what vehicle, guard and machine tell each other; docs/guard.md
-//! has modes, causes, bounds and bytes.
+//! A vehicle proposes; only the [`Guard`] moves the [`Machine`]. The guard measures the age of the
+//! newest picture that a person saw, bounds the speed by it, and brings the machine to a standstill
+//! when a rule requires it. [`frame`] defines the messages between vehicle, guard and machine.
+//! docs/guard.md lists modes, causes, bounds and bytes.
 //!
-//! Needs neither the standard library nor an allocator, so that it runs on a machine's own
-//! controller too. Knows no links, no pictures and no messages.
+//! The crate needs neither the standard library nor an allocator, so it also runs on a machine's
+//! own controller. It has no knowledge of links, pictures or messages.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -44,5 +44,5 @@ pub use mode::{Cause, Mode, Transition, Why};
 pub use pauses::Pauses;
 pub use set::{Member, Set};
 
-/// How often the guard steps, and how often vehicle, guard and machine speak.
+/// Interval of the guard's steps and of the frames between vehicle, guard and machine.
 pub const PERIOD: core::time::Duration = core::time::Duration::from_millis(10);

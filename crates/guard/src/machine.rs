@@ -7,90 +7,91 @@ use crate::set::{Set, numbered};
 use crate::told::told;
 use crate::{Controls, Gear, Signals};
 
-/// A machine that can be driven: the port that a simulated car implements, or a vehicle behind CAN,
-/// a ROS graph or a serial line.
+/// A machine that can be driven: implemented by a simulated car, or by a vehicle behind CAN, a ROS
+/// graph or a serial line.
 ///
 /// One thread owns the machine. Every [`period`](Self::period) it calls [`state`](Self::state) and
-/// then [`apply`](Self::apply), each time with the vehicle's clock, also while nothing changes. So
-/// a machine's own watchdog can take an `apply` that does not come for the loss of this computer.
-/// Neither call may block for longer than a fraction of the period: what waits for a bus belongs
-/// on a thread of the implementation's own, and these calls exchange the newest values with it.
+/// then [`apply`](Self::apply), each with the vehicle's clock, even while nothing changes. A
+/// machine's own watchdog can therefore treat a missing `apply` as the loss of this computer.
+/// Neither call may block for longer than a fraction of the period: bus access belongs on a thread
+/// of the implementation, and these calls exchange the newest values with it.
 ///
-/// What is applied has passed the [guard](crate::Guard) already. An implementation sets the
-/// actuators to it and decides nothing, except what protects its own hardware, and that a person at
-/// the machine comes before it.
+/// The applied controls have already passed the [guard](crate::Guard). An implementation sets the
+/// actuators and decides nothing, with two exceptions: it protects its own hardware, and a person
+/// at the machine has precedence.
 pub trait Machine {
-    /// Returns the time from one turn to the next: the rate at which the actuators take controls.
+    /// Returns the time between two turns: the rate at which the actuators take controls.
     fn period(&self) -> Duration;
 
-    /// Returns what is known of the machine at `now`.
+    /// Returns the known state of the machine at `now`.
     fn state(&mut self, now: Instant) -> MachineState;
 
     /// Sets the actuators at `now`; the controls hold until the next call.
     ///
     /// # Errors
-    /// The fault that kept the machine from taking them. It is counted and told beside those of the
+    /// The fault that prevented it. The fault is counted and reported together with those of the
     /// state, and the next turn tries again.
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault>;
 
-    /// Returns what only this kind of machine knows, such as a battery's charge; at most
-    /// [`Extra::COUNT_MAX`] are told.
+    /// Returns values specific to this kind of machine, such as a battery's charge; at most
+    /// [`Extra::COUNT_MAX`] are reported.
     fn extras(&self) -> &[Extra] {
         &[]
     }
 }
 
-/// What a machine knows of itself at one instant.
+/// State that a machine reports of itself at one instant.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct MachineState {
-    /// When the machine measured it, by its own clock.
+    /// Time of measurement, by the machine's clock.
     pub measured_at: Instant,
-    /// Metres per second along the machine, negative in reverse; NaN while it is not known, which
-    /// never counts as standing.
+    /// Speed along the machine in m/s, negative in reverse; NaN if unknown, which never counts as
+    /// standstill.
     pub speed: f32,
-    /// Radians at the road wheels, left positive; NaN while it is not known.
+    /// Angle of the road wheels in radians, left positive; NaN if unknown.
     pub steering_angle: f32,
-    /// Which way throttle drives.
+    /// Direction in which throttle drives.
     pub gear: Gear,
-    /// Where the machine is in a frame of its own, if it knows.
+    /// Position in the machine's own frame, if known.
     pub position: Option<Position>,
-    /// Where on Earth the machine is, if it knows.
+    /// Position on Earth, if known.
     pub place: Option<Place>,
-    /// What of it does not work.
+    /// Faults of the machine.
     pub faults: Faults,
-    /// What else it says of itself.
+    /// Further conditions that the machine reports.
     pub notices: Notices,
-    /// Which lights are on, and whether the horn sounds.
+    /// State of the lights and the horn.
     pub signals: Signals,
-    /// What it tells for people alone.
+    /// Optional numbers for people only.
     pub told: Told,
 }
 
 told! {
-    /// What a machine tells for people alone, who may act on it: the guard passes it on, and does nothing by it.
+    /// Optional numbers of a machine for people, who may act on them. The guard forwards them and
+    /// makes no decision by them.
     ///
-    /// Numbers, `None` while they are not known. A line is a field: its name here, its name for people, its unit.
-    /// They stand at the end of the frames *machine* and *status* in this order, so that a build that has fewer
-    /// lines skips the last ones, and for one that has more they are not known: a new line comes last, and none is
-    /// moved or taken out.
+    /// A number is `None` while it is unknown. Each line declares a field: its name in code, its
+    /// name for people, its unit. The frames *machine* and *status* end with these numbers in this
+    /// order. A build with fewer lines skips the last ones, and a build with more lines treats the
+    /// missing ones as unknown. New lines therefore go at the end, and no line is moved or removed.
     pub struct Told {
-        /// Metres per second squared along the machine, forwards positive.
+        /// Acceleration along the machine in m/s², forwards positive.
         acceleration_along: "acceleration along", "m/s²";
-        /// Metres per second squared across the machine, to the left positive.
+        /// Acceleration across the machine in m/s², left positive.
         acceleration_across: "acceleration across", "m/s²";
-        /// Percent of what its battery, or its tank, holds when full.
+        /// Charge of the battery, or contents of the tank, as a percentage of full.
         charge: "charge", "%";
     }
 }
 
 impl MachineState {
-    /// Returns whether somebody at the machine drives it, or something else does.
+    /// Returns whether the machine is under local control, by a person or by something else.
     pub(crate) fn is_local(&self) -> bool {
         self.notices.contains(Notice::LocalControl) || self.faults.contains(Fault::Refused)
     }
 }
 
-/// Where a machine is and points, in a frame of its own: x east, y north (REP-103).
+/// Position and heading of a machine, in a frame of its own: x east, y north (REP-103).
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// Metres east.
@@ -101,72 +102,72 @@ pub struct Position {
     pub heading: f32,
 }
 
-/// Where on Earth a machine is: WGS 84.
+/// Position of a machine on Earth: WGS 84.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Degrees, north positive.
     pub latitude: f64,
     /// Degrees, east positive.
     pub longitude: f64,
-    /// Metres above the ellipsoid; NaN while it is not known.
+    /// Metres above the ellipsoid; NaN if unknown.
     pub height: f32,
 }
 
 numbered! {
-    /// What a machine says of itself beside its motion.
+    /// A condition that a machine reports, other than its motion and its faults.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Notice {
-        /// Its parking brake holds.
+        /// The parking brake holds.
         ParkingBrake = 0,
-        /// A person at it holds a stop input: it is to stand.
+        /// A person at the machine holds a stop input, so the machine must stop.
         LocalStop = 1,
-        /// A person at it drives it: it does not take the guard's controls.
+        /// A person at the machine drives it, so it ignores the guard's controls.
         LocalControl = 2,
-        /// It brakes by itself, because the guard was silent for it.
+        /// The machine brakes by itself, because it received no frames from the guard.
         GuardSilent = 3,
     }
 }
 
-/// What a machine says of itself beside its motion.
+/// A set of notices.
 pub type Notices = Set<Notice>;
 
 /// A value that only one kind of machine has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Extra {
-    /// What it is, in words that stay the same; at most 64 bytes.
+    /// Name, in stable words; at most 64 bytes.
     pub name: &'static str,
-    /// How much of it; one that is not finite is not told.
+    /// Value; a value that is not finite is not reported.
     pub value: f64,
-    /// What the value counts, such as `V`; at most 16 bytes, empty for a bare number.
+    /// Unit, such as `V`; at most 16 bytes, empty for a bare number.
     pub unit: &'static str,
 }
 
 impl Extra {
-    /// How many extras of a machine are told.
+    /// Maximum number of reported extras of a machine.
     pub const COUNT_MAX: usize = 16;
 }
 
 numbered! {
-    /// Something of a machine that does not work.
+    /// A malfunction of a machine.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Fault {
-        /// Nothing comes back from it: its bus or its computer is silent.
+        /// The machine does not answer: its bus or its computer is silent.
         Unreachable = 0,
-        /// It obeys somebody else: a person at it, a switch on it.
+        /// The machine obeys somebody else: a person at it, a switch on it.
         Refused = 1,
-        /// An emergency button on it is pressed.
+        /// An emergency button on the machine is pressed.
         EmergencyButton = 2,
-        /// The steering does not follow.
+        /// The steering does not respond.
         Steering = 3,
-        /// The drive does not follow.
+        /// The drive does not respond.
         Drive = 4,
-        /// The brake does not follow.
+        /// The brake does not respond.
         Brake = 5,
-        /// The gear does not follow.
+        /// The gear does not respond.
         Gear = 6,
-        /// Its speed is not known.
+        /// The speed is unknown.
         Speed = 7,
-        /// Something else, which its own fault memory names.
+        /// Another malfunction, recorded in the machine's own fault memory.
         Other = 8,
     }
 }
