@@ -239,7 +239,7 @@ deb: build
 	cargo deb --locked --no-build --strip --package tautline --output $(dir $(BINARY))
 	lintian --fail-on error,warning $(dir $(BINARY))tautline_*.deb
 
-# What docs/running.md lists under "Two machines", as it stands there.
+# What docs/start.md lists under "Two computers: five commands", as it stands there.
 walk: deb
 	@./setup chromium
 	@packaging/walk $(dir $(BINARY))tautline_*.deb
