@@ -1,4 +1,4 @@
-//! What a simulated second of one link costs.
+//! Cost of simulating one link.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// A reason why a link could not be made; each says all, with its cause.
+/// A reason why a link could not be built; each variant carries its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,7 +11,7 @@ pub enum Error {
         field: &'static str,
         /// The value found there.
         value: String,
-        /// The range or rule that it breaks.
+        /// The permitted range, or the rule that it breaks.
         reason: &'static str,
     },
     /// A trace could not be read from its file.
@@ -19,7 +19,7 @@ pub enum Error {
     TraceFile {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         cause: std::io::Error,
     },
     /// A trace's text is not in the Mahimahi format.
@@ -31,7 +31,7 @@ pub enum Error {
     TraceText {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line.
+        /// The fault, with its line number.
         cause: crate::trace::Error,
     },
     /// The configuration names a trace that has not been loaded.
@@ -48,15 +48,15 @@ pub enum Error {
     RecordingFile {
         /// The file.
         path: PathBuf,
-        /// What the operating system, or the decompression, said.
+        /// The error of the operating system or of the decompression.
         cause: std::io::Error,
     },
-    /// A recording's text has no round trips as they are expected.
+    /// A recording's text has no round trips in the expected form.
     #[error("the recording {}: {cause}", path.display())]
     RecordingText {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line.
+        /// The fault, with its line number.
         cause: crate::recording::Error,
     },
     /// The configuration names a recording that has not been loaded.
@@ -68,12 +68,12 @@ pub enum Error {
     /// No preset has this name.
     #[error("unknown preset {name:?}: choose one of {}", preset_names())]
     UnknownPreset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
 }
 
-/// Refuses a value outside `from` to `to`.
+/// Rejects a value outside `from` to `to`.
 pub(crate) fn within(
     field: &'static str,
     value: f64,
@@ -84,12 +84,12 @@ pub(crate) fn within(
     if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
 }
 
-/// Returns what is wrong with a field.
+/// Returns the error for a field with a bad value.
 pub(crate) fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
     Error::Field { field, value: value.to_string(), reason }
 }
 
-/// Returns the path from the root, which tells where a relative one was looked for.
+/// Returns the absolute path, which shows where a relative one was resolved.
 fn whole(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

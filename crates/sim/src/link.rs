@@ -1,15 +1,16 @@
-//! One direction of one link: what happens to a packet between two sockets.
+//! One direction of one link: the treatment of a packet between two sockets.
 //!
 //! ```text
 //! push -> policer -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
-//!                    | another's flow, marks        | stopped by handovers and outages that hold
+//!                    | cross traffic, marks        | stopped by handovers and holding outages
 //! ```
 //!
-//! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
-//! time and a real-time relay alike, with one timer per link. Capacity, outages, handovers and
-//! jitter depend on the seed and the time alone, never on the traffic: two senders with one seed
-//! meet the same link, unless others' flows ([`Cubic`], [`Bbr`]), which make way as they do, share its queue. That is also how links come to fail together: what they have in common
-//! ([`Common`]) begins at a seed of its own.
+//! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual time
+//! and a real-time relay alike, with one timer per link. Capacity, outages, handovers and jitter
+//! depend on the seed and the time alone, never on the traffic: two senders with one seed see the
+//! same link. The exception is cross traffic ([`Cubic`], [`Bbr`]), which shares the queue and
+//! reacts to them. Correlated failures use the same property: the processes that links have in
+//! common ([`Common`]) have a seed of their own.
 
 mod bbr;
 mod capacity;
@@ -59,16 +60,16 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Returns the same in both directions.
+    /// Returns a pair with the same configuration in both directions.
     pub fn symmetric(config: Config) -> Self {
         Self { up: config.clone(), down: config }
     }
 
-    /// Makes both directions of one link: up, then down.
+    /// Builds both directions of one link: up, then down.
     ///
-    /// They share their interruptions (one radio: where both have the same handovers or outages,
-    /// these come at the same instants) and nothing else. With other links they share what their
-    /// [`Common`] says, if these are made by this function too.
+    /// They share their interruptions, as one radio does: configured alike, handovers and outages
+    /// happen at the same instants in both. Nothing else is shared. Links built by this function
+    /// also share the processes that their [`Common`] entries name.
     ///
     /// # Errors
     /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`],
@@ -77,7 +78,8 @@ impl Pair {
         self.links_of(Seeds::of(seed))
     }
 
-    /// Builds as [`Pair::links`] does, with seeds of which some may be other links' too.
+    /// Builds both directions as [`Pair::links`] does, with explicit seeds, some of which other
+    /// links may share.
     ///
     /// # Errors
     /// As [`Pair::links`].
@@ -91,22 +93,22 @@ impl Pair {
 /// The seeds of a link's random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// Handovers and outages: equal for links that share a radio.
+    /// Seed of handovers and outages, equal for links that share a radio.
     pub radio: u64,
-    /// What [`Config::common`] names: equal for all links of one world.
+    /// Seed of the processes in [`Config::common`], equal for all links of one world.
     pub common: u64,
-    /// Everything else.
+    /// Seed of everything else.
     pub own: u64,
 }
 
 impl Seeds {
-    /// Returns those of a link with a radio of its own, in the world whose common seed is 0.
+    /// Returns the seeds of a link with its own radio, in the world whose common seed is 0.
     pub const fn of(seed: u64) -> Self {
         Self { radio: seed, common: 0, own: seed }
     }
 }
 
-/// A reason why a packet did not get through.
+/// A reason why a packet did not arrive.
 #[derive(
     Clone,
     Copy,
@@ -124,50 +126,50 @@ impl Seeds {
 pub enum Drop {
     /// The queue was full.
     Queue,
-    /// It was lost by chance, alone or in a burst.
+    /// Random loss, independent or in a burst.
     Loss,
-    /// It was lost in an outage.
+    /// Loss in an outage.
     Outage,
     /// The link was cut.
     Cut,
-    /// It was larger than the link carries.
+    /// The packet exceeded the link's MTU.
     Size,
-    /// A policer had no tokens for it.
+    /// The policer had no tokens left.
     Policer,
 }
 
-/// What a link has done so far.
+/// Counters of one direction of a link.
 ///
 /// At every moment `pushed` is `delivered` plus all `dropped` plus [`Link::in_flight`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that came to the link.
+    /// Packets offered to the link.
     pub pushed: u64,
-    /// Bytes that came to the link, without overhead.
+    /// Bytes offered to the link, without overhead.
     pub pushed_bytes: ByteCount,
-    /// Packets that got through and were taken.
+    /// Packets delivered and taken by `pop`.
     pub delivered: u64,
-    /// Bytes that got through, without overhead.
+    /// Bytes delivered, without overhead.
     pub delivered_bytes: ByteCount,
-    /// Bytes of others' flows that came into the queue, headers included.
+    /// Bytes of cross traffic that entered the queue, headers included.
     pub foreign_bytes: ByteCount,
-    /// Packets that were marked, if they were lost afterwards as well.
+    /// Packets marked, including those lost afterwards.
     pub marked: u64,
     dropped: [u64; Drop::VARIANTS.len()],
 }
 
 impl Counters {
-    /// Returns the packets dropped for this reason.
+    /// Returns the packets dropped for `reason`.
     pub fn dropped(&self, reason: Drop) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Returns the packets dropped for any reason.
+    /// Returns the packets dropped for all reasons together.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
     }
 
-    /// Returns every reason by name, with its count.
+    /// Returns every drop reason by name, with its count.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Drop::VARIANTS.iter().map(|reason| (reason.into(), self.dropped(*reason)))
     }
@@ -179,8 +181,8 @@ pub struct Link<P> {
     capacity: Capacity,
     gates: Gates,
     losing: Vec<Intervals>,
-    /// Recorded losses: by when a packet's turn comes, as the recorder's packets had none before
-    /// them; a hold would take it past its time.
+    /// Recorded losses, evaluated at a packet's push time: the recorder's packets had no queue in
+    /// front of them, and a hold would shift the packet past the recorded loss.
     losing_recorded: Option<Intervals>,
     loss: Loss,
     delay: Delay,
@@ -192,7 +194,7 @@ pub struct Link<P> {
     queue_max: u64,
     mtu: u64,
     cut: bool,
-    /// Nanoseconds beside the configured delay.
+    /// Nanoseconds added to the configured delay.
     delay_added: u64,
     now: u64,
     busy_until: u64,
@@ -203,7 +205,7 @@ pub struct Link<P> {
     counters: Counters,
 }
 
-/// A packet's hold on the queue until it departs, whether it is lost afterwards or not.
+/// Queue space taken by a packet until it departs, whether or not it is lost afterwards.
 #[derive(Debug)]
 struct Waiting {
     departure: u64,
@@ -217,12 +219,12 @@ struct Flight<P> {
     payload: P,
 }
 
-/// Packets that a link holds at most, waiting and in flight together: a bound on memory for tiny
-/// packets on long links. What exceeds it is counted as [`Drop::Queue`].
+/// Maximum packets that a link holds, waiting and in flight together. It bounds memory for tiny
+/// packets on long links. Excess packets are counted as [`Drop::Queue`].
 pub const PACKETS_MAX: usize = 1 << 16;
 
 impl<P> Link<P> {
-    /// Returns a link of its own.
+    /// Returns an independent link.
     ///
     /// # Errors
     /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`],
@@ -282,8 +284,8 @@ impl<P> Link<P> {
         })
     }
 
-    /// Returns the codepoint with which a packet leaves that is pushed next, at `now`: that of an L4S queue's mark where
-    /// [`Config::l4s`] has it so, else its own.
+    /// Returns the ECN codepoint of a packet that is pushed next, at `now`. An L4S queue
+    /// ([`Config::l4s`]) may mark it; otherwise it is unchanged.
     pub fn mark(&mut self, now: Instant, ecn: Ecn) -> Ecn {
         if ecn != Ecn::Ect1 || self.cut || self.ramp.is_none() {
             return ecn;
@@ -297,15 +299,15 @@ impl<P> Link<P> {
         Ecn::Ce
     }
 
-    /// Takes a packet of `len` bytes in.
+    /// Accepts a packet of `len` bytes.
     ///
-    /// The fate of every packet is decided here, so that a log can tell it; a packet that is lost
-    /// on the way still takes its place in the queue and its share of the capacity. `len` is
-    /// without headers: [`Config::overhead_bytes`] is added. A `now` before the last one counts
-    /// as the last one. O(1), save for capacity and outages that pass meanwhile.
+    /// The fate of every packet is decided here, so that a log can record it. A packet lost in
+    /// transit still takes its queue space and its share of the capacity. `len` excludes headers:
+    /// [`Config::overhead_bytes`] is added. A `now` earlier than the last one counts as the last
+    /// one. O(1), except for capacity steps and outages that pass in between.
     ///
     /// # Errors
-    /// The reason why it will not arrive, counted.
+    /// The reason why the packet will not arrive; it is counted.
     pub fn push(&mut self, now: Instant, len: ByteCount, payload: P) -> Result<(), Drop> {
         self.advance(now);
         self.counters.pushed += 1;
@@ -337,7 +339,7 @@ impl<P> Link<P> {
         Ok(())
     }
 
-    /// Returns when the next packet arrives at the far end; `None`: none is on its way.
+    /// Returns the arrival time of the next packet at the far end, or `None` if none is in flight.
     pub fn next_departure(&self) -> Option<Instant> {
         self.flight.front().map(|flight| Instant::from_nanos(flight.arrival))
     }
@@ -357,7 +359,7 @@ impl<P> Link<P> {
 
     /// Cuts the link, or restores it.
     ///
-    /// A cut link loses all that it holds and all that comes. A restored one is empty.
+    /// A cut link drops everything in it and everything pushed. A restored link is empty.
     pub fn set_cut(&mut self, cut: bool) {
         self.cut = cut;
         if cut {
@@ -371,8 +373,8 @@ impl<P> Link<P> {
         }
     }
 
-    /// Delays every packet that comes from now on by so much more than the configuration says; those
-    /// on their way before a shorter delay still arrive first.
+    /// Adds `added` to the configured delay of every packet from now on. Without
+    /// [`Config::reorder`], packets sent before a decrease still arrive first.
     pub fn set_delay_added(&mut self, added: Duration) {
         self.delay_added = added.as_nanos().try_into().unwrap_or(u64::MAX);
     }
@@ -382,17 +384,17 @@ impl<P> Link<P> {
         self.cut
     }
 
-    /// Returns the packets on their way that will arrive, in the queue and behind it.
+    /// Returns the number of packets in the queue and in flight that will arrive.
     pub fn in_flight(&self) -> u64 {
         self.flight.len() as u64
     }
 
-    /// Returns bytes waiting in the queue at the latest `now`, headers included.
+    /// Returns the bytes in the queue at the latest `now`, headers included.
     pub fn queued(&self) -> ByteCount {
         ByteCount::new(self.queued)
     }
 
-    /// Returns what the link has done so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -400,12 +402,13 @@ impl<P> Link<P> {
     fn launch(&mut self, arrival: u64, bytes: ByteCount, payload: P) {
         let arrival = if self.reorder { arrival } else { arrival.max(self.arrival_last) };
         self.arrival_last = arrival;
-        // In order unless asked otherwise: then this is a push at the back.
+        // Without reordering this is a push at the back.
         let earlier = self.flight.iter().rev().take_while(|other| other.arrival > arrival).count();
         self.flight.insert(self.flight.len() - earlier, Flight { arrival, bytes, payload });
     }
 
-    /// Lets `bytes` bytes into the queue and returns when the last of them leaves it; `None` if it is full.
+    /// Enqueues `bytes` bytes and returns the departure time of the last one, or `None` if the
+    /// queue is full.
     fn enqueue(&mut self, bytes: u64, at: u64) -> Option<u64> {
         let full = self.queued.saturating_add(bytes) > self.queue_max
             || self.flight.len() >= PACKETS_MAX
@@ -428,7 +431,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Does what others' flows do until `now`.
+    /// Advances the cross traffic to `now`.
     fn compete(&mut self, now: u64) {
         let mut flows = std::mem::take(&mut self.flows);
         while let Some((at, flow)) = foreign::first(&mut flows, now) {

@@ -1,26 +1,26 @@
-//! A network address translator, by what it goes by ([RFC4787]).
+//! A network address translator, by its mapping and filtering behaviour ([RFC4787]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use tautline_units::{Duration, Instant};
 
-/// What a NAT goes by when it maps an address, or lets a datagram in.
+/// Dependence of a NAT's mapping or filtering on the remote endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum By {
-    /// Nothing of the other end.
+    /// Endpoint-independent.
     Nothing,
-    /// The other end's address.
+    /// Address-dependent.
     Address,
-    /// The other end's address and port.
+    /// Address- and port-dependent.
     AddressAndPort,
 }
 
 impl By {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Address, Self::AddressAndPort];
 
-    /// Returns the part of `remote` that counts.
+    /// Returns the part of `remote` that matters.
     fn part(self, remote: SocketAddr) -> Option<(IpAddr, Option<u16>)> {
         match self {
             Self::Nothing => None,
@@ -33,20 +33,20 @@ impl By {
 /// Parameters of a translator.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// Which mapping a datagram out gets.
+    /// Mapping behaviour for outgoing datagrams.
     pub mapping: By,
-    /// Which datagrams come in by a mapping.
+    /// Filtering behaviour for incoming datagrams.
     pub filtering: By,
-    /// Its own address.
+    /// External address.
     pub outside: IpAddr,
-    /// For how long a mapping lasts of which nothing leaves.
+    /// Lifetime of a mapping without outgoing datagrams.
     pub lifetime: Duration,
 }
 
-/// A translator between the addresses inside and its own.
+/// A translator between internal addresses and one external address.
 ///
-/// A mapping lasts as long as datagrams leave by it; what comes in does not keep it ([RFC4787] REQ-6).
-/// What a mapping lets in goes by what left through that very mapping.
+/// Only outgoing datagrams refresh a mapping; incoming ones do not ([RFC4787] REQ-6). Each mapping
+/// filters by the destinations of its own outgoing datagrams.
 #[derive(Debug, Clone)]
 pub struct Nat {
     config: Config,
@@ -54,24 +54,24 @@ pub struct Nat {
     next_port: u16,
 }
 
-/// Who maps, and the part of the other end that the mapping goes by.
+/// Internal endpoint, and the part of the remote endpoint that the mapping depends on.
 type Key = (SocketAddr, Option<(IpAddr, Option<u16>)>);
 
 #[derive(Debug, Clone)]
 struct Mapping {
     port: u16,
-    /// The parts of the other ends that the filter goes by.
+    /// Parts of the remote endpoints that the filter admits.
     let_in: BTreeSet<Option<(IpAddr, Option<u16>)>>,
     used_at: Instant,
 }
 
 impl Nat {
-    /// Makes a translator that has mapped nothing.
+    /// Creates a translator without mappings.
     pub fn new(config: Config) -> Self {
         Self { config, mappings: BTreeMap::new(), next_port: FIRST_PORT }
     }
 
-    /// Takes a datagram out, and returns the address that it comes from at the other end.
+    /// Translates an outgoing datagram, and returns the source address that the other end sees.
     pub fn outbound(&mut self, from: SocketAddr, to: SocketAddr, now: Instant) -> SocketAddr {
         let Config { mapping, filtering, outside, lifetime } = self.config;
         self.mappings.retain(|_, mapping| now.since(mapping.used_at) < lifetime);
@@ -85,7 +85,8 @@ impl Nat {
         SocketAddr::new(outside, mapping.port)
     }
 
-    /// Takes a datagram in, and returns whom it is for; `None`: it is dropped.
+    /// Translates an incoming datagram, and returns its internal destination, or `None` if it is
+    /// dropped.
     pub fn inbound(&self, from: SocketAddr, to: SocketAddr, now: Instant) -> Option<SocketAddr> {
         let Config { filtering, outside, lifetime, .. } = self.config;
         let is_its = |mapping: &Mapping| {
@@ -97,14 +98,14 @@ impl Nat {
         found.map(|((inside, _), _)| *inside)
     }
 
-    /// Forgets every mapping: the next ones have other ports.
+    /// Clears all mappings; new ones get other ports.
     pub fn rebind(&mut self) {
         self.mappings.clear();
     }
 }
 
 const FIRST_PORT: u16 = 20_000;
-/// So that no mapping is guessed by its neighbour.
+/// A step above 1, so that a port cannot be predicted from its neighbour.
 const PORT_STEP: u16 = 7;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Named links, every number with its reason.
+//! Named links, each number with its source.
 //!
-//! Sources: "model" is reference/multilink-and-rate.md, Link model; "pam25" the drive-test pings
-//! "vnperf" two carriers in one car, second by second, and "cicv5g" the vehicle-to-cloud echoes of
-//! data/delay; "traces" the LTE recordings of data/links. Where a number is a choice and no measurement, it says so.
+//! Sources: "model" is reference/multilink-and-rate.md, Link model. "pam25" is the drive-test
+//! pings, "vnperf" two carriers in one car, second by second, and "cicv5g" the vehicle-to-cloud
+//! echoes, all in data/delay. "traces" is the LTE recordings of data/links. A number that is a
+//! choice, not a measurement, is marked as one.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +13,7 @@ use tautline_units::Bitrate;
 use crate::Error;
 use crate::link::{Common, Config, Handover, Jitter, Outage, Pair, Retransmission, Swing};
 
-/// A kind of link by name; another name's error lists those that there are.
+/// Names of the link presets. The error for an unknown name lists them.
 #[derive(
     Clone,
     Copy,
@@ -38,24 +39,24 @@ pub enum Preset {
     LteTown,
     /// [`lte_countryside`].
     LteCountryside,
-    /// [`model`] at a load of 5.4 Mbit/s: 8 Mbit/s in the mean.
+    /// [`model`] at a load of 5.4 Mbit/s: a mean of 8 Mbit/s.
     Model,
 }
 
-/// One of two mobile carriers with networks of their own.
+/// One of two mobile carriers with separate networks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {
     /// The preset's own numbers.
     #[default]
     A,
-    /// Less rate and more delay: 0.85 of the rate and 3 ms more each way, about what lies between
-    /// the medians of neighbouring carriers in pam25 (51, 55 and 59 ms).
+    /// 0.85 of the rate and 3 ms more delay each way. This is about the difference between the
+    /// medians of neighbouring carriers in pam25 (51, 55 and 59 ms).
     B,
 }
 
 impl Carrier {
-    /// Returns what its modems' [`Common`] entries are called.
+    /// Returns the name of the [`Common`] entries of this carrier's modems.
     pub const fn common_name(self) -> &'static str {
         match self {
             Self::A => "carrier a",
@@ -65,7 +66,7 @@ impl Carrier {
 }
 
 impl Preset {
-    /// Returns both directions with the preset's own numbers, as carrier A has them.
+    /// Returns both directions with the preset's own numbers, those of carrier A.
     pub fn pair(self) -> Pair {
         self.pair_at(Carrier::A)
     }
@@ -81,10 +82,10 @@ impl Preset {
         }
     }
 
-    /// Returns both directions as one of a carrier's modems has them.
+    /// Returns both directions for one modem of a carrier.
     ///
-    /// No two modems are alike: the seed moves the rates by up to a tenth and the delays by up
-    /// to 2 ms, both ways alike. A `lan` is what it is, and so is the `model`.
+    /// Modems differ: the seed varies the rates by up to 10 % and the delays by up to 2 ms, equally
+    /// in both directions. A `lan` and the `model` do not vary.
     pub fn pair_of(self, carrier: Carrier, seed: u64) -> Pair {
         let pair = self.pair_at(carrier);
         match self {
@@ -113,7 +114,7 @@ fn unknown(name: &str) -> Error {
     Error::UnknownPreset { name: name.to_owned() }
 }
 
-/// Returns a wired network in one building: nothing in the way.
+/// Returns a wired network in one building, without impairments.
 ///
 /// - rate 1000 Mbit/s: Gigabit Ethernet;
 /// - delay 0.1 ms one way: two switches and their cables, an order of magnitude (a choice);
@@ -123,18 +124,19 @@ pub fn lan() -> Pair {
     Pair::symmetric(Config { delay_ms: 0.1, ..config })
 }
 
-/// Returns a parked car's LTE modem with good signal.
+/// Returns the LTE modem of a parked car with good signal.
 ///
 /// - rate up 8, down 15 Mbit/s: between the traces' uplink of 6 Mbit/s (2016) and today's; the
 ///   downlink is the mean of the 15 Mbit/s trace;
-/// - swings sigma 0.25, time constant 80 ms: model;
-/// - queue 300 ms at the mean rate: modems hold a few hundred milliseconds (a choice within);
+/// - capacity variation of sigma 0.25, time constant 80 ms: model;
+/// - queue 300 ms at the mean rate: modems buffer a few hundred milliseconds (a choice in that
+///   range);
 /// - delay up 20, down 15 ms: the model's 15 ms one way, and 5 ms more for the uplink, which must
-///   ask for its grants; with jitter and retransmissions a round trip is about 40 ms, pam25's
-///   5th percentiles being 29 to 39 ms;
+///   request grants; with jitter and retransmissions a round trip is about 40 ms, pam25's 5th
+///   percentiles being 29 to 39 ms;
 /// - jitter |AR(1)| of sigma 2 ms and 1 s; HARQ + 8 ms with probability 0.1: model;
-/// - loss 0.0005 independent: the order of what is left after the radio's own repeats (a choice,
-///   below what pam25 can tell from its outages).
+/// - independent loss of 0.0005: the order of the residual loss after HARQ (a choice, below what
+///   pam25 can distinguish from its outages).
 pub fn lte() -> Pair {
     let modem = Config {
         swing: Some(Swing { sigma: 0.25, tau_ms: 80.0 }),
@@ -149,23 +151,24 @@ pub fn lte() -> Pair {
     }
 }
 
-/// Returns a moving car's LTE modem. As [`lte`], save for:
+/// Returns the LTE modem of a moving car. It differs from [`lte`] in:
 ///
-/// - swings sigma 0.5, time constant 1.5 s: in the traces of 6 and 5 Mbit/s the logarithm of the
-///   rate over 100 ms lies 0.54 to 0.59 above its median at the 84th percentile, and correlates
-///   by 0.48 to 0.72 over 1 s;
+/// - capacity variation of sigma 0.5, time constant 1.5 s: in the traces of 6 and 5 Mbit/s the
+///   logarithm of the rate over 100 ms lies 0.54 to 0.59 above its median at the 84th percentile,
+///   and correlates by 0.48 to 0.72 over 1 s;
 /// - delay up 25, down 20 ms: round trips of about 51 ms, pam25's medians while driving being 51,
 ///   55 and 59 ms;
-/// - handovers of 300 ms every 10 to 30 s, both directions at once: data/README.md (steps of 250
-///   to 350 ms every 10 to 30 s; cicv5g shows their peaks at 255 to 350 ms);
-/// - outages that hold, 60 ms every 20 s in the mean: model;
-/// - outages that lose, 200 ms every 60 s in the mean, both directions at once: pam25 loses runs
-///   of pings every 45 to 65 s, three quarters of them a single ping at 5 Hz. Its rare outages of
-///   many seconds are left out: a button cuts a link.
+/// - handovers of 300 ms every 10 to 30 s, both directions at once: data/README.md (steps of 250 to
+///   350 ms every 10 to 30 s; cicv5g shows their peaks at 255 to 350 ms);
+/// - holding outages, a mean of 60 ms every 20 s: model;
+/// - losing outages, a mean of 200 ms every 60 s, both directions at once: pam25 loses runs of
+///   pings every 45 to 65 s, three quarters of them a single ping at 5 Hz. Its rare outages of many
+///   seconds are left out; a link can be cut by hand instead.
 ///
-/// Idle pings at 5 Hz over 40 minutes of it: round trip p5/p50/p95/p99 46/49/61/180 ms, 0.4 %
-/// lost; pam25 has 29 to 39, 51 to 59, 100 to 146, 231 to 736 ms and 0.6 to 1.9 %: the real tails
-/// are fatter. The uplink's capacity over 1 s: p5/p50/p95 3.3/6.8/14.2 Mbit/s, mean 7.5.
+/// Idle pings at 5 Hz over 40 minutes of this link have a round trip of p5/p50/p95/p99 46/49/61/180
+/// ms, and 0.4 % loss; pam25 has 29 to 39, 51 to 59, 100 to 146, 231 to 736 ms and 0.6 to 1.9 %:
+/// the real tails are heavier. The uplink's capacity over 1 s: p5/p50/p95 3.3/6.8/14.2 Mbit/s, mean
+/// 7.5.
 pub fn lte_driving() -> Pair {
     let moving = |config: Config| Config {
         swing: Some(Swing { sigma: 0.5, tau_ms: 1500.0 }),
@@ -179,18 +182,19 @@ pub fn lte_driving() -> Pair {
     Pair { up: moving(up), down: moving(down) }
 }
 
-/// Returns a moving car's LTE modem in town, where carriers fail independently of each other and a
-/// carrier's modems together. As [`lte_driving`], and in common to all modems of its carrier:
+/// Returns the LTE modem of a moving car in town, where carriers fail independently of each other,
+/// and all modems of one carrier fail together. In addition to [`lte_driving`], all modems of a
+/// carrier share:
 ///
-/// - outages that lose, 2.9 s every 390 s in the mean: pam25 loses three pings or more at 5 Hz 42
-///   times in its 16,400 s, 123 s together (two thirds of them in the two longest, of 29 s; the
-///   rest last 1.6 s in the mean);
-/// - outages that hold, 0.4 s every 470 s: round trips over 250 ms of both carriers in vnperf
-///   downtown and suburban, 13 in 2 x 3067 s.
+/// - losing outages, a mean of 2.9 s every 390 s: pam25 loses three pings or more at 5 Hz 42 times
+///   in its 16,400 s, 123 s together (two thirds of them in the two longest, of 29 s; the rest have
+///   a mean of 1.6 s);
+/// - holding outages, a mean of 0.4 s every 470 s: round trips over 250 ms of both carriers in
+///   vnperf downtown and suburban, 13 in 2 x 3067 s.
 ///
-/// Between carriers there is nothing in common: no second of those 3067 is bad for both, nor of
-/// the motorway's 1589. That a carrier's modems share its outages is an assumption: no recording
-/// has two modems of one carrier. A carrier is out for 0.8 % of the time, both of two 0.007 %.
+/// Carriers share nothing: no second of those 3067 is bad for both, nor of the motorway's 1589. It
+/// is an assumption that a carrier's modems share its outages: no recording has two modems of one
+/// carrier. A carrier is out for 0.8 % of the time, both of two 0.007 %.
 pub fn lte_town(carrier: Carrier) -> Pair {
     let cells = Common {
         name: carrier.common_name().to_owned(),
@@ -201,21 +205,21 @@ pub fn lte_town(carrier: Carrier) -> Pair {
     with_common(lte_driving(), &[cells])
 }
 
-/// Returns a moving car's LTE modem in the countryside, where carriers fail together. As
-/// [`lte_driving`], and in common to all modems of its carrier:
+/// Returns the LTE modem of a moving car in the countryside, where carriers fail together. In
+/// addition to [`lte_driving`], all modems of a carrier share:
 ///
-/// - outages that hold, 3.4 s every 80 s in the mean;
+/// - holding outages, a mean of 3.4 s every 80 s;
 ///
-/// and to all modems there are:
+/// and all modems of all carriers share:
 ///
-/// - outages that hold, 2 s every 265 s.
+/// - holding outages, a mean of 2 s every 265 s.
 ///
-/// A carrier is then out for 4.8 % of the time, and two of them for 0.91 %, four times what 4.8 %
-/// of 4.8 % would be. Sources: vnperf rural, round trips over 500 ms counted from when they were
-/// sent until they came back: 24 outages of 2.7 s and 19 of 4.2 s in 1529 s, 4.3 and 5.3 % of the
-/// time; those common to both last 1.7 s in the mean. Both are out in .63 % of the time there, 2.8
-/// times the product (2.0 to 3.3 with other bounds than 500 ms), in six outages: too few to tell
-/// from the four times that data/README.md says, which is the harder and taken.
+/// A carrier is then out for 4.8 % of the time, and two of them for 0.91 %, four times the product
+/// of 4.8 % and 4.8 %. Sources: vnperf rural, round trips over 500 ms counted from send to reply:
+/// 24 outages of 2.7 s and 19 of 4.2 s in 1529 s, 4.3 and 5.3 % of the time; those common to both
+/// have a mean of 1.7 s. Both are out in .63 % of the time there, 2.8 times the product (2.0 to 3.3
+/// with other bounds than 500 ms), in six outages. These are too few to reject the factor of four
+/// in data/README.md, which is harsher and used here.
 pub fn lte_countryside(carrier: Carrier) -> Pair {
     let holding = |name: &str, every_s, mean_ms| Common {
         name: name.to_owned(),
@@ -227,16 +231,16 @@ pub fn lte_countryside(carrier: Carrier) -> Pair {
     with_common(lte_driving(), &[cells, holding("countryside", 265.0, 2000.0)])
 }
 
-/// Returns the link of the model for the papers' figures, at utilisation .675 by `load`.
+/// Returns the link model of the papers' figures, at a utilisation of .675 by `load`.
 ///
 /// - capacity log-Ornstein-Uhlenbeck, sigma .25, time constant 80 ms, mean `load`/.675;
-/// - outages at rate zero, .05/s, 60 ms in the mean: what comes waits;
+/// - outages at rate zero, .05/s, mean 60 ms; packets wait;
 /// - base delay 15 ms + |AR(1)| of sigma 2 ms and 1 s; HARQ + 8 ms with probability .1, geometric;
-/// - first in, first out; the queue takes two seconds at the mean rate, which the model, having
-///   no bound, never fills at such a load; packets have no headers, so that the load is theirs.
+/// - first in, first out. The queue holds two seconds at the mean rate; the model itself has no
+///   bound, but never fills such a queue at this load. Packets have no headers, so the load is
+///   exact.
 ///
-/// Both directions alike, as one link each has them. Source: reference/multilink-and-rate.md,
-/// Link model.
+/// Both directions are alike. Source: reference/multilink-and-rate.md, Link model.
 pub fn model(load: Bitrate) -> Pair {
     let mean = load.as_f64() / 0.675;
     Pair::symmetric(Config {
@@ -264,7 +268,7 @@ fn quiet() -> Config {
     Config::of_rate(Bitrate::from_mbps(1))
 }
 
-/// Rounds to a thousandth: what a person would write.
+/// Rounds to three decimals, as a person would write the value.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -293,8 +297,8 @@ mod tests {
         assert_eq!(error.to_string(), format!("unknown preset \"5g\": choose one of {names}"));
     }
 
-    /// Returns for each second of `hours` which of these modems is interrupted by what it
-    /// has in common with others.
+    /// Returns, for each second of `hours`, which modems are interrupted by the processes they
+    /// share.
     fn interrupted<const N: usize>(pairs: [Pair; N], hours: u64) -> Vec<[bool; N]> {
         let mut own = 0;
         let mut links = pairs.map(|pair| {
@@ -360,8 +364,8 @@ mod tests {
             overhead_bytes = 0
         "#;
         assert_eq!(pair.up, toml::from_str(text).expect("well formed"));
-        // Its delay on an idle link has the moments of its parts: 15 ms, |N(0, 2 ms)|, 8 ms of a
-        // geometric number of rounds; and an outage's wait, 60 ms at a thousandth's chance each.
+        // The delay on an idle link has the moments of its parts: 15 ms, |N(0, 2 ms)|, a geometric
+        // number of 8 ms rounds, and the wait in an outage, 60 ms at a thousandth's chance each.
         let mut link = Link::<Instant>::new(&pair.up, 1).expect("sound");
         let mut delays = Vec::new();
         for step in 0..400_000_u64 {
@@ -376,7 +380,7 @@ mod tests {
         let expected = 15.0 + 2.0 * (2.0 / std::f64::consts::PI).sqrt() + 8.0 / 9.0 + outages;
         assert!((mean - expected).abs() < 0.05, "{mean}, {expected}");
         let late = delays.iter().filter(|delay| **delay > 40.0).count() as f64;
-        // Rounds beyond three, or an outage that lasts 23 ms longer.
+        // More than three rounds, or an outage that lasts 23 ms longer.
         let expected = 0.1_f64.powi(3) + 0.06 / 20.06 * (-23.5_f64 / 60.0).exp();
         let measured = late / delays.len() as f64;
         assert!((measured / expected - 1.0).abs() < 0.15, "{measured}, {expected}");
@@ -395,7 +399,7 @@ mod tests {
         assert!((6.8..8.8).contains(&rate), "mean rate {rate} Mbit/s");
     }
 
-    /// Returns the pings of an idle link at 5 Hz for two minutes.
+    /// Returns the ping times of an idle link at 5 Hz over two minutes.
     fn round_trips_ms(seed: u64) -> Vec<f64> {
         let (mut up, mut down) = lte_driving().links::<Instant>(seed).expect("sound");
         let mut rtts = Vec::new();

@@ -1,4 +1,4 @@
-//! Recorded round trips, as files of pings have them.
+//! Recorded round trips, read from ping files.
 
 mod read;
 
@@ -8,33 +8,35 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// The longest recording accepted, its pauses cut out: a day.
+/// Longest recording accepted, pauses removed: one day.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
-/// The largest number of lines accepted: a day at 20 Hz.
+/// Maximum number of lines: a day at 20 Hz.
 pub const LINES_MAX: usize = 2_000_000;
 
-/// The largest file accepted, once decompressed.
+/// Maximum file size after decompression.
 pub const BYTES_MAX: u64 = 1 << 28;
 
-/// A recording of round trips over time, looped for ever.
+/// A looped recording of round trips over time.
 ///
-/// What is read: comma-separated text with a line of names first. Round trips are in
-/// milliseconds; empty or negative is lost. Empty lines and those that begin with `#` are skipped. They stand in the column `rtt_ms`, or in the one that
-/// [`Columns::operator`] names; where there is a column `operator`, its rows of that operator are
-/// taken. Times stand in a column from `t_` to `_ms` or `_s` and must increase; without one, lines
-/// are [`Columns::interval`] apart. Pauses of more than ten times the usual interval are cut out.
+/// The input is comma-separated text whose first line has the column names. Round trips are in
+/// milliseconds; an empty or negative one means lost. Empty lines and lines that begin with `#` are
+/// skipped. Round trips are in the column `rtt_ms`, or in the one that [`Columns::operator`] names.
+/// If there is a column `operator`, only the rows of that operator are used. The time column is
+/// named from `t_` to `_ms` or `_s`, and its values must increase; without one, lines are
+/// [`Columns::interval`] apart. Pauses of more than ten times the usual interval are removed.
 ///
-/// What is made of it, since a round trip on an idle link is either the path's own or a wait:
-/// - *losses*: from half-way to the last sample before to half-way to the first one after;
-/// - *holds*: samples that came back together although they were sent apart (the later one
-///   by less than a quarter of the time between them) waited for one moment. From half-way to
-///   the sample before until that moment nothing leaves. A burst that drains takes the time that
-///   it took; what of a backlog outlasted even that was the recorder's own traffic;
-/// - all else is the path's own round trip, straight between the samples.
+/// On an idle link, a round trip is either the path's own delay or a wait. The samples are
+/// therefore split into:
+/// - *losses*: from half-way to the last sample before, to half-way to the first one after;
+/// - *holds*: samples that came back together although they were sent apart (the later one by less
+///   than a quarter of the time between them) waited for one moment. Nothing leaves from half-way
+///   to the sample before until that moment. The duration of a draining burst is kept; any longer
+///   backlog was the recorder's own traffic;
+/// - everything else: the path's own round trip, interpolated linearly between the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Samples of the path's own round trip, times increasing; at least one.
+    /// Samples of the path's own round trip, in order of time; at least one.
     samples: Vec<Sample>,
     lost: Arc<[(u64, u64)]>,
     held: Arc<[(u64, u64)]>,
@@ -47,43 +49,43 @@ struct Sample {
     rtt: u64,
 }
 
-/// The columns of a file in which the round trips are.
+/// Selection of the columns that contain the round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns<'a> {
-    /// The operator, in a file of several.
+    /// The operator, in a file with several.
     pub operator: Option<&'a str>,
-    /// The time between two lines of a file that has no times; above zero.
+    /// Time between two lines of a file without a time column; above zero.
     pub interval: Duration,
 }
 
-/// What is wrong with a recording's text.
+/// A fault in a recording's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No column has this name, or none is named and there is no `rtt_ms`.
+    /// The named column is missing, or none is named and `rtt_ms` is missing.
     #[error("no column {wanted:?} among {found}; name one with operator")]
     NoColumn {
-        /// The column looked for.
+        /// The requested column.
         wanted: String,
-        /// The columns that are there.
+        /// The columns in the file.
         found: String,
     },
-    /// The rows are of several operators, and none or another one is named.
+    /// The rows belong to several operators, and the requested one is missing or unknown.
     #[error("operator = {}: choose one of {found}", operator.as_deref().unwrap_or("none"))]
     Operator {
-        /// The operator asked for.
+        /// The requested operator.
         operator: Option<String>,
-        /// Those that are there.
+        /// The operators in the file.
         found: String,
     },
-    /// A line has another number of fields than the first one.
+    /// A line's number of fields differs from the first line's.
     #[error("line {line}: {found} fields in place of {expected}")]
     Fields {
         /// The line, counted from 1.
         line: usize,
-        /// Its fields.
+        /// Its number of fields.
         found: usize,
-        /// The first line's fields.
+        /// The first line's number of fields.
         expected: usize,
     },
     /// A field is not a number in its range.
@@ -93,9 +95,9 @@ pub enum Error {
         line: usize,
         /// The column's name.
         column: String,
-        /// The field's beginning.
+        /// The beginning of the field.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         what: &'static str,
     },
     /// A line does not come after the one before it in time.
@@ -104,7 +106,7 @@ pub enum Error {
         /// The line, counted from 1.
         line: usize,
     },
-    /// It is longer than [`PERIOD_MAX`].
+    /// The recording is longer than [`PERIOD_MAX`].
     #[error("line {line}: more than a day after the start")]
     TooLong {
         /// The line, counted from 1.
@@ -113,16 +115,16 @@ pub enum Error {
     /// There are more lines than [`LINES_MAX`].
     #[error("more than {LINES_MAX} lines")]
     TooManyLines,
-    /// No round trip is left.
+    /// There is no line with a round trip.
     #[error("no line with a round trip")]
     Empty,
 }
 
 impl Recording {
-    /// Reads a recording from the bytes of a file, decompressed.
+    /// Parses a recording from the decompressed bytes of a file.
     ///
     /// # Errors
-    /// [`Error`], with the line counted from 1. No bytes panic.
+    /// [`Error`], with the line counted from 1. No input panics.
     pub fn parse(text: &[u8], columns: Columns<'_>) -> Result<Self, Error> {
         let pings = read::pings(text, columns)?;
         let usual = usual_interval(&pings).unwrap_or(nanos(columns.interval)).max(1);
@@ -140,22 +142,22 @@ impl Recording {
         Ok(Self { samples, lost: lost.into(), held: held.into(), period })
     }
 
-    /// Returns the time after which the recording starts again; never zero.
+    /// Returns the period of the loop; never zero.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
 
-    /// Returns the share of the time in which everything is lost.
+    /// Returns the share of the time in which all packets are lost.
     pub fn lost_share(&self) -> f64 {
         total(&self.lost) as f64 / self.period as f64
     }
 
-    /// Returns the share of the time in which everything is held.
+    /// Returns the share of the time in which all packets are held.
     pub fn held_share(&self) -> f64 {
         total(&self.held) as f64 / self.period as f64
     }
 
-    /// Returns the path's own round trip at `at` in the loop, waits left out. O(log samples).
+    /// Returns the path's own round trip at `at` in the loop, without waits. O(log samples).
     pub fn round_trip(&self, at: Instant) -> Duration {
         Duration::from_nanos(self.rtt_at(at.as_nanos()))
     }
@@ -178,21 +180,21 @@ impl Recording {
         }
     }
 
-    /// Returns what is lost: disjoint intervals within one period, in order.
+    /// Returns the losing intervals within one period: disjoint and in order.
     pub(crate) fn lost(&self) -> &Arc<[(u64, u64)]> {
         &self.lost
     }
 
-    /// Returns what is held, likewise.
+    /// Returns the holding intervals within one period: disjoint and in order.
     pub(crate) fn held(&self) -> &Arc<[(u64, u64)]> {
         &self.held
     }
 }
 
-/// Returns the bytes of a file, decompressed if they are gzip's.
+/// Returns the bytes of a file, decompressed if they are gzip.
 ///
 /// # Errors
-/// What the decompression says; [`io::ErrorKind::FileTooLarge`] beyond [`BYTES_MAX`].
+/// The error of the decompression; [`io::ErrorKind::FileTooLarge`] beyond [`BYTES_MAX`].
 pub fn decompressed(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     let text = if bytes.starts_with(&GZIP_MAGIC) {
         let mut text = Vec::new();
@@ -206,7 +208,7 @@ pub fn decompressed(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// One line of a recording: when, and how long; lost without.
+/// One line of a recording: time and round trip, `None` if lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ping {
     at: u64,
@@ -220,7 +222,7 @@ fn usual_interval(pings: &[Ping]) -> Option<u64> {
     (!gaps.is_empty()).then(|| *gaps.select_nth_unstable(middle).1)
 }
 
-/// Puts the runs between pauses one after the other.
+/// Removes the pauses and concatenates the runs between them.
 fn without_pauses(mut pings: Vec<Ping>, usual: u64) -> Result<Vec<Ping>, Error> {
     let (mut cut, mut previous) = (pings.first().map_or(0, |ping| ping.at), 0);
     for ping in &mut pings {
@@ -237,7 +239,7 @@ fn without_pauses(mut pings: Vec<Ping>, usual: u64) -> Result<Vec<Ping>, Error> 
     Ok(pings)
 }
 
-/// Usual intervals that make a pause.
+/// Gap that counts as a pause, in usual intervals.
 const PAUSE: u64 = 10;
 
 fn losses(pings: &[Ping], period: u64) -> Vec<(u64, u64)> {
@@ -258,7 +260,7 @@ fn losses(pings: &[Ping], period: u64) -> Vec<(u64, u64)> {
     lost
 }
 
-/// Tells waits from the path's own round trip.
+/// Separates waits from the path's own round trip.
 fn holds(answered: &[Sample], period: u64) -> (Vec<Sample>, Vec<(u64, u64)>) {
     let groups = together(answered);
     let quick = lower_quartile(answered);
@@ -297,7 +299,7 @@ fn holds(answered: &[Sample], period: u64) -> (Vec<Sample>, Vec<(u64, u64)>) {
     (own, held)
 }
 
-/// Groups of samples that came back together: first and last of each.
+/// Returns the groups of samples that came back together: first and last index of each.
 fn together(answered: &[Sample]) -> Vec<(usize, usize)> {
     let mut groups: Vec<(usize, usize)> = Vec::new();
     for index in 1..answered.len() {

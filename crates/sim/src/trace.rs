@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use tautline_units::{Bitrate, ByteCount};
 
-/// The bytes that one line of a trace may carry: Mahimahi's packet (data/README.md).
+/// Bytes that one line of a trace can carry: Mahimahi's packet (data/README.md).
 pub const OPPORTUNITY_BYTES: ByteCount = ByteCount::new(1500);
 
-/// The longest trace accepted: a day. Recordings last minutes; more is a unit mistake.
+/// Longest trace accepted: one day. Recordings last minutes; a longer one is a unit mistake.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
-/// How much longer than its last line says a recording may be in any case.
+/// Minimum allowance for a period that exceeds the last line's time.
 pub const REST_MAX: Duration = Duration::from_secs(1);
 
-/// The largest number of lines accepted, about 50 MB of text: a bound on memory.
+/// Maximum number of lines, about 50 MB of text: a bound on memory.
 pub const LINES_MAX: usize = 8_000_000;
 
-/// A recording of a link's chances to deliver a packet, looped for ever.
+/// A looped recording of a link's delivery opportunities.
 ///
-/// One line of text per chance: whole milliseconds since the start, never decreasing; a line
+/// One line of text per opportunity: whole milliseconds since the start, never decreasing. A line
 /// repeats where several packets fit into one millisecond. Empty lines and lines that begin with
 /// `#` are skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Trace {
     period_ms: u32,
 }
 
-/// What is wrong with a trace's text.
+/// A fault in a trace's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,7 +36,7 @@ pub enum Error {
     NotANumber {
         /// The line, counted from 1.
         line: usize,
-        /// The line's beginning.
+        /// The beginning of the line.
         text: String,
     },
     /// A line goes back in time.
@@ -63,39 +63,40 @@ pub enum Error {
     /// There is no line with a time.
     #[error("no line with a time")]
     Empty,
-    /// The loop's period is zero, or ends before the last line, or is longer than a day.
+    /// The period is zero, ends before the last line, or is longer than a day.
     #[error("a period of {period_ms} ms does not fit a trace that ends at {last_ms} ms")]
     Period {
-        /// The period asked for; the last time if none was.
+        /// The requested period, or the last time if none was requested.
         period_ms: u64,
         /// The last line's time.
         last_ms: u32,
     },
-    /// The loop's period goes on after the last line for longer than [`REST_MAX`] and than anything between two lines.
+    /// The period exceeds the last line's time by more than [`REST_MAX`] and more than any gap in
+    /// the trace.
     #[error(
         "a period of {period_ms} ms goes on for {} ms after the trace ends, which has no gap of more than {gap_ms} ms: \
          what was not recorded is no silence",
         .period_ms - u64::from(*.last_ms)
     )]
     Unrecorded {
-        /// The period asked for.
+        /// The requested period.
         period_ms: u64,
         /// The last line's time.
         last_ms: u32,
-        /// The longest time between two lines, or before the first.
+        /// The longest gap between two lines, or before the first.
         gap_ms: u32,
     },
 }
 
 impl Trace {
-    /// Reads a trace from the bytes of a Mahimahi file.
+    /// Parses a trace from the bytes of a Mahimahi file.
     ///
-    /// `period` is the time after which it starts again; `None` takes the last line's time, as
-    /// Mahimahi does. A chance at the very end of the period is the same as one at its start. A recording may end
-    /// in an outage, of [`REST_MAX`] or as long as the longest in it.
+    /// The trace repeats after `period`; `None` takes the last line's time, as Mahimahi does. An
+    /// opportunity at the very end of the period equals one at its start. A recording may end in an
+    /// outage of up to [`REST_MAX`], or as long as the longest gap in it.
     ///
     /// # Errors
-    /// [`Error`], with the line counted from 1. No bytes panic.
+    /// [`Error`], with the line counted from 1. No input panics.
     pub fn parse(text: &[u8], period: Option<Duration>) -> Result<Self, Error> {
         let mut times_ms = Vec::new();
         let mut previous = 0_u32;
@@ -146,12 +147,12 @@ impl Trace {
         Ok(Self { times_ms, period_ms })
     }
 
-    /// Returns the times of the chances within one period, in milliseconds, never decreasing.
+    /// Returns the times of the opportunities within one period, in milliseconds, never decreasing.
     pub fn times_ms(&self) -> &[u32] {
         &self.times_ms
     }
 
-    /// Returns the time after which the trace starts again; never zero.
+    /// Returns the period of the loop; never zero.
     pub fn period(&self) -> Duration {
         Duration::from_millis(u64::from(self.period_ms))
     }
@@ -162,8 +163,8 @@ impl Trace {
         Bitrate::of(bytes, self.period())
     }
 
-    /// Returns the instant of chance `index` of loop `cycle`, in nanoseconds; held at the clock's
-    /// end.
+    /// Returns the instant of opportunity `index` in loop `cycle`, in nanoseconds. Saturates at the
+    /// end of the clock's range.
     pub(crate) fn nanos_at(&self, cycle: u64, index: usize) -> u64 {
         let millis = cycle
             .saturating_mul(u64::from(self.period_ms))
@@ -171,7 +172,7 @@ impl Trace {
         millis.saturating_mul(NANOS_PER_MS)
     }
 
-    /// Returns the first chance at or after `nanos`: loop and index.
+    /// Returns the first opportunity at or after `nanos`: loop and index.
     pub(crate) fn first_from(&self, nanos: u64) -> (u64, usize) {
         let millis = nanos.div_ceil(NANOS_PER_MS);
         let period = u64::from(self.period_ms);
@@ -187,7 +188,7 @@ const fn millis_max() -> u64 {
     PERIOD_MAX.as_secs() * 1_000
 }
 
-/// Returns the longest time between two chances, or before the first.
+/// Returns the longest gap between two opportunities, or before the first.
 fn gap_max(times_ms: &[u32]) -> u32 {
     let gaps = times_ms.windows(2).map(|pair| pair[1] - pair[0]);
     gaps.chain(times_ms.first().copied()).max().unwrap_or(0)

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! push(AccessPoint) -> [ 120 packets, drop tail ] --\
-//! another's flow ----->                              > one frame in the air at a time -> loss, bit error -> pop
+//! cross traffic ------>                              > one frame in the air at a time -> loss, bit error -> pop
 //! push(Station) -----> [ 120 packets, drop tail ] --/
 //! ```
 //!
-//! Unlike a [`crate::link`], what one side sends takes time of the other: that is what sets TCP, whose
-//! acknowledgements are frames too, below UDP. The model has no clock of its own: `push`,
+//! Unlike in a [`crate::link`], each side's frames use airtime of the other. That is why TCP, whose
+//! acknowledgements are frames too, is slower than UDP. The model has no clock of its own: `push`,
 //! [`Medium::next_event`] and `pop` serve virtual time and a forwarder of real packets alike.
 
 mod power;
@@ -24,76 +24,77 @@ pub use power::Power;
 /// Parameters of a wireless network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What a frame takes beside its bytes: gaps, backoff, preamble, the radio's own acknowledgement.
+    /// Airtime of a frame beyond its bytes: gaps, backoff, preamble, and the radio's
+    /// acknowledgement.
     pub overhead: Duration,
-    /// Rates of the radio, of which one is drawn anew every [`coherence`](Self::coherence).
+    /// Bitrates of the radio; one of them is drawn every [`coherence`](Self::coherence).
     pub bitrates: Vec<Bitrate>,
-    /// For how long a rate is kept.
+    /// Duration for which a drawn bitrate holds.
     pub coherence: Duration,
-    /// The share of frames that collide where both sides have one, and have to be sent again.
+    /// Probability that two frames collide when both sides have one, so that they are sent again.
     pub collisions: f64,
-    /// The share of packets that do not arrive, however often their frame is sent again.
+    /// Residual packet loss after the radio's retransmissions.
     pub loss: f64,
-    /// The share of packets that arrive with one bit changed.
+    /// Share of packets that arrive with one bit error.
     pub damage: f64,
-    /// Packets that wait on a side at most.
+    /// Maximum packets in a side's queue.
     pub queue_packets: usize,
-    /// Another's flow through the access point, of a constant rate.
+    /// Constant-rate cross traffic through the access point.
     pub disturbance: Option<Disturbance>,
 }
 
-/// A flow that takes its part of the access point's queue and of the channel.
+/// A flow that competes for the access point's queue and for airtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// Bytes of each of its packets, headers included.
+    /// Size of each of its packets, headers included.
     pub bytes: ByteCount,
-    /// The time between two of them.
+    /// Time between two of its packets.
     pub interval: Duration,
 }
 
 impl Disturbance {
-    /// Returns the highest rate of [CAR] Table 2, 2000 kB/s in UDP packets of 1328 bytes; which one the paper's own
-    /// disturbing flow had it does not tell.
+    /// Returns the highest rate of [CAR] Table 2: 2000 kB/s in UDP packets of 1328 bytes. The paper
+    /// does not state the rate of its own disturbing flow.
     pub const fn of_table_2() -> Self {
-        // A payload of 1328 bytes behind the headers of UDP and IP, every 664 us.
+        // A payload of 1328 bytes plus UDP and IP headers, every 664 us.
         Self { bytes: ByteCount::new(1328 + 28), interval: Duration::from_micros(664) }
     }
 }
 
-/// One of the two that share the channel.
+/// One of the two stations that share the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Side {
-    /// What comes by wire leaves here.
+    /// The access point, which forwards packets from the wire.
     AccessPoint,
-    /// The receiver of the video.
+    /// The station, which receives the video.
     Station,
 }
 
-/// A packet that came to the other side.
+/// A packet delivered to the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<P> {
-    /// When.
+    /// Arrival time.
     pub at: Instant,
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
-    /// What was handed over.
+    /// Payload as pushed.
     pub payload: P,
-    /// Which of its bits is changed, if one is.
+    /// Index of the flipped bit, if any.
     pub damaged_bit: Option<u64>,
 }
 
-/// What became of the packets of one side, another's flow left out.
+/// Packet counters of one side, without cross traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that were handed over.
+    /// Packets pushed.
     pub pushed: u64,
-    /// Packets for which the queue had no room.
+    /// Packets dropped at a full queue.
     pub dropped_queue: u64,
     /// Packets lost in the air.
     pub lost: u64,
-    /// Packets that arrived with a bit changed.
+    /// Packets that arrived with a bit error.
     pub damaged: u64,
-    /// Packets that arrived, these included.
+    /// Packets that arrived, including damaged ones.
     pub arrived: u64,
 }
 
@@ -112,23 +113,23 @@ pub struct Medium<P> {
     counters: [Counters; Side::VARIANTS.len()],
 }
 
-/// A packet that waits; another's flow has no payload.
+/// A queued packet; cross traffic has no payload.
 #[derive(Debug)]
 struct Frame<P> {
     bytes: u64,
     payload: Option<P>,
 }
 
-/// What takes the channel until `end`.
+/// The transmission that occupies the channel until `end`.
 #[derive(Clone, Copy, Debug)]
 struct InAir {
     end: u64,
-    /// The side whose first frame it is; `None` of a collision.
+    /// The side whose first frame is sent; `None` for a collision.
     from: Option<Side>,
 }
 
 impl<P> Medium<P> {
-    /// Returns an empty network.
+    /// Creates an idle network.
     pub fn new(config: Config, seed: u64) -> Self {
         let bitrate = config.bitrates.first().copied().unwrap_or(Bitrate::ZERO);
         let disturbed_at = config.disturbance.map(|_| 0);
@@ -146,7 +147,8 @@ impl<P> Medium<P> {
         }
     }
 
-    /// Takes a packet of `bytes` bytes in, IP's header included; false, counted, if the queue is full.
+    /// Enqueues a packet of `bytes` bytes, IP header included. Returns false, and counts a drop, if
+    /// the queue is full.
     pub fn push(&mut self, from: Side, bytes: ByteCount, payload: P, now: Instant) -> bool {
         self.advance(now);
         self.counters[from as usize].pushed += 1;
@@ -158,7 +160,7 @@ impl<P> Medium<P> {
         room
     }
 
-    /// Returns when something happens next by itself: [`pop`](Self::pop) is to be called then.
+    /// Returns the time of the next event, at which [`pop`](Self::pop) must be called.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.arrivals.front().map(|arrival| arrival.at);
         arrival.or(self.next_nanos().map(Instant::from_nanos))
@@ -170,12 +172,12 @@ impl<P> Medium<P> {
         self.arrivals.pop_front()
     }
 
-    /// Returns what became of a side's packets.
+    /// Returns the counters of a side.
     pub fn counters(&self, side: Side) -> Counters {
         self.counters[side as usize]
     }
 
-    /// Returns the bytes that wait on a side, another's flow included.
+    /// Returns the bytes queued at a side, cross traffic included.
     pub fn queued(&self, side: Side) -> ByteCount {
         ByteCount::new(self.queues[side as usize].iter().map(|frame| frame.bytes).sum())
     }
@@ -212,13 +214,14 @@ impl<P> Medium<P> {
             return;
         }
         if let Some(Disturbance { bytes, interval }) = self.config.disturbance {
-            // What finds no room is that flow's loss.
+            // A full queue drops the packet of that flow.
             self.enqueue(Side::AccessPoint, bytes.get(), None);
             self.disturbed_at = Some(at + nanos(interval).max(1));
         }
     }
 
-    /// Gives the channel, if it is free, to who has a frame; by chance if both have.
+    /// Starts the next transmission if the channel is free; if both sides have a frame, chance
+    /// decides.
     fn begin(&mut self, at: u64) {
         if self.in_air.is_some() {
             return;

@@ -1,9 +1,8 @@
-//! A network in virtual time: nodes with clocks of their own, joined by links.
+//! A network in virtual time: nodes with their own clocks, joined by links.
 //!
-//! A [`Node`] is any sans-I/O thing: it is handed datagrams and timeouts with its own local time
-//! and asked for datagrams until it has none. The world moves from event to event, in an order
-//! that depends on the seed alone, and writes a [`Log`] that is equal, byte for byte, for equal
-//! seeds.
+//! A [`Node`] is any sans-I/O component. The world passes it datagrams and timeouts in its local
+//! time, then polls it for datagrams until it returns none. Events run in an order that depends on
+//! the seed alone. The [`Log`] is identical, byte for byte, for equal seeds.
 //!
 //! ```
 //! use std::time::Duration;
@@ -57,7 +56,7 @@ use log::{Passage, digest_of};
 use crate::Error;
 use crate::link::{Config, Counters, Link, Pair, Seeds};
 
-/// The route of a datagram, as a node sees it: where it goes or comes from.
+/// Route of a datagram from a node's point of view: its destination or its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
     /// The node's own socket.
@@ -66,28 +65,31 @@ pub struct Route {
     pub remote: SocketAddr,
 }
 
-/// Something that lives in the world: a session, or a stand-in for one.
+/// A participant in the world: a session, or a stand-in for one.
 ///
 /// Every `now` is the node's own clock. After each call of `handle_*` and after [`World::act`] the
 /// world drains `poll_transmit`, then `poll_log`, then reads `poll_timeout`.
 pub trait Node {
-    /// Takes a datagram in.
+    /// Handles an incoming datagram.
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
-    /// Takes a datagram in, of codepoint `ecn`, which only those look at that go by marks.
+    /// Handles an incoming datagram with ECN codepoint `ecn`. Only nodes that react to marks
+    /// override this.
     fn handle_marked(&mut self, route: Route, datagram: &[u8], _ecn: Ecn, now: Instant) {
         self.handle_datagram(route, datagram, now);
     }
-    /// Writes the next datagram into the empty `buffer` and tells where it goes; `None`: no more.
+    /// Writes the next datagram into the empty `buffer` and returns its route, or `None` if there
+    /// are no more.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
     /// Returns the codepoint of the datagram that [`Node::poll_transmit`] wrote last.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// Returns when [`Node::handle_timeout`] is to be called next.
+    /// Returns the next time at which [`Node::handle_timeout`] must be called.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Does what is due.
+    /// Handles all expired timers.
     fn handle_timeout(&mut self, now: Instant);
-    /// Returns the next line for the world's log, such as an event of the session; `None`: no more.
+    /// Returns the next line for the world's log, such as a session event, or `None` if there are
+    /// no more.
     fn poll_log(&mut self, _now: Instant) -> Option<String> {
         None
     }
@@ -117,15 +119,15 @@ impl<N: Node + ?Sized> Node for Box<N> {
     }
 }
 
-/// A node's place in its world.
+/// Index of a node in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(usize);
 
-/// A link's place in its world.
+/// Index of a link in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(usize);
 
-/// One end of a link: a node's socket, and the address under which the far end sees it.
+/// One end of a link: a node's socket, and the address at which the far end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The node.
@@ -150,12 +152,12 @@ pub struct World<N> {
     now: Instant,
     nodes: Vec<Place<N>>,
     joins: Vec<Join>,
-    /// By [`Join::up`] and [`Join::down`].
+    /// Indexed by [`Join::up`] and [`Join::down`].
     links: Vec<Link<Datagram>>,
     no_route: u64,
     log: Log,
     buffer: Vec<u8>,
-    /// Datagrams' memory, to be used again.
+    /// Datagram buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -163,9 +165,9 @@ pub struct World<N> {
 struct Place<N> {
     node: N,
     clock: Clock,
-    /// The world's instant of the node's next timeout.
+    /// Next timeout of the node, in world time.
     timeout: Option<Instant>,
-    /// To a link and its direction: few, so that looking through them is quickest.
+    /// Routes, each with its link and direction. The list is short, so a linear search is fastest.
     routes: Vec<(Route, usize, Direction)>,
 }
 
@@ -173,7 +175,7 @@ struct Place<N> {
 struct Join {
     vehicle: End,
     operator: End,
-    /// Its directions' places; several may have one.
+    /// Indices of the two directions in [`World::links`]; several joins may share one.
     up: usize,
     down: usize,
 }
@@ -182,9 +184,9 @@ struct Join {
 struct Datagram {
     bytes: Vec<u8>,
     ecn: Ecn,
-    /// Its [`digest_of`].
+    /// The [`digest_of`] of `bytes`.
     digest: u64,
-    /// Which ends it goes between, and which way.
+    /// The join and the direction of travel.
     join: usize,
     direction: Direction,
 }
@@ -207,11 +209,11 @@ pub enum Direction {
     Down,
 }
 
-/// Datagrams that a node may send, or timeouts that it may ask for, at one instant: more is a
-/// node that never stops.
+/// Maximum datagrams a node may send, or timeouts it may request, at one instant. Above this, the
+/// node is in an endless loop.
 const TURNS_MAX: u32 = 100_000;
 
-/// Datagrams whose memory is kept: more are on their way at once only on long fat links.
+/// Maximum number of kept buffers. Only long fat links have more datagrams in flight.
 const SPARE_MAX: usize = 1024;
 
 impl<N: Node> World<N> {
@@ -230,7 +232,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Puts a node into the world, with its clock; what it has to send is sent.
+    /// Adds a node with its clock, and transmits its initial datagrams.
     pub fn add(&mut self, node: N, clock: Clock) -> NodeId {
         let id = NodeId(self.nodes.len());
         self.nodes.push(Place { node, clock, timeout: None, routes: Vec::new() });
@@ -240,9 +242,8 @@ impl<N: Node> World<N> {
 
     /// Joins two ends by a link: `up` carries from `first` to `second`.
     ///
-    /// The link's seed is the world's seed and the link's number; what links have in common has
-    /// the world's seed alone. Datagrams sent before the link
-    /// exists have no route.
+    /// The link's seed combines the world's seed and the link's number. Processes that links have
+    /// in common use the world's seed alone. Datagrams sent before the link exists have no route.
     ///
     /// # Errors
     /// Those of [`Link::new`].
@@ -256,10 +257,10 @@ impl<N: Node> World<N> {
         Ok(self.join(first, second, [place, place + 1]))
     }
 
-    /// Joins two more ends by the direction up of `link`: they share its queue, capacity and interruptions with
-    /// those that it joins already. The way down, `down`, is their own.
+    /// Joins two more ends over the up direction of `link`, so that they share its queue, capacity
+    /// and interruptions with the existing ends. The down direction, `down`, is their own.
     ///
-    /// What is counted or cut of that direction is of all of them.
+    /// Counters and cuts of the shared direction apply to all its ends.
     ///
     /// # Errors
     /// As [`World::link`].
@@ -293,10 +294,10 @@ impl<N: Node> World<N> {
         LinkId(id)
     }
 
-    /// Gives the first end of `link` a new address, as a carrier's NAT does.
+    /// Gives the first end of `link` a new address, as a rebinding carrier NAT does.
     ///
-    /// What is sent to the old address has no route from now on; what is on its way arrives from
-    /// the address that is current when it arrives.
+    /// Datagrams sent to the old address have no route from now on. Datagrams already in flight
+    /// arrive from the address that is current on arrival.
     ///
     /// # Panics
     /// If the second end already has a route to that address.
@@ -337,14 +338,14 @@ impl<N: Node> World<N> {
         self.nodes[id.0].clock
     }
 
-    /// Returns a node, to look at.
+    /// Returns a node for inspection.
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id.0].node
     }
 
-    /// Does something to a node at the present instant; `now` is the node's own clock.
+    /// Runs `action` on a node at the current instant; its `now` is the node's own clock.
     ///
-    /// What the node has to send afterwards is sent.
+    /// Afterwards the node's pending datagrams are transmitted.
     pub fn act<R>(&mut self, id: NodeId, action: impl FnOnce(&mut N, Instant) -> R) -> R {
         let place = &mut self.nodes[id.0];
         let local = place.clock.local(self.now);
@@ -362,42 +363,42 @@ impl<N: Node> World<N> {
         self.log.line(self.now, format_args!("link {} {word}", id.0));
     }
 
-    /// Returns what one direction of a link has done so far.
+    /// Returns the counters of one direction of a link.
     pub fn counters(&self, id: LinkId, direction: Direction) -> &Counters {
         self.links[self.joins[id.0].place(direction)].counters()
     }
 
-    /// Returns the datagrams on their way in one direction of a link that will arrive unless it is
-    /// cut.
+    /// Returns the datagrams in flight in one direction of a link that will arrive unless the link
+    /// is cut.
     pub fn in_flight(&self, id: LinkId, direction: Direction) -> u64 {
         self.links[self.joins[id.0].place(direction)].in_flight()
     }
 
-    /// Returns the datagrams that were sent to an address to which their sender has no link.
+    /// Returns the number of datagrams sent to an address to which the sender has no link.
     pub fn dropped_no_route(&self) -> u64 {
         self.no_route
     }
 
-    /// Returns what has happened so far.
+    /// Returns the log of all events so far.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Returns the log, to write into or to configure.
+    /// Returns the log, for writing or configuration.
     pub fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }
 
-    /// Returns the instant of the next event; `None`: nothing will ever happen again by itself.
+    /// Returns the instant of the next event, or `None` if nothing is scheduled.
     pub fn next_event(&self) -> Option<Instant> {
         let arrivals = self.links.iter().filter_map(Link::next_departure);
         arrivals.chain(self.nodes.iter().filter_map(|place| place.timeout)).min()
     }
 
-    /// Runs all events up to and including `until`, then stands at `until`.
+    /// Runs all events up to and including `until`, and advances the world's time to `until`.
     ///
     /// # Panics
-    /// If a node never stops sending, or does not move its timeout, at one instant.
+    /// If a node never stops sending, or does not advance its timeout, at one instant.
     pub fn run_until(&mut self, until: Instant) {
         let mut turns = 0;
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
@@ -410,7 +411,7 @@ impl<N: Node> World<N> {
         self.now = self.now.max(until);
     }
 
-    /// Hands over every datagram that has arrived, link by link.
+    /// Delivers every datagram that has arrived, link by link.
     fn deliver(&mut self) {
         for place in 0..self.links.len() {
             while let Some(datagram) = self.take(place) {
@@ -454,7 +455,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Drains a node and arms its timeout: after everything that was done to it.
+    /// Drains a node and arms its timeout. Called after every mutation of the node.
     fn settle(&mut self, id: usize) {
         let local = self.nodes[id].clock.local(self.now);
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -6,14 +6,14 @@ use rand_chacha::ChaCha8Rng;
 use super::config::Bbr;
 use super::foreign::{Foreign, WINDOW_FIRST, nanos};
 
-/// Another's flow in the link's queue: bulk data over TCP with the first BBR ([BBR]), which always has
-/// something to send.
+/// A bulk TCP flow of another sender in the link's queue, with BBRv1 ([BBR]) and unlimited data.
 ///
-/// As published: the rate is the highest of ten round trips, the round trip the least of 10 s; startup, drain, the
-/// cycle of eight gains, and 200 ms at four packets where no round trip was as short for 10 s. No conservation of
-/// packets after a loss, no timeouts, no policer's rate, no acknowledgements that wait for each other and no room for
-/// such: these came with its implementations. What is known of a packet comes one round trip after it left the
-/// queue, of one that was dropped with the packet before it.
+/// As published: the bandwidth is the maximum of ten round trips, the round-trip time the minimum
+/// of 10 s. It has startup, drain, the cycle of eight gains, and ProbeRTT: 200 ms at four packets
+/// after 10 s without a new minimum. Left out are packet conservation after a loss, timeouts,
+/// policer detection, and allowances for aggregated acknowledgements, which came with later
+/// implementations. The sender learns the fate of a packet one round trip after it left the queue;
+/// that of a dropped packet, with the packet before it.
 #[derive(Debug)]
 pub(super) struct Flow {
     rtt: u64,
@@ -22,29 +22,29 @@ pub(super) struct Flow {
     begun: bool,
     rng: ChaCha8Rng,
     state: State,
-    /// Whether the startup has ever filled the link.
+    /// Whether the startup has filled the pipe.
     filled: bool,
     in_flight: u64,
-    /// What will be known, in order of time.
+    /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Packets known to have arrived, ever, and when that was.
+    /// Total packets acknowledged, and the time of the latest acknowledgement.
     delivered: u64,
     delivered_at: u64,
-    /// The round trip that lasts, and at how many packets delivered it ends.
+    /// Current round trip, and the delivered count at which it ends.
     round: u64,
     round_ends: u64,
-    /// The highest rate of each of the last round trips, in packets a nanosecond, those alone that no later one reaches.
+    /// Windowed maximum filter: round trip and rate in packets per nanosecond, rates decreasing.
     rates: VecDeque<(u64, f64)>,
-    /// The least round trip, and when one was as short.
+    /// Minimum round-trip time, and the time of that sample.
     rtt_min: u64,
     rtt_min_at: u64,
-    /// The rate when the startup last grew, and the round trips since.
+    /// Rate at the last growth in startup, and the round trips since.
     rate_full: f64,
     rounds_full: u32,
-    /// Packets, and the same before the window was small to measure the round trip.
+    /// Congestion window in packets, and its value before ProbeRTT.
     window: f64,
     window_former: f64,
-    /// When the next packet may leave.
+    /// Earliest send time of the next packet.
     send_at: u64,
 }
 
@@ -57,7 +57,8 @@ enum State {
         since: u64,
         lost: bool,
     },
-    /// Four packets at most; from when they are on until `until`, and at least for a round trip.
+    /// ProbeRTT: at most four packets in flight, from then until `until`, and for one round trip at
+    /// least.
     ProbeRtt {
         until: Option<u64>,
         round_is_over: bool,
@@ -69,7 +70,7 @@ struct Answer {
     at: u64,
     sent_at: u64,
     arrived: bool,
-    /// What was delivered when it was sent, and when that was.
+    /// Delivered count when it was sent, and the time of that count.
     delivered: u64,
     delivered_at: u64,
 }
@@ -102,13 +103,13 @@ impl Flow {
         }
     }
 
-    /// Returns the bottleneck's rate, in packets a nanosecond; before anything is known, the first window a round
-    /// trip.
+    /// Returns the bottleneck bandwidth in packets per nanosecond; before the first sample, the
+    /// initial window per round trip.
     fn rate(&self) -> f64 {
         self.rates.front().map_or(WINDOW_FIRST / self.rtt as f64, |(_, rate)| *rate)
     }
 
-    /// Returns the packets that fill the link without a queue.
+    /// Returns the bandwidth-delay product in packets.
     fn bdp(&self) -> f64 {
         match self.rtt_min {
             u64::MAX => WINDOW_FIRST,
@@ -116,7 +117,7 @@ impl Flow {
         }
     }
 
-    /// Returns what is sent of the bottleneck's rate, and what may be in flight of what fills the link.
+    /// Returns the pacing gain and the window gain.
     fn gains(&self) -> (f64, f64) {
         match self.state {
             State::Startup => (GAIN_HIGH, GAIN_HIGH),
@@ -168,7 +169,7 @@ impl Flow {
         }
     }
 
-    /// Ends the startup when for three round trips the rate has not grown by a quarter.
+    /// Ends the startup once the rate has grown by less than 25 % for three round trips.
     fn look_whether_full(&mut self) {
         if self.rate() >= self.rate_full * GROWS {
             (self.rate_full, self.rounds_full) = (self.rate(), 0);
@@ -178,7 +179,7 @@ impl Flow {
         self.filled = self.rounds_full >= ROUNDS_FULL;
     }
 
-    /// Goes from startup to drain, from there to the cycle, and round that.
+    /// Moves from startup to drain, from drain to the cycle, and through the phases of the cycle.
     fn go_on(&mut self, at: u64) {
         let (in_flight, bdp) = (self.in_flight as f64, self.bdp());
         if self.state == State::Startup && self.filled {
@@ -201,7 +202,7 @@ impl Flow {
         }
     }
 
-    /// Begins the cycle in any phase but the one that drains.
+    /// Begins the cycle in a random phase other than the draining one.
     fn begin_cycle(&mut self, at: u64) {
         let phase = match self.rng.random_range(0..GAINS.len() - 1) {
             0 => 0,
@@ -210,7 +211,7 @@ impl Flow {
         self.state = State::Cycle { phase, since: at, lost: false };
     }
 
-    /// Keeps the least round trip, and looks for it with next to nothing in flight when it is too old.
+    /// Updates the minimum round-trip time, and enters ProbeRTT when the minimum is too old.
     fn note_rtt(&mut self, rtt: u64, round_begins: bool, at: u64) {
         let is_old = at > self.rtt_min_at + RTT_LIFE;
         if rtt <= self.rtt_min || is_old {
@@ -285,7 +286,7 @@ impl Foreign for Flow {
         if self.in_flight == 0 {
             self.delivered_at = at;
         }
-        // In the order of what was sent, whatever arrived out of it.
+        // Acknowledgements come in sending order, even for packets reordered in the network.
         let known_at = departure.saturating_add(self.rtt);
         let known_at = self.answers.back().map_or(known_at, |last| last.at.max(known_at));
         self.answers.push_back(Answer {
@@ -301,11 +302,11 @@ impl Foreign for Flow {
     }
 }
 
-/// 2 / ln 2: the least gain by which a rate doubles each round trip.
+/// 2 / ln 2: the lowest gain that doubles the rate each round trip.
 const GAIN_HIGH: f64 = 2.885;
 const GAIN_WINDOW: f64 = 2.0;
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Round trips of which the highest rate counts.
+/// Length of the maximum filter in round trips.
 const ROUNDS: u64 = 10;
 const GROWS: f64 = 1.25;
 const ROUNDS_FULL: u32 = 3;
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
     use crate::link::{Config, Cubic, Link, cubic};
 
-    /// Returns a link of 10 Mbit/s with a queue of 1 MB; 30 ms of it are 37,500 bytes.
+    /// Returns a link of 10 Mbit/s with a queue of 1 MB; its BDP at 30 ms is 37,500 bytes.
     fn of(bbr: Vec<Bbr>) -> Link<()> {
         let config = Config::of_rate(Bitrate::from_mbps(10));
         Link::new(&Config { queue_bytes: 1_000_000, bbr, ..config }, 7).expect("a sound link")
@@ -331,8 +332,8 @@ mod tests {
         Bbr { rtt_ms: 30.0, from_s, until_s: None }
     }
 
-    /// Looks at the queue every millisecond from `range.0` to `range.1`, in s: the share of the link that was used, and the
-    /// bytes that waited.
+    /// Samples the queue every millisecond from `range.0` to `range.1`, in s. Returns the
+    /// utilisation of the link and the sorted queue lengths in bytes.
     fn watch(link: &mut Link<()>, range: (u64, u64)) -> (f64, Vec<u64>) {
         link.pop(Instant::from_millis(range.0 * 1_000));
         let before = link.counters().foreign_bytes;
@@ -351,7 +352,7 @@ mod tests {
     fn alone_it_fills_the_link_and_holds_less_than_a_bandwidth_delay_product_of_queue() {
         let mut link = of(vec![from(0.0)]);
         let (used, waited) = watch(&mut link, (2, 62));
-        // Every 10 s it sends next to nothing for 200 ms.
+        // Every 10 s it sends at most four packets for 200 ms.
         assert!((0.95..1.0).contains(&used), "{used}");
         assert!(waited[waited.len() / 2] < 6_000, "{}", waited[waited.len() / 2]);
         assert!(waited[waited.len() - 1] <= BDP_BYTES, "{}", waited[waited.len() - 1]);
@@ -362,7 +363,7 @@ mod tests {
         let mut link = of(vec![from(0.0)]);
         let (_, begun) = watch(&mut link, (0, 1));
         let most = begun[begun.len() - 1];
-        // A window of 2.885 times what fills the link leaves 1.885 of it in the queue.
+        // A window of 2.885 times the BDP leaves 1.885 of it in the queue.
         assert!((BDP_BYTES..2 * BDP_BYTES + 6_000).contains(&most), "{most}");
         let (used, waited) = watch(&mut link, (1, 2));
         assert!(used > 0.9, "{used}");
@@ -374,12 +375,13 @@ mod tests {
         let mut link = of(vec![from(0.0), from(0.0)]);
         let (_, waited) = watch(&mut link, (5, 35));
         let empty = waited.iter().filter(|bytes| **bytes == 0).count();
-        // 200 ms at four packets, two or three times, and little else: two together keep a queue.
+        // 200 ms at four packets, two or three times, and little else: two flows together keep a
+        // queue.
         assert!((200..3_000).contains(&empty), "{empty} ms");
     }
 
-    /// Lets flows share 10 Mbit/s and a queue of so many packets; returns the share of each of what they sent from 20
-    /// to 80 s.
+    /// Lets flows share 10 Mbit/s and a queue of `packets` packets; returns each one's share of the
+    /// packets sent from 20 to 80 s.
     fn shares(packets: usize, mut flows: Vec<Box<dyn Foreign>>) -> Vec<f64> {
         let (mut waiting, mut busy_until) = (VecDeque::new(), 0);
         let mut sent = vec![0.0; flows.len()];

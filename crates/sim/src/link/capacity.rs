@@ -11,7 +11,7 @@ use super::wander::Wander;
 use crate::Error;
 use crate::trace::{OPPORTUNITY_BYTES, Trace};
 
-/// A link's changing capacity: when does a packet that starts now leave?
+/// Varying capacity of a link, which computes when a packet departs.
 #[derive(Debug)]
 pub(super) struct Capacity {
     source: Source,
@@ -21,7 +21,7 @@ pub(super) struct Capacity {
 #[derive(Debug)]
 enum Source {
     Constant(Bitrate),
-    /// Until when each, in order; the last for ever.
+    /// Each rate with its end time, in order; the last one has no end.
     Stepped(VecDeque<(u64, Bitrate)>),
     Swinging {
         mean: Bitrate,
@@ -37,9 +37,10 @@ impl Capacity {
         Ok(Self { source, dips: Dips::new(&config.common, common) })
     }
 
-    /// Returns when the last of `bytes` bytes leaves, if the first may leave from `start` on.
+    /// Returns the departure time of the last of `bytes` bytes if the first may leave from `start`
+    /// on.
     ///
-    /// `gates` close the link for a while. Held at the clock's end.
+    /// `gates` close the link at times. Saturates at the end of the clock's range.
     pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
         if let Source::Recorded(cursor) = &mut self.source {
             return cursor.finish(start, bytes, gates, &mut self.dips);
@@ -62,7 +63,7 @@ impl Capacity {
         }
     }
 
-    /// Forgets all work that was planned: the next packet may start at once.
+    /// Discards all scheduled work: the next packet may start at once.
     pub(super) fn restart(&mut self) {
         match &mut self.source {
             Source::Recorded(cursor) => cursor.position = None,
@@ -70,7 +71,7 @@ impl Capacity {
         }
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         self.dips.forget_before(now);
         match &mut self.source {
@@ -105,7 +106,8 @@ impl Source {
         Ok(match config.swing {
             Some(Swing { sigma, tau_ms }) if sigma > 0.0 => {
                 let tau = tau_ms * 1e6;
-                // An eighth of the time constant: a finer grid changes no figure, only the cost.
+                // An eighth of the time constant: a finer grid costs more without changing any
+                // result.
                 let step = (tau / 8.0).clamp(1e6, 50e6) as u64;
                 let wander = Box::new(Wander::new(tau as u64, step, rng));
                 Self::Swinging { mean, sigma, wander }
@@ -114,7 +116,7 @@ impl Source {
         })
     }
 
-    /// Returns the rate at `at`, and the instant until which it stays; of a trace, its mean.
+    /// Returns the rate at `at`, and the instant until which it holds; for a trace, its mean.
     fn rate_at(&mut self, at: u64) -> (Bitrate, u64) {
         match self {
             Self::Constant(rate) => (*rate, u64::MAX),
@@ -124,7 +126,7 @@ impl Source {
             }
             Self::Swinging { mean, sigma, wander } => {
                 let (value, until) = wander.at(at);
-                // Half the variance is taken off, so that the mean stays the mean.
+                // Half the variance is subtracted, so that the mean is preserved.
                 let factor = (*sigma * value - *sigma * *sigma / 2.0).exp();
                 (mean.scale(factor.max(RATE_FACTOR_MIN)), until)
             }
@@ -133,9 +135,9 @@ impl Source {
     }
 }
 
-/// Returns the time that `left` bits times nanoseconds take at `rate`, rounded up.
+/// Returns the time to send `left` (in bits times nanoseconds per second) at `rate`, rounded up.
 ///
-/// Nearly always both fit into 64 bits, whose division is several times faster.
+/// Both nearly always fit into 64 bits, whose division is several times faster.
 fn nanos_for(left: u128, rate: u64) -> u64 {
     match u64::try_from(left) {
         Ok(left) => left.div_ceil(rate),
@@ -146,10 +148,10 @@ fn nanos_for(left: u128, rate: u64) -> u64 {
 /// One byte, in bits times the nanoseconds of a second.
 const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 
-/// A swinging capacity never falls below a thousandth of its mean: outages are a part of their own.
+/// Lower bound of a varying capacity, a thousandth of its mean: outages are modelled separately.
 const RATE_FACTOR_MIN: f64 = 1e-3;
 
-/// A place in a looped trace.
+/// A position in a looped trace.
 #[derive(Debug)]
 pub(super) struct Cursor {
     trace: Arc<Trace>,
@@ -164,7 +166,7 @@ struct Position {
     bytes_left: u64,
 }
 
-/// A chance of a looped trace.
+/// A delivery opportunity in a looped trace.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     cycle: u64,
@@ -176,7 +178,8 @@ impl Cursor {
         Self { trace, opportunity_bytes, offset: start_nanos, position: None }
     }
 
-    /// Serves at a chance what waits at its instant; what it has left is lost, as in Mahimahi.
+    /// Serves the packets waiting at each delivery opportunity; unused bytes are lost, as in
+    /// Mahimahi.
     fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates, dips: &mut Dips) -> u64 {
         let mut position = match self.position {
             Some(position) if self.instant(position.place) >= start => position,
@@ -224,7 +227,7 @@ impl Cursor {
         }
     }
 
-    /// Returns a whole chance, or what a dip leaves of it.
+    /// Returns the opportunity at `place`, reduced by any dip.
     fn at(&self, place: Place, dips: &mut Dips) -> Position {
         let (share, _) = dips.at(self.instant(place));
         let bytes_left = (self.opportunity_bytes as f64 * share).round() as u64;

@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 use super::interval::{Intervals, Outage, stream_of};
 use crate::error::{Error, within, wrong};
 
-/// What befalls several links at once: all that have an entry of the same name.
+/// Interruptions shared by all links that have an entry of the same name.
 ///
-/// Modems of one carrier share its cells, and in the countryside all carriers share the valley.
-/// Each link has these interruptions beside its own, at the same instants as the others of the
-/// same name in the same world. Equal names are given equal numbers; in each direction of a link
-/// an entry may leave parts out.
+/// Modems of one carrier share its cells; in the countryside all carriers share the valley. Each
+/// link has these interruptions in addition to its own, at the same instants as all links with that
+/// name in the same world. Entries of one name must have equal numbers, but each direction of a
+/// link may omit parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Common {
-    /// What the links share, such as a carrier; 1 to 64 bytes.
+    /// Name of the shared element, such as a carrier; 1 to 64 bytes.
     pub name: String,
-    /// Outages in which packets that leave the queue are lost.
+    /// Outages in which packets leaving the queue are lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_losing: Option<Outage>,
     /// Outages in which the capacity is zero and packets are held in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_holding: Option<Outage>,
-    /// Times of less capacity, as in a crowded cell.
+    /// Periods of reduced capacity, as in a crowded cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dip: Option<Dip>,
 }
 
-/// Dips of a capacity: a Poisson process of exponentially long times with less of it.
+/// Capacity dips: a Poisson process of exponentially long periods with less capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dip {
@@ -34,12 +34,13 @@ pub struct Dip {
     pub every_s: f64,
     /// Mean length in ms; above 0, up to 600,000.
     pub mean_ms: f64,
-    /// What is left of the capacity meanwhile; 0.001 to 1.
+    /// Factor on the capacity during a dip; 0.001 to 1.
     pub factor: f64,
 }
 
 impl Common {
-    /// Returns whether two entries of one name mean the same interruptions where both have them.
+    /// Returns whether two entries do not contradict each other: under one name, parts present in
+    /// both are equal.
     pub fn agrees_with(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -64,7 +65,7 @@ impl Common {
         Some((dip.factor, Intervals::outages(Some(&dip.law()), self.stream(seed, 2))))
     }
 
-    /// Returns one stream a kind, so that an entry without one kind has the others where they are.
+    /// Returns one random stream per kind, so that omitting one kind leaves the others unchanged.
     fn stream(&self, seed: u64, kind: u64) -> ChaCha8Rng {
         stream_of(seed ^ hash(&self.name), kind)
     }
@@ -76,7 +77,7 @@ impl Dip {
     }
 }
 
-/// Entries that one direction of a link can have.
+/// Maximum entries in one direction of a link.
 const ENTRIES_MAX: usize = 8;
 
 /// Checks the entries of one direction of a link.
@@ -102,7 +103,7 @@ pub(super) fn validate(entries: &[Common]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The dips of one direction of a link, all together.
+/// All dips of one direction of a link.
 #[derive(Debug)]
 pub(super) struct Dips {
     all: Vec<(f64, Intervals)>,
@@ -113,14 +114,14 @@ impl Dips {
         Self { all: entries.iter().filter_map(|entry| entry.dipping(seed)).collect() }
     }
 
-    /// Returns what is left of the capacity at `at`, and the instant until which it stays so.
+    /// Returns the capacity factor at `at`, and the instant until which it holds.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let (mut left, mut until) = (1.0, u64::MAX);
         for (factor, intervals) in &mut self.all {
             match intervals.at_or_after(at) {
                 Some((from, to)) if from <= at => {
                     left *= *factor;
-                    // At the clock's end nothing ends any more.
+                    // At the end of the clock's range nothing ends any more.
                     until = until.min(if to > at { to } else { u64::MAX });
                 }
                 Some((from, _)) => until = until.min(from),
@@ -130,7 +131,7 @@ impl Dips {
         (left, until)
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         for (_, intervals) in &mut self.all {
             intervals.forget_before(now);
@@ -138,7 +139,8 @@ impl Dips {
     }
 }
 
-/// Returns FNV-1a of 64 bits: names far apart for ever, whatever the standard library does.
+/// Returns the 64-bit FNV-1a hash. It is fixed here so that seeds do not depend on the standard
+/// library.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -11,10 +11,10 @@ use super::replay::Replay;
 use crate::error::{Error, within, wrong};
 use crate::trace::Trace;
 
-/// What one direction of a link does to packets.
+/// Parameters of one direction of a link.
 ///
-/// Made to be written by people in TOML, so each field's unit is in its name. Exactly one of
-/// `rate_mbps` and `trace` is given; everything else has a default, most of them "none".
+/// People write it in TOML, so each field name contains its unit. Exactly one of `rate_mbps` and
+/// `trace` is given; everything else has a default, most of them "none".
 ///
 /// ```toml
 /// rate_mbps = 8.0                              # mean capacity, Mbit/s
@@ -46,23 +46,23 @@ pub struct Config {
     /// Mean capacity in Mbit/s (10^6 bit/s), headers included; 0.01 to 100,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_mbps: Option<f64>,
-    /// Swings of the capacity round `rate_mbps`; none: the capacity is constant.
+    /// Variation of the capacity around `rate_mbps`; `None` for a constant capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swing: Option<Swing>,
-    /// Capacities in place of `rate_mbps`, each from its time on.
+    /// Capacities that replace `rate_mbps`, each from its start time on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Recorded capacity in place of `rate_mbps`.
+    /// Recorded capacity that replaces `rate_mbps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRate>,
-    /// Bytes that may wait for the capacity, headers included; a packet that does not fit is
-    /// dropped. 1 to 64,000,000.
+    /// Queue size in bytes, headers included; a packet that does not fit is dropped. 1 to
+    /// 64,000,000.
     #[serde(default = "default_queue_bytes")]
     pub queue_bytes: u64,
     /// Propagation delay in ms, one way; 0 to 60,000.
     #[serde(default)]
     pub delay_ms: f64,
-    /// Delay that wanders on top of `delay_ms`.
+    /// Varying delay on top of `delay_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
     /// Delay of the radio's own retransmissions.
@@ -71,7 +71,7 @@ pub struct Config {
     /// Handovers, during which packets are held in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// Outages in which packets that leave the queue are lost.
+    /// Outages in which packets leaving the queue are lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_losing: Option<Outage>,
     /// Outages in which the capacity is zero and packets are held in the queue.
@@ -80,41 +80,41 @@ pub struct Config {
     /// A carrier's policer in front of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
-    /// Another's flow in the queue.
+    /// A CUBIC flow of another sender in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubic: Option<Cubic>,
-    /// More flows of others in the queue, by another rule.
+    /// BBR flows of other senders in the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bbr: Vec<Bbr>,
-    /// Marks in place of a queue that stands, for packets that are ECT(1); others pass as they are.
+    /// ECN marking at a low queue delay, for ECT(1) packets only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l4s: Option<L4s>,
-    /// The share of packets lost, each on its own; 0 to 1.
+    /// Probability that a packet is lost independently; 0 to 1.
     #[serde(default)]
     pub loss: f64,
-    /// Losses that come in bursts.
+    /// Losses in bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_loss: Option<BurstLoss>,
     /// Recorded round trips, replayed: delay, losses and holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Replay>,
-    /// Interruptions and dips in common with every other link that has an entry of the same name.
+    /// Interruptions and dips shared with every other link that has an entry of the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<Common>,
-    /// Whether a packet with less jitter may overtake one with more; radio links do not.
+    /// Whether a packet with less jitter may overtake one with more. Radio links keep the order.
     #[serde(default)]
     pub reorder: bool,
-    /// Bytes added to each packet's length: 28 for the IPv4 and UDP headers that a real link
-    /// carries as well; 0 to 1000.
+    /// Bytes added to each packet's length; 0 to 1000. 28 is the size of the IPv4 and UDP headers
+    /// that a real link carries.
     #[serde(default = "default_overhead_bytes")]
     pub overhead_bytes: u64,
-    /// The largest packet that passes, `overhead_bytes` included; a larger one is lost and
-    /// counted. 100 to 65,535; none: any.
+    /// MTU, `overhead_bytes` included; a larger packet is dropped and counted. 100 to 65,535;
+    /// `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u64>,
 }
 
-/// Swings of a capacity: its logarithm is an Ornstein-Uhlenbeck process.
+/// Random variation of a capacity: its logarithm is an Ornstein-Uhlenbeck process.
 ///
 /// The mean of the capacity stays `rate_mbps`. Source: reference/multilink-and-rate.md, Link model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,65 +126,66 @@ pub struct Swing {
     pub tau_ms: f64,
 }
 
-/// A capacity from a time on.
+/// A change of the capacity at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// When it begins, in s; 0 to 86,400, none before the one before it.
+    /// Start time in s; 0 to 86,400, not decreasing.
     pub at_s: f64,
     /// Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
 }
 
-/// A token bucket: what comes faster than its rate is dropped, without a queue.
+/// A token bucket without a queue: packets above its rate are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
     /// Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
-    /// Bytes that may come at once after a pause; 1,500 to 64,000,000.
+    /// Burst size in bytes after a pause; 1,500 to 64,000,000.
     pub burst_bytes: u64,
 }
 
-/// Bulk data over TCP with CUBIC that shares the link's queue; what it loses it loses there.
+/// A bulk TCP flow with CUBIC that shares the link's queue and loses packets only there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cubic {
-    /// Its round trip in ms, without the queue; 1 to 10,000.
+    /// Its round-trip time in ms, without queueing; 1 to 10,000.
     pub rtt_ms: f64,
-    /// When it begins, in s; 0 to 86,400.
+    /// Start time in s; 0 to 86,400.
     #[serde(default)]
     pub from_s: f64,
-    /// When it ends, in s; none: never.
+    /// End time in s; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
 
-/// Bulk data over TCP with the first BBR that shares the link's queue; what it loses it loses there.
+/// A bulk TCP flow with BBRv1 that shares the link's queue and loses packets only there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr {
-    /// Its round trip in ms, without the queue; 1 to 10,000.
+    /// Its round-trip time in ms, without queueing; 1 to 10,000.
     pub rtt_ms: f64,
-    /// When it begins, in s; 0 to 86,400.
+    /// Start time in s; 0 to 86,400.
     #[serde(default)]
     pub from_s: f64,
-    /// When it ends, in s; none: never.
+    /// End time in s; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
 
-/// An L4S queue's marks: none of what waits up to the threshold, all of what waits longer than that and the range.
+/// Marking ramp of an L4S queue: no marks up to the threshold, all packets above threshold plus
+/// range.
 ///
-/// What waits for a time between the two is marked with a likelihood that rises evenly; behind no more than 1,500
-/// bytes nothing is. Source: [RFC9332], appendix A, whose defaults these are.
+/// Between the two, the marking probability rises linearly. With at most 1,500 bytes in the queue
+/// nothing is marked. Source: [RFC9332], appendix A, which also gives the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct L4s {
-    /// How long may be waited without a mark, in ms; 0 to 1,000.
+    /// Queue delay up to which nothing is marked, in ms; 0 to 1,000.
     #[serde(default = "default_threshold_ms")]
     pub threshold_ms: f64,
-    /// Over how much more the likelihood rises to 1, in ms; 0 to 1,000.
+    /// Width of the ramp to probability 1, in ms; 0 to 1,000.
     #[serde(default = "default_range_ms")]
     pub range_ms: f64,
 }
@@ -195,19 +196,19 @@ impl Default for L4s {
     }
 }
 
-/// A capacity recorded in the Mahimahi format, looped.
+/// A looped capacity recording in the Mahimahi format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRate {
     /// The file; a relative path is resolved by [`Config::load_files`].
     pub file: PathBuf,
-    /// Scales the bytes of each chance; 0.01 to 100.
+    /// Factor on the bytes of each delivery opportunity; 0.01 to 100.
     #[serde(default = "default_rate_factor")]
     pub rate_factor: f64,
-    /// Where in the trace the link starts, in s; 0 to 86,400.
+    /// Start offset in the trace, in s; 0 to 86,400.
     #[serde(default)]
     pub start_s: f64,
-    /// The loop's period in s; none: the last line's time.
+    /// Period of the loop in s; `None` for the last line's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<f64>,
     /// The trace itself, once loaded.
@@ -215,7 +216,7 @@ pub struct TraceRate {
     pub trace: Option<Arc<Trace>>,
 }
 
-/// Delay that wanders: the absolute value of a first-order autoregressive process.
+/// Varying delay: the absolute value of a first-order autoregressive process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
@@ -225,7 +226,7 @@ pub struct Jitter {
     pub tau_ms: f64,
 }
 
-/// Retransmissions by the radio (HARQ): each adds a delay, and may have to be repeated.
+/// Retransmissions by the radio (HARQ): each round adds a delay, and may be followed by another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -320,12 +321,12 @@ impl Config {
         }
     }
 
-    /// Reads the files of the trace and of the recording, if they are named and not loaded yet;
-    /// `folder` is where a relative path begins.
+    /// Reads the files of the trace and of the recording that are named and not loaded yet.
+    /// Relative paths are resolved against `folder`.
     ///
     /// # Errors
     /// [`Error::TraceFile`], [`Error::TraceText`], [`Error::RecordingFile`] and
-    /// [`Error::RecordingText`], all with the path; [`Error::Field`] for a time that is none.
+    /// [`Error::RecordingText`], all with the path; [`Error::Field`] for an invalid time.
     pub fn load_files(&mut self, folder: &Path) -> Result<(), Error> {
         if let Some(rate) = &mut self.trace {
             rate.load(folder)?;
@@ -480,7 +481,7 @@ fn share(field: &'static str, value: f64) -> Result<(), Error> {
     within(field, value, 0.0, 1.0, "a share from 0 to 1")
 }
 
-/// Returns 256 ms at 8 Mbit/s: modems hold a few hundred milliseconds.
+/// Returns the default queue size, 256 ms at 8 Mbit/s: modems buffer a few hundred milliseconds.
 const fn default_queue_bytes() -> u64 {
     256_000
 }
@@ -504,7 +505,7 @@ const fn default_range_ms() -> f64 {
     0.4
 }
 
-/// Returns 1: within a burst all packets are lost unless told otherwise (Gilbert's own model).
+/// Returns 1: by default, all packets in a burst are lost (Gilbert's original model).
 const fn default_burst_loss() -> f64 {
     1.0
 }

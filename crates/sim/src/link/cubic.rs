@@ -3,32 +3,32 @@ use std::collections::VecDeque;
 use super::config::Cubic;
 use super::foreign::{Foreign, WINDOW_FIRST, nanos};
 
-/// Another's flow in the link's queue: bulk data over TCP with CUBIC ([RFC9438]) and selective
-/// acknowledgements, which always has something to send.
+/// A bulk TCP flow of another sender in the link's queue, with CUBIC ([RFC9438]), selective
+/// acknowledgements and unlimited data.
 ///
-/// One window's reduction for all packets of one round trip; Reno's window as the least; no pacing, no
-/// early end of the slow start and no timeouts. What is known of a packet comes one round trip after it left
-/// the queue, of one that was dropped with the packet before it.
+/// The window is reduced once per round trip, and never falls below Reno's estimate. There is no
+/// pacing, no HyStart and no timeout. The sender learns the fate of a packet one round trip after
+/// it left the queue; that of a dropped packet, with the packet before it.
 #[derive(Debug)]
 pub(super) struct Flow {
     rtt: u64,
     from: u64,
     until: u64,
     begun: bool,
-    /// Packets sent, ever.
+    /// Total packets sent.
     sent: u64,
     in_flight: u64,
-    /// What will be known, in order of time.
+    /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Packets.
+    /// Congestion window and slow start threshold, in packets.
     window: f64,
     threshold: f64,
-    /// The window at the last reduction, and when that was.
+    /// Window at the last reduction, and the time of that reduction.
     former: f64,
     reduced_at: Option<u64>,
-    /// Reno's window since then.
+    /// Reno's window estimate since the last reduction.
     reno: f64,
-    /// Losses of packets below it belong to the last reduction.
+    /// Losses of packets below this number belong to the last reduction.
     recovery: u64,
 }
 
@@ -73,7 +73,7 @@ impl Flow {
     }
 
     fn reduce(&mut self, at: u64) {
-        // A window that did not come as far as before leaves room for others.
+        // Fast convergence: a window below the former maximum releases bandwidth to others.
         let shrinks = self.window < self.former;
         self.former = if shrinks { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(WINDOW_LEAST);

@@ -8,7 +8,7 @@ use super::wander::Wander;
 use crate::Error;
 use crate::recording::Recording;
 
-/// What a packet's way takes once it has left the queue.
+/// Delay of a packet after it has left the queue.
 #[derive(Debug)]
 pub(super) struct Delay {
     base: u64,
@@ -26,7 +26,7 @@ struct Recorded {
     share: f64,
 }
 
-/// Rounds after which a radio gives up repeating itself.
+/// Maximum retransmission rounds of a radio.
 const ROUNDS_MAX: u32 = 16;
 
 impl Delay {
@@ -37,7 +37,8 @@ impl Delay {
     ) -> Result<Self, Error> {
         let jitter = config.jitter.filter(|jitter| jitter.sigma_ms > 0.0).map(|jitter| {
             let tau = jitter.tau_ms * 1e6;
-            // A fiftieth of the time constant: steps well below the deviation itself.
+            // A fiftieth of the time constant: one step changes the value by much less than the
+            // deviation.
             let step = (tau / 50.0).clamp(1e6, 20e6) as u64;
             (jitter.sigma_ms * 1e6, Wander::new(tau as u64, step, jitter_rng))
         });
@@ -74,7 +75,7 @@ impl Delay {
         self.base + recorded + jitter + rounds
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         if let Some((_, wander)) = &mut self.jitter {
             wander.forget_before(now);

@@ -6,25 +6,25 @@ use rand_chacha::rand_core::SeedableRng;
 use super::config::Config;
 use super::{bbr, cubic};
 
-/// Another's flow in the link's queue: bulk data that always has something to send.
+/// A bulk flow of another sender in the link's queue, with unlimited data.
 ///
-/// The link moves it from one thing that happens to the next and takes packets from it as long as it may send.
+/// The link advances it from event to event and takes packets from it while it may send.
 pub(super) trait Foreign: fmt::Debug + Send + Sync {
-    /// Returns when something happens next; `None`: never again.
+    /// Returns the time of the next event, or `None` if there are no more.
     fn next_at(&self) -> Option<u64>;
 
-    /// Takes what is known by `at`.
+    /// Handles all acknowledgements up to `at`.
     fn advance(&mut self, at: u64);
 
     /// Returns whether a packet of [`PACKET_BYTES`] may leave at `at`.
     fn may_send(&self, at: u64) -> bool;
 
-    /// Notes a packet of `at` that leaves the queue at `departure`, or that was dropped when the packet before
-    /// it leaves then.
+    /// Records a packet sent at `at` that leaves the queue at `departure`; if it was dropped, the
+    /// packet before it leaves then.
     fn on_sent(&mut self, at: u64, departure: u64, arrived: bool);
 }
 
-/// Returns the flows of a link, whose random numbers come from `rng`.
+/// Returns the cross traffic of a link, with random numbers from `rng`.
 pub(super) fn of(config: &Config, mut rng: ChaCha8Rng) -> Vec<Box<dyn Foreign>> {
     let mut flows: Vec<Box<dyn Foreign>> = Vec::new();
     if let Some(cubic) = &config.cubic {
@@ -36,7 +36,7 @@ pub(super) fn of(config: &Config, mut rng: ChaCha8Rng) -> Vec<Box<dyn Foreign>> 
     flows
 }
 
-/// Returns the flow to which something happens first, and when, if that is by `now`.
+/// Returns the flow with the earliest event up to `now`, and the time of that event.
 pub(super) fn first(
     flows: &mut [Box<dyn Foreign>],
     now: u64,
@@ -45,12 +45,12 @@ pub(super) fn first(
     due.filter(|(at, _)| *at <= now).min_by_key(|(at, _)| *at)
 }
 
-/// Returns nanoseconds.
+/// Converts seconds to nanoseconds.
 pub(super) fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-/// A full packet of TCP, IP's header included.
+/// Size of a full TCP packet, IP header included.
 pub(super) const PACKET_BYTES: u64 = 1_500;
-/// [RFC6928].
+/// Initial congestion window in packets ([RFC6928]).
 pub(super) const WINDOW_FIRST: f64 = 10.0;

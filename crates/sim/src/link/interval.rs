@@ -10,8 +10,8 @@ use crate::error::{Error, within};
 
 /// Handovers between cells.
 ///
-/// From its start, for `step_ms`, nothing leaves the queue; then it drains at the link's rate. A
-/// ping on an idle link sees a step of up to `step_ms`.
+/// From its start, nothing leaves the queue for `step_ms`; then it drains at the link's rate. A
+/// ping on an idle link sees a delay step of up to `step_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
@@ -21,7 +21,7 @@ pub struct Handover {
     pub every_s: [f64; 2],
 }
 
-/// Outages: a Poisson process of exponentially long interruptions.
+/// Outages: a Poisson process of interruptions with exponential lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
@@ -46,25 +46,25 @@ pub(super) struct Intervals {
     law: Law,
     rng: ChaCha8Rng,
     known: VecDeque<(u64, u64)>,
-    /// A stretch without any, as it was last seen: most questions fall into it.
+    /// Cached stretch without interruptions; most queries fall into it.
     clear: (u64, u64),
 }
 
 #[derive(Debug)]
 enum Law {
     Never,
-    /// Exponential gaps from end to start, exponential lengths: means in nanoseconds.
+    /// Exponential gaps from end to start, and exponential lengths; means in nanoseconds.
     Poisson {
         gap: f64,
         length: f64,
     },
-    /// Uniform times from start to start, one length.
+    /// Uniform times from start to start, and one constant length.
     Steps {
         from: f64,
         to: f64,
         length: u64,
     },
-    /// Those of a recording of length `period`, looped, seen from `start` in it.
+    /// Intervals of a recording of length `period`, looped, from offset `start`.
     Recorded {
         list: Arc<[(u64, u64)]>,
         period: u64,
@@ -72,7 +72,7 @@ enum Law {
     },
 }
 
-/// Intervals that are drawn one by one before a leap in time starts afresh.
+/// Maximum intervals drawn one by one; a longer leap in time starts afresh.
 const DRAWS_MAX: usize = 100_000;
 
 impl Intervals {
@@ -104,13 +104,13 @@ impl Intervals {
         Self { law, rng, known: VecDeque::new(), clear: (0, 0) }
     }
 
-    /// Returns whether there is none and never will be.
+    /// Returns whether there are no interruptions at all.
     pub(super) fn is_never(&self) -> bool {
         matches!(self.law, Law::Never)
     }
 
-    /// Returns the interval that contains `at`, or else the next one; `None`: there is no further
-    /// one.
+    /// Returns the interval that contains `at`, or else the next one, or `None` if there are no
+    /// more.
     pub(super) fn at_or_after(&mut self, at: u64) -> Option<(u64, u64)> {
         self.draw_beyond(at);
         let ended = self.known.iter().rev().take_while(|(_, to)| *to > at).count();
@@ -127,7 +127,7 @@ impl Intervals {
         next <= at
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         while self.known.len() > 1 && self.known[0].1 <= now {
             self.known.pop_front();
@@ -163,7 +163,8 @@ impl Intervals {
                 Some((from, from.saturating_add((length as u64).max(1))))
             }
             Law::Steps { from, to, length } => {
-                // The first comes at any phase, so that links with different seeds differ at once.
+                // The first one has a random phase, so that links with different seeds differ from
+                // the start.
                 let lower = if self.known.is_empty() { 0.0 } else { *from };
                 let gap = self.rng.random_range(lower..=*to);
                 let from = previous.0.saturating_add(gap as u64);
@@ -187,11 +188,11 @@ impl Intervals {
     }
 }
 
-/// Everything that stops a link's queue for a while: handovers and outages that hold.
+/// All processes that stop a link's queue for a while: handovers and holding outages.
 #[derive(Debug)]
 pub(super) struct Gates {
     all: Vec<Intervals>,
-    /// An open stretch, as it was last seen: most questions fall into it.
+    /// Cached open stretch; most queries fall into it.
     open: (u64, u64),
 }
 
@@ -201,7 +202,8 @@ impl Gates {
         Self { all, open: (0, 0) }
     }
 
-    /// Returns the first instant from `at` on at which the link is open, and when it closes next.
+    /// Returns the first instant from `at` on at which the link is open, and the time of its next
+    /// closing.
     pub(super) fn open_from(&mut self, at: u64) -> (u64, u64) {
         if (self.open.0..self.open.1).contains(&at) {
             return (at, self.open.1);
@@ -227,7 +229,7 @@ impl Gates {
         }
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         for gate in &mut self.all {
             gate.forget_before(now);
@@ -235,7 +237,7 @@ impl Gates {
     }
 }
 
-/// Returns a generator of its own for each stream of a seed.
+/// Returns a separate generator for each stream of a seed.
 pub(super) fn stream_of(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);

@@ -1,15 +1,16 @@
 use super::config::L4s;
 
-/// What an L4S queue marks: more of what waits longer, and all beyond the ramp's end ([RFC9332], appendix A).
+/// Marking of an L4S queue: a linear ramp over the queue delay, and all packets beyond it
+/// ([RFC9332], appendix A).
 ///
-/// Marks are spread evenly, without chance. There is one queue, in the order of arrival: the second one, for what is
-/// not L4S, and what couples the two are left out.
+/// Marks are spread evenly, without randomness. There is a single queue, in order of arrival. The
+/// classic queue and the coupling between the two are left out.
 #[derive(Debug)]
 pub(super) struct Ramp {
-    /// Nanoseconds.
+    /// Bounds of the ramp, in nanoseconds.
     from: u64,
     range: u64,
-    /// The sum of all likelihoods less the packets marked.
+    /// Sum of all marking probabilities minus the packets marked.
     owed: f64,
 }
 
@@ -19,7 +20,7 @@ impl Ramp {
         Self { from: nanos(config.threshold_ms), range: nanos(config.range_ms), owed: 0.0 }
     }
 
-    /// Returns whether a packet is marked that waits for `sojourn` nanoseconds behind `ahead` bytes.
+    /// Returns whether to mark a packet that waits for `sojourn` nanoseconds behind `ahead` bytes.
     pub(super) fn marks(&mut self, sojourn: u64, ahead: u64) -> bool {
         if sojourn <= self.from || ahead <= AHEAD_BYTES {
             return false;
@@ -34,7 +35,8 @@ impl Ramp {
     }
 }
 
-/// Behind one full packet none is marked, however slow the link ([RFC9332], `Th_len`).
+/// Queue of one full packet, up to which nothing is marked on however slow a link ([RFC9332],
+/// `Th_len`).
 const AHEAD_BYTES: u64 = 1_500;
 
 #[cfg(test)]
@@ -49,7 +51,7 @@ mod tests {
 
     const BYTES: ByteCount = ByteCount::new(1_222);
 
-    /// Returns a link of 10 Mbit/s, on which one packet of these bytes takes 1 ms with its headers.
+    /// Returns a link of 10 Mbit/s, on which one packet of `BYTES` takes 1 ms with its headers.
     fn link(config: L4s) -> Link<Ecn> {
         let config = Config { l4s: Some(config), ..Config::of_rate(Bitrate::from_mbps(10)) };
         Link::new(&config, 1).expect("a sound link")
@@ -70,7 +72,7 @@ mod tests {
         while let Some((_, ecn)) = link.pop(Instant::from_millis(100)) {
             came.push(ecn);
         }
-        // The second waits 1 ms behind one packet alone, the third 2 ms.
+        // The second waits 1 ms behind a single packet, the third 2 ms.
         let wanted = [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ce];
         assert_eq!(came, wanted);
         assert_eq!(link.counters().marked, 2);
@@ -100,7 +102,7 @@ mod tests {
     }
 
     proptest! {
-        /// Marking touches neither fates nor times.
+        /// Marking changes neither fates nor times.
         #[test]
         fn a_link_that_marks_is_otherwise_the_same(
             calls in prop::collection::vec((0_u64..3_000, 1_u64..1_500, 0_u8..4), 1..200),

@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::config::{BurstLoss, Config};
 
-/// Losses of single packets: independent, and in bursts.
+/// Losses of single packets, independent and in bursts.
 #[derive(Debug)]
 pub(super) struct Loss {
     rng: ChaCha8Rng,

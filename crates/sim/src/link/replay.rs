@@ -8,30 +8,30 @@ use super::interval::Intervals;
 use crate::error::{Error, within};
 use crate::recording::{Columns, Recording, decompressed};
 
-/// Round trips recorded by others, replayed on one direction of a link, looped.
+/// Recorded round trips, replayed on one direction of a link, looped.
 ///
 /// Each direction takes `share` of the round trip, on top of its `delay_ms` and jitter. Where the
-/// recording lost, this direction loses; where it held, this direction's queue is held, and what
-/// came meanwhile leaves in a burst at the link's rate. Give it to both directions with the same
-/// start: one radio. [`Recording`] tells how a file is read.
+/// recording lost packets, this direction loses them. Where it held packets, this direction's queue
+/// is held, then drains in a burst at the link's rate. Use it in both directions with the same
+/// start, since both share one radio. [`Recording`] documents the file format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// The file, plain or gzip; a relative path is resolved by
     /// [`Config::load_files`](super::Config::load_files).
     pub file: PathBuf,
-    /// The operator, in a file of several: a value of its column `operator`, or else the column
-    /// of that name.
+    /// The operator, in a file with several: a value in its `operator` column, or else the name of
+    /// the column to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Where in the recording the link starts, in s; 0 to 86,400.
+    /// Start offset in the recording, in s; 0 to 86,400.
     #[serde(default)]
     pub start_s: f64,
-    /// Time between two lines, for files without a column of time, in s; 0.001 to 3600.
+    /// Time between two lines, for files without a time column, in s; 0.001 to 3600.
     #[serde(default = "default_interval_s")]
     pub interval_s: f64,
-    /// This direction's share of the round trip; 0 to 1. A round trip does not tell its halves:
-    /// half of it is an assumption.
+    /// This direction's share of the round trip; 0 to 1. A round trip cannot be split by
+    /// measurement, so the default of one half is an assumption.
     #[serde(default = "default_share")]
     pub share: f64,
     /// The recording itself, once loaded.
@@ -40,7 +40,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Returns the whole of `recording` from its start, half of each round trip.
+    /// Returns a replay of all of `recording` from its start, with half of each round trip.
     pub fn of(recording: Arc<Recording>) -> Self {
         Self {
             file: PathBuf::from("(in memory)"),
@@ -79,7 +79,7 @@ impl Replay {
         self.recording.as_ref().ok_or_else(missing)
     }
 
-    /// Returns what the recording loses, and what it holds.
+    /// Returns the losing and the holding intervals of the recording.
     pub(super) fn interruptions(&self) -> Result<(Intervals, Intervals), Error> {
         let recording = self.loaded()?;
         let seen = |list: &Arc<[(u64, u64)]>| {
@@ -88,13 +88,13 @@ impl Replay {
         Ok((seen(recording.lost()), seen(recording.held())))
     }
 
-    /// Returns where in the recording the link starts, in nanoseconds.
+    /// Returns the start offset in the recording, in nanoseconds.
     pub(super) fn start_nanos(&self) -> u64 {
         (self.start_s * 1e9) as u64
     }
 }
 
-/// Returns what is commonest for recordings without a column of time.
+/// Returns 1 s, the most common interval of recordings without a time column.
 const fn default_interval_s() -> f64 {
     1.0
 }

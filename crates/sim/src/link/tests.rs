@@ -23,7 +23,7 @@ fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Keeps the queue full for `seconds` and returns what arrived.
+/// Keeps the queue full for `seconds` and returns the arrivals.
 fn saturate(link: &mut Link<u64>, seconds: u64) -> Vec<(Instant, u64)> {
     let (mut arrived, mut number) = (Vec::new(), 0);
     for millis in 0..seconds * 1_000 {
@@ -160,7 +160,7 @@ fn burst_losses_have_their_share_and_their_length() {
     assert!((lost / bursts - 4.0).abs() < 0.25, "length {}", lost / bursts);
 }
 
-/// Returns one packet each millisecond for `seconds`: the fate and delay of each.
+/// Sends one packet each millisecond for `seconds`, and returns the fate and delay of each.
 fn stream(config: &Config, seed: u64, seconds: u64) -> Vec<Result<Duration, Drop>> {
     let mut link = link::<u64>(config, seed);
     let mut fates = Vec::new();
@@ -204,7 +204,7 @@ fn a_handover_is_a_step_of_delay_that_drains_at_the_links_rate() {
     assert!((2..=6).contains(&peaks.len()), "{peaks:?}");
     for start in peaks {
         assert!((299.0..301.0).contains(&delays[start]), "{}", delays[start]);
-        // Half the capacity is free to drain what was held: as long again as the handover.
+        // Half the capacity is free to drain the held packets: as long again as the handover.
         assert!((delays[start + 300] - 150.0).abs() < 2.0, "{}", delays[start + 300]);
         assert!(delays[start + 610] < 1.0, "{}", delays[start + 610]);
     }
@@ -353,7 +353,7 @@ fn recorded_traces_keep_their_rates() {
     }
 }
 
-/// Pings an idle link at the recording's own times; `None` is lost.
+/// Pings an idle link at the recording's own times; `None` for a lost ping.
 fn pinged(replay: &Replay, times: &[Instant]) -> Vec<Option<Duration>> {
     let config = Config { recording: Some(replay.clone()), ..bare(10_000) };
     let (mut up, mut down) =
@@ -394,7 +394,8 @@ fn a_recording_pinged_is_the_recording() {
         let recorded = rtts[index % rtts.len()];
         match rtt.map(|rtt| rtt.as_secs_f64() * 1e3) {
             None => assert!(recorded < 0.0, "ping {index} is lost"),
-            // The single late one, overtaken by the next, cannot stay so in a link in order.
+            // The single late sample would be overtaken by the next one, which a link that keeps
+            // the order prevents.
             Some(rtt) if recorded == 300.0 => assert!((140.0..160.0).contains(&rtt), "{rtt}"),
             Some(rtt) => assert!((rtt - recorded).abs() < 6.0, "ping {index}: {rtt}, {recorded}"),
         }
@@ -423,7 +424,7 @@ fn what_a_recording_held_leaves_in_a_burst_at_the_links_rate() {
 #[ignore = "needs the recordings in ../shared/data; make unit runs it where they are"]
 fn recordings_of_drives_are_replayed_as_they_were() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/delay"));
-    // What was lost, and the 50th, 95th and 99th percentiles of the round trip in ms.
+    // Loss, and the 50th, 95th and 99th percentiles of the round trip in ms.
     let recordings = [
         ("pam25_ping_public.csv.gz", Some("att"), 200, 0.0057, [59.0, 110.0, 239.0]),
         ("pam25_ping_public.csv.gz", Some("verizon"), 200, 0.0191, [51.0, 100.0, 736.0]),
@@ -453,8 +454,8 @@ fn recordings_of_drives_are_replayed_as_they_were() {
             rtts.iter().flatten().map(|rtt| rtt.as_secs_f64() * 1e3).collect();
         answered.sort_by(f64::total_cmp);
         let lost_here = 1.0 - answered.len() as f64 / rtts.len() as f64;
-        // Some that were lost while others were held leave after the hold, and arrive; some
-        // replies come back into a loss.
+        // Some packets lost while others were held leave after the hold, and arrive; some replies
+        // return during a loss interval.
         assert!((lost_here - lost).abs() <= 0.2 * lost, "{file} {operator:?}: lost {lost_here}");
         let shares = [(0.5, 0.05), (0.95, 0.1), (0.99, 0.25)];
         for ((share, tolerance), recorded) in shares.into_iter().zip(quantiles) {
@@ -473,7 +474,7 @@ fn common(name: &str, outage: Outage) -> Common {
     Common { name, outage_losing: Some(outage), outage_holding: None, dip: None }
 }
 
-/// Returns for each second of `hours` which of `links` lose a packet sent in it.
+/// Returns, for each second of `hours`, which of `links` lose a packet sent in it.
 fn losing<const N: usize>(links: &mut [Link<()>; N], hours: u64) -> Vec<[bool; N]> {
     let second = |second: u64| {
         let now = ms(1_000 * second);
@@ -504,7 +505,7 @@ fn links_of_one_name_fail_together_beside_failing_alone() {
     let link = |names: &[&str], seed| Link::with_seeds(&of(names), seeds(seed)).expect("sound");
     let mut links = [link(&["a"], 1), link(&["a"], 2), link(&["b"], 3), link(&["a", "b"], 4)];
     let seconds = losing(&mut links, 400);
-    // Own outages take 1/20 of the time, a common one 1/50.
+    // Own outages take 1/20 of the time, a shared one 1/50.
     let (own, common) = (0.05, 0.02);
     let alone = 1.0 - (1.0 - own) * (1.0 - common);
     let with_two = 1.0 - (1.0 - own) * (1.0 - common) * (1.0 - common);
@@ -549,7 +550,7 @@ fn a_common_dip_leaves_its_share_of_the_capacity() {
         let arrived = pair.each_mut().map(|link| saturate(link, 300));
         assert_eq!(arrived[0], arrived[1], "at the same instants");
         let rate = rate_of(&pair[0], 300);
-        // Half the time a quarter of 12 Mbit/s.
+        // A quarter of 12 Mbit/s for half of the time.
         assert!((rate / 7.5 - 1.0).abs() < 0.12, "{rate}");
     }
 }
@@ -726,15 +727,15 @@ fn a_policer_lets_a_burst_pass_and_then_its_rate_without_delay() {
             slowest = slowest.max(at.since(Instant::from_micros(sent * 1_000)));
         }
     }
-    // 8 Mbit/s come: the bucket of 32 kB empties in 64 ms, 64 packets.
+    // At 8 Mbit/s the bucket of 32 kB empties in 64 ms, after 64 packets.
     assert_eq!(passed.iter().take_while(|number| **number < 63).count(), 63);
     assert!(passed.len().abs_diff(8_032) <= 2, "{}", passed.len());
     assert_eq!(link.counters().dropped(Drop::Policer), 16_000 - passed.len() as u64);
     assert!(slowest <= Duration::from_micros(81), "{slowest:?}");
 }
 
-/// Sends `mbps` beside a CUBIC flow from 5 s on for a minute; returns the flow's share of 10 Mbit/s, and the
-/// longest wait in the queue.
+/// Sends `mbps` alongside a CUBIC flow from 5 s on for a minute. Returns the flow's share of 10
+/// Mbit/s, and the longest wait in the queue.
 fn compete(queue_bytes: u64, mbps: f64) -> (f64, Duration) {
     let cubic = Some(Cubic { rtt_ms: 30.0, from_s: 5.0, until_s: None });
     let mut link = link::<u64>(&Config { cubic, queue_bytes, ..bare(10) }, 1);

@@ -6,8 +6,8 @@ use rand_distr::StandardNormal;
 
 /// A stationary Ornstein-Uhlenbeck process of mean 0 and standard deviation 1, on a grid of time.
 ///
-/// The value is constant within one step. The path depends on the seed alone, not on when it is
-/// looked at (save after a leap of [`STEPS_MAX`] steps, which starts it afresh).
+/// The value is constant within one step. The path depends on the seed alone, not on the query
+/// times. The exception is a leap of more than [`STEPS_MAX`] steps, which starts it afresh.
 #[derive(Debug)]
 pub(super) struct Wander {
     rng: ChaCha8Rng,
@@ -19,7 +19,7 @@ pub(super) struct Wander {
     grid_start: u64,
 }
 
-/// Steps that are computed one by one: eleven minutes of 10 ms. A longer leap starts afresh.
+/// Maximum steps computed one by one: eleven minutes of 10 ms. A longer leap starts afresh.
 const STEPS_MAX: u64 = 1 << 16;
 
 impl Wander {
@@ -38,7 +38,7 @@ impl Wander {
         }
     }
 
-    /// Returns the value at `at`, and the instant until which it stays.
+    /// Returns the value at `at`, and the instant until which it holds.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let mut index = at.saturating_sub(self.grid_start) / self.step;
         if index.saturating_sub(self.grid.len() as u64) > STEPS_MAX {
@@ -57,7 +57,7 @@ impl Wander {
         (self.grid[index as usize], until)
     }
 
-    /// Lets go of what lies before `now`.
+    /// Discards state from before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
         while self.grid.len() > 1 && self.grid_start.saturating_add(self.step) <= now {
             self.grid.pop_front();

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::{Columns, Error, LINES_MAX, Ping, nanos};
 
-/// Returns the pings of a file, times increasing from any start.
+/// Returns the pings of a file in order of time; the first may have any time.
 pub(super) fn pings(text: &[u8], columns: Columns<'_>) -> Result<Vec<Ping>, Error> {
     let mut lines = lines(text);
     let (_, names) = lines.next().ok_or(Error::Empty)?;
@@ -43,10 +43,10 @@ pub(super) fn pings(text: &[u8], columns: Columns<'_>) -> Result<Vec<Ping>, Erro
     }
 }
 
-/// Operators that an error lists at most.
+/// Maximum operators that an error lists.
 const OPERATORS_SHOWN: usize = 16;
 
-/// Returns the lines that say something, with their numbers from 1; `#` begins a remark.
+/// Returns the lines with content, numbered from 1; `#` begins a comment.
 fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
     let lines = lines.map(|(index, line)| (index + 1, line));
@@ -57,10 +57,10 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Which column is what.
+/// Column indices.
 struct Places {
     rtt: usize,
-    /// The column, and the nanoseconds of its unit.
+    /// Index of the column, and its unit in nanoseconds.
     time: Option<(usize, f64)>,
     operator: Option<usize>,
 }
@@ -90,7 +90,7 @@ impl Places {
     }
 }
 
-/// One line, as many fields as names.
+/// One line, with as many fields as there are names.
 struct Row<'a> {
     names: &'a [&'a [u8]],
     fields: &'a [&'a [u8]],
@@ -127,12 +127,12 @@ impl Row<'_> {
     }
 }
 
-/// Beyond any clock: three hundred years.
+/// Upper limit for times, about 300 years.
 const TIME_MAX_NANOS: f64 = 9e18;
 
 const RTT_MAX_MS: f64 = 3.6e6;
 
-/// Returns the beginning of a field, for an error.
+/// Returns the beginning of a field, for an error message.
 fn shown(field: &[u8]) -> String {
     String::from_utf8_lossy(&field[..field.len().min(40)]).into_owned()
 }

@@ -18,7 +18,7 @@ fn rtt_ms(recording: &Recording, at_ms: u64) -> f64 {
     recording.round_trip(Instant::from_millis(at_ms)).as_secs_f64() * 1e3
 }
 
-/// Returns intervals in milliseconds, as the tests below state them.
+/// Converts intervals to milliseconds, as the tests below state them.
 fn intervals_ms(intervals: &[(u64, u64)]) -> Vec<(u64, u64)> {
     intervals.iter().map(|(from, to)| (from / 1_000_000, to / 1_000_000)).collect()
 }
@@ -67,12 +67,12 @@ fn one_operator_of_a_file_with_a_column_each() {
 
 #[test]
 fn samples_that_came_back_together_were_held() {
-    // Sent each 100 ms; those from 200 to 600 ms all came back at 650 ms.
+    // Sent every 100 ms; those from 200 to 600 ms all came back at 650 ms.
     let text = "t_ms,rtt_ms\n0,50\n100,50\n200,450\n300,350\n400,250\n500,150\n600,50\n700,50\n";
     let recording = recording(text);
     assert_eq!(intervals_ms(&recording.held), [(150, 600)]);
     assert_eq!(rtt_ms(&recording, 400), 50.0, "the path's own");
-    // A swing that takes its time is the path's own.
+    // A slow swing is the path's own delay.
     let text = "t_ms,rtt_ms\n0,50\n1000,900\n2000,400\n3000,50\n";
     assert_eq!(self::recording(text).held_share(), 0.0);
 }
@@ -120,7 +120,7 @@ fn gzip_is_read_and_bad_gzip_told() {
     assert!(decompressed(gzip[..gzip.len() - 9].to_vec()).is_err());
 }
 
-/// Returns files as people have them, and malformed ones.
+/// Returns realistic files and malformed ones.
 fn files() -> impl Strategy<Value = String> {
     let field = prop_oneof![
         4 => (0_u32..2_000).prop_map(|ms| ms.to_string()),

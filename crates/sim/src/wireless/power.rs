@@ -4,22 +4,22 @@ use tautline_units::{Bitrate, Duration};
 
 use super::Config;
 
-/// How much of the access point's power the station receives, as [CAR] has it.
+/// Power that the station receives from the access point, as in [CAR].
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Power {
-    /// -20 dBm: the station 10 cm away.
+    /// -20 dBm: the station is 10 cm away.
     Near,
-    /// -35 dBm: some 5 m away.
+    /// -35 dBm: about 5 m away.
     Middle,
-    /// -60 dBm: some 20 m away, outside of the car.
+    /// -60 dBm: about 20 m away, outside the car.
     Far,
 }
 
 impl Power {
-    /// Returns the power, dBm.
+    /// Returns the power in dBm.
     pub fn dbm(self) -> i32 {
         match self {
             Self::Near => -20,
@@ -28,17 +28,19 @@ impl Power {
         }
     }
 
-    /// Returns the one of so many dBm, if the paper has it.
+    /// Returns the variant with this power, if the paper has it.
     pub fn of_dbm(dbm: i32) -> Option<Self> {
         Self::VARIANTS.iter().copied().find(|power| power.dbm() == dbm)
     }
 
-    /// Returns the network at this power, nobody else in it.
+    /// Returns the network at this power, without other stations.
     ///
-    /// Fitted to the paper's Table 1, two numbers of it by two at each power: the overhead to UDP's throughput at 1328
-    /// bytes, the collisions to TCP's. The queue is the paper's. Its average loss is .4 %, and up to 1.5 % where the channel is
-    /// bad; its bit errors are .18 % where they are worst, and untold elsewhere. How these go with the power is ours,
-    /// as are the rates between which the radio goes far away, where the paper says that each second differs.
+    /// Two parameters are fitted to two numbers of the paper's Table 1 at each power: the overhead
+    /// to UDP's throughput at 1328 bytes, the collisions to TCP's. The queue size is the paper's.
+    /// The paper's average loss is .4 %, up to 1.5 % on a bad channel; its worst share of bit
+    /// errors is .18 %, and no other is stated. How these depend on the power is our choice. So are
+    /// the rates between which the distant radio switches; the paper says only that each second
+    /// differs.
     pub fn config(self) -> Config {
         let mbps = |rates: &[u64]| rates.iter().copied().map(Bitrate::from_mbps).collect();
         let (overhead_micros, bitrates, collisions, loss, damage) = match self {

@@ -2,7 +2,7 @@ use super::*;
 
 const BYTES: ByteCount = ByteCount::new(1356);
 
-/// Hands over packets at a rate for ten seconds, and returns what came of the access point's.
+/// Pushes packets at a constant rate for ten seconds, and returns the access point's counters.
 fn flood(config: Config, interval_micros: u64) -> Counters {
     let mut medium = Medium::new(config, 1);
     for number in 0..10_000_000 / interval_micros {
@@ -16,7 +16,7 @@ fn flood(config: Config, interval_micros: u64) -> Counters {
 #[test]
 fn udp_has_the_papers_ceiling_at_every_power() {
     for (power, published) in [(Power::Near, 4.24), (Power::Middle, 4.18), (Power::Far, 3.6)] {
-        // 5 MB/s, as there.
+        // 5 MB/s, as in the paper.
         let counters = flood(power.config(), 1328 / 5);
         let mbyte_per_s = counters.arrived as f64 * 1328.0 / 10e6;
         assert!((mbyte_per_s - published).abs() < 0.05, "{power:?}: {mbyte_per_s}");
@@ -53,7 +53,8 @@ fn anothers_flow_takes_its_share() {
     let config = Config { disturbance: Some(disturbance), ..Power::Middle.config() };
     let counters = flood(config, 300);
     let came = counters.arrived as f64 * 1328.0 / 10e6;
-    // 4.18 of the channel, shared by 4.4 and 2: the denser flow finds room in the queue more often.
+    // A capacity of 4.18 shared by flows of 4.4 and 2: the denser flow finds room in the queue more
+    // often.
     assert!((2.6..3.4).contains(&came), "{came}");
 }
 

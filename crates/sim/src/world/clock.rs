@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// A node's own clock: it starts at an offset and runs a little too fast or too slow.
+/// A node's own clock, with an offset and a constant drift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
     offset_nanos: u64,
@@ -10,22 +10,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns a clock that shows `offset` at the world's start and gains `drift_ppm` microseconds
-    /// each second. Crystals drift by up to about 100 ppm; the drift is held within half a second
+    /// Creates a clock that shows `offset` at the world's start and gains `drift_ppm` microseconds
+    /// each second. Crystals drift by up to about 100 ppm; the drift is limited to half a second
     /// per second.
     pub fn new(offset: Duration, drift_ppm: f64) -> Self {
         let drift_ppb = (drift_ppm * 1e3).clamp(-5e8, 5e8).round() as i64;
         Self { offset_nanos: u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX), drift_ppb }
     }
 
-    /// Returns what this clock shows at the world's instant `world`.
+    /// Returns the time on this clock at the world's instant `world`.
     pub fn local(&self, world: Instant) -> Instant {
         let nanos = i128::from(world.as_nanos());
         let drift = (nanos * i128::from(self.drift_ppb)).div_euclid(i128::from(BILLION));
         hold(nanos + drift + i128::from(self.offset_nanos))
     }
 
-    /// Returns the first instant of the world at which this clock shows `local` or more.
+    /// Returns the first instant of the world at which this clock shows at least `local`.
     pub fn world(&self, local: Instant) -> Instant {
         if local.as_nanos() == u64::MAX {
             return local;

@@ -6,10 +6,10 @@ use tautline_units::Instant;
 use super::Direction;
 use crate::link::Drop;
 
-/// What happened in a world, line by line, with a digest over all of it.
+/// Log of a world's events, line by line, with a digest over all of it.
 ///
-/// The digest covers every line and every datagram's bytes. The lines themselves are kept up to
-/// [`Log::LINES_KEPT_MAX`] unless told otherwise; the digest goes on, at a tenth of the cost.
+/// The digest covers every line and every datagram's bytes. By default the log keeps the first
+/// [`Log::LINES_KEPT_MAX`] lines. The digest always covers all, at a tenth of the cost.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Log {
     digest: u64,
@@ -19,7 +19,7 @@ pub struct Log {
     scratch: String,
 }
 
-/// What became of a datagram.
+/// Fate of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Passage {
     Taken { link: usize, direction: Direction, fate: Result<(), Drop> },
@@ -28,7 +28,7 @@ pub(super) enum Passage {
 }
 
 impl Log {
-    /// Lines kept unless [`Log::keep`] says otherwise: a quarter of a gigabyte at most.
+    /// Default limit on kept lines: at most a quarter of a gigabyte.
     pub const LINES_KEPT_MAX: usize = 1_000_000;
 
     pub(super) fn new(seed: u64) -> Self {
@@ -43,7 +43,8 @@ impl Log {
         log
     }
 
-    /// Keeps at most `lines_max` lines from now on; zero for long runs where the digest will do.
+    /// Limits the kept lines to `lines_max` from now on. Zero suits long runs that need only the
+    /// digest.
     pub fn keep(&mut self, lines_max: usize) {
         self.lines_max = lines_max;
         self.lines.truncate(lines_max);
@@ -54,17 +55,17 @@ impl Log {
         &self.lines
     }
 
-    /// Returns the lines written so far, kept or not.
+    /// Returns the number of lines written so far, kept or not.
     pub fn lines_total(&self) -> u64 {
         self.lines_total
     }
 
-    /// Returns 64 bits over all lines and all datagrams. Not for use against an adversary.
+    /// Returns a 64-bit digest of all lines and all datagrams. It is not cryptographic.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Writes a line of the caller's.
+    /// Writes a line from the caller.
     pub fn line(&mut self, now: Instant, what: fmt::Arguments<'_>) {
         let mut line = std::mem::take(&mut self.scratch);
         line.clear();
@@ -131,8 +132,8 @@ impl fmt::Display for Told {
     }
 }
 
-/// Returns 64 bits over bytes and their count: four lanes of eight bytes, so that the multiplications
-/// overlap.
+/// Returns a 64-bit digest of the bytes and their count, in four lanes of eight bytes so that the
+/// multiplications overlap.
 pub(super) fn digest_of(bytes: &[u8]) -> u64 {
     let mut lanes = [1, 2, 3, bytes.len() as u64];
     let (blocks, rest) = bytes.as_chunks::<32>();
@@ -150,9 +151,10 @@ pub(super) fn digest_of(bytes: &[u8]) -> u64 {
     lanes.into_iter().fold(0, mixed)
 }
 
-/// Mixes so that every bit of `word` reaches the upper half at once and the lower half with the next word.
+/// Mixes `word` into `state`: each bit reaches the upper half at once, and the lower half with the
+/// next word.
 fn mixed(state: u64, word: u64) -> u64 {
-    // The golden ratio's bits, odd.
+    // The bits of the golden ratio, odd.
     (state.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 

@@ -99,7 +99,8 @@ fn datagrams_travel_with_rate_and_delay_by_the_receivers_clock() {
 fn two_beside_each_other_share_the_way_up_and_have_ways_back_of_their_own() {
     let slow = Config { overhead_bytes: 0, ..Config::of_rate(Bitrate::from_kbps(800)) };
     let (mut world, first, _, link) = build(1, slow);
-    // 1000 bytes each 10 ms are all that it carries: a second sender has them wait, and half of all is lost.
+    // 1000 bytes each 10 ms fill the link: a second sender builds up a queue, and half of all
+    // packets are lost.
     let second = world
         .add(Ticker::new(operator_address(), Some(Instant::from_millis(1_000))), Clock::default());
     let other = world.add(Ticker::new(vehicle_address(), None), Clock::default());
@@ -120,7 +121,8 @@ fn two_beside_each_other_share_the_way_up_and_have_ways_back_of_their_own() {
         let down = world.counters(way, Direction::Down);
         assert_eq!(down.delivered, world.node(node).heard.len() as u64);
     }
-    // Nothing of the one came to the other: a queue of 2.56 s, 10 ms for itself, and 70 ms back.
+    // The two senders stay separate. The second one's delay: a queue of 2.56 s, 10 ms for itself,
+    // and 70 ms back.
     let (at, _) = world.node(second).heard[0];
     assert!(at >= Instant::from_millis(1_080), "{at:?}");
     world.set_cut(beside, true);
@@ -178,7 +180,7 @@ impl Node for Talker {
     }
 }
 
-/// Returns every model there is, each direction with other numbers.
+/// Returns all models together, with different numbers in each direction.
 fn every_model() -> Vec<Pair> {
     let trace = Trace::parse(b"0\n1\n1\n4\n6\n7\n9\n30\n", None).expect("a trace");
     let rows = (0..40_u32).map(|row| match row % 20 {
