@@ -1,4 +1,4 @@
-//! The sending half: unit to packets, packets to links, links to their pace.
+//! The sending half: splits units into packets, assigns packets to links, and paces the links.
 
 mod announcer;
 mod block;
@@ -39,26 +39,27 @@ use recovery::Recovery;
 pub(crate) struct Sender {
     planner: Box<dyn Planner>,
     budget: Budget,
-    /// Whether something happened that the budget depends on.
+    /// True if an input of the budget has changed.
     budget_stale: bool,
     budget_at: Instant,
     recovery: Recovery,
-    /// What the peer is still to be told of our channels.
+    /// Announcements of our channels that the peer has not acknowledged yet.
     announcer: Announcer,
-    /// Commands that come faster than they may leave.
+    /// Commands that exceed the command rate limit.
     commands: Commands,
-    /// What waits for its channel's cap.
+    /// Packets waiting for their channel's rate cap.
     lanes: Lanes,
-    /// When the last command was handed over.
+    /// Time of the last command from the application.
     commanded_at: Option<Instant>,
-    /// The next unit's number of each channel but media's.
+    /// Next unit number of each channel except media.
     next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
-    /// Media units of this session that the peer has delivered, and given up, by its delivery reports.
+    /// Media units of this session delivered and given up, according to the peer's delivery
+    /// reports.
     told: (u64, u64),
-    /// The time that the last media unit was given.
+    /// Lifetime of the last media unit.
     media_span: Duration,
-    /// What the planner saw of the links last.
+    /// Links as last shown to the planner.
     views: Vec<planner::Link>,
     assignment: Vec<Option<usize>>,
     plaintext: Vec<u8>,
@@ -88,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Accepts a unit: see [`crate::Session::send`].
+    /// Accepts a unit; see [`crate::Session::send`].
     pub(crate) fn send(
         &mut self,
         channel: ChannelNumber,
@@ -119,7 +120,8 @@ impl Sender {
         }
     }
 
-    /// Takes a command, which leaves at once, or where commands come too fast as the newest of them.
+    /// Sends a command at once, or keeps it as the newest waiting command while the rate limit
+    /// holds.
     fn send_command(
         &mut self,
         unit: &[u8],
@@ -145,7 +147,7 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Lets the command leave that has waited for its turn.
+    /// Sends the waiting command once the rate limit allows it.
     pub(crate) fn release_command(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         let Some(Waiting { number, unit, deadline }) = self.commands.pop(now) else { return };
         let in_time = deadline >= now;
@@ -158,7 +160,8 @@ impl Sender {
         }
     }
 
-    /// Queues a copy of a command on every link that is up; if none is, on every link that has been.
+    /// Queues a copy of a command on every link that is up; if none is, on every link that was up
+    /// before.
     // protocol 3, life of a link
     fn queue_copies(
         &mut self,
@@ -185,7 +188,7 @@ impl Sender {
         }
     }
 
-    /// Takes a unit of a channel that has a cap: it waits in the channel's lane.
+    /// Queues a unit of a capped channel in the channel's lane.
     fn send_capped(
         &mut self,
         channel: ChannelNumber,
@@ -231,19 +234,19 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Returns whether a command may leave that has waited for its turn.
+    /// Returns whether a waiting command may be sent now.
     #[inline]
     pub(crate) fn has_command(&self, now: Instant) -> bool {
         self.commands.due_at().is_some_and(|at| now >= at)
     }
 
-    /// Returns whether feedback or telemetry may leave now, as far as caps go.
+    /// Returns whether the caps allow feedback or telemetry to be sent now.
     #[inline]
     pub(crate) fn has_copies(&self, now: Instant) -> bool {
         !self.lanes.is_empty() && self.lanes.copies_due_at().is_some_and(|at| now >= at)
     }
 
-    /// Gives every live link a copy of the feedback and telemetry that may leave now.
+    /// Queues a copy of the feedback and telemetry that is due now on every live link.
     // protocol 3, life of a link
     pub(crate) fn release_copies(
         &mut self,
@@ -269,13 +272,13 @@ impl Sender {
         }
     }
 
-    /// Returns whether a data packet may leave now, as far as caps go and links were not found busy.
+    /// Returns whether the caps allow data to be sent now and the links are not held busy.
     #[inline]
     pub(crate) fn has_data(&self, now: Instant) -> bool {
         !self.lanes.is_empty() && self.lanes.data_due_at().is_some_and(|at| now >= at)
     }
 
-    /// Gives the next data packet that `fits`.
+    /// Removes and returns the next data packet that `fits`.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,
@@ -285,12 +288,12 @@ impl Sender {
         self.lanes.pop_data(fits, counters, now)
     }
 
-    /// Notes that no link has anything to spare for data before `until`.
+    /// Records that no link has headroom for data before `until`.
     pub(crate) fn hold_data(&mut self, until: Instant) {
         self.lanes.hold_data(until);
     }
 
-    /// Gives up what waits: another session takes this one's place.
+    /// Drops everything queued because a new session replaces this one.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         let commands = u64::from(self.commands.abandon());
         counters.units_mut(ChannelNumber::COMMAND).expired += commands;
@@ -298,7 +301,7 @@ impl Sender {
         self.lanes.abandon(counters);
     }
 
-    /// Plans a media unit, the links of its packets into `assignment`.
+    /// Plans a media unit and writes the links of its packets into `assignment`.
     fn plan(
         &mut self,
         unit: &[u8],
@@ -329,12 +332,12 @@ impl Sender {
         planned
     }
 
-    /// Notes what the planner sees of the links that may carry media, in order of their numbers.
+    /// Updates the planner's view of the links that may carry media, in order of link numbers.
     fn view(&mut self, links: &Links, config: &Config, now: Instant) {
         let clock = links.clock_for_sending(config, now);
         let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
         let media_span = self.media_span;
-        // What is sent again takes its part.
+        // Retransmissions take their share of the rate.
         let sent_again = |lost: f64| if config.retransmit { lost } else { 0.0 };
         self.views.clear();
         self.views.extend(links.carriers().map(|link| planner::Link {
@@ -354,7 +357,7 @@ impl Sender {
         }));
     }
 
-    /// Codes the unit and gives each packet to the link that was chosen.
+    /// Encodes the unit and queues each packet on its assigned link.
     fn send_media(
         &mut self,
         plan: &Plan,
@@ -436,18 +439,18 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Tells the peer of a channel.
+    /// Announces a channel to the peer.
     pub(crate) fn announce(&mut self, channel: &Channel) {
         self.announcer.add(channel);
     }
 
-    /// Takes what the peer has of a channel's announcement.
+    /// Handles the peer's acknowledgement of an announcement.
     // protocol 4, acknowledgement
     pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
         self.announcer.on_acknowledged(told);
     }
 
-    /// Returns when the next part of an announcement is due; `None` once the peer knows everything.
+    /// Returns when the next part of an announcement is due; `None` once all are acknowledged.
     pub(crate) fn announcement_due_at(&self) -> Option<Instant> {
         self.announcer.due_at()
     }
@@ -462,11 +465,11 @@ impl Sender {
         self.announcer.write_due(plaintext, link, now)
     }
 
-    /// Takes what the peer says became of our media units.
+    /// Handles the peer's report on the outcome of our media units.
     // protocol 4, delivery report
     pub(crate) fn on_delivery_report(&mut self, report: &DeliveryReport, counters: &mut Counters) {
         let (delivered, lost) = self.told;
-        // One report comes over every link, by a slow one after its successor.
+        // The same report travels over every link; a slow link delivers it after its successor.
         if report.channel != ChannelNumber::MEDIA
             || report.delivered < delivered
             || report.lost < lost
@@ -483,7 +486,7 @@ impl Sender {
         self.planner.on_delivery_report(report.delivered, report.lost);
     }
 
-    /// Takes what became of media packets on the link at `place`.
+    /// Handles the outcome of media packets on the link at index `place`.
     pub(crate) fn on_settled(
         &mut self,
         place: usize,
@@ -501,22 +504,22 @@ impl Sender {
         self.recovery.on_settled(settled, links, shared, now);
     }
 
-    /// Writes off a media packet that could not leave.
+    /// Counts a media packet that could not be sent as lost.
     pub(crate) fn write_off(&mut self, entry: Entry) {
         self.recovery.write_off(entry);
     }
 
-    /// Keeps a buffer for the next packet.
+    /// Keeps a buffer for reuse.
     pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
         self.recovery.recycle(buffer);
     }
 
-    /// Notes that what the budget depends on has changed.
+    /// Marks the budget as out of date.
     pub(crate) fn doubt_budget(&mut self) {
         self.budget_stale = true;
     }
 
-    /// Sends fresh packets of units that lack some.
+    /// Sends more packets of units that lack some.
     pub(crate) fn handle_timeout(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.recovery.look(links, shared, now);
         if !links.iter().any(Link::can_speak) {
@@ -524,7 +527,7 @@ impl Sender {
         }
     }
 
-    /// Returns when a unit is to be looked after, or a part of an announcement to leave.
+    /// Returns when the next unit check, announcement part or queued packet is due.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let look = self.recovery.look_due_at().map(|at| (at, Timer::Deadline));
         let announcement = self.announcer.due_at().map(|at| (at, Timer::Announce));
@@ -533,8 +536,8 @@ impl Sender {
         look.into_iter().chain(announcement).chain(lanes).min()
     }
 
-    /// Moves media off links that may not carry it, and tells the budget if it has changed: what
-    /// the links that can be in time may send.
+    /// Moves media off links that may not carry it. Reports the budget if it changed: the source
+    /// rate that the links can deliver in time.
     pub(crate) fn settle(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         failover::fail_over(&mut self.recovery, links, shared, now);
         if !self.budget_stale && now.since(self.budget_at) < BUDGET_INTERVAL {
@@ -549,32 +552,32 @@ impl Sender {
         }
     }
 
-    /// Returns whether the application was told that it may send media.
+    /// Returns whether the last budget reported to the application is above zero.
     pub(crate) fn is_budget_told(&self) -> bool {
         self.budget.is_told()
     }
 
-    /// Returns for how long a media unit is worth something.
+    /// Returns the lifetime of a media unit.
     pub(crate) fn media_span(&self) -> Duration {
         self.media_span
     }
 }
 
-/// Plans the copies of a command, for the smallest datagram that all links carry.
+/// Plans the copies of a command for the smallest datagram size of all links.
 fn plan_copies(unit: &[u8], links: &Links, config: &Config) -> Result<Plan, SendError> {
     let symbol_bytes_max = datagram_bytes_max(links, config) - SYMBOL_AROUND_BYTES;
     protect::plan_copies(unit.len(), symbol_bytes_max)
         .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })
 }
 
-/// Returns the largest datagram that every link that is up can carry.
+/// Returns the largest datagram that fits every link that is up.
 fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }
 
-/// An end that has commanded within so long commands: its other packets are kept small.
+/// Time after its last command during which this end keeps its other packets small.
 const COMMANDING: Duration = Duration::from_secs(2);
-/// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.
+/// Half of the range of the wire's 16-bit milliseconds, with a margin for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
-/// Shorter than a slice's time: the budget is never older.
+/// Maximum age of the budget: shorter than the interval between slices.
 const BUDGET_INTERVAL: Duration = Duration::from_millis(2);

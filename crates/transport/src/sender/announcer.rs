@@ -5,40 +5,42 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use crate::channel::{Channel, ChannelNumber, Descriptor, Order, Priority};
 use crate::wire::{Acknowledgement, Announcement};
 
-/// An announcer of channels to the peer, part by part, until it has acknowledged all of each.
+/// An announcer of channels to the peer, part by part, until the peer has acknowledged each
+/// completely.
 ///
-/// First the beginning of every one, so that the peer takes its units; then the rest. Paced, so
-/// that nothing of it is felt.
+/// It sends the first part of every channel first, so that the peer accepts the channel's units,
+/// then the rest. Its rate is low enough not to disturb other traffic.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     channels: BTreeMap<ChannelNumber, Announcing>,
-    /// When the next part may leave.
+    /// Earliest send time of the next part.
     due_at: Instant,
 }
 
-/// A channel that the peer does not know all of.
+/// A channel whose announcement is not fully acknowledged.
 #[derive(Debug)]
 struct Announcing {
     order: Order,
     priority: Priority,
     descriptor: Vec<u8>,
-    /// What the peer has of it.
+    /// Number of descriptor bytes acknowledged by the peer.
     acknowledged: usize,
-    /// Up to where it was sent since the last round began; `None` before anything was.
+    /// End offset sent in the current round; `None` before the first part.
     sent: Option<usize>,
-    /// Acknowledgements in a row that told nothing new: a part before what they answer is missing.
+    /// Consecutive acknowledgements without progress: an earlier part was lost.
     stuck: u8,
 }
 
 impl Announcer {
-    /// Begins to announce `channels`.
+    /// Starts to announce `channels`.
     pub(crate) fn new<'a>(channels: impl Iterator<Item = &'a Channel>, now: Instant) -> Self {
         let mut announcer = Self { channels: BTreeMap::new(), due_at: now };
         channels.for_each(|channel| announcer.add(channel));
         announcer
     }
 
-    /// Announces one more; the two that every session has only if there is something to say.
+    /// Adds a channel to announce. The two built-in channels are announced only if they carry a
+    /// descriptor.
     pub(crate) fn add(&mut self, channel: &Channel) {
         let given = matches!(channel.priority, Priority::Command | Priority::Media);
         if given && channel.descriptor == Descriptor::default() {
@@ -52,19 +54,19 @@ impl Announcer {
         self.channels.insert(channel.number, announcing);
     }
 
-    /// Returns when the next part is due; `None` once the peer knows everything.
+    /// Returns when the next part is due; `None` once everything is acknowledged.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         (!self.channels.is_empty()).then_some(self.due_at)
     }
 
-    /// Waits: there is no link to announce over.
+    /// Postpones the next part because no link is up.
     pub(crate) fn wait(&mut self, now: Instant) {
         if self.due_at <= now {
             self.due_at = now + LINK_PAUSE;
         }
     }
 
-    /// Writes the part that is due now, over a link of this rate.
+    /// Writes the part that is due now, for a link of rate `link`.
     pub(crate) fn write_due(&mut self, out: &mut Vec<u8>, link: Bitrate, now: Instant) -> bool {
         if now < self.due_at {
             return false;
@@ -77,7 +79,7 @@ impl Announcer {
         let next = fresh.or_else(|| self.channels.iter().find(unsent)).map(|(channel, _)| *channel);
         let next = next.and_then(|channel| Some((channel, self.channels.get_mut(&channel)?)));
         let Some((channel, announcing)) = next else {
-            // All was sent: after a while, again what nobody has acknowledged.
+            // Everything was sent: after a pause, resend the parts that were not acknowledged.
             for announcing in self.channels.values_mut() {
                 announcing.sent = Some(announcing.acknowledged);
             }
@@ -102,7 +104,7 @@ impl Announcer {
         true
     }
 
-    /// Takes what the peer has of a channel's announcement.
+    /// Handles the peer's acknowledgement of an announcement.
     pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
         let Some(announcing) = self.channels.get_mut(&told.channel) else { return };
         let received = usize::from(told.received).min(announcing.descriptor.len());
@@ -120,19 +122,18 @@ impl Announcer {
     }
 }
 
-/// Bytes of a descriptor in one part: 3 ms of a link of 1 Mbit/s, and it fits the smallest
-/// datagram beside nothing else.
+/// Descriptor bytes per part: 3 ms on a 1 Mbit/s link, and a part alone fits the smallest datagram.
 const PART_BYTES: usize = 110;
-/// All schemas of ours within four seconds.
+/// Announcement rate: all of our schemas within four seconds.
 const RATE: Bitrate = Bitrate::from_kbps(64);
-/// And no more of a link: on a thin one nothing else would be carried for as long.
+/// Maximum share of a link's rate; more would block a slow link for as long.
 const SHARE: f64 = 1.0 / 32.0;
 const RATE_LEAST: Bitrate = Bitrate::from_kbps(4);
-/// Until it is looked again whether a link is up.
+/// Interval between checks for a link that is up.
 const LINK_PAUSE: Duration = Duration::from_millis(20);
-/// As TCP has it: fewer are parts that overtook each other.
+/// Acknowledgements without progress that trigger a resend, as in TCP; fewer indicate reordering.
 const STUCK_MAX: u8 = 3;
-/// A slow link's round trip.
+/// Pause before a resend round: a slow link's round trip.
 const ROUND_PAUSE: Duration = Duration::from_millis(300);
 
 #[cfg(test)]
@@ -158,7 +159,7 @@ mod tests {
     fn the_peer_knows_every_channel_at_last_though_half_of_the_parts_are_lost() {
         let channels = [channel(2, 3_000), channel(3, 0), channel(200, 20_000)];
         let mut announcer = Announcer::new(channels.iter(), Instant::ZERO);
-        // What the peer has: bytes without a gap, by channel.
+        // Contiguous bytes that the peer has of each channel.
         let mut known: BTreeMap<ChannelNumber, Vec<u8>> = BTreeMap::new();
         let (mut sent, mut bytes) = (0, Vec::new());
         while let Some(at) = announcer.due_at() {

@@ -6,7 +6,7 @@ use tautline_units::Instant;
 use crate::protect::Plan;
 use crate::wire::Prefix;
 
-/// An encoder of units into the symbols of their packets; keeps its buffer.
+/// An encoder of units into packet symbols; it reuses its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     block: Vec<u8>,
@@ -14,7 +14,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Codes `unit` as planned; its packets are then [`Encoder::symbols`].
+    /// Encodes `unit` as planned. [`Encoder::symbols`] then returns its packets.
     pub(crate) fn encode(&mut self, plan: &Plan, unit: &[u8], sent_at: Instant) {
         split(plan, unit, sent_at, &mut self.block);
         self.symbol_bytes = plan.symbol_bytes;
@@ -29,13 +29,13 @@ impl Encoder {
         code.encode(&sources, &mut repairs).expect("counts and lengths are those of the plan");
     }
 
-    /// Returns the source packets of the last unit end to end.
+    /// Returns the source packets of the last unit, concatenated.
     pub(crate) fn sources(&self, plan: &Plan) -> &[u8] {
         &self.block[..plan.source_count * plan.symbol_bytes]
     }
 
-    /// Makes the symbols of more repair packets of a unit, of the indices `fresh`, into
-    /// [`Encoder::symbols`].
+    /// Encodes additional repair packets of a unit, with the indices `fresh`. [`Encoder::symbols`]
+    /// then returns them.
     pub(crate) fn extend(&mut self, plan: &Plan, sources: &[u8], fresh: &Range<usize>) {
         let code = Code::new(plan.source_count, fresh.end).expect("a plan has 1 <= k <= n <= 256");
         self.symbol_bytes = plan.symbol_bytes;
@@ -52,14 +52,14 @@ impl Encoder {
         &self.block[index * self.symbol_bytes..][..self.symbol_bytes]
     }
 
-    /// Returns the symbols of the last unit's packets, in order of their index.
+    /// Returns the symbols of the last unit's packets, in order of index.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
         self.block.chunks_exact(self.symbol_bytes)
     }
 }
 
-/// Writes a unit's block into `block`, old content replaced: prefix, unit, zeros up to the end of
-/// the last source packet, and room for the repair packets.
+/// Writes a unit's block into `block`, replacing its content: prefix, unit, zero padding up to the
+/// end of the last source packet, and room for the repair packets.
 fn split(plan: &Plan, unit: &[u8], sent_at: Instant, block: &mut Vec<u8>) {
     block.clear();
     block.extend_from_slice(&Prefix::new(unit.len(), sent_at).to_bytes());

@@ -2,22 +2,22 @@ use tautline_units::Bitrate;
 
 use crate::event::Event;
 
-/// The budget as the application was last told it.
+/// The budget as last reported to the application.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     told: Option<Bitrate>,
-    /// What the links had shown that they carry.
+    /// Measured capacity of the links at that time.
     shown: Bitrate,
 }
 
 impl Budget {
-    /// Returns whether the application was last told more than zero.
+    /// Returns whether the last reported budget is above zero.
     pub(super) fn is_told(&self) -> bool {
         self.told.is_some_and(|told| told > Bitrate::ZERO)
     }
 
-    /// Returns the budget, when it is news: it began, ended, or moved by a fiftieth, or the links have `shown` a
-    /// quarter more than they had.
+    /// Returns the budget event if it is due: the budget became zero or nonzero, moved by 2 %, or
+    /// the measured capacity `shown` grew by a quarter.
     pub(super) fn update(&mut self, media: Bitrate, shown: Bitrate) -> Option<Event> {
         let more = media > Bitrate::ZERO && shown > self.shown.scale(1.0 + SHOWN_NEWS);
         let news = match self.told {
@@ -35,7 +35,7 @@ impl Budget {
     }
 }
 
-/// Below a fiftieth an encoder's own swings are larger.
+/// Reporting threshold of 2 %: an encoder's own rate varies by more.
 const NEWS: f64 = 0.02;
 const SHOWN_NEWS: f64 = 0.25;
 

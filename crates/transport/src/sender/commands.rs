@@ -1,17 +1,18 @@
 use tautline_units::{Duration, Instant};
 
-/// Commands on their way out: at once, up to a rate that no seat reaches; beyond it the newest waits for its turn, alone.
+/// Rate limit on outgoing commands. Up to a rate that no operator reaches, each leaves at once.
+/// Above it, only the newest command waits for its turn.
 ///
-/// What an application repeats in each command, such as an act, leaves with the newest, so a flood of commands neither
-/// delays it nor fills the links.
+/// Values that an application repeats in every command, such as an act, leave with the newest one.
+/// A flood of commands therefore neither delays them nor fills the links.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    /// When the rate allows the next one.
+    /// Earliest send time of the next command.
     free_at: Instant,
     waiting: Option<Waiting>,
 }
 
-/// A command that came too fast.
+/// A command held back by the rate limit.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) number: u64,
@@ -24,7 +25,7 @@ impl Commands {
         Self { free_at: now, waiting: None }
     }
 
-    /// Returns whether a command may leave at once; it then counts as gone.
+    /// Returns whether a command may be sent at once, and if so charges it to the rate.
     pub(crate) fn take_turn(&mut self, now: Instant) -> bool {
         let is_free = self.waiting.is_none() && self.free_at <= now;
         if is_free {
@@ -33,12 +34,12 @@ impl Commands {
         is_free
     }
 
-    /// Keeps the newest command; returns whether another one gave way to it.
+    /// Keeps the newest command; returns whether it replaced another one.
     pub(crate) fn wait(&mut self, newest: Waiting) -> bool {
         self.waiting.replace(newest).is_some()
     }
 
-    /// Gives the command that waits, once it may leave.
+    /// Removes and returns the waiting command once it may be sent.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting> {
         if self.due_at()? > now {
             return None;
@@ -47,21 +48,22 @@ impl Commands {
         self.waiting.take()
     }
 
-    /// Gives up the command that waits; returns whether there was one.
+    /// Drops the waiting command; returns whether there was one.
     pub(crate) fn abandon(&mut self) -> bool {
         self.waiting.take().is_some()
     }
 
-    /// Returns when the command that waits may leave.
+    /// Returns when the waiting command may be sent.
     #[inline]
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|_| self.free_at)
     }
 }
 
-/// A page sends fifty commands a second: five times as many leave, some 250 kbit/s of each link.
+/// Minimum mean interval between commands. A page sends fifty commands a second. Five times as many
+/// are allowed, about 250 kbit/s on each link.
 const INTERVAL: Duration = Duration::from_millis(4);
-/// As many as waited while this end stood still for 100 ms and more.
+/// Burst allowance: the commands that accumulate while this end is blocked for 100 ms or more.
 const BURST: Duration = Duration::from_millis(32);
 
 #[cfg(test)]
@@ -98,7 +100,7 @@ mod tests {
         let mut commands = Commands::new(Instant::ZERO);
         let sent = |turn: u64| Instant::from_millis(20 * turn);
         assert!((0..100).all(|turn| commands.take_turn(sent(turn))));
-        // Nor do those of 160 ms that come at once.
+        // Eight commands at once, as after 160 ms, do not wait either.
         assert!((0..8).all(|_| commands.take_turn(sent(120))));
         assert_eq!(commands.due_at(), None);
     }

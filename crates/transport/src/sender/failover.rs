@@ -1,4 +1,5 @@
-//! What to do when a link's pongs or reports stop: before it is silent, others take over its media.
+//! Failover when a link's pongs or reports stop: other links take over its media before it is
+//! silent.
 
 use tautline_units::Instant;
 
@@ -9,8 +10,8 @@ use crate::link::Entry;
 use crate::links::Links;
 use crate::shared::Shared;
 
-/// Moves to better links what waits on those that may not carry media, and sends again over them
-/// what such a link probably lost (reinjection), as far as units lack it and are still fresh.
+/// Moves packets queued on links that may not carry media to better links. Also resends packets
+/// that such a link probably lost (reinjection), as far as fresh units need them.
 // protocol 3, life of a link
 pub(super) fn fail_over(
     recovery: &mut Recovery,
@@ -35,7 +36,7 @@ pub(super) fn fail_over(
             continue;
         }
         let mut allowance = Allowance::new(units, &mut recovery.tracker);
-        // What has not left yet goes first: it cannot have arrived.
+        // Unsent packets go first: they cannot have arrived.
         let mut again = Vec::new();
         for entry in waiting {
             match allowance.take(entry.unit) {
@@ -63,13 +64,13 @@ pub(super) fn fail_over(
     }
 }
 
-/// Counts of packets of each unit that are worth sending again, in order of the units' numbers.
+/// Number of packets per unit that are worth resending, in order of unit numbers.
 struct Allowance {
     units: Vec<(u64, usize)>,
 }
 
 impl Allowance {
-    /// Makes the allowance; `units`: that of each packet in doubt, in any order.
+    /// Creates the allowance; `units` holds the unit number of each packet in doubt, in any order.
     fn new(mut units: Vec<u64>, tracker: &mut Tracker) -> Self {
         units.sort_unstable();
         let units = units
@@ -80,7 +81,7 @@ impl Allowance {
         Self { units }
     }
 
-    /// Takes one packet of a unit; false if none is left.
+    /// Takes one packet of a unit; returns false if none is left.
     fn take(&mut self, unit: u64) -> bool {
         let at = self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
         let left = at.map(|at| &mut self.units[at].1).filter(|left| **left > 0);

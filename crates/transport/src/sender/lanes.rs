@@ -8,46 +8,46 @@ use crate::error::SendError;
 use crate::link::Entry;
 use crate::wire::Coded;
 
-/// Units of the channels that have a cap, waiting for their pace: all but commands and media.
+/// Units of capped channels waiting to be paced: all channels except commands and media.
 ///
-/// Bounded: [`BYTES_MAX`] and [`ENTRIES_MAX`] for each channel.
+/// Bounded by [`BYTES_MAX`] and [`ENTRIES_MAX`] per channel.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: BTreeMap<ChannelNumber, Lane>,
-    /// Returns when the next packet that goes over every link may leave, whatever its channel.
+    /// Earliest send time of the next packet that is copied to every link, of any channel.
     copies_at: Instant,
-    /// When a link may have something to spare for data again.
+    /// Earliest time at which a link may have headroom for data.
     data_at: Instant,
 }
 
-/// What waits of one channel.
+/// Queue of one channel.
 #[derive(Debug)]
 struct Lane {
     order: Order,
     priority: Priority,
     cap: Bitrate,
-    /// Of each packet, where the cap counts what stands behind it; `None` where it counts whole datagrams, as of our own
-    /// channels, which share a rate that is one of datagrams.
+    /// Header length excluded from the cap. `None` if the cap counts complete datagrams, as on our
+    /// own channels, which share a rate in datagram bytes.
     header_bytes: Option<usize>,
     queue: VecDeque<Waiting>,
     bytes: usize,
-    /// When the channel's cap allows the next packet.
+    /// Earliest send time of the next packet under the channel's cap.
     free_at: Instant,
 }
 
-/// Bytes that wait before a unit.
+/// Bytes queued before a unit.
 #[derive(Debug, Default)]
 struct Before {
-    /// Of whole datagrams.
+    /// Bytes of complete datagrams.
     datagrams: u64,
-    /// As the cap counts.
+    /// Bytes as the cap counts them.
     counted: u64,
 }
 
 #[derive(Debug)]
 struct Waiting {
     entry: Entry,
-    /// Whether a packet of the same unit has left.
+    /// True if a packet of the same unit was already sent.
     begun: bool,
 }
 
@@ -56,21 +56,22 @@ impl Lanes {
         Self { lanes: BTreeMap::new(), copies_at: now, data_at: now }
     }
 
-    /// Returns whether no channel has ever had anything to wait.
+    /// Returns whether no channel has ever queued anything.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
-    /// Takes the packets of a unit, all of one number.
+    /// Queues the packets of a unit; all carry the same unit number.
     ///
-    /// Where the newest wins, older units of the channel give way, unless a part of one has left:
-    /// were it given up too, units that come faster than the cap would all be given up half sent.
+    /// On a newest-wins channel, older units are displaced unless a part of one was already sent.
+    /// Displacing those too would abort every unit half sent when units arrive faster than the cap
+    /// allows.
     ///
     /// # Errors
-    /// [`SendError::OverCap`] where the cap alone leaves the unit no time, and [`SendError::Congested`] where there is no room
-    /// for it, or where what waits before it leaves it none at `rate` and the cap: else all units of a channel that is
-    /// offered more than it carries would be given up half sent.
+    /// [`SendError::OverCap`] if the cap alone leaves the unit no time. [`SendError::Congested`] if
+    /// the queue is full, or if the packets before it leave it no time at `rate` and the cap.
+    /// Without this check, all units of an overloaded channel would expire half sent.
     pub(crate) fn push(
         &mut self,
         channel: &Channel,
@@ -113,7 +114,7 @@ impl Lanes {
         let after: u64 = unit.iter().map(|entry| entry.datagram_bytes().get()).sum();
         let by_rate = rate.time_for(ByteCount::new(before.datagrams + after));
         let by_cap = (free_at + cap.time_for(ByteCount::new(before.counted + found))).since(now);
-        // The way takes time too, and the rate may fall.
+        // The link adds delay too, and the rate may fall.
         if before.datagrams > 0 && by_rate.max(by_cap) > life / 2 {
             return Err(SendError::Congested);
         }
@@ -127,8 +128,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Gives the next packet that may go over every link now: feedback before telemetry. `rate` is what
-    /// all of them together may take.
+    /// Returns the next packet to be copied to every link, feedback before telemetry. `rate` is the
+    /// total rate for all of them.
     pub(crate) fn pop_copies(
         &mut self,
         rate: Bitrate,
@@ -144,7 +145,7 @@ impl Lanes {
         Some(entry)
     }
 
-    /// Gives the next data packet that its channel's cap allows now and that `fits`.
+    /// Returns the next data packet that its channel's cap allows now and that `fits`.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,
@@ -155,22 +156,22 @@ impl Lanes {
         self.pop(|priority| priority == Priority::Data, fits, now)
     }
 
-    /// Returns when the next packet that goes over every link may leave.
+    /// Returns when the next packet that is copied to every link may be sent.
     pub(crate) fn copies_due_at(&self) -> Option<Instant> {
         Some(self.due_at(|priority| priority != Priority::Data)?.max(self.copies_at))
     }
 
-    /// Returns when the next data packet may leave.
+    /// Returns when the next data packet may be sent.
     pub(crate) fn data_due_at(&self) -> Option<Instant> {
         Some(self.due_at(|priority| priority == Priority::Data)?.max(self.data_at))
     }
 
-    /// Notes that no link has anything to spare before `until`.
+    /// Records that no link has headroom before `until`.
     pub(crate) fn hold_data(&mut self, until: Instant) {
         self.data_at = until;
     }
 
-    /// Gives up everything.
+    /// Drops everything.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         for (channel, lane) in &mut self.lanes {
             let expired = lane.remove(|_| true);
@@ -179,7 +180,7 @@ impl Lanes {
         }
     }
 
-    /// Gives up units whose deadline has passed.
+    /// Drops units whose deadline has passed.
     fn expire(&mut self, counters: &mut Counters, now: Instant) {
         for (channel, lane) in &mut self.lanes {
             let expired = lane.remove(|waiting| waiting.entry.deadline < now);
@@ -204,7 +205,7 @@ impl Lanes {
             let first = lane.queue.front().is_some_and(|waiting| fits(&waiting.entry));
             of(lane.priority) && first && lane.free_at <= now
         });
-        // Among equals the one that has waited for longest.
+        // Among equal priorities, the lane that has waited longest.
         ready.min_by_key(|lane| (lane.priority, lane.free_at))?.pop(now)
     }
 }
@@ -220,7 +221,7 @@ impl Lane {
         Some(entry)
     }
 
-    /// Returns what the cap counts of a packet.
+    /// Returns the bytes of a packet that count against the cap.
     fn counted(&self, entry: &Entry) -> u64 {
         match self.header_bytes {
             Some(header) => entry.plaintext.len().saturating_sub(header) as u64,
@@ -228,7 +229,7 @@ impl Lane {
         }
     }
 
-    /// Returns the bytes of what waits and is due by `deadline`.
+    /// Returns the bytes of queued packets with deadlines up to `deadline`.
     fn waiting_before(&self, deadline: Instant) -> Before {
         let before = self.queue.iter().filter(|waiting| waiting.entry.deadline <= deadline);
         before.fold(Before::default(), |sum, Waiting { entry, .. }| Before {
@@ -237,7 +238,7 @@ impl Lane {
         })
     }
 
-    /// Removes packets, and gives how many units they were of.
+    /// Removes packets, and returns the number of units they belonged to.
     fn remove(&mut self, which: impl Fn(&Waiting) -> bool) -> u64 {
         let (mut units, mut last) = (0, None);
         let bytes = &mut self.bytes;
@@ -254,7 +255,7 @@ impl Lane {
     }
 }
 
-/// Returns how much of a channel's cap may be made up for at once after a pause.
+/// Returns how much of a channel's cap may be used at once after a pause.
 fn burst(priority: Priority) -> Duration {
     match priority {
         Priority::Data => DATA_BURST,
@@ -262,18 +263,19 @@ fn burst(priority: Priority) -> Duration {
     }
 }
 
-/// The channels below are our own (docs/protocol.md, 4).
+/// First application channel; those below are our own (docs/protocol.md, 4).
 const APPLICATION_MIN: u8 = 16;
-/// What all channels that go over every link may take together: half of a link of 1 Mbit/s.
+/// Total rate of all channels that are copied to every link: half of a 1 Mbit/s link.
 pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
-/// And of the slowest link: a picture matters more than figures about it.
+/// Same limit as a share of the slowest link's rate: pictures matter more than telemetry about
+/// them.
 pub(crate) const COPIES_SHARE: f64 = 0.25;
-/// The largest datagram of a capped channel at an end that commands: 3 ms of a link of 1 Mbit/s,
-/// for one may be on its way when a command comes.
+/// Largest datagram of a capped channel at an end that sends commands: 3 ms on a 1 Mbit/s link,
+/// because one may be in transmission when a command is sent.
 pub(crate) const BESIDE_COMMANDS: ByteCount = ByteCount::new(400);
-/// A cap holds over a second: what links can spare for it paces the rest.
+/// Burst of a data channel: its cap applies per second; the links' headroom paces it within that.
 const DATA_BURST: Duration = Duration::from_secs(1);
-/// A tick that comes late may be caught up with.
+/// Burst of the other channels: covers a late timer tick.
 const BURST: Duration = Duration::from_millis(10);
 const BYTES_MAX: usize = 256 << 10;
 const ENTRIES_MAX: usize = 1_024;
@@ -324,7 +326,7 @@ mod tests {
             lanes.push(&snapshot, unit, COPIES_RATE, &mut counters, now).unwrap();
             left.extend(lanes.pop_copies(COPIES_RATE, &mut counters, now).map(|entry| entry.unit));
         }
-        // 100 bytes at 80 kbit/s every 10 ms; every unit that began was sent to its end.
+        // 100 bytes at 80 kbit/s take 10 ms; every unit that began was sent to its end.
         assert!(left.len() >= 20, "{left:?}");
         assert!(left.chunks_exact(2).all(|pair| pair[0] == pair[1]), "{left:?}");
         let displaced = counters.units(snapshot.number).displaced;
@@ -345,7 +347,7 @@ mod tests {
                 lanes.pop_copies(Bitrate::from_mbps(100), &mut counters, at(millis)).is_some(),
             );
         }
-        // Two channels, 10 ms a packet, and one ahead of its time each.
+        // Two channels at 10 ms per packet, and one packet ahead of its time each.
         assert!((20..=24).contains(&left), "{left}");
         assert_eq!(lanes.data_due_at(), None);
     }
@@ -356,7 +358,7 @@ mod tests {
         let data = channel(20, Order::NewestWins, Priority::Data);
         let mut lanes = Lanes::new(at(5_000));
         let (mut taken, mut left) = (0, 0);
-        // 10 kB/s may go; 936 bytes ten times a second are offered.
+        // The cap is 10 kB/s; ten units of 936 bytes are offered per second.
         for millis in 0..10_000 {
             let now = at(5_000 + millis);
             if millis % 100 == 0 {

@@ -1,4 +1,4 @@
-//! Packets of a block, as they wait on a link.
+//! Packets of a block as queued on a link.
 
 use tautline_units::Instant;
 
@@ -7,7 +7,7 @@ use crate::link::Entry;
 use crate::protect::Plan;
 use crate::wire::Coded;
 
-/// Makes the header of a packet of a unit.
+/// Creates the header of a packet of a unit.
 pub(super) fn header(
     channel: ChannelNumber,
     number: u64,
@@ -25,7 +25,7 @@ pub(super) fn header(
     }
 }
 
-/// Writes a packet into `plaintext`, old content replaced.
+/// Writes a packet into `plaintext`, replacing its content.
 pub(super) fn entry(
     unit: u64,
     header: &Coded<'_>,

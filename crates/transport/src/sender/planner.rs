@@ -1,9 +1,9 @@
-//! How a media unit is cut, protected and shared among the links, and how large the application may
-//! make it.
+//! Planning of media units: how a unit is cut, protected and shared among the links, and how large
+//! the application may make it.
 //!
-//! A planner sees the links ([`Link`]) and decides; it touches none of them. [`Quantile`] plans
-//! size, repair and shares together; [`FixedRate`] codes at one rate and shares out by a
-//! [`Schedule`]. docs/transport.md tells what was learned of each.
+//! A planner reads the links ([`Link`]) and decides; it changes none of them. [`Quantile`] plans
+//! size, repair and shares together. [`FixedRate`] uses one code rate and a [`Schedule`].
+//! docs/transport.md describes the experience with each.
 
 mod fixed_rate;
 mod link;
@@ -25,7 +25,7 @@ pub use crate::config::Kind;
 pub use crate::link::OnTimeCurve;
 
 impl Kind {
-    /// Makes the planner of this name.
+    /// Creates the planner of this kind.
     pub(crate) fn planner(self, config: &Config) -> Box<dyn Planner> {
         let fixed = |schedule| Box::new(FixedRate::new(config, schedule));
         match self {

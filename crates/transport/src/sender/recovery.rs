@@ -12,14 +12,14 @@ use crate::links::Links;
 use crate::protect::Code;
 use crate::shared::Shared;
 
-/// The recovery of lost media: what was sent, and what is sent again or beyond it.
+/// Recovery of lost media: sent units, and their retransmissions and additional repair packets.
 #[derive(Debug)]
 pub(super) struct Recovery {
     pub(super) encoder: Encoder,
     /// `None`: every unit is a block.
     pub(super) stream: Option<Box<Stream>>,
     pub(super) tracker: Tracker,
-    /// Where every packet goes over every link, a lost one says little.
+    /// True if every packet goes over every link; then the loss of one copy means little.
     copies: bool,
     spare: Vec<Vec<u8>>,
 }
@@ -45,20 +45,20 @@ impl Recovery {
         buffer
     }
 
-    /// Keeps a buffer for the next packet.
+    /// Keeps a buffer for reuse.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < SPARE_MAX {
             self.spare.push(buffer);
         }
     }
 
-    /// Writes off a media packet that never left, or that nothing will be heard of.
+    /// Counts a media packet as lost that was never sent or that no report will cover.
     pub(super) fn write_off(&mut self, entry: Entry) {
         self.tracker.lose(entry.unit);
         self.forgo(entry);
     }
 
-    /// Gives up a media packet that waits and that its unit can do without.
+    /// Drops a queued media packet that its unit does not need.
     pub(super) fn forgo(&mut self, entry: Entry) {
         if let Some(stream) = &mut self.stream {
             stream.on_dropped(&entry.plaintext);
@@ -66,7 +66,8 @@ impl Recovery {
         self.recycle(entry.plaintext);
     }
 
-    /// Takes what became of media packets on one link; sends again what is lost, as far as a unit lacks it.
+    /// Handles the outcome of media packets on one link, and resends lost packets that a unit
+    /// needs.
     pub(super) fn on_settled(
         &mut self,
         settled: &mut Vec<Settled>,
@@ -89,9 +90,9 @@ impl Recovery {
             if arrived {
                 self.tracker.arrive(unit);
             } else if entry.again {
-                // It was written off when another was sent in its place.
+                // Already counted as lost when its replacement was sent.
             } else if self.stream.is_some() {
-                // The stream sends a repair packet if it must.
+                // The stream sends a repair packet if needed.
                 self.tracker.lose(unit);
             } else if shared.config.retransmit && self.tracker.save(unit, 1) > 0 {
                 self.send_again(entry, None, links, shared, now);
@@ -104,8 +105,8 @@ impl Recovery {
         self.repair_stream(links, shared, now);
     }
 
-    /// Gives a packet to the link that delivers it first, or writes it off, as `what` if that is
-    /// to be counted.
+    /// Queues a packet on the link that delivers it first, or counts it as lost, under `what` if
+    /// given.
     pub(super) fn send_again(
         &mut self,
         entry: Entry,
@@ -125,8 +126,9 @@ impl Recovery {
         }
     }
 
-    /// Makes a block be looked after when its packets should have been reported, at the latest when
-    /// fresh ones can just be in time; not at all if that is before a report can have come.
+    /// Schedules a check of a block for when its packets should have been reported, and at the
+    /// latest when new packets can just arrive in time. Schedules none if no report can arrive
+    /// before that.
     pub(super) fn look_after(
         &mut self,
         number: u64,
@@ -153,12 +155,12 @@ impl Recovery {
         }
     }
 
-    /// Returns when the next unit is to be looked after.
+    /// Returns when the next unit check is due.
     pub(super) fn look_due_at(&self) -> Option<Instant> {
         self.tracker.look_due_at()
     }
 
-    /// Sends fresh packets of units that lack some when they are looked after.
+    /// Sends new packets of units that lack some when they are checked.
     pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         loop {
             let Self { tracker, encoder, spare, .. } = self;
@@ -183,7 +185,7 @@ impl Recovery {
         }
     }
 
-    /// Lets what can no longer be in time leave the stream's coding window.
+    /// Drops packets that can no longer arrive in time from the stream's coding window.
     pub(super) fn expire_stream(&mut self, links: &Links, now: Instant) {
         if let Some(stream) = &mut self.stream {
             let clock = links.clock(now);
@@ -192,8 +194,8 @@ impl Recovery {
         }
     }
 
-    /// Sends repair packets of the stream while what is on its way will not do, each over the link
-    /// that delivers it first.
+    /// Sends repair packets of the stream while those in flight are insufficient, each over the
+    /// link that delivers it first.
     // protocol 6
     pub(super) fn repair_stream(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.expire_stream(links, now);
@@ -220,9 +222,10 @@ impl Recovery {
     }
 }
 
-/// What a timer, a pace and a little jitter take.
+/// Allowance for timers, pacing and a little jitter.
 const LOOK_SLACK: Duration = Duration::from_millis(4);
-/// More at once would keep the next unit waiting: 64 of 700 bytes are 45 ms of 8 Mbit/s.
+/// Maximum per call: more would delay the next unit; 64 packets of 700 bytes take 45 ms at 8
+/// Mbit/s.
 const AT_ONCE: usize = 64;
-/// As many packets as the queues of four links hold in a bad second.
+/// Maximum number of kept buffers: the packets that four links queue in a bad second.
 const SPARE_MAX: usize = 4_096;

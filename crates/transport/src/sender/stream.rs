@@ -1,4 +1,4 @@
-//! The sender's end of a stream: what may be missing, and the repair packets for it.
+//! Sender side of a stream: tracks missing packets and creates repair packets for them.
 
 use std::collections::VecDeque;
 
@@ -11,59 +11,59 @@ use crate::wire::stream::{
 };
 use crate::wire::{Packet, Packets, Prefix};
 
-/// The sender's end of a stream: numbers its source packets, makes repair packets over those that
-/// may be missing, and keeps count of what became of each.
+/// The sender side of a stream. It numbers source packets, encodes repair packets over those that
+/// may be missing, and tracks the outcome of each.
 ///
-/// Its 1.5 MB are taken at once and do not grow.
+/// Its 1.5 MB are allocated at once and do not grow.
 #[derive(Debug)]
 pub(crate) struct Stream {
     encoder: Encoder,
-    /// The units with source packets in the coding window, the oldest first.
+    /// Units with source packets in the coding window, oldest first.
     units: VecDeque<Unit>,
-    /// What became of the source packets in the coding window.
+    /// Outcome of the source packets in the coding window.
     fates: VecDeque<Fate>,
-    /// The number of the first of them.
+    /// Number of the first of them.
     first: u64,
-    /// The repair packets that may say something about them, the oldest first.
+    /// Repair packets that may still help to recover them, oldest first.
     repairs: VecDeque<Sum>,
     next_repair: u64,
-    /// The share of packets that are lost, smoothed.
+    /// Smoothed share of lost packets.
     erasure_rate: f64,
-    /// The last unit's payloads end to end.
+    /// Payloads of the last unit, concatenated.
     block: Vec<u8>,
     symbol: Vec<u8>,
-    /// Room for [`Stream::missing`].
+    /// Scratch space for [`Stream::missing`].
     lost: Vec<u64>,
     arrived: Vec<(u64, u64)>,
 }
 
-/// A unit as the coding window knows it.
+/// A unit in the coding window.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     number: u64,
-    /// Its source packets are `first..end`.
+    /// Number of its first source packet; its packets are `first..end`.
     first: u64,
     end: u64,
     deadline: Instant,
     deadline_low: u16,
-    /// Of its payloads but the last, which may be shorter.
+    /// Length of its payloads, except the last, which may be shorter.
     payload_bytes: usize,
 }
 
-/// A repair packet as it was sent: it covers `first <= n < end`.
+/// A sent repair packet; it covers `first <= n < end`.
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     number: u64,
     first: u64,
     end: u64,
-    /// Whether it was sent for what was known to be lost.
+    /// True if it was sent because packets were known to be lost.
     asked: bool,
     fate: Fate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// On its way, or waiting to leave.
+    /// In flight, or queued.
     Flying,
     Arrived,
     Lost,
@@ -87,8 +87,8 @@ impl Stream {
         }
     }
 
-    /// Takes a unit into the coding window, cut into payloads of `payload_bytes`, and gives their
-    /// count; they are then written by [`Stream::write_source`].
+    /// Adds a unit to the coding window, cut into payloads of `payload_bytes`, and returns their
+    /// number. [`Stream::write_source`] then writes them.
     pub(crate) fn push(
         &mut self,
         number: u64,
@@ -103,8 +103,8 @@ impl Stream {
         let source_count = self.block.len().div_ceil(payload_bytes);
         assert!(source_count <= SOURCES_MOST, "the plan fits the unit");
         let first = self.encoder.window().end;
-        // Of one unit either all packets are covered together or none: a full window begins anew
-        // before it.
+        // A repair packet covers all packets of a unit or none: a full window restarts before the
+        // unit.
         self.encoder.make_room(source_count);
         let unit = Unit {
             number,
@@ -131,7 +131,7 @@ impl Stream {
         Source { number_low, part: part(unit, &self.block, index) }.write(out);
     }
 
-    /// Appends a repair packet over the coding window to `out`, if anything is in it.
+    /// Appends a repair packet over the coding window to `out`, unless the window is empty.
     pub(crate) fn write_repair(&mut self, out: &mut Vec<u8>) {
         self.symbol.resize(SYMBOL_BYTES, 0);
         let header = self.encoder.repair(self.next_repair as u16, &mut self.symbol);
@@ -163,20 +163,20 @@ impl Stream {
         self.next_repair += 1;
     }
 
-    /// Returns when the oldest unit in the coding window is worthless; `None` if nothing may be
+    /// Returns the deadline of the oldest unit in the coding window; `None` if nothing may be
     /// missing.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.units.front().map(|unit| unit.deadline)
     }
 
-    /// Notes that a packet arrived, or that it left and is lost.
+    /// Records that a sent packet arrived or was lost.
     pub(crate) fn on_settled(&mut self, plaintext: &[u8], arrived: bool) {
         let (fate, lost) = if arrived { (Fate::Arrived, 0.0) } else { (Fate::Lost, 1.0) };
         self.settle(plaintext, fate);
         self.erasure_rate += (lost - self.erasure_rate) / ERASURES;
     }
 
-    /// Notes that a packet never left.
+    /// Records that a packet was never sent.
     pub(crate) fn on_dropped(&mut self, plaintext: &[u8]) {
         self.settle(plaintext, Fate::Lost);
     }
@@ -188,7 +188,7 @@ impl Stream {
                 let number = expand(next, u64::from(source.number_low), SOURCE_NUMBER_BITS);
                 let place = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
                 if let Some(known) = place.and_then(|at| self.fates.get_mut(at)) {
-                    // One that went over two links is there if either brought it.
+                    // A packet sent over two links has arrived if either copy has.
                     if *known != Fate::Arrived {
                         *known = fate;
                     }
@@ -207,7 +207,8 @@ impl Stream {
         }
     }
 
-    /// Lets what is worthless at `time` leave the coding window: nothing sent now arrives earlier.
+    /// Drops units that expire before `time` from the coding window: nothing sent now arrives
+    /// earlier.
     pub(crate) fn expire(&mut self, time: Instant) {
         if self.deadline().is_none_or(|deadline| deadline >= time) {
             return;
@@ -224,8 +225,8 @@ impl Stream {
         }
     }
 
-    /// Lets what the receiver must know leave the coding window, and says whether the packets on
-    /// their way will hardly do: docs/protocol.md, section 6.
+    /// Drops what the receiver must know from the coding window. Returns whether the packets in
+    /// flight are probably insufficient: docs/protocol.md, section 6.
     pub(crate) fn lacks(&mut self) -> bool {
         let missing = self.missing();
         if missing == 0 {
@@ -238,22 +239,23 @@ impl Stream {
             true => (asked + 1, due),
             false => (asked, due + 1.0),
         });
-        // What is due makes up for what will be lost of the source packets on their way first.
+        // Scheduled repair packets first cover the expected losses among the source packets in
+        // flight.
         let e = self.erasure_rate;
         let spare = ((1.0 - e) * due - e * sources).max(0.0) as usize;
         let needed = missing.saturating_sub(spare);
         asked < ASKED_MOST * needed && at_least(needed, asked, 1.0 - e) < SURE
     }
 
-    /// Lets what the receiver must know leave the coding window.
+    /// Drops what the receiver must know from the coding window.
     pub(crate) fn follow_reports(&mut self) {
         self.missing();
     }
 
-    /// Counts the source packets that are lost and for which no repair packet stands in.
+    /// Returns the number of lost source packets that no repair packet covers.
     ///
-    /// Repair packets are taken in the order in which their windows end, and each stands in for the
-    /// oldest that it covers and none before it took; no other choice leaves fewer.
+    /// Repair packets are taken in the order in which their windows end. Each covers the oldest
+    /// lost packet in its window that no earlier one took; no other choice leaves fewer.
     fn missing(&mut self) -> usize {
         let Self { fates, repairs, lost, arrived, first, .. } = self;
         let unsettled = fates.iter().position(|fate| *fate == Fate::Flying);
@@ -271,7 +273,8 @@ impl Stream {
                 if let Some(at) = covered.filter(|at| lost[*at] < *end) {
                     lost.remove(at);
                 }
-                // Solved: repair packets for all lost ones, and all others of their windows there.
+                // Solved: every lost packet has a repair packet, and all others in their windows
+                // arrived.
                 let next = lost.first().copied().unwrap_or(settled);
                 if *end <= settled && next >= *end {
                     known = known.max(next.min(settled));
@@ -291,11 +294,11 @@ impl Stream {
         missing
     }
 
-    /// Returns how many of the lost packets below `end`, for which as many repair packets stand in, these leave
-    /// undetermined: some say of them what others say already.
+    /// Returns how many of the lost packets below `end` remain undetermined although as many repair
+    /// packets arrived, because some of those are linearly dependent.
     fn undetermined(&self, end: u64) -> usize {
         let lost: Vec<u64> = self.lost_before(end).collect();
-        // No coefficient is 0.
+        // A single one is always determined: no coefficient is 0.
         if lost.len() < 2 {
             return 0;
         }
@@ -308,20 +311,20 @@ impl Stream {
         fates.filter(|(fate, _)| **fate == Fate::Lost).map(|(_, number)| number)
     }
 
-    /// Returns the bytes of the longest symbol in the coding window below `end`.
+    /// Returns the length of the longest symbol in the coding window below `end`.
     fn longest(&self, end: u64) -> usize {
         let units = self.units.iter().take_while(|unit| unit.first < end);
         let longest = units.map(|unit| unit.payload_bytes).max();
         SYMBOL_HEADER_BYTES + longest.unwrap_or(0)
     }
 
-    /// Notes that the coding window begins later; what was missing there stays missing.
+    /// Records that the coding window starts later; lost packets before it stay missing.
     fn follow_window(&mut self) {
         let first = self.encoder.window().start;
         let left = (first - self.first) as usize;
         let known = self.fates.iter().take(left).all(|fate| *fate == Fate::Arrived);
         if !known {
-            // What these say of others, they say only together with what may never come.
+            // These repair packets depend on packets that may never arrive.
             self.repairs.retain(|sum| sum.first >= first);
         }
         self.move_to(first);
@@ -337,8 +340,8 @@ impl Stream {
     }
 }
 
-/// Returns the probability that of `count` packets, each of which arrives with `probability`,
-/// `needed` do.
+/// Returns the probability that at least `needed` of `count` packets arrive, each with
+/// `probability`.
 fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     if needed > count || probability <= 0.0 {
         return 0.0;
@@ -346,7 +349,7 @@ fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     if count > MANY {
         return if count as f64 * probability >= needed as f64 { 1.0 } else { 0.0 };
     }
-    // From all that arrive downwards.
+    // Sums down from the case that all arrive.
     let mut term = probability.powi(count as i32);
     let mut sum = term;
     for arrived in (needed..count).rev() {
@@ -357,7 +360,7 @@ fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     sum
 }
 
-/// Returns part `index` of a unit whose content is `block`.
+/// Returns part `index` of a unit with the content `block`.
 fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
     let start = index * unit.payload_bytes;
     let last = unit.first + index as u64 + 1 == unit.end;
@@ -371,18 +374,19 @@ fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
     }
 }
 
-/// docs/decisions/0011-streaming-on-the-wire.md has what other numbers and rules give.
+/// Confidence below which more repair packets are sent.
+/// docs/decisions/0011-streaming-on-the-wire.md compares other values and rules.
 const SURE: f64 = 0.95;
-/// Of so many packets about the mean arrives; and powers of small probabilities become zero.
+/// Packet count from which the mean is used: powers of small probabilities underflow to zero.
 const MANY: usize = 100;
-/// For each packet that is missing, however much is lost: what is asked for shall not be the
-/// reason that it is lost.
+/// Maximum repair packets requested per missing packet, whatever the loss rate: the repair traffic
+/// itself must not cause the losses.
 const ASKED_MOST: usize = 6;
 /// A part's index has one byte.
 pub(crate) const SOURCES_MOST: usize = 255;
-/// Repair packets remembered: two for each source packet of the largest coding window.
+/// Number of tracked repair packets: two per source packet of the largest coding window.
 const REPAIRS_MOST: usize = 2 * WINDOW_MOST;
-/// A quarter of a second at a thousand packets a second.
+/// Smoothing length in packets: a quarter of a second at a thousand packets per second.
 const ERASURES: f64 = 256.0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What of the media that is lost, or that a silent link holds, is worth sending again.
+//! Decides which lost media, or media held by a silent link, is worth resending.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,15 +6,15 @@ use tautline_units::Instant;
 
 use crate::protect::Plan;
 
-/// The sent-packet tracker: how many packets of each fresh unit have arrived or may yet arrive, and
-/// the units themselves, as long as more packets of them can be in time.
+/// The sent-packet tracker. For each fresh unit it counts the packets that arrived or may still
+/// arrive. It keeps the source packets while more packets of the unit can arrive in time.
 ///
-/// Bounded by [`UNITS_MAX`], the oldest giving way.
+/// It holds at most [`UNITS_MAX`] units and evicts the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    /// In order of their numbers, without gaps.
+    /// Units in order of their numbers, without gaps.
     units: VecDeque<Standing>,
-    /// When to look after which unit.
+    /// Times at which units are checked.
     looks: BTreeSet<(Instant, u64)>,
     spare: Vec<Vec<u8>>,
 }
@@ -25,30 +25,30 @@ struct Standing {
     plan: Plan,
     hopeful: usize,
     arrived: usize,
-    /// The index of the next packet that has not been made.
+    /// Index of the next packet to encode.
     next_index: usize,
     deadline: Instant,
     sources: Vec<u8>,
 }
 
-/// A unit that lacks packets when it is looked after.
+/// A unit that lacks packets when it is checked.
 #[derive(Debug)]
 pub(crate) struct Lacking<'a> {
     pub(crate) number: u64,
     pub(crate) plan: Plan,
-    /// The source packets end to end.
+    /// Source packets, concatenated.
     pub(crate) sources: &'a [u8],
-    /// The indices of packets to be made.
+    /// Indices of the packets to encode.
     pub(crate) fresh: std::ops::Range<usize>,
     pub(crate) deadline: Instant,
 }
 
 impl Tracker {
-    /// The number of no unit: what is not sent again, since other packets do as well.
+    /// Unit number of packets that are never resent because other packets serve as well.
     pub(crate) const NO_UNIT: u64 = u64::MAX;
 
-    /// Notes a unit of which `packet_count` packets were given to links; `sources` are its source
-    /// packets end to end.
+    /// Adds a unit with `packet_count` packets assigned to links; `sources` are its source packets,
+    /// concatenated.
     pub(crate) fn open(
         &mut self,
         number: u64,
@@ -76,21 +76,21 @@ impl Tracker {
         });
     }
 
-    /// Makes a unit be looked after at `at`.
+    /// Schedules a check of a unit at `at`.
     pub(crate) fn look_at(&mut self, number: u64, at: Instant) {
         if self.looks.len() < UNITS_MAX {
             self.looks.insert((at, number));
         }
     }
 
-    /// Returns when the next unit is to be looked after.
+    /// Returns when the next unit check is due.
     pub(crate) fn look_due_at(&self) -> Option<Instant> {
         self.looks.first().map(|(at, _)| *at)
     }
 
-    /// Takes the next unit that was to be looked after by `now` and of which fewer than k packets
-    /// have arrived or are still expected, which `expected` counts; as many fresh ones as it lacks
-    /// are hoped for from now on.
+    /// Returns the next unit whose check is due by `now` and that has fewer than k packets arrived
+    /// or still expected; `expected` counts the latter. The missing number of new packets is added
+    /// to its pending count.
     pub(crate) fn look(
         &mut self,
         expected: impl Fn(u64) -> usize,
@@ -118,22 +118,22 @@ impl Tracker {
         None
     }
 
-    /// Notes that a packet of a unit arrived.
+    /// Records that a packet of a unit arrived.
     pub(crate) fn arrive(&mut self, number: u64) {
         if let Some(unit) = self.find(number) {
             unit.arrived += 1;
         }
     }
 
-    /// Notes that a packet of a unit is lost.
+    /// Records that a packet of a unit is lost.
     pub(crate) fn lose(&mut self, number: u64) {
         if let Some(unit) = self.find(number) {
             unit.hopeful = unit.hopeful.saturating_sub(1);
         }
     }
 
-    /// Finds out how many of `doubtful` packets of a unit must be sent again, so that k and
-    /// [`MARGIN`] of all are hoped for; the others are written off.
+    /// Returns how many of `doubtful` packets of a unit must be resent so that k and [`MARGIN`] are
+    /// pending or arrived. The others are counted as lost.
     pub(crate) fn save(&mut self, number: u64, doubtful: usize) -> usize {
         let Some(unit) = self.find(number) else { return 0 };
         if unit.arrived >= unit.plan.source_count {
@@ -159,9 +159,9 @@ impl Tracker {
 
 /// An index is one byte on the wire.
 const INDEX_END: usize = 256;
-/// More units than a second has; a unit lives for a fifth of one.
+/// Maximum number of units: more than a second produces; a unit lives for 200 ms.
 const UNITS_MAX: usize = 512;
-/// Beyond k, against the next trouble.
+/// Packets beyond k, as a margin for the next loss.
 pub(super) const MARGIN: usize = 1;
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn only_what_a_unit_lacks_is_sent_again() {
         let mut tracker = tracker(4, 8);
-        // Two links with three packets each go, one after the other.
+        // Two links with three packets each fail, one after the other.
         assert_eq!(tracker.save(7, 3), MARGIN - 1);
         assert_eq!(tracker.save(7, 3), 2 + MARGIN);
         assert_eq!(tracker.save(9, 4), 0);
@@ -226,7 +226,7 @@ mod tests {
         assert!(tracker.look(|_| 0, Instant::from_millis(50)).is_none());
         tracker.look_at(7, Instant::from_millis(50));
         tracker.arrive(7);
-        // One more is expected: it has two and lacks none.
+        // With one more expected, the unit has two packets and lacks none.
         assert!(tracker.look(|_| 1, Instant::from_millis(50)).is_none());
     }
 }

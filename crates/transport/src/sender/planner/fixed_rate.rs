@@ -10,8 +10,8 @@ use crate::protect::{self, Code};
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 
-/// A planner that codes every unit at one rate ([LTE] III.A) and gives each packet a link by a
-/// schedule.
+/// A planner that encodes every unit at one code rate ([LTE] III.A) and assigns each packet to a
+/// link by a schedule.
 #[derive(Debug)]
 pub struct FixedRate {
     schedule: Schedule,
@@ -19,13 +19,13 @@ pub struct FixedRate {
     spread: bool,
     budget_share: f64,
     rhythm: Rhythm,
-    /// Repair packets of the stream that are due by the code rate; the fraction waits.
+    /// Repair packets of the stream that are due by the code rate; fractions accumulate.
     owed: f64,
     assignment: Vec<Option<usize>>,
 }
 
 impl FixedRate {
-    /// Codes as `config.protect` says.
+    /// Creates the planner with the code rate of `config.protect`.
     pub fn new(config: &Config, schedule: Schedule) -> Self {
         Self {
             schedule,
@@ -38,8 +38,8 @@ impl FixedRate {
         }
     }
 
-    /// Returns the source bits per second of what is granted: the code rate's part, less our own
-    /// bytes around at least k source packets for every unit.
+    /// Returns the source bits per second within `granted`: the code rate's share, less our
+    /// overhead for at least k source packets per unit.
     fn source(&self, granted: Bitrate, datagram_bytes: ByteCount) -> Bitrate {
         let source = granted.as_f64() * self.budget_share * self.protect.code_rate;
         let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes.get() as f64;
@@ -105,8 +105,8 @@ impl Planner for FixedRate {
     }
 }
 
-/// Gives how many repair packets are due after `source_count` more source packets; a fraction is
-/// left for the next.
+/// Returns how many repair packets are due after `source_count` more source packets; the fraction
+/// is carried over.
 fn repairs_due(owed: &mut f64, source_count: usize, code_rate: f64) -> usize {
     *owed += source_count as f64 * (1.0 / code_rate - 1.0);
     // The small term keeps six sixths at 1.
@@ -115,8 +115,8 @@ fn repairs_due(owed: &mut f64, source_count: usize, code_rate: f64) -> usize {
     due as usize
 }
 
-/// Returns the bits per second of ours if `source` bits per second are shared by units at this
-/// interval: the fewer bits, the fewer source packets a unit has.
+/// Returns our overhead in bits per second if units at this interval share `source` bits per
+/// second. Fewer bits mean fewer source packets per unit.
 fn around(source: f64, interval: f64, protect: &protect::Config) -> f64 {
     let counts = (1..=protect.source_count_min).rev();
     let mut bits = counts.map(|count| {
@@ -157,9 +157,9 @@ mod tests {
             planner.rhythm.on_unit(now + Duration::from_millis(200), now);
         }
         let told = budget(&planner, Bitrate::from_mbps(4));
-        // 1.8 Mbit/s of source, 132 bytes around each of 360 units a second.
+        // 1.8 Mbit/s of source, 132 bytes of overhead for each of 360 units a second.
         assert!(told.abs_diff(1_800_000 - 380_160) < 2_000, "{told}");
-        // 0.36 Mbit/s of source: two source packets a unit, 70 bytes around them.
+        // 0.36 Mbit/s of source: two source packets per unit, 70 bytes of overhead.
         let told = budget(&planner, Bitrate::from_kbps(800));
         assert!(told.abs_diff(360_000 - 201_600) < 2_000, "{told}");
     }

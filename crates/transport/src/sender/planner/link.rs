@@ -8,34 +8,34 @@ use crate::wire::LinkNumber;
 pub struct Link {
     /// Its number.
     pub number: LinkNumber,
-    /// When all that waits there will have been sent at the rate.
+    /// Time at which everything queued there will have been sent at `rate`.
     pub free_at: Instant,
-    /// The rate at which it is paced.
+    /// Pacing rate.
     pub rate: Bitrate,
-    /// The rate that the application's budget may count on.
+    /// Rate that the application's budget may count on.
     pub sustained: Bitrate,
-    /// What leaves there that is no media: pings, reports, telemetry.
+    /// Rate of non-media traffic on the link: pings, reports, telemetry.
     pub beside: Bitrate,
-    /// The one-way delay to the peer.
+    /// One-way delay to the peer.
     pub owd: Duration,
-    /// Media bytes that wait there.
+    /// Media bytes queued on the link.
     pub queued: ByteCount,
-    /// Bytes that left and that no report has settled.
+    /// Bytes sent and not settled by a report.
     pub in_flight: ByteCount,
-    /// The most that may be on their way unreported, if there is a bound.
+    /// Maximum number of unreported bytes in flight; `None` without a limit.
     pub window: Option<ByteCount>,
-    /// The probability that what is given to it now is in time.
+    /// Probability that a packet queued now arrives in time.
     pub on_time: OnTimeCurve,
-    /// The probability that a packet is lost by chance, each for itself.
+    /// Probability of a random, independent packet loss.
     pub loss: Probability,
-    /// When media last left there.
+    /// Time of the last media packet sent on the link.
     pub media_at: Instant,
-    /// The largest datagram that this link and all others carry: units are cut for any of them.
+    /// Largest datagram that fits this link and all others: units are cut for any of them.
     pub datagram_bytes: ByteCount,
 }
 
 impl Link {
-    /// No link: what fills a row.
+    /// A placeholder that fills unused entries.
     pub(crate) const NONE: Self = Self {
         number: LinkNumber::new(0).expect("link 0 is one"),
         free_at: Instant::ZERO,
@@ -52,7 +52,7 @@ impl Link {
         datagram_bytes: ByteCount::new(1_200),
     };
 
-    /// Makes link 0, which is idle and of which no more is known.
+    /// Creates link 0, idle, with default values otherwise.
     pub fn new(rate: Bitrate, owd: Duration) -> Self {
         Self { rate, sustained: rate, owd, ..Self::NONE }
     }

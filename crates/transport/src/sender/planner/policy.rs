@@ -8,7 +8,7 @@ use crate::protect::Plan;
 
 /// A policy that plans media units.
 pub trait Planner: Debug + Send {
-    /// Plans a unit for `links`, those that may carry media, in order of their numbers.
+    /// Plans a unit for `links`, those that may carry media, in order of link numbers.
     ///
     /// # Errors
     /// [`SendError::NoLink`], [`SendError::TooLarge`] or [`SendError::Congested`].
@@ -22,19 +22,19 @@ pub trait Planner: Debug + Send {
     /// Returns the source bits per second that the application may send over `links`.
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate;
 
-    /// Returns the bytes that may be on their way beyond each link's window, since the last unit.
+    /// Returns the bytes that may be in flight beyond each link's window, as of the last unit.
     fn reserve(&self) -> ByteCount {
         ByteCount::ZERO
     }
 
-    /// Takes the totals of a delivery report: units delivered and lost. Older ones than before say
-    /// nothing.
+    /// Handles the totals of a delivery report: units delivered and lost. Totals older than the
+    /// last ones are ignored.
     fn on_delivery_report(&mut self, _delivered: u64, _lost: u64) {}
 
-    /// Takes note of a packet that did not come in time, by chance or with its link.
+    /// Records a packet that did not arrive in time, by random loss or by a failure of its link.
     fn on_missed(&mut self, _by_chance: bool) {}
 
-    /// Returns whether every packet that is assigned a link shall go over all others too.
+    /// Returns whether every packet assigned to a link is also sent over all others.
     fn copies(&self) -> bool {
         false
     }
@@ -45,15 +45,15 @@ pub trait Planner: Debug + Send {
 pub struct Unit {
     /// Its length.
     pub bytes: ByteCount,
-    /// When it must have arrived, on our clock.
+    /// Latest arrival time, on our clock.
     pub deadline: Instant,
 }
 
-/// A decision how a unit is sent.
+/// A decision about how a unit is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitPlan<'a> {
-    /// How it is cut and protected.
+    /// Cut and protection.
     pub packets: Plan,
-    /// For each packet the link's place among those given, or `None` for one that is not sent.
+    /// Index of the link for each packet, or `None` for a packet that is not sent.
     pub assignment: &'a [Option<usize>],
 }

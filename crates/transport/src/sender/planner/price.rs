@@ -1,42 +1,44 @@
 use super::shares::Target;
 
-/// The cost of a miss, led so that the misses that happen come to the target: the multiplier of the
-/// constraint on misses (a shadow price), found by a stochastic subgradient.
+/// The price of a miss, controlled so that actual misses match the target. It is the multiplier of
+/// the miss constraint (a shadow price), found by a stochastic subgradient.
 ///
-/// The links' shares say how sure a unit is if they fail independently and tomorrow is as
-/// yesterday; both are wrong by a factor that this loop learns. A miss raises the price by a step, a
-/// unit in time lowers it by as much less as misses are to be rarer.
+/// The links' shares predict how reliable a unit is if links fail independently and the future
+/// resembles the past. Both assumptions are wrong by a factor that this loop learns. A miss raises
+/// the price by a step. A unit in time lowers it by a step smaller by the target miss ratio.
 ///
-/// Misses come in bursts, when a link stalls or becomes slower, and of a burst the price decides little. So a
-/// burst raises it by what [`BURST`] misses do and, as it lasts, by what [`SUSTAINED`] times the accepted
-/// misses do; of the rest, [`OWED_MOST`] keep it from falling until they are made up for. What is beyond that
-/// is forgotten, and the price has a ceiling: however bad a time was, the way back takes no more units than
-/// those of which 220 misses are accepted. All are counted in units and were found at 360 a second: with fewer, a stall
-/// is fewer misses and the way back as much longer.
+/// Misses arrive in bursts, when a link stalls or slows down, and the price hardly influences a
+/// burst. So a burst raises it by the effect of [`BURST`] misses and, as it lasts, of [`SUSTAINED`]
+/// times the accepted misses. Of the rest, [`OWED_MOST`] keep it from falling until they are paid
+/// off; the remainder is ignored. The price has a ceiling. However bad a period was, recovery takes
+/// no more units than those in which 220 misses are accepted. All limits count units and were tuned
+/// at 360 units a second. With fewer, a stall causes fewer misses, and recovery takes
+/// proportionally longer.
 ///
-/// Where units are missed because packets are lost or overtaken by chance, a smaller load makes none of them
-/// come: so those misses raise what repair is worth, and not what a load costs.
+/// If units are missed because of random loss or reordering, a smaller load does not help. Those
+/// misses raise the value of repair and not the cost of load.
 #[derive(Debug, Clone)]
 pub(crate) struct Price {
     target: f64,
-    /// By the misses that a smaller load may spare.
+    /// Price driven by misses that a smaller load may avoid.
     load: Led,
-    /// By those of packets missed by chance.
+    /// Price driven by misses from random loss.
     repair: Led,
-    /// Units delivered and lost that were told of.
+    /// Reported totals of units delivered and lost.
     told: Option<(u64, u64)>,
-    /// Packets of late that failed with their link, and those that were missed by chance, fading.
+    /// Recent packets that failed with their link, exponentially decayed, and those missed by
+    /// chance.
     failed: f64,
     by_chance: f64,
 }
 
-/// A price that misses lead.
+/// A price driven by misses.
 #[derive(Debug, Clone, Copy)]
 struct Led {
     log: f64,
     /// Misses that may raise the price now.
     allowance: f64,
-    /// Misses that did not raise it and are to be made up for.
+    /// Misses that did not raise the price and are still to be paid off.
     owed: f64,
 }
 
@@ -46,20 +48,20 @@ impl Price {
         Self { target, load: led, repair: led, told: None, failed: 0.0, by_chance: 0.0 }
     }
 
-    /// Returns what a unit shall keep to.
+    /// Returns the target for the next unit.
     pub(crate) fn target(&self, spread: bool) -> Target {
         let repair = self.repair.log.max(self.load.log).exp();
         let risk = (LITTLE / repair).min(self.target / 2.0);
         Target { price: self.load.log.exp(), risk, spread }
     }
 
-    /// Takes note of a packet that was missed, by chance or with its link.
+    /// Records a missed packet, by chance or with its link.
     pub(crate) fn on_missed(&mut self, by_chance: bool) {
         let count = if by_chance { &mut self.by_chance } else { &mut self.failed };
         *count += 1.0;
     }
 
-    /// Takes totals of units delivered and lost; older ones than before say nothing.
+    /// Handles the totals of units delivered and lost; totals older than the last ones are ignored.
     pub(crate) fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
         let (delivered_before, lost_before) = self.told.unwrap_or((0, 0));
         if delivered < delivered_before || lost < lost_before {
@@ -91,28 +93,28 @@ impl Led {
     }
 }
 
-/// Fifty misses more than accepted raise the price by e.
+/// Step of the log price: fifty misses above the accepted number raise the price by e.
 const STEP: f64 = 0.02;
-/// The price at first, times the target.
+/// Initial price, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// The ceiling, times the target: at four times as much recordings miss as many, and a link that is fast and slow in
-/// turns carries 2.9 Mbit/s in place of 4.4.
+/// Ceiling, times the target. At a ceiling four times as high recordings miss as many units, and a
+/// link that alternates between fast and slow carries 2.9 Mbit/s instead of 4.4.
 const PRICE_MOST: f64 = 0.25;
-/// That of repair.
+/// Ceiling of the repair price, times the target.
 const REPAIR_MOST: f64 = 8.0;
-/// Of misses on end, so many raise the price at once: at 360 units a second those of a
-/// stall of 30 ms.
+/// Consecutive misses that raise the price at once: those of a 30 ms stall at 360 units a second.
 const BURST: f64 = 12.0;
-/// And as it lasts, so many times the share that is accepted.
+/// Multiple of the accepted miss ratio that raises the price during a longer burst.
 const SUSTAINED: f64 = 8.0;
-/// Units after which the packets that were missed count 1/e: a third of a second.
+/// Number of units after which a missed packet's weight is 1/e: a third of a second.
 const MISSES_MEMORY: f64 = 120.0;
-/// Fewer packets missed by chance say nothing.
+/// Minimum number of packets missed by chance for an estimate.
 const CHANCE_LEAST: f64 = 4.0;
-/// At a target of 1 % and 360 units a second, what eleven seconds may miss.
+/// Misses accepted in eleven seconds at a target of 1 % and 360 units a second.
 const OWED_MOST: f64 = 40.0;
-/// Repair that makes a unit no surer than by what is worth this share of all is left out.
+/// Repair is omitted if it improves a unit's reliability by less than this share of the total
+/// value.
 const LITTLE: f64 = 0.05;
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ mod tests {
         for unit in 0..200_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
-            // The dearer a miss, the rarer.
+            // A higher price makes misses rarer.
             if draw < 0.2 / price.target(true).price {
                 lost += 1;
                 missed += u32::from(unit > 50_000);
@@ -191,7 +193,7 @@ mod tests {
                 let bounds = PRICE_LEAST * 0.999..PRICE_MOST / target * 1.001;
                 prop_assert!(bounds.contains(&found), "{}", found);
             }
-            // A calm time in which 220 misses would be accepted.
+            // A calm period in which 220 misses would be accepted.
             price.on_delivery_report(delivered + (220.0 / target) as u64, lost);
             prop_assert!(price.target(true).price <= PRICE_FIRST / target);
         }

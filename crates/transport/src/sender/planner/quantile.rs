@@ -11,27 +11,27 @@ use crate::protect::Code;
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 
-/// A planner that chooses size, repair and shares together, so that a unit comes with the
-/// probability that `protect.miss_target` asks for: docs/decisions/0012-quantile-of-the-sum.md.
+/// A planner that chooses size, repair and shares together so that a unit arrives with the
+/// probability demanded by `protect.miss_target`: docs/decisions/0012-quantile-of-the-sum.md.
 #[derive(Debug)]
 pub struct Quantile {
     price: Price,
     code: Code,
-    /// Whether units may have to outlive any one link.
+    /// True if units must survive the loss of any one link.
     spread: bool,
-    /// Whether that leaves enough at present of what the fastest link carries alone.
+    /// True if the other links carry enough to make that survival worthwhile at present.
     survival_pays: bool,
     weights: [Weight; LinkNumber::COUNT],
     weighed_at: Instant,
     floor: Bitrate,
     rhythm: Rhythm,
     reserve: ByteCount,
-    /// When a link without media was last given a packet so that it shows something.
+    /// Time of the last probe packet on each link without media.
     probed_at: [Instant; LinkNumber::COUNT],
     assignment: Vec<Option<usize>>,
 }
 
-/// What a link was of late: its rate, bit/s, and the probability that what it was given came in time.
+/// Recent state of a link: its rate in bit/s, and the probability that its packets arrived in time.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     rate: f64,
@@ -39,12 +39,12 @@ struct Weight {
 }
 
 impl Weight {
-    /// Of which nothing is known, nor anything against it.
+    /// No samples yet; assume reliable.
     const NONE: Self = Self { rate: 0.0, probability: 1.0 };
 }
 
 impl Quantile {
-    /// Plans for `config.protect.miss_target`.
+    /// Creates the planner for `config.protect.miss_target`.
     pub fn new(config: &Config) -> Self {
         Self {
             price: Price::new(config.protect.miss_target),
@@ -61,13 +61,13 @@ impl Quantile {
         }
     }
 
-    /// Returns whether units have to outlive any one link.
+    /// Returns whether units must survive the loss of any one link.
     fn is_spread(&self) -> bool {
         self.spread && self.survival_pays
     }
 
-    /// Notes whether the other links together carry so much that units can outlive the fastest, or what they carry
-    /// is worth more than all that is not sure to come.
+    /// Updates `survival_pays`. Survival pays while the other links together carry enough for units
+    /// to survive the loss of the fastest, or more than the expected gain without that protection.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;
@@ -93,8 +93,8 @@ impl Quantile {
         self.survival_pays = links.len() < 2 || worth || needed;
     }
 
-    /// Returns what each link can take of a unit that is worth something for `span`, and how sure it is of one
-    /// that keeps it busy for `taken`.
+    /// Returns how much each link can take of a unit with lifetime `span`, and its on-time
+    /// probability for a unit that occupies it for `taken`.
     fn budgets(
         &self,
         links: &[Link],
@@ -113,7 +113,8 @@ impl Quantile {
             let left = span.saturating_sub(wait + link.owd);
             let unreported = (link.in_flight + link.queued).get() as f64;
             let pace = (media_rate(link, granted) * interval).get() as f64;
-            // Of a picture the last packets leave when much is reported that is on its way now.
+            // When the last packets of a picture leave, much of what is in flight now has been
+            // reported.
             let ahead = if interval >= FAR_APART { pace } else { 0.0 };
             *budget = LinkBudget {
                 pace,
@@ -131,8 +132,8 @@ impl Quantile {
         budgets
     }
 
-    /// Returns how long a unit keeps the links busy, shared out among them: until the next one comes, but for one
-    /// that is smaller where units are far apart.
+    /// Returns how long a unit occupies the links when it is shared among them: one unit interval,
+    /// or less for a small unit when units are far apart.
     fn taken(&self, unit: ByteCount, links: &[Link]) -> Duration {
         let interval = self.rhythm.interval();
         match interval >= FAR_APART {
@@ -141,11 +142,12 @@ impl Quantile {
         }
     }
 
-    /// Returns the bytes of the unit that the links carry within the target, if it is worth something for
-    /// `span`.
+    /// Returns the unit size in bytes that the links carry within the target, for a unit with
+    /// lifetime `span`.
     ///
-    /// Of units far apart the last packets of a large one have little time left: so a part of what the links
-    /// carry until the next one may be worth more. `whole`: the budgets of one that takes all of that.
+    /// If units are far apart, the last packets of a large unit have little time left. A part of
+    /// the links' capacity until the next unit may then be worth more. `whole` holds the budgets of
+    /// a unit that uses all of that capacity.
     fn size(
         &self,
         links: &[Link],
@@ -176,8 +178,8 @@ impl Quantile {
         sizes.fold(0.0, f64::max)
     }
 
-    /// Returns the source bits per second that the links carry at most, however unsure they are, less as
-    /// more waits: no floor is higher.
+    /// Returns the source bits per second that the links carry at most, regardless of reliability,
+    /// reduced by queueing. It caps the floor.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
         let half = self.rhythm.span().as_secs_f64() / 2.0;
         let granted = granted(links);
@@ -189,7 +191,8 @@ impl Quantile {
             .iter()
             .map(rate)
             .fold((0.0_f64, 0.0_f64), |(sum, most), rate| (sum + rate, most.max(rate)));
-        // What survives the loss of the fastest, and a packet of ours on each of two links.
+        // Spread units count what survives the loss of the fastest link, and one packet's overhead
+        // on each of two links.
         let (rate, packets) = match self.is_spread() && links.len() > 1 {
             true => (sum - most, 2.0),
             false => (sum, 1.0),
@@ -200,7 +203,8 @@ impl Quantile {
     }
 }
 
-/// Returns the rate that is left for media: of links that carry much together, all, as the rest is little.
+/// Returns the rate left for media. On links with a high total rate this is everything, because the
+/// remaining traffic is small.
 fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     match granted < THIN {
         true => (link.rate - link.beside).max(link.rate.scale(MEDIA_LEAST)),
@@ -208,7 +212,7 @@ fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     }
 }
 
-/// Returns what the links carry together.
+/// Returns the total rate of the links.
 fn granted(links: &[Link]) -> Bitrate {
     Bitrate::from_bps(links.iter().map(|link| link.rate.bps()).sum())
 }
@@ -241,7 +245,7 @@ impl Planner for Quantile {
                 false => SendError::Congested,
             });
         };
-        // A link that carries nothing shows nothing: now and then it gets a repair packet.
+        // A link without traffic yields no measurements: it occasionally gets a repair packet.
         let datagram = ByteCount::new((packets.symbol_bytes + SYMBOL_AROUND_BYTES) as u64);
         for (count, link) in counts.iter_mut().zip(links) {
             let probed_at = &mut self.probed_at[usize::from(link.number.get())];
@@ -255,8 +259,8 @@ impl Planner for Quantile {
             }
         }
         self.assignment.clear();
-        // Each link's packets lie apart in the block, so that its failure costs sources and repairs
-        // alike.
+        // Packets of a link are interleaved in the block, so that its failure affects source and
+        // repair packets alike.
         while self.assignment.len() < packets.packet_count {
             for (place, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
                 *count -= 1;
@@ -273,7 +277,7 @@ impl Planner for Quantile {
         let budgets = &budgets[..links.len()];
         let room = |budget: &LinkBudget| budget.room + budget.reserve;
         if !budgets.iter().any(|budget| room(budget) >= ROOM_LEAST) {
-            // Nothing says that what is on its way arrives: no path is confirmed.
+            // No window has room, so no link is confirmed to deliver.
             return Bitrate::ZERO;
         }
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
@@ -295,44 +299,45 @@ impl Planner for Quantile {
     }
 }
 
-/// Returns the bytes that units at the floor's rate may have on their way beyond a link's window.
+/// Returns the bytes that units at the floor rate may have in flight beyond a link's window.
 ///
-/// The window stops what would only lengthen a stall. Small units lengthen it little, and those of
-/// its last `span` are in time if they wait in the link rather than here, where the end of the stall
-/// is known half a round trip late.
+/// The window holds back packets that would only lengthen a stall. Small units lengthen it little.
+/// Those of its last `span` arrive in time if they wait inside the link rather than here, because
+/// the sender learns of a stall's end half a round trip late.
 fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     let units = span.as_secs_f64() / interval.as_secs_f64();
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
 }
 
-/// Units outlive any one link while the others together carry this share of what the fastest does, and again from
-/// the second share on: a small link beside a large one must not hold it down.
+/// Minimum rate of the other links, as a share of the fastest link's, to keep units surviving any
+/// one link. The second value resumes it. A small link must not hold a large one down.
 const SURVIVAL_LEFT: f64 = 0.5;
 const SURVIVAL_BEGINS: f64 = 0.7;
-/// And while they carry this share at present: of two links that are fast in turns the sum is more than either.
+/// Same minimum for the current rates: two links that are fast in turns exceed either in sum.
 const SURVIVAL_NOW: f64 = 0.4;
-/// Below this share they stand in for nothing, however unsure the fastest is.
+/// Below this share the other links cannot replace the fastest, however unreliable it is.
 const SURVIVAL_NEEDED: f64 = 0.25;
-/// A miss by the failure of the fastest is so much dearer than any: those of its failures follow upon each other.
+/// Price factor of a miss caused by failure of the fastest link: such misses are consecutive.
 const FAILURE_DEARER: f64 = 2.0;
 const WEIGHED_OVER: Duration = Duration::from_secs(2);
-/// Links that carry less together: a unit is a packet or two, of which each more is a large share.
+/// Total rate of low-rate links: a unit is one or two packets, and each more is a large share.
 const THIN: Bitrate = Bitrate::from_kbps(2_000);
-/// What of a link's rate is media's whatever else leaves there.
+/// Minimum share of a link's rate for media, whatever else is sent there.
 const MEDIA_LEAST: f64 = 0.1;
-/// What of that is source bytes, however small the units are.
+/// Minimum share of that for source bytes, however small the units are.
 const SOURCE_LEAST: f64 = 0.1;
-/// A link without media gets a packet so often.
+/// Interval between probe packets on a link without media.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
-/// Units so far apart are pictures: how long one keeps the links busy decides on how sure it is.
+/// Unit interval from which units are pictures: their transmission time then affects their
+/// reliability.
 const FAR_APART: Duration = Duration::from_millis(8);
-/// A link that is found to carry less meanwhile makes one take so many times as long.
+/// Factor on a unit's transmission time, in case a link's rate drops meanwhile.
 const LONGER: f64 = 1.25;
-/// Parts of what the links carry between two such units that one may be.
+/// Candidate unit sizes as shares of what the links carry between two such units.
 const LOADS: [f64; 6] = [1.0, 0.85, 0.7, 0.55, 0.4, 0.25];
-/// How long a packet may wait for its link's pace beside what one unit's time carries.
+/// Maximum pacing delay of a packet beyond one unit's interval.
 const CREDIT_TIME: Duration = Duration::from_millis(5);
-/// A link with less room has none: bytes of a small packet.
+/// Minimum room of a link: bytes of a small packet.
 const ROOM_LEAST: f64 = 150.0;
 /// GF(2^8) has room for 256 packets in a block.
 const PACKETS_MAX: usize = 256;
@@ -369,7 +374,7 @@ mod tests {
             .map(|unit| unit * 10)
             .filter(|millis| {
                 let now = begin + Duration::from_millis(*millis);
-                // The third has more waiting than a unit's time carries.
+                // The third link has a longer queue than one unit interval drains.
                 let busy = link(2, now + Duration::from_millis(150));
                 let links = [link(0, now), link(1, now), busy];
                 match counts(&mut planner, 1_000, &links, now)[2] {
@@ -407,8 +412,8 @@ mod tests {
 
     #[test]
     fn a_fast_link_is_outlived_while_its_misses_cost_more_than_it_carries() {
-        // Beside 8 Mbit/s others of so many kbit/s, with so many units of 100 missed: whether units outlive the fast
-        // link that is so sure.
+        // Arguments: kbit/s of the other links next to 8 Mbit/s, on-time probability of the fast
+        // link, and missed units of 100. Returns whether units survive the fast link's loss.
         let survives = |rate: u64, sure: f64, missed: u64| {
             let mut planner = Quantile::new(&Config::default());
             let mut now = Instant::from_millis(1_000);
@@ -441,20 +446,20 @@ mod tests {
             let mut budget = Bitrate::ZERO;
             for round in 0..20 {
                 now += Duration::from_nanos(66_666_667);
-                // As a link is taken to be at first: the surer, the more time there is to spare.
+                // The default curve of a new link: more time to spare means a higher probability.
                 let on_time = OnTimeCurve::of([0.1, 0.8, 0.95, 0.99, 1.0]);
                 let window = Some(ByteCount::new(50_000));
                 let links = [Link { on_time, window, ..link(0, now) }];
                 budget = planner.budget(&links, now);
                 let bytes = (budget * Duration::from_nanos(66_666_667)).get().max(100);
                 let unit = Unit { bytes: ByteCount::new(bytes), deadline: now + spare(deadline) };
-                // Before two have come, nothing is known of how far apart they are.
+                // The unit interval is unknown before the second unit.
                 let planned = planner.plan(&unit, &links, now).is_ok();
                 assert!(planned || round < 2, "{round}");
             }
             budget.as_f64() / 1e6
         };
-        // 20 ms on the way and 30 to spare leave 50 and 150 of 66.7 ms.
+        // 20 ms of delay and 30 ms to spare leave 50 and 150 of 66.7 ms.
         assert!(of(100) > 4.5, "{}", of(100));
         assert!(of(200) > 7.0, "{}", of(200));
     }

@@ -1,22 +1,21 @@
 use tautline_units::{Duration, Instant};
 
-/// The rhythm of the application's media units: how far apart they come, and for how long each is
-/// worth something.
+/// The rhythm of the application's media units: their interval and lifetime.
 #[derive(Debug, Clone)]
 pub(super) struct Rhythm {
-    /// Between two units, smoothed, in seconds.
+    /// Smoothed interval between units, in seconds.
     interval: Option<f64>,
     unit_at: Option<Instant>,
     span: Duration,
 }
 
 impl Rhythm {
-    /// Makes a rhythm that is not known; `span`: what a unit is taken to be worth before one came.
+    /// Creates an unknown rhythm; `span` is the assumed lifetime before the first unit.
     pub(super) fn new(span: Duration) -> Self {
         Self { interval: None, unit_at: None, span }
     }
 
-    /// Takes note of a unit: our share of each costs the same, however small it is.
+    /// Records a unit. Our overhead per unit is constant, however small the unit is.
     pub(super) fn on_unit(&mut self, deadline: Instant, now: Instant) {
         self.span = deadline.since(now);
         if let Some(at) = self.unit_at {
@@ -29,25 +28,25 @@ impl Rhythm {
         self.unit_at = Some(now);
     }
 
-    /// Returns the seconds between two units, if that is known and not zero.
+    /// Returns the seconds between two units, if known and not zero.
     pub(super) fn seconds(&self) -> Option<f64> {
         self.interval.filter(|interval| *interval > 0.0)
     }
 
-    /// Returns the time between two units; a slice's time before it is known.
+    /// Returns the time between two units; a slice interval while it is unknown.
     pub(super) fn interval(&self) -> Duration {
         let seconds = self.interval.unwrap_or(INTERVAL_GUESS);
         Duration::from_secs_f64(seconds).clamp(INTERVAL_LEAST, PAUSE)
     }
 
-    /// Returns for how long the last unit is worth something.
+    /// Returns the lifetime of the last unit.
     pub(super) fn span(&self) -> Duration {
         self.span
     }
 }
 
 const INTERVAL_SHARE: f64 = 64.0;
-/// An encoder that paused says nothing about its rhythm.
+/// Longest interval used as a sample: a paused encoder shows nothing about its rhythm.
 const PAUSE: Duration = Duration::from_millis(200);
 /// 360 slices a second.
 const INTERVAL_GUESS: f64 = 1.0 / 360.0;

@@ -2,21 +2,22 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::link::Link;
 
-/// A rule by which a block's packets find their links.
+/// A rule that assigns a block's packets to links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
-    /// Takes the link whose anticipated transmission end plus one-way delay is the earliest.
+    /// Takes the link with the earliest expected end of transmission plus one-way delay.
     EarliestDelivery,
-    /// Takes the link whose anticipated transmission end is the earliest ([LTE] III.B).
+    /// Takes the link with the earliest expected end of transmission ([LTE] III.B).
     TransmissionEnd,
-    /// Takes the links in turn, whatever they are like; one that cannot be in time is left out.
+    /// Takes the links in turn, regardless of their state, and skips those that cannot deliver in
+    /// time.
     RoundRobin {
-        /// The place of the link whose turn it is.
+        /// Index of the next link.
         next: usize,
     },
     /// Sends every packet over every link.
     Redundant,
-    /// Sends all over the one link that would deliver the block first.
+    /// Sends everything over the one link that would deliver the block first.
     BestLink,
 }
 
@@ -27,18 +28,18 @@ pub struct Block {
     pub source_count: usize,
     /// n.
     pub packet_count: usize,
-    /// Bytes of each packet's datagram.
+    /// Datagram bytes of each packet.
     pub datagram_bytes: ByteCount,
-    /// When the unit must have arrived, on our clock.
+    /// Latest arrival time of the unit, on our clock.
     pub deadline: Instant,
-    /// Whether the block shall survive the loss of a link.
+    /// True if the block must survive the loss of a link.
     pub spread: bool,
     /// Now.
     pub now: Instant,
 }
 
 impl Schedule {
-    /// Writes one entry per packet into `assignment`, old content replaced: the link's place in
+    /// Writes one entry per packet into `assignment`, replacing its content: the link's index in
     /// `links`, or `None` for a packet that no link can deliver before the deadline.
     pub fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
         match self {
@@ -49,7 +50,7 @@ impl Schedule {
         }
     }
 
-    /// Returns whether every packet that is assigned a link shall go over all others too.
+    /// Returns whether every packet assigned to a link is also sent over all others.
     pub fn copies(self) -> bool {
         match self {
             Self::Redundant => true,
@@ -66,15 +67,14 @@ impl Schedule {
             Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {
                 granted.iter().copied().sum()
             }
-            // A copy is worth something only where it arrives: as much as the second fastest
-            // carries.
+            // A copy helps only if it arrives: count the rate of the second fastest link.
             Self::Redundant => granted.get(1).or(granted.first()).copied().unwrap_or(Bitrate::ZERO),
             Self::BestLink => granted.first().copied().unwrap_or(Bitrate::ZERO),
         }
     }
 }
 
-/// Gives the links packets in turn, beginning with `next`.
+/// Assigns packets to the links in turn, beginning with `next`.
 fn in_turn(next: &mut usize, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
     assignment.clear();
     let mut free_at = [Instant::ZERO; LINKS_MAX];
@@ -95,7 +95,7 @@ fn in_turn(next: &mut usize, block: &Block, links: &[Link], assignment: &mut Vec
     }
 }
 
-/// Gives all packets to the link that would deliver the last of them first.
+/// Assigns all packets to the link that would deliver the last of them first.
 fn best(block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
     assignment.clear();
     let bytes = ByteCount::new(block.datagram_bytes.get() * block.packet_count as u64);
@@ -105,14 +105,14 @@ fn best(block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
     assignment.resize(block.packet_count, best);
 }
 
-/// Gives each packet to the cheapest link that is in time.
+/// Assigns each packet to the cheapest link that is in time.
 ///
-/// A block survives the loss of a link if and only if n less the packets on the busiest link is
-/// at least k, so with `spread` a link takes n - k packets at most, as long as another link would
-/// not let them wait for more than [`WAIT_SHARE`] of the time left: a slow link is not drowned for
-/// the sake of the rule. It takes half as many while that too can be had: then, over four links,
-/// the block survives the loss of two. Repair packets but one wait nowhere for more than half of
-/// the time left: when all links are congested, more would only delay the next block.
+/// A block survives the loss of a link if and only if n minus the packets on the busiest link is at
+/// least k. With `spread` a link therefore takes at most n - k packets, unless every other link
+/// would delay them by more than 1/[`WAIT_SHARE`] of the time left. The rule must not overload a
+/// slow link. A link takes half as many while that is possible too: over four links, the block then
+/// survives the loss of two. Repair packets, except one, never wait for more than half of the time
+/// left: when all links are congested, more would only delay the next block.
 fn cheapest(
     block: &Block,
     links: &[Link],
@@ -156,13 +156,13 @@ fn cheapest(
     }
 }
 
-/// No bound on a link's packets.
+/// No limit on a link's packets.
 const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
-/// A quarter of 200 ms is 50 ms: as long as the slowest mobile link's own delay.
+/// Divisor of the time left: a quarter of 200 ms is 50 ms, the delay of the slowest mobile link.
 const WAIT_SHARE: u32 = 4;
 const WAIT_SHARE_MOST: u32 = 2;
-/// As many beyond k as are sent again when a link goes.
+/// Packets beyond k: as many as are resent when a link fails.
 const MARGIN: usize = crate::sender::tracker::MARGIN;
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
     fn a_block_over_four_links_survives_the_loss_of_the_two_fastest() {
         let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(30, 1, 40)];
         assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
-        // The slowest would keep its packets waiting for too long: one link may still go.
+        // The slowest link would delay its packets too long: only one link may fail.
         let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(60, 1, 40)];
         assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [3, 3, 2, 0]);
     }

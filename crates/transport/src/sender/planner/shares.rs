@@ -1,9 +1,10 @@
-//! Size, repair and shares of a unit, chosen together.
+//! Joint choice of a unit's size, repair and shares.
 //!
-//! A block code makes the usable rate the quantile of the sum of what the links deliver in time,
-//! not the sum of their quantiles. Link i carries its share in time with probability u_i, or nothing
-//! of it: packets of one link are late together. Of what it carries, each packet is lost by chance.
-//! So a unit of k source packets comes with probability P(sum of what the links deliver >= k).
+//! With a block code the usable rate is the quantile of the sum of what the links deliver in time,
+//! not the sum of their quantiles. Link i delivers its share in time with probability u_i, or none
+//! of it: packets of one link are late together. Of a delivered share, each packet is lost by
+//! chance. So a unit of k source packets arrives with probability P(sum of what the links deliver
+//! >= k).
 
 use crate::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
@@ -11,23 +12,24 @@ use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 /// The budget of one link for one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkBudget {
-    /// Bytes of datagrams that the link takes in one unit's time.
+    /// Datagram bytes that the link takes in one unit's time.
     pub(crate) pace: f64,
-    /// Bytes that it could take now beyond that without keeping them waiting for long; negative
-    /// while more waits than that.
+    /// Bytes that it could take now beyond that with little queueing; negative while its queue is
+    /// longer.
     pub(crate) credit: f64,
-    /// Bytes that it can still send so that they are in time, of links that are thin together: what was
-    /// encoded for them is not refused while that lasts. Of others what waits for long is.
+    /// Bytes that it can still send in time, set only if the links' total rate is low. Units
+    /// encoded for such links are accepted up to this limit. On other links, units that would wait
+    /// long are refused.
     pub(crate) in_time: Option<f64>,
-    /// Bytes that may still be on their way unreported; negative if more are.
+    /// Bytes that may still be in flight unreported; negative if the window is exceeded.
     pub(crate) room: f64,
-    /// Bytes beyond that for what would otherwise not be sent at all.
+    /// Bytes beyond that, for units that could not be sent otherwise.
     pub(crate) reserve: f64,
-    /// Whether nothing waits there.
+    /// True if nothing is queued there.
     pub(crate) idle: bool,
-    /// The probability that what is given to it now is in time.
+    /// Probability that a packet queued now arrives in time.
     pub(crate) probability: f64,
-    /// The probability that a packet is lost by chance, each for itself.
+    /// Probability of a random, independent packet loss.
     pub(crate) loss: f64,
 }
 
@@ -49,39 +51,39 @@ pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
     SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
 }
 
-/// The target that a plan keeps to.
+/// The target of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Target {
-    /// What a miss costs, as a multiple of all that the links could carry.
+    /// Cost of a miss, as a multiple of the links' total capacity.
     pub(crate) price: f64,
-    /// The probability of a miss that needs no more repair.
+    /// Miss probability below which no more repair is needed.
     pub(crate) risk: f64,
-    /// Whether the unit shall survive the loss of any one link.
+    /// True if the unit must survive the loss of any one link.
     pub(crate) spread: bool,
 }
 
-/// A unit's plan, and how many packets each link gets.
+/// A unit's plan with the number of packets for each link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shares {
     pub(crate) plan: Plan,
     pub(crate) counts: [usize; LinkNumber::COUNT],
 }
 
-/// Returns the unit's size, in bytes, that the links carry within the target; zero if none does.
+/// Returns the unit size, in bytes, that the links carry within the target; zero if there is none.
 ///
-/// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
-/// miss; with `spread` no more than what is left without the largest share, links without room
-/// counted, for they are soon back. A bound on the risk of each unit by itself would pay for safety
-/// where it is dear as well as where it is cheap.
+/// Among the sums V of subsets of shares, it takes the one with the largest V P(sum >= V) minus the
+/// price of a miss. With `spread` it is limited to what remains without the largest share; links
+/// without room count, because they recover soon. A bound on the risk of each single unit would pay
+/// for reliability regardless of its cost.
 ///
-/// A miss that is dear makes the links carry less than they could, too: what is on its way when a
-/// link stalls is what the next units wait for.
+/// A high price of a miss makes the links carry less than they could, too: the packets in flight
+/// when a link stalls delay the next units.
 pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: usize) -> f64 {
     let mut shares = [(0.0, 0.0); LinkNumber::COUNT];
     let mut count = 0;
     for budget in budgets {
         let bytes = (budget.pace + budget.credit / CREDIT_UNITS).min(budget.room);
-        // As many packets as come nearly always.
+        // Packets that nearly always arrive.
         let packets = (bytes / symbol_bytes_max as f64).max(1.0);
         let spread = (packets * budget.loss * (1.0 - budget.loss)).sqrt();
         let bytes = bytes * (1.0 - budget.loss - DEVIATIONS * spread / packets).max(0.1);
@@ -102,14 +104,14 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
         true => best::<{ 1 << SUBSET_LINKS_USUAL }>(shares, total, most, target.price),
         false => best::<{ 1 << SUBSET_LINKS }>(shares, total, most, target.price),
     };
-    // What is ours of each datagram: as many as plan() will make.
+    // Our overhead per datagram, for the number of datagrams that plan() will make.
     let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
         .ceil()
         .max(shares.len() as f64 / 2.0);
     (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
 }
 
-/// Returns what is best carried, of the sums of all subsets of `shares`: at most `SUBSETS`.
+/// Returns the best load among the sums of all subsets of `shares`, at most `SUBSETS`.
 fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, price: f64) -> f64 {
     let mut subsets = [(0.0, 1.0); SUBSETS];
     for (index, share) in shares.iter().enumerate() {
@@ -132,19 +134,19 @@ fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, pric
     best
 }
 
-/// Returns what `share` of all that the links could carry is worth, less the price of a miss, if it comes with the
-/// probability `sure`; before it, the part of it that is worth so much. A miss is taken to grow with the square of the
-/// load; the loop that leads the price finds the scale.
+/// Returns the value of `share` of the links' total capacity, minus the price of a miss, if it
+/// arrives with probability `sure`. The first element is the part of `share` that achieves it. A
+/// miss is assumed to grow with the square of the load; the price control loop finds the scale.
 pub(crate) fn worth(share: f64, sure: f64, price: f64) -> (f64, f64) {
     let dear = price * (1.0 - sure);
     let load = if dear > 0.0 { (share / (2.0 * dear)).min(1.0) } else { 1.0 };
     (load, share * load * sure - dear * load * load)
 }
 
-/// Makes of the sums of all subsets, each with its probability, those with and without one more share.
+/// Extends the sums of all subsets, each with its probability, by one more share.
 ///
-/// The first half of `subsets` holds those before, the largest sum first; so are all of them after. O(their
-/// number): two rows in order are merged, from the end, where there is room.
+/// The first half of `subsets` holds the previous sums in descending order; the result is in
+/// descending order too. O(n): merges two sorted rows from the end, where there is room.
 fn add_share(subsets: &mut [(f64, f64)], (bytes, probability): (f64, f64)) {
     let count = subsets.len() / 2;
     let (mut without, mut with) = (count, count);
@@ -170,8 +172,8 @@ fn add_share(subsets: &mut [(f64, f64)], (bytes, probability): (f64, f64)) {
     }
 }
 
-/// Returns as much of `bytes`, the size of a unit, as the links carry with the packets that its plan makes of it,
-/// repair and all.
+/// Returns the part of `bytes`, a unit's size, that the links carry with the packets of its plan,
+/// including repair.
 pub(crate) fn size_as_planned(
     bytes: f64,
     budgets: &[LinkBudget],
@@ -190,9 +192,10 @@ pub(crate) fn size_as_planned(
 
 /// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
 ///
-/// Among the ways to cut it, the one that keeps the target with the fewest bytes. If the shares of one
-/// unit's time do not do, the links are given more, which keeps the unit and the next ones waiting;
-/// if nothing keeps the target, what comes with the largest probability, stalled links included.
+/// Among the possible cuts, it takes the one that meets the target with the fewest bytes. If the
+/// shares of one unit interval are insufficient, the links get more, which delays this unit and the
+/// next ones. If no cut meets the target, it takes the one with the highest probability, stalled
+/// links included.
 pub(crate) fn plan(
     unit_bytes: usize,
     symbol_bytes_max: usize,
@@ -222,7 +225,7 @@ pub(crate) fn plan(
                 };
                 let bytes = bytes.min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
-                // A slow link that is idle may take one, for as long as it needs.
+                // A slow idle link may take one packet, however long it needs.
                 packets.max(usize::from(budget.idle && room >= datagram))
             });
             let around = symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES;
@@ -255,21 +258,21 @@ pub(crate) fn plan(
     fallback.map(|(_, shares)| shares)
 }
 
-/// Demands on the links, one after the other if less does not do.
+/// A demand on the links; the next one applies if the previous one is insufficient.
 struct Attempt {
-    /// How many units' times a link's share may take.
+    /// Number of unit intervals that a link's share may take.
     unit_times: f64,
-    /// A link that is no more likely in time carries no share.
+    /// On-time probability up to which a link carries no share.
     likely: f64,
-    /// Whether links may carry more than they have room for.
+    /// True if links may exceed their room.
     reserve: bool,
 }
 
-/// One way to cut a unit, and what each link would carry of it.
+/// One way to cut a unit, and the packets of each link.
 struct Block<'a> {
     source_count: usize,
     budgets: &'a [LinkBudget],
-    /// The most packets of each link.
+    /// Maximum packets of each link.
     most: [usize; LinkNumber::COUNT],
     counts: [usize; LinkNumber::COUNT],
 }
@@ -283,7 +286,7 @@ impl<'a> Block<'a> {
         let mut most = [0; LinkNumber::COUNT];
         let room = (PACKETS_MAX - source_count) / budgets.len().max(1) + 1;
         for (most, budget) in most.iter_mut().zip(budgets) {
-            // Beyond k only what replaces losses is of use.
+            // Beyond k, only replacements of losses are useful.
             let useful = match budget.loss > LOSS_LEAST {
                 true => source_count * 3 + 2,
                 false => source_count,
@@ -293,8 +296,8 @@ impl<'a> Block<'a> {
         Self { source_count, budgets, most, counts: most }
     }
 
-    /// Returns how many packets keep the target at least: k, and as many as the busiest link's if any link
-    /// may go, which are least where all carry alike.
+    /// Returns the minimum number of packets that can meet the target: k, plus the busiest link's
+    /// packets if any link may fail. That sum is smallest when all carry the same number.
     fn packets_least(&self, target: &Target) -> usize {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         match target.spread && alive > 1 {
@@ -303,8 +306,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Finds the least equal share that keeps the target, then takes away what is not needed; false,
-    /// with all that the links can carry, if nothing keeps it.
+    /// Finds the smallest equal share that meets the target, then removes unneeded packets. Returns
+    /// false, with all that the links can carry, if nothing meets it.
     fn fit(&mut self, target: &Target) -> bool {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         let spread = target.spread && alive > 1;
@@ -347,7 +350,7 @@ impl<'a> Block<'a> {
         left >= self.source_count && self.probability() >= 1.0 - risk
     }
 
-    /// Returns the probability that at least k packets come, the links failing whole and
+    /// Returns the probability that at least k packets arrive, if links fail completely and
     /// independently.
     fn probability(&self) -> f64 {
         match self.source_count <= SOURCES_USUAL {
@@ -356,7 +359,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the same, for fewer than `SUMS` source packets.
+    /// Computes the same for fewer than `SUMS` source packets.
     fn probability_of<const SUMS: usize>(&self) -> f64 {
         let most = self.source_count;
         let mut sums = [0.0; SUMS];
@@ -379,7 +382,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns what `sums` become with `count` packets of a link that loses some of them by chance.
+/// Returns the distribution `sums` extended by `count` packets of a link with random losses.
 fn lossy<const SUMS: usize>(
     sums: &[f64; SUMS],
     most: usize,
@@ -387,7 +390,7 @@ fn lossy<const SUMS: usize>(
     budget: &LinkBudget,
 ) -> [f64; SUMS] {
     let mut after = sums.map(|p| p * (1.0 - budget.probability));
-    // Of `count` packets, P(n come); then P(n + 1 come) from it.
+    // P(n of `count` packets arrive), then P(n + 1 arrive) from it.
     let (kept, lost) = (1.0 - budget.loss, budget.loss);
     let mut p = budget.probability * lost.powi(count as i32);
     for come in 0..=count {
@@ -399,17 +402,17 @@ fn lossy<const SUMS: usize>(
     after
 }
 
-/// A link that is less likely in time carries no share.
+/// Minimum on-time probability of a link that carries a share.
 const PROBABILITY_LEAST: f64 = 0.3;
-/// A rarer loss is left to the outer loop.
+/// Loss probability below which losses are left to the outer loop.
 const LOSS_LEAST: f64 = 0.002;
-/// How many standard deviations fewer packets may come than on average.
+/// Standard deviations by which the number of arriving packets may fall below the mean.
 const DEVIATIONS: f64 = 2.0;
-/// Credit is spent over so many units.
+/// Number of units over which credit is spent.
 const CREDIT_UNITS: f64 = 4.0;
-/// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
+/// Number of links whose subsets are enumerated; smaller shares only add a margin.
 const SUBSET_LINKS: usize = 8;
-/// More are seldom there; so few subsets fit a few cache lines.
+/// Usual number of links; its subsets fit a few cache lines.
 const SUBSET_LINKS_USUAL: usize = 4;
 const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
@@ -418,20 +421,21 @@ const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: PROBABILITY_LEAST, reserve: true },
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: 0.0, reserve: true },
 ];
-/// What waits longer than so many units' time makes the next ones late.
+/// Unit intervals of queueing from which the next units are late.
 const WAIT_UNITS: f64 = 4.0;
-/// What is encoded for thin links is not refused while it can be in time: a picture's slices may come all at once.
+/// Units encoded for low-rate links are accepted while they can arrive in time: a picture's slices
+/// may come all at once.
 const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
-/// Ways to cut a unit beyond the coarsest.
+/// Number of cuts tried beyond the coarsest.
 const CUTS: usize = 6;
 const SOURCES_MAX: usize = 128;
-/// More are seldom needed; so many probabilities fit a few registers.
+/// Usual maximum of source packets; its probabilities fit a few registers.
 const SOURCES_USUAL: usize = 15;
 const PACKETS_MAX: usize = 256;
-/// What IPv4 and UDP add to a datagram.
+/// Overhead of IPv4 and UDP per datagram.
 const IP_BYTES: usize = 28;
-/// Repair that lowers the risk by less than a tenth is left out.
+/// Repair that lowers the risk by less than a tenth is omitted.
 const NEARLY: f64 = 1.1;
 
 #[cfg(test)]
@@ -573,7 +577,7 @@ mod tests {
     fn the_size_grows_with_the_links_and_falls_with_the_price() {
         let of = |u: &[f64], price: f64, spread: bool| {
             let budgets: Vec<LinkBudget> = u.iter().map(|u| budget(2_000.0, *u)).collect();
-            // Headers and prefix are taken off: at most an eighth here.
+            // Headers and prefix are subtracted: at most an eighth here.
             (size(&budgets, &Target { price, spread, ..TARGET }, 1_169) / 2_000.0 * 1.06).round()
         };
         // P(all four) = .92, P(three) = .9977, P(two) = .99997.
@@ -582,7 +586,7 @@ mod tests {
         assert_eq!(of(&[0.98; 4], 0.05, true), 3.0);
         assert_eq!(of(&[0.98; 4], 1_000.0, true), 2.0);
         assert_eq!(of(&[0.95; 4], 20.0, true), 2.0);
-        // Nothing is sure enough: little, so that the units are not in each other's way.
+        // No subset is reliable enough: a small size keeps units from delaying each other.
         assert_eq!(of(&[0.5; 4], 0.05, true), 2.0);
         assert_eq!(of(&[0.5; 4], 20.0, true), 0.0);
         assert_eq!(of(&[], 20.0, true), 0.0);
