@@ -1,8 +1,9 @@
-//! Block codes: `k` source packets, `n - k` repair packets, any `k` of the `n` suffice.
+//! Block codes: `k` source packets and `n - k` repair packets, of which any `k` suffice.
 //!
-//! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. A decoder computes
-//! what the repair packets would be if the lost sources were zero, and from the differences,
-//! as many as are lost, the lost sources by the closed-form inverse of a Cauchy matrix.
+//! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. A decoder first
+//! computes the repair packets as if the lost sources were zero. The differences from the received
+//! repair packets, one per lost source, give the lost sources by the closed-form inverse of a
+//! Cauchy matrix.
 
 mod interpolation;
 
@@ -12,27 +13,27 @@ use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::WEIGHTS;
 use interpolation::{Factor, Interpolation};
 
-/// The most packets in a block: the indices are elements of GF(2^8).
+/// Maximum number of packets in a block: the indices are elements of GF(2^8).
 pub const PACKETS_MAX: usize = 256;
 
-/// The most source packets of what counts as a small block.
+/// Maximum number of source packets in a small block.
 const SMALL_MAX: usize = 48;
 
-/// One of the two block codes; both are MDS, and they differ in the repair packets' bytes.
+/// One of the two block codes; both are MDS and differ in the bytes of the repair packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The Cauchy code: repair packet `i` does not depend on `n`, so that more can be made for
-    /// a block at any time.
+    /// The Cauchy code: repair packet `i` does not depend on `n`, so more can be made for a block
+    /// at any time.
     Cauchy,
-    /// The code that an additive FFT computes: for one `n - k` known beforehand.
+    /// The code computed by an additive FFT, for an `n - k` fixed in advance.
     Fft,
 }
 
 impl Scheme {
-    /// Returns the scheme to use where `n` is known when the block is made: the faster one.
+    /// Returns the faster scheme for a block whose `n` is known when it is encoded.
     ///
-    /// That is [`Fft`](Scheme::Fft) wherever it is possible, `k + m <= 256` with m the least power
-    /// of two not below `n - k`, and [`Cauchy`](Scheme::Cauchy) elsewhere.
+    /// That is [`Fft`](Scheme::Fft) if it exists, `k + m <= 256` with m the smallest power of two
+    /// not below `n - k`, and otherwise [`Cauchy`](Scheme::Cauchy).
     pub fn fastest(source_count: usize, packet_count: usize) -> Scheme {
         match Code::with_scheme(Scheme::Fft, source_count, packet_count) {
             Ok(_) => Scheme::Fft,
@@ -40,7 +41,7 @@ impl Scheme {
         }
     }
 
-    /// Returns the number that stands for the scheme on a wire.
+    /// Returns the scheme's identifier on the wire.
     pub fn identifier(self) -> u8 {
         match self {
             Scheme::Cauchy => 0,
@@ -51,7 +52,7 @@ impl Scheme {
 
 /// A systematic Reed-Solomon code of one scheme and shape.
 ///
-/// Small and `Copy`: it holds no tables. Nothing here allocates; encoding needs about 8 KiB of
+/// Small and `Copy`: it holds no tables. No function allocates; encoding needs about 8 KiB of
 /// stack, recovery 48 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
@@ -71,11 +72,11 @@ impl Code {
         Code::with_scheme(Scheme::Cauchy, source_count, packet_count)
     }
 
-    /// Returns a code of either scheme, on the fastest kernel of this CPU.
+    /// Returns a code of the given scheme, on the fastest kernel of this CPU.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless `1 <= k <= n <= 256`; [`Error::FftShape`] unless an FFT code has
-    /// `k + m <= 256`, with m the least power of two not below `n - k`.
+    /// [`Error::Shape`] unless `1 <= k <= n <= 256`; [`Error::FftShape`] if an FFT code does not
+    /// have `k + m <= 256`, with m the smallest power of two not below `n - k`.
     pub fn with_scheme(
         scheme: Scheme,
         source_count: usize,
@@ -96,12 +97,12 @@ impl Code {
         })
     }
 
-    /// Returns the same code on a given kernel; all give the same bytes.
+    /// Returns the same code on the given kernel; all kernels compute the same bytes.
     pub fn on(self, kernel: Kernel) -> Code {
         Code { kernel, ..self }
     }
 
-    /// Returns which of the block codes it is.
+    /// Returns the code's scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -121,16 +122,16 @@ impl Code {
         self.packet_count() - self.source_count()
     }
 
-    /// Returns the kernel that does the arithmetic.
+    /// Returns the kernel used for the arithmetic.
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
     /// Writes repair packets: `repairs[r]` becomes packet `k + r` of the block.
     ///
-    /// `sources` are the block's k source packets in order. Fewer than `n - k` outputs may be
-    /// given. All packets have one length, any alignment; what the outputs held does not matter.
-    /// O(k x outputs x length), or with an FFT at most O((k + m) x log m x length).
+    /// `sources` are the block's k source packets in order. The caller may pass fewer than `n - k`
+    /// outputs. All packets have one length and any alignment; previous contents of the outputs are
+    /// ignored. O(k x outputs x length), or with an FFT at most O((k + m) x log m x length).
     ///
     /// # Errors
     /// [`Error::SourceCount`], [`Error::RepairCount`] or [`Error::Length`]; nothing is written.
@@ -152,12 +153,11 @@ impl Code {
 
     /// Writes lost source packets: for each `(index, output)` in `missing`, source packet `index`.
     ///
-    /// `received` holds at least k packets of the block, in any order, each with its index: 0..k
+    /// `received` holds at least k packets of the block in any order, each with its index: `0..k`
     /// are source packets, `k..n` repair packets. Repair packets beyond the number of lost sources
-    /// are not read. Of the lost sources only those named in `missing` are computed; if it is
-    /// empty, nothing at all is done. All packets have one length, any alignment; what the outputs
-    /// held does not matter. The cost is that of encoding as many repair packets as are missing,
-    /// and O(missing^2 x length).
+    /// are not read. Only the lost sources in `missing` are computed; if it is empty, the call does
+    /// nothing. All packets have one length and any alignment; previous contents of the outputs are
+    /// ignored. The cost is that of encoding `missing` repair packets, plus O(missing^2 x length).
     ///
     /// # Errors
     /// [`Error::PacketIndex`], [`Error::Duplicate`], [`Error::Length`], [`Error::NotASource`],
@@ -175,7 +175,7 @@ impl Code {
             received.iter().filter(|&&(index, _)| index < self.source_count()).count();
         let lost_count = self.source_count() - known_count;
         let small = self.source_count() <= SMALL_MAX;
-        // Small blocks do not pay for the arrays of large ones.
+        // Small blocks use small arrays: initializing the large ones would cost more.
         let all_asked = missing.len() == lost_count;
         let more = lost_count * (lost_count + 4);
         match all_asked && self.transform_pays(lost_count, more) {
@@ -194,7 +194,7 @@ impl Code {
         Ok(())
     }
 
-    /// Writes the first repair packets by the matrix.
+    /// Writes the first repair packets by matrix multiplication.
     fn multiply<const SOURCES: usize>(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) {
         let mut columns = [[0; ROWS_MAX]; SOURCES];
         let columns = &mut columns[..sources.len()];
@@ -217,8 +217,9 @@ impl Code {
         }
     }
 
-    /// Recovers all lost sources: what the repair packets would be if the lost sources were zero,
-    /// plus what they are, is a small system in the lost sources alone.
+    /// Recovers all lost sources by solving a small linear system in the lost sources alone. Its
+    /// right-hand side is the sum of each received repair packet and the one computed with zeros
+    /// for the lost sources.
     fn solve<const SOURCES: usize, const LOST: usize, const TILES: usize>(
         &self,
         received: &[(usize, &[u8])],
@@ -258,7 +259,7 @@ impl Code {
         self.kernel.solve(columns, &repairs[..count], outputs);
     }
 
-    /// Recovers lost sources, each as a combination of k received packets.
+    /// Recovers lost sources, each as a linear combination of k received packets.
     fn interpolate<const SOURCES: usize>(
         &self,
         received: &[(usize, &[u8])],
@@ -324,7 +325,7 @@ impl Code {
         }
     }
 
-    /// Prepares for the sources that are not known and the repair packets taken for them.
+    /// Prepares interpolation for the unknown sources and the repair packets used in their place.
     fn interpolation(&self, is_known: &[bool; PACKETS_MAX], repairs: &[u8]) -> Interpolation {
         let lost = (0..self.source_count()).filter(|&index| !is_known[index]);
         Interpolation::new(
@@ -334,7 +335,7 @@ impl Code {
         )
     }
 
-    /// Gives the source packets among those received.
+    /// Returns the source packets among those received.
     fn sources_of<'a, 'b>(
         &self,
         received: &'a [(usize, &'b [u8])],
@@ -343,7 +344,7 @@ impl Code {
         received.iter().filter(move |&&(index, _)| index < source_count)
     }
 
-    /// Gives the repair packets among those received.
+    /// Returns the repair packets among those received.
     fn repairs_of<'a, 'b>(
         &self,
         received: &'a [(usize, &'b [u8])],
@@ -352,7 +353,7 @@ impl Code {
         received.iter().filter(move |&&(index, _)| index >= source_count)
     }
 
-    /// Returns the field element that stands for a source packet.
+    /// Returns the field element assigned to a source packet.
     fn point(&self, source: usize) -> u8 {
         match self.scheme {
             Scheme::Cauchy => source as u8,
@@ -360,7 +361,7 @@ impl Code {
         }
     }
 
-    /// Returns the field element that stands for a repair packet, 0 being packet k.
+    /// Returns the field element assigned to a repair packet; repair 0 is packet k.
     fn repair_point(&self, repair: u8) -> u8 {
         match self.scheme {
             Scheme::Cauchy => self.source_count as u8 + repair,
@@ -376,7 +377,7 @@ impl Code {
         }
     }
 
-    /// Returns the factor of a source packet in all its coefficients.
+    /// Returns the factor common to all coefficients of a source packet.
     fn weight(&self, source: usize) -> u8 {
         match self.scheme {
             Scheme::Cauchy => 1,
@@ -384,13 +385,13 @@ impl Code {
         }
     }
 
-    /// Returns the logarithm to base 2 of m: the FFT's layers.
+    /// Returns the base-2 logarithm of m: the number of FFT layers.
     fn layers(&self) -> usize {
         self.repair_count().next_power_of_two().trailing_zeros() as usize
     }
 
     /// Returns whether an FFT and `more` multiplications are faster than `row_count` rows of the
-    /// matrix; each butterfly has two additions for its one multiplication.
+    /// matrix. Each butterfly costs two additions in addition to its one multiplication.
     fn transform_pays(&self, row_count: usize, more: usize) -> bool {
         let m = 1 << self.layers();
         let chunk_count = self.source_count().div_ceil(m);
@@ -454,7 +455,7 @@ impl Code {
     }
 }
 
-/// Returns how many rows to compute at once so that all turns are about equally large.
+/// Returns the number of rows to compute at once so that all tiles are about equal in size.
 fn rows_per_tile(row_count: usize) -> usize {
     row_count.div_ceil(row_count.div_ceil(ROWS_MAX).max(1)).max(1)
 }

@@ -1,6 +1,6 @@
-//! What a caller can get wrong.
+//! Errors of the codes.
 
-/// Requirement of a code that a call did not meet; no output is written then.
+/// Requirement of a code that a call violated; the call writes no output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -10,9 +10,9 @@ pub enum Error {
          1 <= source packets <= packets <= 256 must hold"
     )]
     Shape {
-        /// Source packets asked for (k).
+        /// Requested number of source packets (k).
         source_count: usize,
-        /// Packets asked for in all (n).
+        /// Requested total number of packets (n).
         packet_count: usize,
     },
     /// No FFT code of this shape exists over GF(2^8).
@@ -21,25 +21,25 @@ pub enum Error {
          packets + repair packets, these rounded up to a power of two, must not exceed 256"
     )]
     FftShape {
-        /// Source packets asked for (k).
+        /// Requested number of source packets (k).
         source_count: usize,
-        /// Packets asked for in all (n).
+        /// Requested total number of packets (n).
         packet_count: usize,
     },
-    /// The block's source packets were not given exactly.
+    /// The number of source packets differs from the block's k.
     #[error("{given} source packets were given to a block of {expected}")]
     SourceCount {
         /// Source packets of the block (k).
         expected: usize,
-        /// Source packets given.
+        /// Source packets passed.
         given: usize,
     },
-    /// More repair packets were asked for than the code has.
+    /// More repair packets were requested than the code has.
     #[error("{asked} repair packets were asked of a code that has {available}")]
     RepairCount {
         /// Repair packets of the code (n - k).
         available: usize,
-        /// Repair packets asked for.
+        /// Repair packets requested.
         asked: usize,
     },
     /// The packets of one block differ in length.
@@ -47,40 +47,40 @@ pub enum Error {
     Length {
         /// Packet index within the block, 0..n.
         index: usize,
-        /// Bytes of the block's first packet.
+        /// Length of the block's first packet, in bytes.
         expected: usize,
-        /// Bytes of this packet.
+        /// Length of this packet, in bytes.
         given: usize,
     },
-    /// A received packet's index lies outside the block.
+    /// A received packet's index is outside the block.
     #[error("packet index {index} lies outside a block of {packet_count} packets")]
     PacketIndex {
-        /// Packet index given.
+        /// Packet index passed.
         index: usize,
         /// Packets of the block (n).
         packet_count: usize,
     },
-    /// A packet asked for is not a source packet.
+    /// A requested packet is not a source packet.
     #[error("packet {index} cannot be recovered: only the first {source_count} are source packets")]
     NotASource {
-        /// Packet index given.
+        /// Packet index passed.
         index: usize,
         /// Source packets of the block (k).
         source_count: usize,
     },
-    /// The same packet index was given twice.
+    /// The same packet index was passed twice.
     #[error("packet {index} was given twice")]
     Duplicate {
-        /// Packet index given twice.
+        /// Packet index passed twice.
         index: usize,
     },
-    /// A packet asked for is among the received ones.
+    /// A requested packet is among the received ones.
     #[error("packet {index} was asked for and is among the received packets")]
     NotMissing {
-        /// Packet index given.
+        /// Packet index passed.
         index: usize,
     },
-    /// Fewer than k packets were received: the block cannot be recovered from these.
+    /// Fewer than k packets were received, so the block cannot be recovered.
     #[error("{received} packets were received where a block needs {needed}")]
     TooFew {
         /// Packets needed (k).
@@ -88,40 +88,40 @@ pub enum Error {
         /// Distinct packets received.
         received: usize,
     },
-    /// A coding window or a decoder's memory of such a size is not possible.
+    /// A coding window or a decoder's memory cannot have this size.
     #[error("a window of {window_max} source packets is not possible: 1 to 65535 are")]
     Window {
-        /// Source packets asked for.
+        /// Source packets requested.
         window_max: usize,
     },
-    /// A decoder cannot hold so many repair packets.
+    /// A decoder cannot hold this number of repair packets.
     #[error(
         "a decoder that remembers {window_max} source packets can hold 1 to {window_max} repair \
          packets, not {repairs_max}"
     )]
     Repairs {
-        /// Repair packets asked for.
+        /// Repair packets requested.
         repairs_max: usize,
         /// Source packets remembered.
         window_max: usize,
     },
-    /// A packet of a stream has another length than all others.
+    /// A packet's length differs from the stream's symbol length.
     #[error("the packet has {given} bytes where the stream's packets have {expected}")]
     Symbol {
-        /// Bytes of every packet of the stream.
+        /// Length of every packet of the stream, in bytes.
         expected: usize,
-        /// Bytes of this packet.
+        /// Length of this packet, in bytes.
         given: usize,
     },
-    /// A repair packet was asked for while the coding window is empty.
+    /// A repair packet was requested while the coding window is empty.
     #[error("there is no source packet to make a repair packet from")]
     EmptyWindow,
     /// Source packets were acknowledged that were never sent.
     #[error("packets below {edge} were acknowledged where {next} is the next to be sent")]
     Acknowledgement {
-        /// The edge acknowledged.
+        /// Acknowledged edge.
         edge: u64,
-        /// The number of the next source packet.
+        /// Number of the next source packet.
         next: u64,
     },
 }

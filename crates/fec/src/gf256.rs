@@ -1,8 +1,8 @@
-//! Arithmetic in GF(2^8), the field of 256 elements that every code here computes in.
+//! Arithmetic in GF(2^8), the 256-element field of all codes in this crate.
 //!
-//! An element is a byte: bit `i` is the coefficient of `x^i` of a polynomial over GF(2), taken
-//! modulo [`POLYNOMIAL`]. Addition and subtraction are both XOR. The element 2 (that is, `x`)
-//! generates the multiplicative group. All tables are built at compile time.
+//! An element is a byte: bit `i` is the coefficient of `x^i` of a polynomial over GF(2), modulo
+//! [`POLYNOMIAL`]. Addition and subtraction are both XOR. The element 2 (that is, `x`) generates
+//! the multiplicative group. All tables are built at compile time.
 
 /// The field's modulus x^8 + x^4 + x^3 + x^2 + 1, a primitive polynomial: 0x11D.
 ///
@@ -11,7 +11,7 @@
 /// [RFC5510]: https://www.rfc-editor.org/rfc/rfc5510
 pub const POLYNOMIAL: u16 = 0x11D;
 
-/// Returns the product of two elements. O(1), by logarithms.
+/// Returns the product of two elements. O(1), by logarithm tables.
 pub const fn multiply(a: u8, b: u8) -> u8 {
     if a == 0 || b == 0 {
         return 0;
@@ -19,7 +19,7 @@ pub const fn multiply(a: u8, b: u8) -> u8 {
     EXP[LOG[a as usize] as usize + LOG[b as usize] as usize]
 }
 
-/// Returns the element whose product with `a` is 1, or `None` for zero, which has none. O(1).
+/// Returns the multiplicative inverse of `a`, or `None` for zero. O(1).
 pub const fn invert(a: u8) -> Option<u8> {
     match a {
         0 => None,
@@ -27,26 +27,26 @@ pub const fn invert(a: u8) -> Option<u8> {
     }
 }
 
-/// `2^i` at `i`. Three logarithms may be added before a look-up: their sum is < 1024.
+/// `2^i` at index `i`. The sum of three logarithms is a valid index: it is < 1024.
 pub(crate) static EXP: [u8; 1024] = exp_table();
 
-/// The logarithm to base 2 of each element, 0..=254; 0 stands at index 0 as a neutral term.
+/// Base-2 logarithm of each element, 0..=254; index 0 holds 0 as a neutral term.
 pub(crate) static LOG: [u8; 256] = log_table();
 
-/// `-LOG` modulo 255, 0..=254; again 0 at index 0, so that it adds nothing.
+/// `-LOG` modulo 255, 0..=254; index 0 holds 0, which adds nothing.
 pub(crate) static LOG_OF_INVERSE: [u8; 256] = log_of_inverse_table();
 
-/// The multiplicative inverse of each element; 0 stands at index 0 and means nothing.
+/// Multiplicative inverse of each element; the 0 at index 0 has no meaning.
 pub(crate) static INVERSE: [u8; 256] = inverse_table();
 
-/// For each coefficient, its products with 0x00..0x0F, then with 0x00, 0x10, .. 0xF0.
+/// Products of each coefficient with 0x00..0x0F, then with 0x00, 0x10, .. 0xF0.
 ///
 /// `c * x` is `NIBBLES[c].0[x & 15] ^ NIBBLES[c].0[16 + (x >> 4)]`.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibble_tables();
 
-/// For each coefficient, the 8 x 8 bit matrix of "multiply by it", as GFNI wants it.
+/// 8 x 8 bit matrix of the multiplication by each coefficient, in GFNI's layout.
 ///
-/// Byte `7 - i` of the value is the row that gives bit `i` of the product.
+/// Byte `7 - i` of the value is the row that produces bit `i` of the product.
 #[cfg(target_arch = "x86_64")]
 pub(crate) static BIT_MATRICES: [u64; 256] = bit_matrices();
 
@@ -55,7 +55,7 @@ pub(crate) static BIT_MATRICES: [u64; 256] = bit_matrices();
 #[repr(align(32))]
 pub(crate) struct Nibbles(pub(crate) [u8; 32]);
 
-/// Multiplies by shift and add: slow, and what the tables are made from.
+/// Multiplies by shift and add: slow, used only to build the tables.
 const fn multiply_bitwise(a: u8, b: u8) -> u8 {
     let mut product = 0;
     let mut shifted = a as u16;
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn multiplication_is_a_commutative_group_with_distribution() {
-        // All pairs, and every third element of a coset walk as the third operand.
+        // All pairs, and every fifth element as the third operand.
         for a in 0..=255u8 {
             assert_eq!((multiply(a, 1), multiply(a, 0)), (a, 0));
             for b in 0..=255u8 {

@@ -1,9 +1,9 @@
-//! Matrix times packets over GF(2^8): the one operation in which codes spend their time.
+//! Matrix times packets over GF(2^8): the operation in which the codes spend their time.
 //!
 //! [`Kernel::multiply`] computes up to [`ROWS_MAX`] output packets from any number of input
-//! packets. [`Scalar`] is the reference: every other kernel gives the same bytes. A value of
-//! a SIMD kernel's type is the proof that this CPU has the instructions: it can only be had from
-//! `detect()`. The loops are written once, over the vectors of each CPU.
+//! packets. [`Scalar`] is the reference: every other kernel computes the same bytes. A value of a
+//! SIMD kernel's type proves that this CPU has the instructions: only `detect()` returns one. The
+//! loops are written once, over the vectors of each CPU.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -38,28 +38,29 @@ pub use scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
 pub use ssse3::Ssse3;
 
-/// The most output packets that one multiplication computes.
+/// Maximum number of output packets that one multiplication computes.
 ///
 /// With 12 rows of two 64-byte columns, 24 of the 32 AVX-512 registers are accumulators, 4 hold
 /// input, and the rest the matrices.
 pub const ROWS_MAX: usize = 12;
 
-/// The most packets that are solved for at once: a block has at most 256, half of them repair.
+/// Maximum number of packets solved for at once: a block has at most 256, half of them repair.
 pub(crate) const SOLVED_MAX: usize = 128;
 
 /// One input packet's column of the matrix: its coefficient in each output packet.
 pub type Column = [u8; ROWS_MAX];
 
-/// One way to multiply; each variant's payload proves that this CPU can.
+/// An implementation of the multiplication; each variant's payload proves that this CPU supports
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernel {
-    /// Table look-ups, a byte at a time, on any CPU.
+    /// Table look-ups, one byte at a time, on any CPU.
     Scalar(Scalar),
-    /// x86-64: shuffles as 16-fold table look-ups.
+    /// x86-64: shuffles as 16 table look-ups at once.
     #[cfg(target_arch = "x86_64")]
     Ssse3(Ssse3),
-    /// x86-64: shuffles as 32-fold table look-ups.
+    /// x86-64: shuffles as 32 table look-ups at once.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
     /// x86-64: 8 x 8 bit matrices on 32 bytes at a time.
@@ -68,7 +69,7 @@ pub enum Kernel {
     /// x86-64: 8 x 8 bit matrices on 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Gfni512(Gfni512),
-    /// 64-bit ARM: 16-fold table look-ups.
+    /// 64-bit ARM: 16 table look-ups at once.
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
 }
@@ -93,7 +94,7 @@ macro_rules! on {
 }
 
 impl Kernel {
-    /// Returns the fastest kernel that this CPU runs.
+    /// Returns the fastest kernel that this CPU supports.
     pub fn best() -> Kernel {
         #[cfg(target_arch = "x86_64")]
         {
@@ -117,7 +118,7 @@ impl Kernel {
         Kernel::Scalar(Scalar)
     }
 
-    /// Returns every kernel that this CPU runs, the scalar one first and the fastest last.
+    /// Returns every kernel that this CPU supports, the scalar one first and the fastest last.
     pub fn all() -> impl Iterator<Item = Kernel> {
         let all = [
             Some(Kernel::Scalar(Scalar)),
@@ -154,12 +155,12 @@ impl Kernel {
 
     /// Sets each `outputs[row]` to the sum over all columns of `columns[c][row] * inputs[c]`.
     ///
-    /// All packets have one length, any alignment; what the outputs held does not matter. No
-    /// inputs give zeros. O(rows x columns x length).
+    /// All packets have one length and any alignment; previous contents of the outputs are ignored.
+    /// Without inputs the outputs are zero. O(rows x columns x length).
     ///
     /// # Panics
-    /// When there are more than [`ROWS_MAX`] outputs, not as many columns as inputs, or packets
-    /// of different lengths.
+    /// If there are more than [`ROWS_MAX`] outputs, if the numbers of columns and inputs differ, or
+    /// if packets differ in length.
     pub fn multiply(self, columns: &[Column], inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
         on!(self, kernel => kernel.multiply(columns, inputs, outputs));
     }
@@ -168,16 +169,16 @@ impl Kernel {
     ///
     /// The matrix is square. `columns` holds, for the first [`ROWS_MAX`] outputs, the column of
     /// each packet, then the same for the next outputs, and so on. At most [`SOLVED_MAX`] packets,
-    /// all of one length, any alignment. O(packets^2 x length).
+    /// all of one length and any alignment. O(packets^2 x length).
     pub(crate) fn solve(self, columns: &[Column], addends: &[&[u8]], packets: &mut [&mut [u8]]) {
         on!(self, kernel => kernel.solve(columns, addends, packets));
     }
 
-    /// Writes repair packets of the code that [`block`](crate::block) states for `2^layers`
-    /// repair packets: `outputs[i]` becomes number `wanted[i]`.
+    /// Writes repair packets of the FFT code, as [`block`](crate::block) states it for `2^layers`
+    /// repair packets: `outputs[i]` becomes repair packet `wanted[i]`.
     ///
-    /// An empty source counts as zeros; the other packets have one length, any alignment; what
-    /// the outputs held does not matter. O((sources + 2^layers) x layers x length).
+    /// An empty source counts as zeros. The other packets have one length and any alignment;
+    /// previous contents of the outputs are ignored. O((sources + 2^layers) x layers x length).
     pub(crate) fn transform(
         self,
         layers: usize,

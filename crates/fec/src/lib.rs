@@ -1,16 +1,17 @@
-//! Packet erasure codes over GF(2^8): they repair lost packets, never damaged ones.
+//! Packet erasure codes over GF(2^8): they recover lost packets, not corrupted ones.
 //!
 //! [`block::Code`] makes `n - k` repair packets from `k` source packets of one length; any `k` of
-//! the `n` give the sources back. It knows no time, no sockets and no policy: which packets form a
-//! block, and how many repair packets it gets, is decided elsewhere.
+//! the `n` packets recover the sources. The crate has no notion of time, sockets or policy. The
+//! caller decides which packets form a block and how many repair packets it gets.
 //!
-//! [`stream`] is the code for packets that do not wait for a block: its repair packets combine
-//! whatever has not been acknowledged. [`theory`] tells what it costs and how long it waits.
+//! [`stream`] is a sliding-window code for packets that cannot wait for a block: its repair packets
+//! combine all source packets not yet acknowledged. [`theory`] computes its overhead and delay.
 //!
 //! # The block codes, exactly
 //! Bytes are elements of GF(2^8) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`gf256::POLYNOMIAL`], 0x11D);
-//! bit `i` of a byte is the coefficient of `x^i`. The packets of a block are numbered from 0: source
-//! packets are 0..k and sent as they are (the codes are systematic), repair packets are `k..n`, with
+//! bit `i` of a byte is the coefficient of `x^i`. The packets of a block are numbered from 0.
+//! Source packets are `0..k` and are sent unchanged (the codes are systematic); repair packets are
+//! `k..n`, with
 //! `1 <= k <= n <= 256`. Byte `b` of repair packet `i` is
 //!
 //! ```text
@@ -19,19 +20,17 @@
 //!     Cauchy (0):  C(i, j) = 1 / (i XOR j)
 //!     FFT (1):     C(i, j) = product over v in 0..m, v != i - k, of  (m + j XOR v) / (i - k XOR v)
 //! ```
-//!
-//! in that field, with the indices read as elements. m is the least power of two not below
-//! `n - k`, and an FFT code needs `k + m <= 256`. Of both matrices every square submatrix has an
-//! inverse, so that any `k` packets recover the block (the codes are MDS).
+//! in that field, with the indices read as elements. m is the smallest power of two not below
+//! `n - k`, and an FFT code needs `k + m <= 256`. Every square submatrix of both matrices is
+//! invertible, so any `k` packets recover the block (the codes are MDS).
+//! so any `k` packets recover the block (the codes are MDS).
 //!
 //! The Cauchy code's coefficients do not depend on `n`: more repair packets can be made for a block
-//! at any time, up to index 255. Those of the FFT code do, by m; in return an additive FFT
-//! computes the repair packets with O(log m) operations a source byte instead of O(n - k). The
-//! rule: [`Scheme::Fft`](block::Scheme) where `n` is settled when the block is made,
-//! [`Scheme::Cauchy`](block::Scheme) where it is not or where the FFT code does not exist
+//! at any time, up to index 255. The FFT code's coefficients depend on `n` through m; in return, an
+//! additive FFT computes the repair packets with O(log m) operations per source byte instead of
+//! O(n - k). Use [`Scheme::Fft`](block::Scheme) when `n` is fixed before the block is encoded, and
+//! [`Scheme::Cauchy`](block::Scheme) when it is not or when no FFT code of that shape exists
 //! ([`Scheme::fastest`](block::Scheme::fastest)).
-//!
-//! # Example
 //! ```
 //! use tautline_fec::block::Code;
 //!
@@ -49,10 +48,10 @@
 //! ```
 //!
 //! # Features
-//! - `std` (default, implies `alloc`): the [`kernel`] is chosen by the CPU at run time, and there is
-//!   [`theory`]. Without it the target's compile-time features choose.
-//! - `alloc`: there is [`stream`], whose windows live on the heap. Without it the crate needs
-//!   neither `std` nor `alloc`.
+//! - `std` (default, implies `alloc`): selects the [`kernel`] by CPU at run time and adds
+//!   [`theory`]. Without it, the target's compile-time features select the kernel.
+//! - `alloc`: adds [`stream`], whose windows live on the heap. Without it the crate needs neither
+//!   `std` nor `alloc`.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 #[cfg(feature = "alloc")]

@@ -1,23 +1,23 @@
 //! The polynomials that vanish on the subspaces V_k = {0, .. 2^k - 1} of GF(2^8).
 //!
-//! W_k(x) is the product of `x - v` over all v in V_k. It is linear over GF(2), so that it has one
-//! value on each coset `b + V_k`, and W_(k+1)(x) = W_k(x) (W_k(x) + W_k(2^k)).
+//! W_k(x) is the product of `x - v` over all v in V_k. It is linear over GF(2), so it has one value
+//! on each coset `b + V_k`, and W_(k+1)(x) = W_k(x) (W_k(x) + W_k(2^k)).
 
 use crate::gf256::{invert, multiply};
 
-/// How many points there are for packets: the elements of the field.
+/// Number of points for packets: the elements of the field.
 pub(crate) const POINTS: usize = 256;
 
 /// One more than the greatest k: a block has at most 2^7 repair packets.
 const LAYERS: usize = 8;
 
-/// At `[k][b]`, the value of W_k(x) / W_k(2^k) on the coset of `x = b 2^(k+1)`.
+/// Value of W_k(x) / W_k(2^k) on the coset of `x = b 2^(k+1)`, at `[k][b]`.
 ///
 /// These are the factors of layer k's butterflies. Source: [LCH] section III.
 pub(crate) static SKEWS: [[u8; 128]; LAYERS] = skews();
 
-/// At `[k][b]`, the value of W_k on the coset `b 2^k + V_k`, divided by the product of all
-/// elements of V_k but 0; b > 0.
+/// Value of W_k on the coset `b 2^k + V_k` divided by the product of all nonzero elements of V_k,
+/// at `[k][b]`; b > 0.
 ///
 /// It is the value at x of the polynomial of degree < 2^k that is 1 at r in V_k and 0 on the rest
 /// of V_k, times `x - r`.
@@ -69,7 +69,7 @@ const fn weights() -> [[u8; 256]; LAYERS] {
     weights
 }
 
-/// Returns the inverse of an element that is not zero.
+/// Returns the inverse of a nonzero element.
 const fn inverse(element: u8) -> u8 {
     match invert(element) {
         Some(inverse) => inverse,
@@ -81,7 +81,7 @@ const fn inverse(element: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// Returns the product of `x - v` over V_k, but without the factor zero.
+    /// Returns the product of `x - v` over V_k, without the factor zero.
     fn product(k: usize, x: u8) -> u8 {
         (0..1 << k).map(|v: u16| x ^ v as u8).filter(|&factor| factor != 0).fold(1, multiply)
     }

@@ -1,33 +1,34 @@
-//! Lost source packets as combinations of received packets, in closed form.
+//! Lost source packets as linear combinations of received packets, in closed form.
 //!
-//! Both schemes give every packet a point of the field, and a source packet j a weight `v_j`, so
-//! that at each byte position a repair packet at point r is the sum over j of
+//! Both schemes assign every packet a point of the field, and each source packet j a weight `v_j`.
+//! At each byte position, a repair packet at point r is the sum over j of
 //! `v_j source[j] / (r + x_j)`, with `x_j` the point of source j. Let `t_j = v_j source[j]`, and
 //! `f(x) = sum over j of t_j / (x + x_j)`. Then a repair packet is a value of f, and `t_j` its
 //! residue at `x_j`. With Q the product of all `x + x_j`, `P = f Q` is a polynomial of degree < k,
-//! and `repair = P(r) / Q(r)`, `t_j = P(x_j) / Q'(x_j)`. Any k packets thus give P at k points,
-//! and Lagrange's formula gives it at the lost ones. Most factors cancel: with L the points of the
-//! lost sources, R those of as many repair packets, and `y_p` the packet (or `t`) at point p,
+//! and `repair = P(r) / Q(r)`, `t_j = P(x_j) / Q'(x_j)`. Any k packets thus determine P at k
+//! points, and Lagrange's formula evaluates it at the lost ones. Most factors cancel: with L the
+//! points of the lost sources, R those of an equal number of repair packets, and `y_p` the packet
+//! (or `t`) at point p,
 //!
 //! ```text
 //!     t_b = sum over known p of  g(b) / (g(p) (b + p)) * y_p
 //!     g(x) = product over r in R, r != x, of (x + r)  /  product over l in L, l != x, of (x + l)
 //! ```
 //!
-//! This is the closed-form inverse of the Cauchy submatrix and the product with the rest of it in
-//! one. Where the known sources are zero, only p in R remain: the inverse alone.
+//! This combines the closed-form inverse of the Cauchy submatrix with the product by the rest of
+//! the matrix. Where the known sources are zero, only p in R remain: the inverse alone.
 
 use super::PACKETS_MAX;
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE, log_table};
 
-/// What one pattern of losses needs to give any coefficient: the logarithm of g at each point.
+/// Coefficients for one loss pattern, stored as the logarithm of g at each point.
 pub(super) struct Interpolation {
     ratio_logs: [u8; PACKETS_MAX],
 }
 
 impl Interpolation {
-    /// Prepares for the points of the lost sources and of as many repair packets; all points in
-    /// use are less than `point_end`. O(lost x `point_end`), 16 points at a time.
+    /// Prepares for the points of the lost sources and of an equal number of repair packets; all
+    /// points in use are less than `point_end`. O(lost x `point_end`), 16 points at a time.
     pub(super) fn new(
         lost: impl Iterator<Item = u8>,
         repairs: impl Iterator<Item = u8>,
@@ -48,14 +49,14 @@ impl Interpolation {
         Interpolation { ratio_logs }
     }
 
-    /// Returns the part of a known packet's coefficients that the packet alone determines.
+    /// Returns the factor of a known packet's coefficients that depends on that packet alone.
     pub(super) fn of_known(&self, point: u8, weight: u8) -> Factor {
         let log = 255 + usize::from(LOG[usize::from(weight)])
             - usize::from(self.ratio_logs[usize::from(point)]);
         Factor { point, log: (log % 255) as u8 }
     }
 
-    /// Returns the part of a lost packet's coefficients that the packet alone determines.
+    /// Returns the factor of a lost packet's coefficients that depends on that packet alone.
     pub(super) fn of_lost(&self, point: u8, weight: u8) -> Factor {
         let log = usize::from(self.ratio_logs[usize::from(point)])
             + usize::from(LOG_OF_INVERSE[usize::from(weight)]);
@@ -63,7 +64,7 @@ impl Interpolation {
     }
 }
 
-/// One packet's part of a coefficient: its point, and the logarithm of a factor.
+/// One packet's contribution to a coefficient: its point, and the logarithm of a factor.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Factor {
     point: u8,
@@ -78,10 +79,11 @@ impl Factor {
     }
 }
 
-/// How many points a vector holds: the low half of a point permutes them.
+/// Number of points in a vector: the low half of a point permutes them.
 const BLOCK: usize = 16;
 
-/// Calls `add` for each point x with its sum and the logarithm of `x + point`, 0 for x = point.
+/// Calls `add` for each point x with its sum and the logarithm of `x + point`; the logarithm is 0
+/// for x = point.
 fn for_each_block(sums: &mut [[u16; BLOCK]], point: u8, add: impl Fn(&mut u16, u8)) {
     let logs = &PERMUTED_LOGS[usize::from(point) % BLOCK];
     for (block, sums) in sums.iter_mut().enumerate() {
@@ -92,7 +94,7 @@ fn for_each_block(sums: &mut [[u16; BLOCK]], point: u8, add: impl Fn(&mut u16, u
     }
 }
 
-/// At `[p][b][i]`, the logarithm of `(16 b + i) + p`, for p < 16.
+/// Logarithm of `(16 b + i) + p` at `[p][b][i]`, for p < 16.
 static PERMUTED_LOGS: [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] = permuted_logs();
 
 const fn permuted_logs() -> [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] {

@@ -8,7 +8,7 @@ fn code(source_count: usize, packet_count: usize) -> Code {
     Code::new(source_count, packet_count).expect("a valid shape")
 }
 
-/// Returns the codes of both schemes on every kernel of this CPU, as far as they exist.
+/// Returns the codes of both schemes on every kernel of this CPU, where they exist.
 fn codes(source_count: usize, packet_count: usize) -> impl Iterator<Item = Code> {
     [Scheme::Cauchy, Scheme::Fft]
         .into_iter()
@@ -16,7 +16,7 @@ fn codes(source_count: usize, packet_count: usize) -> impl Iterator<Item = Code>
         .flat_map(|code| Kernel::all().map(move |kernel| code.on(kernel)))
 }
 
-/// Returns bytes that differ from packet to packet and from place to place.
+/// Returns bytes that differ between packets and between positions.
 fn packets(count: usize, length: usize, seed: u32) -> Vec<Vec<u8>> {
     let mut state = seed ^ 0x9E37_79B9;
     let mut byte = move || {
@@ -40,9 +40,9 @@ fn encoded(code: Code, sources: &[Vec<u8>]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Recovers all lost sources from the packets of `kept` and compares them.
+/// Recovers all lost sources from the packets in `kept` and compares them.
 ///
-/// Every packet lies at another alignment, and ends where its allocation ends.
+/// Every packet has a different alignment and ends at the end of its allocation.
 fn assert_recovers(code: Code, all: &[Vec<u8>], kept: &[usize]) {
     let length = all[0].len();
     let shift = |index: usize| (index * 7 + length) % 65;
@@ -118,8 +118,8 @@ fn fft_repair_packets_follow_the_documented_matrix() {
     }
 }
 
-/// Returns the value at `x` of the polynomial of degree < m that is 1 at r and 0 on the rest of
-/// 0..m.
+/// Returns the value at `x` of the polynomial of degree < m that is 1 at r and 0 at the other
+/// points of 0..m.
 fn lagrange(r: usize, m: usize, x: usize) -> u8 {
     (0..m).filter(|&i| i != r).fold(1, |product, i| {
         let inverse = gf256::invert((r ^ i) as u8).expect("i differs from r");
@@ -158,7 +158,7 @@ fn a_known_block_encodes_to_these_bytes() {
     let mut repairs = [[0; 4]; 3];
     let mut outputs: Vec<&mut [u8]> = repairs.iter_mut().map(|repair| &mut repair[..]).collect();
     code(3, 6).encode(&sources.each_ref().map(|source| &source[..]), &mut outputs).expect("valid");
-    // Rows 1/3, 1/2, 1/1; 1/4, 1/5, 1/6; 1/5, 1/4, 1/7; computed apart from this code.
+    // Rows 1/3, 1/2, 1/1; 1/4, 1/5, 1/6; 1/5, 1/4, 1/7; computed independently of this code.
     assert_eq!(
         repairs,
         [[0xF4, 0x8E, 0x01, 0x3F], [0x47, 0xA7, 0x7A, 0x77], [0xA7, 0x47, 0xBA, 0x1D]]
@@ -166,7 +166,7 @@ fn a_known_block_encodes_to_these_bytes() {
     let code = Code::with_scheme(Scheme::Fft, 3, 6).expect("valid");
     let mut outputs: Vec<&mut [u8]> = repairs.iter_mut().map(|repair| &mut repair[..]).collect();
     code.encode(&sources.each_ref().map(|source| &source[..]), &mut outputs).expect("valid");
-    // Lagrange's polynomials on 0..4, at 4, 5 and 6; computed apart from this code.
+    // Lagrange's polynomials on 0..4, at 4, 5 and 6; computed independently of this code.
     assert_eq!(
         repairs,
         [[0x1B, 0x1C, 0x12, 0x94], [0x1C, 0x1B, 0x14, 0x08], [0x12, 0x14, 0x1B, 0xD3]]

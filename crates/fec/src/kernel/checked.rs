@@ -1,4 +1,5 @@
-//! What every kernel's memory accesses rely on, checked. Each returns the packets' one length.
+//! Checks of the conditions that every kernel's memory accesses rely on. Each returns the packets'
+//! common length.
 
 use super::{Column, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::POINTS;
@@ -17,7 +18,7 @@ pub(super) fn multiply(columns: &[Column], inputs: &[&[u8]], outputs: &[&mut [u8
 }
 
 /// # Panics
-/// When a list is too long or the lengths of lists or packets do not fit together.
+/// If a list is too long or the lengths of lists or packets do not match.
 pub(super) fn solve(columns: &[Column], addends: &[&[u8]], packets: &[&mut [u8]]) -> usize {
     let count = packets.len();
     assert!(count <= SOLVED_MAX, "{count} packets, at most {SOLVED_MAX}");
@@ -30,7 +31,7 @@ pub(super) fn solve(columns: &[Column], addends: &[&[u8]], packets: &[&mut [u8]]
 }
 
 /// # Panics
-/// When an index or a layer is too great, or the lengths of lists or packets do not fit together.
+/// If an index or a layer is too large, or the lengths of lists or packets do not match.
 pub(super) fn transform(
     layers: usize,
     sources: &[&[u8]],

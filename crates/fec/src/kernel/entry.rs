@@ -1,6 +1,6 @@
 //! The loops of all SIMD kernels, compiled once for each set of CPU features.
 
-/// Gives a kernel's type its three operations; `$vector` needs the features named.
+/// Adds the three operations to a kernel's type; `$vector` needs the features named.
 macro_rules! simd_kernel {
     ($kernel:ty, $vector:ty, $features:literal) => {
         impl $kernel {

@@ -1,6 +1,6 @@
-//! The kernel for CPUs with GFNI but no AVX-512: Gracemont and Alder Lake on.
+//! The kernel for CPUs with GFNI but without AVX-512: from Gracemont and Alder Lake on.
 //!
-//! As the 512-bit kernel, on half as many bytes and half as many registers.
+//! Same as the 512-bit kernel, on half the bytes and half the registers.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -19,7 +19,7 @@ use crate::gf256::BIT_MATRICES;
 pub struct Gfni256(());
 
 impl Gfni256 {
-    /// Returns the kernel if this CPU (and the operating system) has what it needs.
+    /// Returns the kernel if this CPU (and the operating system) has AVX2 and GFNI.
     pub fn detect() -> Option<Gfni256> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("avx2")
@@ -32,7 +32,7 @@ impl Gfni256 {
 
 simd_kernel!(Gfni256, Lanes, "avx2,gfni");
 
-/// A register; a type of its own, because AVX2's kernel has the same registers.
+/// A register; a separate type, because the AVX2 kernel uses the same registers.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Lanes(__m256i);

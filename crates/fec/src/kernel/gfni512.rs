@@ -1,7 +1,7 @@
-//! The kernel for CPUs with GFNI and AVX-512: Ice Lake and Zen 4 on.
+//! The kernel for CPUs with GFNI and AVX-512: from Ice Lake and Zen 4 on.
 //!
-//! `vgf2p8affineqb` multiplies each byte by an 8 x 8 bit matrix, and multiplication by a constant
-//! of GF(2^8) is one, whatever the polynomial.
+//! `vgf2p8affineqb` multiplies each byte by an 8 x 8 bit matrix; for any polynomial, multiplication
+//! by a constant of GF(2^8) is such a matrix.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -21,7 +21,7 @@ use crate::gf256::BIT_MATRICES;
 pub struct Gfni512(());
 
 impl Gfni512 {
-    /// Returns the kernel if this CPU (and the operating system) has what it needs.
+    /// Returns the kernel if this CPU (and the operating system) has AVX-512 F and BW and GFNI.
     pub fn detect() -> Option<Gfni512> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("avx512f")

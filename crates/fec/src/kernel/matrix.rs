@@ -1,7 +1,7 @@
 //! Matrix times packets: some output rows stay in registers while all inputs stream by.
 //!
-//! Ends are done by a last vector that overlaps the one before it, which is right because what it
-//! writes twice is the same twice. No length costs more than a whole number of vectors.
+//! A last vector that overlaps the one before it covers the end. Bytes written twice get the same
+//! value twice. No length costs more than the next whole number of vectors.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -9,11 +9,11 @@ use core::mem::MaybeUninit;
 use super::vector::{Span, Vector};
 use super::{Column, ROWS_MAX, SOLVED_MAX};
 
-/// Does what [`Kernel::multiply`](super::Kernel::multiply) says.
+/// Implements [`Kernel::multiply`](super::Kernel::multiply).
 ///
 /// # Safety
 /// All inputs and outputs are `length` bytes long; there are at most [`ROWS_MAX`] outputs and as
-/// many columns as inputs; the CPU has what `V` needs.
+/// many columns as inputs; the CPU has the features that `V` needs.
 #[inline(always)]
 pub(super) unsafe fn multiply<V: Vector>(
     columns: &[Column],
@@ -44,15 +44,16 @@ pub(super) unsafe fn multiply<V: Vector>(
     }
 }
 
-/// Returns how many rows to compute at once so that all turns are about equally large.
+/// Returns the number of rows to compute at once so that all tiles are about equal in size.
 fn rows_at_once<V: Vector>(row_count: usize) -> usize {
     row_count.div_ceil(row_count.div_ceil(V::TILE_ROWS).max(1)).max(1)
 }
 
-/// Computes `ROWS` whole outputs with the coefficients from `row` on, `VECTORS` vectors at a time.
+/// Computes `ROWS` complete outputs with the coefficients from `row` on, `VECTORS` vectors at a
+/// time.
 ///
 /// # Safety
-/// As [`multiply`] says; there are `ROWS` outputs.
+/// As for [`multiply`]; there are `ROWS` outputs.
 #[inline(always)]
 unsafe fn multiply_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(
     columns: &[Column],
@@ -84,11 +85,12 @@ unsafe fn multiply_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// Does what [`Kernel::solve`](super::Kernel::solve) says.
+/// Implements [`Kernel::solve`](super::Kernel::solve).
 ///
 /// # Safety
-/// All packets are `length` bytes long, at most [`SOLVED_MAX`] in each list, both lists equally
-/// long; `columns` holds as many for each tile of [`ROWS_MAX`] outputs; the CPU has what `V` needs.
+/// All packets are `length` bytes long, at most [`SOLVED_MAX`] in each list; both lists have the
+/// same length; `columns` holds that number of columns for each tile of [`ROWS_MAX`] outputs; the
+/// CPU has the features that `V` needs.
 #[inline(always)]
 pub(super) unsafe fn solve<V: Vector>(
     columns: &[Column],
@@ -108,7 +110,7 @@ pub(super) unsafe fn solve<V: Vector>(
             last.fill::<true>(addends, packets, span);
             return tiles::<V, _, 1, true>(columns, last, packets, span);
         }
-        // The last vector overlaps bytes that will have been replaced by then.
+        // The last vector overlaps bytes that are already replaced by then.
         let end = Span { at: length - V::BYTES, count: V::BYTES };
         last.fill::<false>(addends, packets, end);
         let mut at = 0;
@@ -131,7 +133,7 @@ pub(super) unsafe fn solve<V: Vector>(
     }
 }
 
-/// The input of a multiplication: `VECTORS` neighbouring vectors of each packet.
+/// Input of a multiplication: `VECTORS` consecutive vectors of each packet.
 trait Inputs<V: Vector, const VECTORS: usize>: Copy {
     /// # Safety
     /// `index` is less than the number of inputs.
@@ -155,15 +157,15 @@ impl<V: Vector, const VECTORS: usize, const FIRST: bool> Inputs<V, VECTORS> for 
     }
 }
 
-/// Sums that [`Sums::fill`] has laid down.
+/// Sums written by [`Sums::fill`].
 #[derive(Clone, Copy)]
 struct Sums<V, const VECTORS: usize>(*mut [V; VECTORS]);
 
 impl<V: Vector, const VECTORS: usize> Sums<V, VECTORS> {
-    /// Lays down the sum of each packet and its addend at one span.
+    /// Writes the sum of each packet and its addend at one span.
     ///
     /// # Safety
-    /// There is room for as many sums as packets; the span lies within all packets.
+    /// There is room for one sum per packet; the span lies within all packets.
     #[inline(always)]
     unsafe fn fill<const FIRST: bool>(self, addends: &[&[u8]], packets: &[&mut [u8]], span: Span) {
         for (index, (addend, packet)) in addends.iter().zip(packets).enumerate() {
@@ -188,10 +190,10 @@ impl<V: Vector, const VECTORS: usize> Inputs<V, VECTORS> for Sums<V, VECTORS> {
     }
 }
 
-/// Computes any number of outputs, as many at a time as registers hold.
+/// Computes any number of outputs, at each step as many as the registers hold.
 ///
 /// # Safety
-/// As [`solve`] says, with the span and what follows it within the outputs.
+/// As for [`solve`], with the span and the vectors that follow it within the outputs.
 #[inline(always)]
 unsafe fn tiles<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FIRST: bool>(
     columns: &[Column],
@@ -231,7 +233,7 @@ unsafe fn tiles<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FI
 ///
 /// # Safety
 /// There are as many inputs as columns, `ROWS` outputs, and `first_row + ROWS <= ROWS_MAX`; the
-/// span and what follows it lie within the outputs.
+/// span and the vectors that follow it lie within the outputs.
 #[inline(always)]
 unsafe fn tile<
     V: Vector,

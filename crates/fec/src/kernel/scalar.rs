@@ -1,15 +1,15 @@
-//! The reference kernel: what the others must equal.
+//! The reference kernel: all others compute the same bytes.
 
 use super::{Column, ROWS_MAX, checked};
 use crate::gf256::{INVERSE, NIBBLES, multiply};
 use crate::subspace::WEIGHTS;
 
-/// A multiplier of one byte at a time. Every CPU has it.
+/// A multiplier of one byte at a time, for every CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scalar;
 
 impl Scalar {
-    /// Does what [`Kernel::multiply`](super::Kernel::multiply) says.
+    /// Implements [`Kernel::multiply`](super::Kernel::multiply).
     ///
     /// # Panics
     /// As there.
@@ -23,7 +23,7 @@ impl Scalar {
         }
     }
 
-    /// Does what `Kernel::solve` says, a byte of all packets at a time.
+    /// Implements `Kernel::solve`, one byte of all packets at a time.
     pub(crate) fn solve(self, columns: &[Column], addends: &[&[u8]], packets: &mut [&mut [u8]]) {
         let length = checked::solve(columns, addends, packets);
         let count = packets.len();
@@ -41,7 +41,7 @@ impl Scalar {
         }
     }
 
-    /// Does what `Kernel::transform` says, by the matrix that the transform is equal to.
+    /// Implements `Kernel::transform` by the matrix that equals the transform.
     pub(crate) fn transform(
         self,
         layers: usize,

@@ -30,7 +30,7 @@ fn product(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
     guarded(*rows, *length, *shift, |outputs| kernel.multiply(columns, &inputs, outputs))
 }
 
-/// Runs a kernel's solution: the inputs are what is added to packets of equal content.
+/// Runs a kernel's solution; the inputs are the addends of packets of equal content.
 fn solution(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
     let Case { columns, inputs, length, shift, .. } = case;
     let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// Returns the lengths to test: all up to 300, or a few where an interpreter runs the tests.
+/// Returns the lengths to test: all up to 300, or a few under an interpreter.
 fn lengths() -> impl Iterator<Item = usize> {
     (0..=if cfg!(miri) { 134 } else { 300 }).step_by(if cfg!(miri) { 67 } else { 1 })
 }

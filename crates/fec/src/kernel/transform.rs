@@ -1,4 +1,4 @@
-//! The additive FFT of a systematic Reed-Solomon code, a vector's width of all packets at a time.
+//! The additive FFT of a systematic Reed-Solomon code, one vector width of all packets at a time.
 //!
 //! [`fft`](crate::block) states the code. With V_k = {0, .. 2^k - 1}, W_k(x) the product of `x - v`
 //! over V_k and w_k(x) = W_k(x) / W_k(2^k), a polynomial of degree < m = 2^g is written as sum of
@@ -7,8 +7,8 @@
 //! `x += w_k(b') y, y += x`, where `b'` is the place of the pair's block; backwards it is
 //! `y += x, x += w_k(b') y`. Source: [LCH] section III; the choice of the basis is the natural one.
 //!
-//! Of each chunk of m sources come m coefficients; they are added; the values of the sum on V_g
-//! are the repair packets. Two passes of at most 16 x 16 elements keep the work in registers.
+//! Each chunk of m sources yields m coefficients. These are added up, and the values of the sum on
+//! V_g are the repair packets. Two passes of at most 16 x 16 elements keep the work in registers.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -17,12 +17,12 @@ use super::SOLVED_MAX;
 use super::vector::{Span, Vector};
 use crate::subspace::{POINTS, SKEWS};
 
-/// Does what [`Kernel::transform`](super::Kernel::transform) says.
+/// Implements [`Kernel::transform`](super::Kernel::transform).
 ///
 /// # Safety
-/// All outputs and all sources that are not empty are `length` bytes long; `layers` is at most 7,
-/// every index in `wanted` less than `2^layers`, and there are as many as outputs; the CPU has
-/// what `V` needs.
+/// All outputs and all non-empty sources are `length` bytes long; `layers` is at most 7; every
+/// index in `wanted` is less than `2^layers`; `wanted` and `outputs` have the same length; the CPU
+/// has the features that `V` needs.
 #[inline(always)]
 pub(super) unsafe fn transform<V: Vector>(
     layers: usize,
@@ -48,15 +48,15 @@ pub(super) unsafe fn transform<V: Vector>(
     }
 }
 
-/// The places of the packets.
+/// Addresses of the packets.
 struct Table {
-    /// Each source packet, or null where it counts as zeros.
+    /// Address of each source packet, or null if it counts as zeros.
     sources: [*const u8; POINTS],
-    /// The number of chunks of `2^layers` sources.
+    /// Number of chunks of `2^layers` sources.
     chunk_count: usize,
-    /// For each chunk, whether none of its sources is null.
+    /// Whether none of the sources is null, for each chunk.
     whole: [bool; POINTS],
-    /// For each index, the packet where the value is wanted, or null.
+    /// Output packet for the value at each index, or null.
     targets: [*mut u8; SOLVED_MAX],
     /// One more than the greatest wanted index.
     target_count: usize,
@@ -88,10 +88,10 @@ impl Table {
         table
     }
 
-    /// Loads `N` sources of a chunk from `first` on.
+    /// Loads `N` sources of a chunk, starting at `first`.
     ///
     /// # Safety
-    /// The span lies within every source that is not null; the CPU has what `V` needs.
+    /// The span lies within every source that is not null; the CPU has the features that `V` needs.
     #[inline(always)]
     unsafe fn load<V: Vector, const N: usize, const VECTORS: usize, const FIRST: bool>(
         &self,
@@ -119,10 +119,10 @@ impl Table {
         }
     }
 
-    /// Stores the wanted ones of `N` elements from `first` on.
+    /// Stores the wanted ones of `N` elements, starting at `first`.
     ///
     /// # Safety
-    /// The span lies within every target; the CPU has what `V` needs.
+    /// The span lies within every target; the CPU has the features that `V` needs.
     #[inline(always)]
     unsafe fn store<V: Vector, const N: usize, const VECTORS: usize, const FIRST: bool>(
         &self,
@@ -139,10 +139,10 @@ impl Table {
     }
 }
 
-/// Transforms whole packets, `M` sources a chunk, `VECTORS` neighbouring vectors at a time.
+/// Transforms complete packets, `M` sources per chunk, `VECTORS` consecutive vectors at a time.
 ///
 /// # Safety
-/// As [`transform`] says.
+/// As for [`transform`].
 #[inline(always)]
 unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(table: &Table, length: usize) {
     // SAFETY: every span lies within `length`.
@@ -165,10 +165,10 @@ unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(table: &Table, 
     }
 }
 
-/// Transforms whole packets, `LOW * HIGH` sources a chunk.
+/// Transforms complete packets, `LOW * HIGH` sources per chunk.
 ///
 /// # Safety
-/// As [`transform`] says.
+/// As for [`transform`].
 #[inline(always)]
 unsafe fn spans_in_two_passes<V: Vector, const LOW: usize, const HIGH: usize>(
     table: &Table,
@@ -192,7 +192,7 @@ unsafe fn spans_in_two_passes<V: Vector, const LOW: usize, const HIGH: usize>(
 /// Transforms one span of all packets; a chunk fits into the registers.
 ///
 /// # Safety
-/// The span, and with it `VECTORS` vectors, lies within all packets.
+/// The span and the `VECTORS` vectors that start there lie within all packets.
 #[inline(always)]
 unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FIRST: bool>(
     table: &Table,
@@ -213,7 +213,7 @@ unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FI
     }
 }
 
-/// Transforms one span of all packets by way of memory: first the low layers, then the high ones.
+/// Transforms one span of all packets through memory: first the low layers, then the high ones.
 ///
 /// # Safety
 /// The span lies within all packets.
@@ -264,10 +264,11 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
     }
 }
 
-/// Turns values on a coset at `base` into coefficients: layers from `layer` on, small steps first.
+/// Converts values on a coset at `base` into coefficients: layers from `layer` on, small steps
+/// first.
 ///
 /// # Safety
-/// The CPU has what `V` needs.
+/// The CPU has the features that `V` needs.
 #[inline(always)]
 unsafe fn backwards<V: Vector, const N: usize, const VECTORS: usize>(
     elements: &mut [[V; VECTORS]; N],
@@ -291,10 +292,10 @@ unsafe fn backwards<V: Vector, const N: usize, const VECTORS: usize>(
     }
 }
 
-/// Turns coefficients into values on a coset at `base`, large steps first.
+/// Converts coefficients into values on a coset at `base`, large steps first.
 ///
 /// # Safety
-/// The CPU has what `V` needs.
+/// The CPU has the features that `V` needs.
 #[inline(always)]
 unsafe fn forwards<V: Vector, const N: usize, const VECTORS: usize>(
     elements: &mut [[V; VECTORS]; N],
@@ -361,7 +362,7 @@ unsafe fn forwards_layer<V: Vector, const N: usize, const VECTORS: usize, const 
 }
 
 /// # Safety
-/// The CPU has what `V` needs.
+/// The CPU has the features that `V` needs.
 #[inline(always)]
 unsafe fn sum<V: Vector, const VECTORS: usize>(
     mut vectors: [V; VECTORS],
@@ -375,7 +376,7 @@ unsafe fn sum<V: Vector, const VECTORS: usize>(
 }
 
 /// # Safety
-/// The CPU has what `V` needs.
+/// The CPU has the features that `V` needs.
 #[inline(always)]
 unsafe fn add_product<V: Vector, const VECTORS: usize>(
     mut vectors: [V; VECTORS],

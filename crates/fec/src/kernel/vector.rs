@@ -1,24 +1,25 @@
-//! One SIMD register of bytes: what a CPU must offer for all the kernels' loops.
+//! One SIMD register of bytes: the operations that the kernels' loops need from a CPU.
 #![allow(unsafe_code)]
 
 /// A vector of GF(2^8) elements in one register.
 ///
-/// The methods are `inline(always)`, so that they become instructions of the `target_feature`
-/// function that they end up in.
+/// The methods are `inline(always)`, so they become instructions of the `target_feature` function
+/// that calls them.
 ///
 /// # Safety
-/// Every method needs the CPU features of the implementing type; `load` and `store` need as many
-/// bytes as they say behind the pointer, of any alignment.
+/// Every method needs the CPU features of the implementing type; `load` and `store` need `BYTES`
+/// bytes behind the pointer (`load_first` and `store_first` need `count`), of any alignment.
 pub(super) trait Vector: Copy {
-    /// The register's width.
+    /// Width of the register in bytes.
     const BYTES: usize;
-    /// The most output rows of two vectors each that stay in registers while inputs stream by.
+    /// Maximum number of output rows, two vectors each, that stay in registers while inputs stream
+    /// by.
     const TILE_ROWS: usize;
-    /// Whether three vectors are added in one instruction, so that inputs are taken in pairs.
+    /// Whether one instruction adds three vectors, so that inputs are processed in pairs.
     const PAIRS: bool;
-    /// Whether there are 32 registers and not 16.
+    /// Whether there are 32 registers rather than 16.
     const MANY: bool;
-    /// A vector made ready to be multiplied by several coefficients.
+    /// A vector prepared for multiplication by several coefficients.
     type Split: Copy;
 
     unsafe fn zero() -> Self;
@@ -53,7 +54,7 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// A place in packets: `count` bytes from `at` on, where a whole vector has `BYTES`.
+/// A position in packets: `count` bytes starting at `at`; a complete vector has `BYTES`.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) at: usize,
@@ -81,7 +82,7 @@ impl Span {
         }
     }
 
-    /// Loads `VECTORS` neighbouring vectors of a packet, the first at the span.
+    /// Loads `VECTORS` consecutive vectors of a packet, the first at the span.
     #[inline(always)]
     pub(super) unsafe fn load_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
         self,
@@ -98,7 +99,7 @@ impl Span {
         }
     }
 
-    /// Stores `VECTORS` neighbouring vectors of a packet, the first at the span.
+    /// Stores `VECTORS` consecutive vectors of a packet, the first at the span.
     #[inline(always)]
     pub(super) unsafe fn store_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
         self,

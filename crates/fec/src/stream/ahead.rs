@@ -1,28 +1,29 @@
-//! Repair packets begun before they are asked for.
+//! Repair packets computed in advance.
 //!
-//! Coding windows overlap: the next one is the present one without a few packets and with a few
-//! more. Reading the window's packets costs more than multiplying them, so a caller that counts its
-//! seeds up gets the sums for the next few of them made in the same pass. When their time comes,
-//! what left the window and what joined it is added; in GF(2^8) adding again is taking out.
+//! Consecutive coding windows overlap: the next one is the present one minus a few packets and plus
+//! a few more. Reading the window's packets costs more than multiplying them. If the caller's seeds
+//! count up, one pass therefore also computes the sums for the next few seeds. When such a sum is
+//! used, the packets that left and joined the window are added to it; in GF(2^8), adding a packet
+//! again removes it.
 
 use core::ops::Range;
 
 use super::packets::Packets;
 
-/// The most repair packets that are made in one pass; their coefficients fit one word.
+/// Maximum number of repair packets made in one pass; their coefficients fit one word.
 pub(super) const ROWS: usize = 8;
 
 /// Sums over a coding window, for consecutive seeds.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
     sums: Packets,
-    /// How many of the sums are still to be used, the last ones.
+    /// Number of unused sums; they are the last ones.
     left: usize,
-    /// The source packets in the sums.
+    /// Source packets in the sums.
     covers: Range<u64>,
-    /// The seed after the last one asked for.
+    /// Seed after the last one requested.
     seed: Option<u16>,
-    /// The end of the coding window when it was.
+    /// End of the coding window at that request.
     end: u64,
 }
 
@@ -37,9 +38,10 @@ impl Ahead {
         }
     }
 
-    /// Returns the sum begun for a seed and what it is made of, if from there it is less work.
+    /// Returns the precomputed sum for a seed and the packets it contains, if starting from it is
+    /// less work.
     ///
-    /// Of the source packets the last `remembered` are at hand.
+    /// Only the last `remembered` source packets are available.
     pub(super) fn take(
         &mut self,
         seed: u16,
@@ -63,15 +65,17 @@ impl Ahead {
         Some((self.sums.get(slot), covers))
     }
 
-    /// Begins the sums for the seeds after `seed`, as many as pay, and returns them to be written.
+    /// Selects how many sums to compute for the seeds after `seed` and returns their buffers to be
+    /// written.
     pub(super) fn begin(
         &mut self,
         seed: u16,
         window: &Range<u64>,
     ) -> impl Iterator<Item = &mut [u8]> {
-        // The later one is used, the more has changed. With one packet leaving for each that joins,
-        // n sums from one pass need that pass and n * n times as many packets as join from one
-        // repair packet to the next: the least for each is near the root of the ratio.
+        // The later a sum is used, the more the window has changed. If one packet leaves for each
+        // that joins, n sums from one pass cost that pass and n * n times the packets that join
+        // between two repair packets. The cost per sum is minimal near the square root of the
+        // ratio.
         let joined = (window.end - self.end).max(1);
         let rows = ((window.end - window.start) / joined).isqrt() as usize;
         let counted_up = self.seed == Some(seed);

@@ -1,11 +1,12 @@
-//! Where coefficients come from: docs/protocol.md, "Streaming code", bit for bit.
+//! Coefficient generator, specified bit for bit in docs/protocol.md, "Streaming code".
 //!
-//! Any coefficient can be had without those before it, so that a receiver computes only those of
-//! the packets it lacks; and one computation gives those of eight packets with consecutive ids.
+//! Each coefficient is computed independently of those before it, so a receiver computes only those
+//! of the packets it lacks. One computation yields the coefficients of eight packets with
+//! consecutive ids.
 
 /// Returns the coefficient of source packet `id` in the repair packet of `seed`: 1..=255, never 0.
 ///
-/// Of the id only the low 32 bits count. O(1).
+/// Only the low 32 bits of the id are used. O(1).
 pub fn coefficient(seed: u16, id: u64) -> u8 {
     octet(seed, id)[(id % OCTET) as usize]
 }
@@ -21,10 +22,11 @@ pub(super) fn fill(seed: u16, first: u64, coefficients: &mut [u8]) {
 /// The number of consecutive source packets whose coefficients are computed at once.
 pub(super) const OCTET: u64 = 8;
 
-/// Returns the coefficients of the eight source packets whose ids agree with `id` but for the low
-/// three bits.
+/// Returns the coefficients of the eight source packets whose ids differ from `id` at most in the
+/// low three bits.
 ///
-/// The first output of SplitMix64 from a state made of the seed and the id; zeros become ones.
+/// They are the first output of SplitMix64 from a state made of the seed and the id; zeros become
+/// ones.
 #[inline]
 pub(super) fn octet(seed: u16, id: u64) -> [u8; OCTET as usize] {
     let state = (u64::from(seed) << 32) + u64::from(id as u32) / OCTET;
@@ -34,19 +36,20 @@ pub(super) fn octet(seed: u16, id: u64) -> [u8; OCTET as usize] {
     (word ^ word >> 31).to_le_bytes().map(|byte| byte.max(1))
 }
 
-/// Turns the coefficients of eight packets in each of eight sums, a packet a byte, into those in
-/// eight sums of each of eight packets, a sum a byte.
+/// Transposes coefficients: from one word per sum with a byte per packet, to one word per packet
+/// with a byte per sum, eight of each.
 #[inline]
 pub(super) fn transpose(mut rows: [u64; 8]) -> [u64; 8] {
-    // Of the matrix, then of each quarter, then of each of these: the off-diagonal quarters.
+    // Exchanges the off-diagonal quarters of the matrix, then of each quarter, then of each of
+    // those.
     exchange::<4>(&mut rows, 0xFFFF_FFFF);
     exchange::<2>(&mut rows, 0xFFFF_0000_FFFF);
     exchange::<1>(&mut rows, 0x00FF_00FF_00FF_00FF);
     rows
 }
 
-/// Exchanges the quarters of `DISTANCE` bytes a side that lie off the diagonals; `low` selects the
-/// lower bytes of a row.
+/// Exchanges the off-diagonal quarters of `DISTANCE` bytes a side; `low` selects the lower bytes of
+/// a row.
 #[inline]
 fn exchange<const DISTANCE: usize>(rows: &mut [u64; 8], low: u64) {
     for row in 0..8 {

@@ -1,4 +1,4 @@
-//! The receiver's side: what is known, and what the repair packets make known.
+//! The receiving side: known source packets and those that repair packets recover.
 
 use alloc::collections::VecDeque;
 
@@ -10,22 +10,22 @@ use super::{AHEAD_MAX, Config, Repair, Report};
 use crate::Error;
 use crate::kernel::{Kernel, ROWS_MAX};
 
-/// A receiver that gives source packets as soon as they are known, from packets in any order.
+/// A decoder that returns source packets as soon as they are known, from packets in any order.
 ///
-/// All memory is allocated at construction. The numbers obey `base <= floor <= edge <= next`:
-/// packets below `base` are forgotten, those below `floor` not wanted any more.
+/// All memory is allocated at construction. The invariant is `base <= floor <= edge <= next`:
+/// packets below `base` are forgotten, those below `floor` are no longer wanted.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Config,
     kernel: Kernel,
-    /// By id, modulo the capacity of `known`.
+    /// Packets by id, modulo the capacity of `known`.
     packets: Packets,
     known: Known,
     base: u64,
     floor: u64,
     edge: u64,
     next: u64,
-    /// Unknown packets in `edge..next`.
+    /// Number of unknown packets in `edge..next`.
     missing: usize,
     lost: u64,
     equations: Elimination,
@@ -33,7 +33,7 @@ pub struct Decoder {
     repairs: Packets,
     /// Known packets, in the order in which they became known, for [`Decoder::poll`].
     ready: VecDeque<u64>,
-    /// The first packet that [`Decoder::poll_in_order`] has not given.
+    /// First packet that [`Decoder::poll_in_order`] has not returned.
     unread: u64,
     discards: Discards,
     work: Work,
@@ -41,34 +41,35 @@ pub struct Decoder {
     behind: bool,
 }
 
-/// A reason why a packet was not taken. Each is counted in [`Discards`].
+/// A reason for discarding a packet. Each is counted in [`Discards`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Discard {
-    /// It does not have as many bytes as all packets of the stream.
+    /// Its length differs from the stream's symbol length.
     #[error("the packet's length is wrong")]
     Length,
-    /// Its header covers nothing, or more than the decoder remembers, or passes the last number.
+    /// Its header covers nothing, covers more than the decoder remembers, or passes the last
+    /// number.
     #[error("the header is not possible")]
     Header,
     /// It lies more than [`AHEAD_MAX`] ahead of all packets seen.
     #[error("the packet lies too far ahead")]
     Ahead,
-    /// It is, or covers, a source packet that is forgotten already.
+    /// It is, or covers, a source packet that is already forgotten.
     #[error("the packet is about forgotten ones")]
     Forgotten,
-    /// The source packet is known.
+    /// The source packet is already known.
     #[error("the source packet is known already")]
     Duplicate,
-    /// The repair packet says nothing that is not known.
+    /// The repair packet adds no new equation.
     #[error("the repair packet says nothing new")]
     Redundant,
-    /// As many repair packets as may be are held.
+    /// The maximum number of repair packets is held.
     #[error("too many repair packets are held")]
     Full,
 }
 
-/// Counts of packets that were not taken, and of repair packets that were dropped later.
+/// Counts of discarded packets, and of repair packets dropped after they were held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
     /// See [`Discard::Length`].
@@ -85,8 +86,8 @@ pub struct Discards {
     pub redundant: u64,
     /// See [`Discard::Full`].
     pub full: u64,
-    /// Repair packets that were held in vain until packets that they cover were forgotten, until all
-    /// of these were given up, or until they were [dropped](Decoder::drop_unwanted).
+    /// Repair packets held without use until packets that they cover were forgotten, until all of
+    /// these were given up, or until they were [dropped](Decoder::drop_unwanted).
     pub expired: u64,
 }
 
@@ -99,7 +100,7 @@ impl Decoder {
         Decoder::with_kernel(config, Kernel::best())
     }
 
-    /// Returns the same decoder on a given kernel; all give the same bytes.
+    /// Returns the same decoder on the given kernel; all kernels compute the same bytes.
     ///
     /// # Errors
     /// [`Error::Window`] or [`Error::Repairs`].
@@ -129,7 +130,7 @@ impl Decoder {
         })
     }
 
-    /// Takes a source packet.
+    /// Handles a source packet.
     ///
     /// # Errors
     /// [`Discard::Length`], [`Discard::Ahead`], [`Discard::Forgotten`] or [`Discard::Duplicate`].
@@ -144,15 +145,15 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes a repair packet.
+    /// Handles a repair packet.
     ///
-    /// What lies before its coding window is [given up](Decoder::forget_before): the sender will
-    /// cover it no more. It is held if it says something new; and if it makes packets known, these
-    /// are computed, [`COMPUTED_MAX`] of them at once. One that covers no missing packet costs next to
-    /// nothing.
+    /// Packets before its coding window are [given up](Decoder::forget_before): the sender will not
+    /// cover them again. The repair packet is held if it adds an equation. Packets that become
+    /// known are computed, at most [`COMPUTED_MAX`] per call. A repair packet that covers no
+    /// missing packet costs almost nothing.
     ///
     /// # Errors
-    /// Any [`Discard`] but [`Discard::Duplicate`].
+    /// Any [`Discard`] except [`Discard::Duplicate`].
     pub fn handle_repair(&mut self, repair: &Repair, payload: &[u8]) -> Result<(), Discard> {
         let result = self.check_repair(repair, payload);
         self.count(result)?;
@@ -166,7 +167,7 @@ impl Decoder {
         let result = self.hold(repair, payload);
         self.count(result)?;
         if full {
-            // What the packet determines waits for the next call: this one has solved.
+            // This call has already solved; packets determined by this one wait for the next call.
             self.behind = true;
         } else {
             self.solve();
@@ -174,12 +175,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// Computes the next [`COMPUTED_MAX`] packets that are determined and were too many to be computed
-    /// with the packet that determined them; false if there can be none.
+    /// Computes the next [`COMPUTED_MAX`] packets that were determined earlier but exceeded the
+    /// limit per call; returns false if there are none.
     ///
-    /// For whoever wants [`Decoder::report`] to know of them: [`Decoder::poll`] and
-    /// [`Decoder::poll_in_order`] do the same when they have nothing else to give, and so does the
-    /// next packet that is handled.
+    /// Call it to include them in [`Decoder::report`]. [`Decoder::poll`] and
+    /// [`Decoder::poll_in_order`] do the same when they have nothing else to return, and so does
+    /// the next packet handled.
     pub fn catch_up(&mut self) -> bool {
         let behind = self.behind;
         if behind {
@@ -188,10 +189,10 @@ impl Decoder {
         behind
     }
 
-    /// Returns the next packet that has become known, in the order of becoming so; each once.
+    /// Returns the next packet that has become known, in the order of becoming known; each once.
     ///
-    /// The bytes must be taken before the next packet is handled; packets not polled for until
-    /// they are forgotten are not given.
+    /// The caller must copy the bytes before it handles the next packet. Packets not polled before
+    /// they are forgotten are not returned.
     pub fn poll(&mut self) -> Option<(u64, &[u8])> {
         let id = loop {
             match self.ready.pop_front() {
@@ -204,10 +205,10 @@ impl Decoder {
         Some((id, self.packets.get(self.known.slot(id))))
     }
 
-    /// Returns the next packet in the order of numbers, if it is known; each once.
+    /// Returns the next packet by number, if it is known; each once.
     ///
-    /// Numbers are left out only where packets were given up or, in want of polling, forgotten.
-    /// Independent of [`Decoder::poll`]: whoever uses both gets every packet twice.
+    /// Numbers are skipped only where packets were given up, or forgotten before they were polled.
+    /// Independent of [`Decoder::poll`]: a caller that uses both gets every packet twice.
     pub fn poll_in_order(&mut self) -> Option<(u64, &[u8])> {
         let id = self.unread.max(self.floor);
         while id >= self.edge {
@@ -219,10 +220,10 @@ impl Decoder {
         Some((id, self.packets.get(self.known.slot(id))))
     }
 
-    /// Gives up all packets below `id`: those that are worthless by now.
+    /// Gives up all packets below `id`, for example because they have expired.
     ///
-    /// They are not waited for, not reported as missing and not given. What is known of them
-    /// still helps to decode others; equations about nothing else are dropped, and counted as
+    /// They are no longer awaited, reported as missing, or returned. Known packets among them still
+    /// help to decode others. Equations about nothing else are dropped and counted as
     /// [`Discards::expired`].
     pub fn forget_before(&mut self, id: u64) {
         if id <= self.floor {
@@ -235,18 +236,18 @@ impl Decoder {
         self.discards.expired += self.equations.give_up(self.floor) as u64;
     }
 
-    /// Drops the held repair packet that waits for the oldest packet given up, if there is one: what
-    /// to do when a repair packet is refused as [`Discard::Full`].
+    /// Drops the held repair packet that waits for the oldest packet given up, if there is one;
+    /// call it when a repair packet is refused as [`Discard::Full`].
     ///
-    /// All that is known of other packets stays, unless the one given up should still come. It is
-    /// counted as [`Discards::expired`]. O(repair packets held * (these + unknown packets)).
+    /// Information about other packets is kept, unless the packet given up still arrives. The drop
+    /// is counted as [`Discards::expired`]. O(repair packets held * (these + unknown packets)).
     pub fn drop_unwanted(&mut self) -> bool {
         let dropped = self.equations.drop_unwanted(self.floor);
         self.discards.expired += u64::from(dropped);
         dropped
     }
 
-    /// Returns where the decoder stands. O(repair packets held).
+    /// Returns the decoder's state. O(repair packets held).
     pub fn report(&self) -> Report {
         Report {
             edge: self.edge,
@@ -257,7 +258,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the counts of packets that were not taken.
+    /// Returns the counts of discarded packets.
     pub fn discards(&self) -> Discards {
         self.discards
     }
@@ -322,7 +323,7 @@ impl Decoder {
         self.next = next;
     }
 
-    /// Forgets all packets below `base`, which may lie ahead of all that were heard of.
+    /// Forgets all packets below `base`, which may lie ahead of all packets seen.
     fn forget(&mut self, base: u64) {
         let heard_of = base.min(self.next);
         self.raise_floor(heard_of);
@@ -334,7 +335,7 @@ impl Decoder {
         self.discards.expired += self.equations.forget(base, self.floor) as u64;
     }
 
-    /// Wants no packets below `floor` any more; all of them have been heard of.
+    /// Stops waiting for packets below `floor`; all of them have been seen.
     fn raise_floor(&mut self, floor: u64) {
         if floor <= self.floor {
             return;
@@ -356,7 +357,7 @@ impl Decoder {
         }
         self.missing -= 1;
         if self.ready.len() == 2 * self.config.window_max {
-            // Nobody polls: what is forgotten goes, which is at least half.
+            // Nobody polls: remove the forgotten packets, at least half of the list.
             let base = self.base;
             self.ready.retain(|&ready| ready >= base);
         }
@@ -370,9 +371,9 @@ impl Decoder {
         self.edge = self.known.unknown(self.edge..self.next).next().unwrap_or(self.next);
     }
 
-    /// Computes and takes [`COMPUTED_MAX`] of the packets that the equations determine by now.
+    /// Computes and stores up to [`COMPUTED_MAX`] of the packets that the equations now determine.
     ///
-    /// The rows of others stay, solved: whatever becomes known meanwhile does not occur in them.
+    /// The rows of the others stay, solved: no packet that becomes known meanwhile occurs in them.
     fn solve(&mut self) {
         let Decoder { work, equations, known, packets, repairs, .. } = self;
         self.behind = work.solve(self.kernel, equations, known, packets, repairs);
@@ -399,12 +400,12 @@ impl Decoder {
     }
 }
 
-/// How many packets one call computes at most: as many as one pass over the payloads gives.
+/// Maximum number of packets that one call computes: one pass over the payloads.
 pub const COMPUTED_MAX: usize = ROWS_MAX;
 
 #[cfg(test)]
 impl Decoder {
-    /// Returns the size of what was allocated; elements of lists count as one.
+    /// Returns the allocated size; list elements count as one.
     pub(super) fn memory_bytes(&self) -> usize {
         let Decoder { packets, repairs, ready, equations, work, .. } = self;
         packets.memory_bytes()

@@ -1,17 +1,18 @@
-//! What the held repair packets say about the unknown source packets: elimination on the fly.
+//! On-the-fly elimination: the equations that held repair packets provide about unknown packets.
 //!
-//! Coefficients are eliminated as soon as a repair packet arrives, payloads not at all. Each row is
-//! an equation in which one unknown, its pivot, has the coefficient 1 and no other row's pivot
-//! occurs:
+//! Coefficients are eliminated as soon as a repair packet arrives; payloads are not touched. Each
+//! row is an equation in which one unknown, its pivot, has the coefficient 1, and no other row's
+//! pivot occurs:
 //!
 //! ```text
 //!     pivot + sum of free[c] * unknown c  =  sum of share[j] * (repair j - its known packets)
 //! ```
 //!
 //! The free unknowns are those that are no row's pivot. A row without them is solved: its shares
-//! tell how to compute the pivot from the payloads of the repair packets and of whatever packets
-//! are known by then. As many rows as repair packets are held, always: a repair packet that adds
-//! no equation is not kept, and a solved row leaves together with one repair packet.
+//! define how to compute the pivot from the payloads of the repair packets and of the source
+//! packets known by then. The number of rows always equals the number of repair packets held: a
+//! repair packet that adds no equation is not kept, and a solved row is removed together with one
+//! repair packet.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -29,32 +30,32 @@ use crate::kernel::Kernel;
 pub(super) struct Elimination {
     kernel: Kernel,
     rows_max: usize,
-    /// Each row: `rows_max` shares of the held repair packets, then the free unknowns'
-    /// coefficients, and zeros behind them.
+    /// Matrix rows. Each row holds `rows_max` shares of the held repair packets, then the
+    /// coefficients of the free unknowns, then zeros.
     matrix: Vec<u8>,
     stride: usize,
-    /// The unknown that each row solves for.
+    /// Unknown that each row solves for.
     pivots: Vec<u64>,
-    /// The unknowns that no row solves for, a column each.
+    /// Unknowns that no row solves for, one column each.
     free: Vec<u64>,
     held: Vec<Held>,
-    /// Payload slots of repair packets that are not in use.
+    /// Unused payload slots of repair packets.
     slots: Vec<u16>,
-    /// By id, modulo a power of two: where an unknown stands.
+    /// Position of each unknown, by id modulo a power of two.
     places: Vec<Place>,
-    /// No held repair packet covers a packet below this.
+    /// Lower bound of the packets that held repair packets cover.
     first_min: u64,
     multipliers: Vec<u8>,
 }
 
-/// A repair packet whose payload lies in a slot.
+/// A repair packet and the slot of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) repair: Repair,
     pub(super) slot: u16,
 }
 
-/// The place of an unknown packet in the equations.
+/// Position of an unknown packet in the equations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Nowhere,
@@ -63,8 +64,8 @@ enum Place {
 }
 
 impl Elimination {
-    /// Returns equations about at most `unknowns_max` packets whose ids differ modulo `capacity`,
-    /// a power of two, from at most `rows_max` repair packets.
+    /// Returns equations about at most `unknowns_max` packets whose ids differ modulo `capacity`, a
+    /// power of two, from at most `rows_max` repair packets.
     pub(super) fn new(
         kernel: Kernel,
         rows_max: usize,
@@ -92,14 +93,14 @@ impl Elimination {
         self.held.len() == self.rows_max
     }
 
-    /// Returns the repair packets held, one for each of a row's shares.
+    /// Returns the held repair packets, one for each of a row's shares.
     pub(super) fn held(&self) -> &[Held] {
         &self.held
     }
 
-    /// Returns how many independent equations there are about the unknowns from `floor` on.
+    /// Returns the number of independent equations about the unknowns from `floor` on.
     ///
-    /// Exact if [`Elimination::give_up`] was told `floor`.
+    /// Exact if [`Elimination::give_up`] was called with `floor`.
     pub(super) fn rank(&self, floor: u64) -> usize {
         self.pivots.iter().filter(|&&pivot| pivot >= floor).count()
     }
@@ -109,12 +110,12 @@ impl Elimination {
         self.pivots[row]
     }
 
-    /// Returns row `row`'s shares of the held repair packets, in the order of these.
+    /// Returns row `row`'s shares of the held repair packets, in their order.
     pub(super) fn shares(&self, row: usize) -> &[u8] {
         &self.matrix[row * self.stride..][..self.held.len()]
     }
 
-    /// Writes the rows that are solved, in the order of the packets that they solve for.
+    /// Writes the solved rows, ordered by the packets that they solve for.
     pub(super) fn solved(&self, rows: &mut Vec<u16>) {
         let solved = |&row: &usize| self.free_part(row).iter().all(|&coefficient| coefficient == 0);
         operations::count(self.pivots.len() * self.free.len());
@@ -123,10 +124,10 @@ impl Elimination {
         rows.sort_unstable_by_key(|&row| self.pivots[usize::from(row)]);
     }
 
-    /// Adds the equation of a repair packet in which of all packets only `unknowns` are not known.
+    /// Adds the equation of a repair packet whose only unknown packets are `unknowns`.
     ///
-    /// Returns the slot for its payload, or `None` if it says nothing new. There must be room.
-    /// O((rows + unknowns) x rows).
+    /// Returns the slot for its payload, or `None` if the equation is not independent. There must
+    /// be room. O((rows + unknowns) x rows).
     pub(super) fn insert(
         &mut self,
         repair: Repair,
@@ -143,14 +144,14 @@ impl Elimination {
         }
         self.held.push(Held { repair, slot });
         self.first_min = self.first_min.min(repair.first);
-        // The new row has no pivot so far; what stands here goes with the column.
+        // The new row has no pivot yet; this placeholder goes with the column.
         self.pivots.push(NOBODY);
         self.exchange(row, column);
         self.delete_free(column);
         Some(slot)
     }
 
-    /// Takes notice that a packet is known now from elsewhere. Rows may be solved thereby.
+    /// Records that a packet became known from another source, which may solve rows.
     ///
     /// O((rows + unknowns) x rows).
     pub(super) fn know(&mut self, id: u64) {
@@ -164,7 +165,7 @@ impl Elimination {
                         self.exchange(row, column);
                         self.delete_free(column);
                     }
-                    // It was about to be computed.
+                    // The row was already solved and about to be computed.
                     None => self.remove_solved_row(row),
                 }
                 *self.place_mut(id) = Place::Nowhere;
@@ -172,7 +173,7 @@ impl Elimination {
         }
     }
 
-    /// Removes solved rows, whose pivots are known now, and as many repair packets.
+    /// Removes solved rows, whose pivots are now known, and an equal number of repair packets.
     ///
     /// O(rows removed x rows x rows).
     pub(super) fn remove_solved(&mut self, rows: &mut [u16]) {
@@ -183,7 +184,7 @@ impl Elimination {
             self.clear_rows();
             return;
         }
-        // From the last row on: each removal moves the last row only.
+        // Remove from the last row down: each removal moves only the last row.
         rows.sort_unstable();
         for &row in rows.iter().rev() {
             self.remove_solved_row(usize::from(row));
@@ -192,23 +193,23 @@ impl Elimination {
 
     fn remove_solved_row(&mut self, row: usize) {
         operations::count(self.held.len());
-        // Any of those in the row would do; the one to be forgotten first is missed least.
+        // Any repair packet in the row would do; drop the one that would be forgotten first.
         let held = (0..self.held.len())
             .filter(|&held| self.shares(row)[held] != 0)
             .min_by_key(|&held| self.held[held].repair.first)
             .expect("a row is made from repair packets");
-        // Of the free unknowns a solved row has none.
+        // A solved row has no free unknowns.
         self.spend(row, held, 0);
         *self.place_mut(self.pivots[row]) = Place::Nowhere;
         self.remove_row(row);
         self.remove_held(held);
     }
 
-    /// Takes notice that packets below `floor` are no longer wanted: rows that could solve for
-    /// others stop solving for them. Gives how many repair packets were dropped.
+    /// Stops solving for packets below `floor`, which are no longer wanted, where a row can solve
+    /// for another packet. Returns the number of repair packets dropped.
     ///
-    /// All are, if they say nothing of any packet that is wanted, or if to part what they say of
-    /// those from what they say of others took more than [`passes_max`].
+    /// Drops all of them if they cover no wanted packet, or if separating wanted from unwanted
+    /// packets takes more than [`passes_max`].
     pub(super) fn give_up(&mut self, floor: u64) -> usize {
         if self.held.iter().all(|held| held.repair.covers().end <= floor) {
             return self.clear_rows();
@@ -231,8 +232,8 @@ impl Elimination {
         0
     }
 
-    /// Drops all repair packets that cover packets below `base`, and the unknowns there; all there
-    /// are, if that took more than [`passes_max`].
+    /// Drops all repair packets that cover packets below `base`, and the unknowns there. Drops all
+    /// repair packets if that takes more than [`passes_max`].
     pub(super) fn forget(&mut self, base: u64, floor: u64) -> usize {
         if base <= self.first_min {
             return 0;
@@ -247,7 +248,7 @@ impl Elimination {
                 }
             }
         }
-        // What no repair packet covers any more occurs in no row.
+        // Packets that no repair packet covers any more occur in no row.
         self.first_min = self.held.iter().map(|held| held.repair.first).min().unwrap_or(u64::MAX);
         for column in (0..self.free.len()).rev() {
             if self.free[column] < self.first_min {
@@ -258,7 +259,8 @@ impl Elimination {
         dropped
     }
 
-    /// Drops one repair packet whose equation is only about a packet below `floor`, if there is one.
+    /// Drops one repair packet whose equation is only about a packet below `floor`, if there is
+    /// one.
     pub(super) fn drop_unwanted(&mut self, floor: u64) -> bool {
         let unwanted = (0..self.pivots.len()).filter(|&row| self.pivots[row] < floor);
         let Some(row) = unwanted.min_by_key(|&row| self.pivots[row]) else { return false };
@@ -270,10 +272,10 @@ impl Elimination {
         true
     }
 
-    /// Drops one repair packet for want of what it covers, and the row that is lost with it.
+    /// Drops one repair packet that waits for packets it covers, and the row that is lost with it.
     fn drop_held(&mut self, held: usize, floor: u64) {
         let has_share = |&row: &usize| self.shares(row)[held] != 0;
-        // A row about unwanted packets only goes last: wanted ones must not get mixed into it.
+        // Choose a row about unwanted packets last: wanted ones must not be mixed into it.
         let row = (0..self.pivots.len())
             .filter(has_share)
             .min_by_key(|&row| self.pivots[row] < floor)
@@ -288,7 +290,7 @@ impl Elimination {
         self.remove_held(held);
     }
 
-    /// Writes the coefficients of a new row, and of the pivots into `multipliers`.
+    /// Writes the coefficients of a new row, and those of the pivots into `multipliers`.
     fn fill_new_row(&mut self, repair: Repair, unknowns: impl Iterator<Item = u64>) {
         let row = self.pivots.len();
         let start = row * self.stride;
@@ -315,7 +317,7 @@ impl Elimination {
         }
     }
 
-    /// Subtracts from the new row what the others say about their pivots.
+    /// Eliminates the other rows' pivots from the new row.
     fn reduce_new_row(&mut self) {
         let row = self.pivots.len();
         let shares = 0..row;
@@ -331,7 +333,8 @@ impl Elimination {
         }
     }
 
-    /// Makes a free unknown the pivot of a row in which it occurs; the row's pivot becomes free.
+    /// Makes a free unknown the pivot of a row in which it occurs; the row's old pivot becomes
+    /// free.
     fn exchange(&mut self, row: usize, column: usize) {
         let at = self.rows_max + column;
         let scale = INVERSE[usize::from(mem::replace(self.at(row, at), 1))];
@@ -351,8 +354,8 @@ impl Elimination {
         }
     }
 
-    /// Adds multiples of a row, which has coefficients of the first `free_count` free unknowns only,
-    /// to all others so that of these none has a share of `held`.
+    /// Adds multiples of a row, which has coefficients only of the first `free_count` free
+    /// unknowns, to all other rows so that none of them has a share of `held`.
     fn spend(&mut self, row: usize, held: usize, free_count: usize) {
         let scale = INVERSE[usize::from(self.shares(row)[held])];
         for other in (0..self.pivots.len()).filter(|&other| other != row) {
@@ -375,8 +378,8 @@ impl Elimination {
         }
     }
 
-    /// Returns where in a row the shares lie and where the coefficients of the first `free_count`
-    /// free unknowns.
+    /// Returns the ranges of a row that hold the shares and the coefficients of the first
+    /// `free_count` free unknowns.
     fn parts(&self, free_count: usize) -> [Range<usize>; 2] {
         [0..self.held.len(), self.rows_max..self.rows_max + free_count]
     }
@@ -387,7 +390,7 @@ impl Elimination {
 
     /// Returns the column of the oldest free unknown that occurs in a row.
     ///
-    /// The oldest are the least likely to arrive after all, and the first to be given up.
+    /// The oldest unknowns are the least likely to arrive late, and the first to be given up.
     fn oldest_free(&self, row: usize) -> Option<usize> {
         operations::count(self.free.len());
         let columns = self.free_part(row).iter().zip(&self.free).enumerate();
@@ -424,7 +427,7 @@ impl Elimination {
         self.pivots.swap_remove(row);
     }
 
-    /// Removes a repair packet of which no row has a share, moving the last one into its place.
+    /// Removes a repair packet in which no row has a share, moving the last one into its place.
     fn remove_held(&mut self, held: usize) {
         let last = self.held.len() - 1;
         operations::count(self.pivots.len());
@@ -435,7 +438,7 @@ impl Elimination {
         self.slots.push(removed.slot);
     }
 
-    /// Removes all rows and repair packets at once, and gives how many these were.
+    /// Removes all rows and repair packets, and returns the number of repair packets.
     fn clear_rows(&mut self) -> usize {
         let held_count = self.held.len();
         for row in 0..self.pivots.len() {
@@ -448,7 +451,7 @@ impl Elimination {
         held_count
     }
 
-    /// Removes all free unknowns, of which no equation is left.
+    /// Removes all free unknowns; no equation is left.
     fn clear_free(&mut self) {
         for column in 0..self.free.len() {
             *self.place_mut(self.free[column]) = Place::Nowhere;
@@ -466,7 +469,7 @@ impl Elimination {
     }
 }
 
-/// A call's allowance of work on the whole matrix.
+/// A call's budget of work on the whole matrix.
 struct Passes {
     coefficients: usize,
 }
@@ -476,12 +479,13 @@ impl Passes {
         Passes { coefficients: 0 }
     }
 
-    /// Takes what one change of a row and of all others by it costs; false if that is too much.
+    /// Charges the cost of changing one row and all others by it; returns false if the budget is
+    /// exceeded.
     fn take(&mut self, equations: &Elimination) -> bool {
         self.take_many(equations, 1)
     }
 
-    /// Takes what so many changes cost.
+    /// Charges the cost of `count` changes.
     fn take_many(&mut self, equations: &Elimination, count: usize) -> bool {
         let Elimination { rows_max, stride, pivots, free, .. } = equations;
         self.coefficients += count * pivots.len() * (pivots.len() + free.len());
@@ -491,7 +495,7 @@ impl Passes {
 
 #[cfg(test)]
 impl Elimination {
-    /// Returns the size of what was allocated, a unit for each element.
+    /// Returns the allocated size, counting each element as one.
     pub(super) fn memory_bytes(&self) -> usize {
         let Elimination { matrix, pivots, free, held, slots, places, multipliers, .. } = self;
         let lists = [pivots.capacity(), free.capacity(), held.capacity(), slots.capacity()];
@@ -500,11 +504,11 @@ impl Elimination {
     }
 }
 
-/// Returns how often one call may touch every coefficient of a matrix that has room for so many,
-/// beside what is eliminated for the packet that it takes: 2 to 16 times, fewer where these are many.
+/// Returns how often one call may touch every coefficient of a matrix of this size, in addition to
+/// eliminating the packet that it handles: 2 to 16 times, fewer for a larger matrix.
 ///
-/// To give up or to forget many packets at once might take as many passes as equations are held:
-/// rather than that, all equations are dropped. So many are held only where too much is missing.
+/// Giving up or forgetting many packets at once could take one pass per equation held; in that case
+/// all equations are dropped instead. A decoder holds that many only when too much is missing.
 pub(super) const fn passes_max(coefficients: usize) -> usize {
     match PASSES_COEFFICIENTS / coefficients {
         0..=2 => 2,
@@ -513,8 +517,8 @@ pub(super) const fn passes_max(coefficients: usize) -> usize {
     }
 }
 
-/// So many take about as long as twelve packets of 1200 bytes are computed in a window of 1024.
+/// Work of about the time in which twelve packets of 1200 bytes are computed in a window of 1024.
 const PASSES_COEFFICIENTS: usize = 1 << 22;
 
-/// The pivot of a row that has none yet; no packet has this id.
+/// Pivot of a row that has none yet; no packet has this id.
 const NOBODY: u64 = u64::MAX;

@@ -1,4 +1,4 @@
-//! The sender's side: the coding window and the combinations of what is in it.
+//! The sending side: the coding window and the combinations of its packets.
 
 use core::iter;
 use core::ops::Range;
@@ -11,15 +11,15 @@ use super::{Config, Repair};
 use crate::Error;
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
-/// A maker of repair packets from the source packets of a sliding coding window.
+/// An encoder of repair packets from the source packets of a sliding coding window.
 ///
-/// Its `window_max` packets, rounded up to a power of two, are allocated at construction and never
-/// again. Whoever owns it decides when a repair packet is made, and tells the seeds.
+/// Its `window_max` packets, rounded up to a power of two, are allocated at construction; nothing
+/// is allocated later. The caller decides when to make a repair packet and supplies the seeds.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
     kernel: Kernel,
-    /// By id, modulo a power of two.
+    /// Packets by id, modulo a power of two.
     packets: Packets,
     slot_mask: u64,
     ahead: Ahead,
@@ -30,30 +30,33 @@ pub struct Encoder {
     feedback: Feedback,
 }
 
-/// What the receiver's word tells of how late it comes, and of how long it has not been whole.
+/// What acknowledgements reveal about the feedback delay, and the time for which packets have been
+/// leaving the window unacknowledged.
 #[derive(Clone, Debug, Default)]
 struct Feedback {
-    /// The newest edge told; `None` before any was.
+    /// Newest acknowledged edge; `None` before the first acknowledgement.
     edge: Option<u64>,
-    /// Where the coding window stood when it was last acknowledged or begun anew.
+    /// Start of the coding window when it was last acknowledged or restarted.
     begun: u64,
-    /// Whether news came since of packets that had left the window: feedback is later than it is long.
+    /// Whether an acknowledgement since then was of packets that had already left the window: the
+    /// feedback delay exceeds the window.
     late: bool,
-    /// Since when packets have left the window otherwise.
+    /// Time since which packets have otherwise left the window.
     slide: Option<Slide>,
 }
 
-/// A time in which packets leave the coding window that the receiver may lack.
+/// A period in which packets that the receiver may lack leave the coding window.
 #[derive(Clone, Copy, Debug)]
 struct Slide {
-    /// The end of the coding window when the first of them left.
+    /// End of the coding window when the first of them left.
     since: u64,
-    /// And when the last one did: where all before is known, nothing of them is left behind.
+    /// End of the coding window when the last of them left. Once all packets before it are known,
+    /// the period is over.
     last: u64,
 }
 
 impl Encoder {
-    /// Returns an encoder whose first source packet will be number 0, on the fastest kernel.
+    /// Returns an encoder whose first source packet has number 0, on the fastest kernel.
     ///
     /// # Errors
     /// [`Error::Window`] or [`Error::Repairs`].
@@ -61,13 +64,13 @@ impl Encoder {
         Encoder::with_kernel(config, Kernel::best())
     }
 
-    /// Returns the same encoder on a given kernel; all give the same bytes.
+    /// Returns the same encoder on the given kernel; all kernels compute the same bytes.
     ///
     /// # Errors
     /// [`Error::Window`] or [`Error::Repairs`].
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Encoder, Error> {
         config.check()?;
-        // At least eight, so that those whose coefficients come together lie together.
+        // At least eight, so that packets whose coefficients are computed together are contiguous.
         let slots = config.window_max.next_power_of_two().max(OCTET as usize);
         Ok(Encoder {
             config,
@@ -83,12 +86,12 @@ impl Encoder {
         })
     }
 
-    /// Puts the next source packet into the coding window and returns its number.
+    /// Adds the next source packet to the coding window and returns its number.
     ///
     /// If the window is full, it makes room: [`Encoder::make_room`]. O(symbol_bytes).
     ///
     /// # Errors
-    /// [`Error::Symbol`]; the packet is not taken.
+    /// [`Error::Symbol`]; the packet is not added.
     pub fn push(&mut self, symbol: &[u8]) -> Result<u64, Error> {
         self.check_length(symbol.len())?;
         self.make_room(1);
@@ -98,16 +101,17 @@ impl Encoder {
         Ok(id)
     }
 
-    /// Makes room in the coding window for `count` packets, where it has none, by giving up others.
+    /// Makes room for `count` packets in a full coding window by giving up others.
     ///
-    /// A window that is full of what the receiver should have acknowledged begins anew: all packets
-    /// leave it. Equations about a busy time that is longer than the window are never solved, and
-    /// while some of its packets stayed, every repair packet would be one of them. Where the
-    /// receiver's word comes later than a window, or never, a full window says nothing: then the
-    /// oldest packets leave it as others join, and it begins anew once in [`SLIDES_MAX`] windows.
+    /// A window full of packets that the receiver should have acknowledged restarts: all packets
+    /// leave it. Equations about a busy time longer than the window can never be solved, and as
+    /// long as some of its packets stayed, every repair packet would add another such equation. If
+    /// the feedback delay exceeds a window, or there is no feedback, a full window proves nothing.
+    /// The oldest packets then leave as others join, and the window restarts once in [`SLIDES_MAX`]
+    /// windows.
     ///
-    /// The next repair packet's [`Repair::first`] tells the receiver. What leaves is counted as
-    /// [`Encoder::overrun`]. O(1).
+    /// The next repair packet's [`Repair::first`] notifies the receiver. Packets that leave are
+    /// counted as [`Encoder::overrun`]. O(1).
     pub fn make_room(&mut self, count: usize) {
         let window_max = self.config.window_max as u64;
         let over = (self.next - self.first + count as u64).saturating_sub(window_max);
@@ -122,9 +126,10 @@ impl Encoder {
         self.slide(self.first + left, SLIDES_MAX);
     }
 
-    /// Takes the receiver's word that it needs no packet below `edge`: [`Report::edge`].
+    /// Handles the receiver's acknowledgement that it needs no packet below `edge`:
+    /// [`Report::edge`].
     ///
-    /// An older edge than one already taken changes nothing. O(1).
+    /// An edge older than the newest one changes nothing. O(1).
     ///
     /// [`Report::edge`]: super::Report::edge
     ///
@@ -138,7 +143,7 @@ impl Encoder {
             self.first = edge;
             self.feedback.begin(edge);
         } else if self.feedback.edge.is_none_or(|known| edge > known) {
-            // What was on its way when the window began anew comes soon after, if feedback is quick.
+            // With short feedback delay, reports in flight at the restart arrive soon after it.
             let since = self.next - self.feedback.begun;
             self.feedback.late |= since >= self.config.window_max.div_ceil(2) as u64;
         }
@@ -146,25 +151,26 @@ impl Encoder {
         Ok(())
     }
 
-    /// Takes all packets below `id` out of the coding window, whether known to the receiver or not:
-    /// those that are worthless by now.
+    /// Removes all packets below `id` from the coding window, whether the receiver knows them or
+    /// not, for example because they have expired.
     ///
-    /// If the receiver lacks some of them, equations about them keep it from knowing others. While
-    /// packets leave and its word never tells that all before the last of them is known, the window
-    /// begins anew once in [`SLIDES_MAX`] times `window_max` packets, as in [`Encoder::make_room`].
-    /// O(1).
+    /// If the receiver lacks some of them, equations about them prevent it from recovering others.
+    /// While packets leave and no acknowledgement covers all packets before the last of them, the
+    /// window restarts once in [`SLIDES_MAX`] times `window_max` packets, as in
+    /// [`Encoder::make_room`]. O(1).
     pub fn forget_before(&mut self, id: u64) {
         self.slide(id, SLIDES_MAX);
     }
 
-    /// Takes all packets below `id` out of the coding window, some of which the receiver is known to
-    /// lack: as [`Encoder::forget_before`], but the window begins anew after `window_max` packets
-    /// already. O(1).
+    /// Removes all packets below `id` from the coding window, some of which the receiver is known
+    /// to lack: as [`Encoder::forget_before`], but the window restarts after `window_max` packets.
+    /// O(1).
     pub fn give_up_before(&mut self, id: u64) {
         self.slide(id, 1);
     }
 
-    /// Lets packets leave the coding window; all, if some have for so many windows.
+    /// Removes packets from the coding window; all of them, if packets have been leaving for
+    /// `windows` windows.
     fn slide(&mut self, id: u64, windows: u64) {
         let id = id.min(self.next);
         if id <= self.first {
@@ -190,17 +196,18 @@ impl Encoder {
         self.first..self.next
     }
 
-    /// Returns how many packets had to leave the window unacknowledged because it was full or began
-    /// anew, so far: [`Encoder::make_room`], [`Encoder::give_up_before`].
+    /// Returns the total number of packets that left the window unacknowledged because it was full
+    /// or restarted: [`Encoder::make_room`], [`Encoder::give_up_before`].
     pub fn overrun(&self) -> u64 {
         self.overrun
     }
 
     /// Writes a repair packet over the present coding window and returns its header.
     ///
-    /// Each must get another seed than those made from some of the same packets. A counter is best:
-    /// if seeds follow each other, several repair packets are begun in one pass over the window,
-    /// which is read less often. What `output` held does not matter. O(window x symbol_bytes).
+    /// Its seed must differ from those of other repair packets over some of the same packets. Use a
+    /// counter: with consecutive seeds, one pass over the window computes several repair packets in
+    /// advance, so the window is read less often. Previous contents of `output` are ignored.
+    /// O(window x symbol_bytes).
     ///
     /// # Errors
     /// [`Error::EmptyWindow`] or [`Error::Symbol`]; nothing is written.
@@ -233,10 +240,10 @@ impl Encoder {
         Ok(Repair { first: window.start, count, seed })
     }
 
-    /// Writes a repair packet over the source packets of the coding window below `end` only.
+    /// Writes a repair packet over only the source packets of the coding window below `end`.
     ///
-    /// For packets known to be lost: what newer ones are lost does not matter to it. Nothing of it is
-    /// begun in advance. Else as [`Encoder::repair`], the seeds too.
+    /// Use it for packets known to be lost: losses among newer packets do not affect it. It is not
+    /// computed in advance. Otherwise as [`Encoder::repair`], including the rule on seeds.
     ///
     /// # Errors
     /// [`Error::EmptyWindow`] or [`Error::Symbol`]; nothing is written.
@@ -270,17 +277,19 @@ impl Encoder {
 }
 
 impl Feedback {
-    /// Notes that the coding window begins at `at`, with all before known or none of it covered.
+    /// Records that the coding window begins at `at`: all packets before are known or no longer
+    /// covered.
     fn begin(&mut self, at: u64) {
         (self.begun, self.late) = (at, false);
         self.slide = self.slide.filter(|slide| at < slide.last);
     }
 }
 
-/// After so many times `window_max` packets while others left one by one, a coding window begins anew.
+/// Number of windows of `window_max` packets after which a coding window that packets leave one by
+/// one restarts.
 ///
-/// Seldom enough that what is missing just then, a packet or two, does not count; and a stream whose
-/// receiver is never heard still comes back from whatever happened.
+/// Rare enough that the packets missing at the restart, one or two, do not matter. A stream whose
+/// receiver sends no feedback still recovers from any outage.
 pub const SLIDES_MAX: u64 = 8;
 
 /// The source packets that an encoder remembers.
@@ -290,12 +299,12 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Adds source packets with the coefficients of `seed` in the first sum, those of the next
-    /// seed in the second, and so on, for as many seeds as told.
+    /// Adds source packets with the coefficients of `seed` in the first sum, those of the next seed
+    /// in the second, and so on, for `seed_count` seeds.
     fn add(&self, seed: u16, seed_count: usize, ids: Range<u64>, sum: &mut Sum<'a, '_>) {
         let mut id = ids.start;
         while id < ids.end {
-            // What lies in one octet lies together in memory.
+            // Packets of one octet are contiguous in memory.
             let octet_end = (id / OCTET + 1) * OCTET;
             let slot = (id & self.slot_mask) as usize;
             let count = (ids.end.min(octet_end) - id) as usize;
@@ -308,8 +317,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Returns the coefficients of the eight source packets around `id` for consecutive seeds, a seed
-/// a byte.
+/// Returns the coefficients of the eight source packets around `id` for consecutive seeds, one byte
+/// per seed.
 #[inline]
 fn columns(seed: u16, id: u64, seed_count: usize) -> [u64; OCTET as usize] {
     if seed_count == 1 {
@@ -322,7 +331,7 @@ fn columns(seed: u16, id: u64, seed_count: usize) -> [u64; OCTET as usize] {
     transpose(rows)
 }
 
-/// Returns a column of coefficients, those of the first sums from a word.
+/// Returns a column of coefficients, with those of the first sums from a word.
 #[inline]
 fn column(word: u64) -> Column {
     let mut column = [0; ROWS_MAX];

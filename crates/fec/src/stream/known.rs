@@ -1,4 +1,4 @@
-//! Which packets are known, a bit each.
+//! Bitmap of known packets.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,12 +16,12 @@ impl Known {
         Known { words: vec![0; count.div_ceil(WORD as usize).next_power_of_two()] }
     }
 
-    /// Returns how many ids have a bit of their own: a power of two, at least 64.
+    /// Returns the number of ids with a bit of their own: a power of two, at least 64.
     pub(super) fn capacity(&self) -> usize {
         self.words.len() * WORD as usize
     }
 
-    /// Returns which of `capacity` slots is a packet's.
+    /// Returns a packet's slot, one of `capacity`.
     pub(super) fn slot(&self, id: u64) -> usize {
         id as usize & (self.capacity() - 1)
     }
@@ -35,7 +35,7 @@ impl Known {
         self.words[index] |= 1 << (id % WORD);
     }
 
-    /// Makes all of `ids` unknown.
+    /// Marks all of `ids` unknown.
     pub(super) fn clear(&mut self, ids: Range<u64>) {
         for (base, mask) in words(ids) {
             let index = self.index(base);
@@ -43,23 +43,23 @@ impl Known {
         }
     }
 
-    /// Returns how many of `ids` are unknown.
+    /// Returns the number of unknown packets among `ids`.
     pub(super) fn count_unknown(&self, ids: Range<u64>) -> usize {
         words(ids).map(|(base, mask)| (!self.word(base) & mask).count_ones() as usize).sum()
     }
 
-    /// Returns the unknown ones of `ids`, ascending.
+    /// Returns the unknown packets among `ids`, ascending.
     pub(super) fn unknown(&self, ids: Range<u64>) -> impl Iterator<Item = u64> {
         words(ids).flat_map(move |(base, mask)| Bits { base, bits: !self.word(base) & mask })
     }
 
-    /// Returns the known ones of `ids`, 64 neighbours at a time: the least possible id, and a bit
+    /// Returns the known packets among `ids`, 64 consecutive ones at a time: the base id, and a bit
     /// for each known packet from there on.
     pub(super) fn known_words(&self, ids: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
         words(ids).map(move |(base, mask)| (base, self.word(base) & mask))
     }
 
-    /// Returns the 64 bits of the packets from `base` on, a multiple of 64.
+    /// Returns the 64 bits of the packets from `base` on; `base` is a multiple of 64.
     fn word(&self, base: u64) -> u64 {
         self.words[self.index(base)]
     }
@@ -72,7 +72,8 @@ impl Known {
 /// The number of bits in a word.
 const WORD: u64 = u64::BITS as u64;
 
-/// Returns for each multiple of 64 that `ids` touch the bits of those ids.
+/// Returns, for each 64-aligned word that `ids` touches, its base id and a mask of the ids within
+/// it.
 fn words(ids: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let first = ids.start / WORD;
     let end = if ids.is_empty() { first } else { (ids.end - 1) / WORD + 1 };

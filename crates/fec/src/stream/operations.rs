@@ -1,16 +1,16 @@
-//! Counts of multiplications, for tests: what a call costs, whatever the machine is busy with.
+//! Counts of multiplications, for tests: the cost of a call, independent of the machine's load.
 
 #[cfg(test)]
 use core::cell::Cell;
 
-/// Notes so many multiplications of bytes, or as much work. Nothing outside tests.
+/// Counts `_bytes` multiplications of bytes, or equivalent work. Does nothing outside tests.
 #[inline]
 pub(super) fn count(_bytes: usize) {
     #[cfg(test)]
     COUNT.with(|count| count.set(count.get() + _bytes));
 }
 
-/// Returns what was counted on this thread since the last call.
+/// Returns the count on this thread since the last call.
 #[cfg(test)]
 pub(super) fn take() -> usize {
     COUNT.take()

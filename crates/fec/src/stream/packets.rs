@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The alignment of each packet: one cache line, one vector of the widest kernel.
+/// Alignment of each packet: one cache line, one vector of the widest kernel.
 const LINE_BYTES: usize = 64;
 
 /// A fixed number of packets, allocated once and zeroed; each begins at a cache line.
@@ -20,7 +20,7 @@ pub(super) struct Packets {
 
 impl Packets {
     pub(super) fn new(count: usize, symbol_bytes: usize) -> Packets {
-        // An odd number of lines: with an even one, packets would compete for few cache sets.
+        // An odd number of lines: with an even number, packets would compete for few cache sets.
         let stride = (symbol_bytes.div_ceil(LINE_BYTES) | 1) * LINE_BYTES;
         let bytes = vec![0; count * stride + LINE_BYTES];
         let start = bytes.as_ptr().align_offset(LINE_BYTES);
@@ -36,7 +36,7 @@ impl Packets {
         &mut self.bytes[self.start + slot * self.stride..][..self.symbol_bytes]
     }
 
-    /// Returns some packets that lie together.
+    /// Returns a contiguous range of packets.
     pub(super) fn range(&self, slots: Range<usize>) -> impl Iterator<Item = &[u8]> {
         let bytes = &self.bytes[self.start..];
         bytes[slots.start * self.stride..slots.end * self.stride]
@@ -44,17 +44,18 @@ impl Packets {
             .map(|packet| &packet[..self.symbol_bytes])
     }
 
-    /// Returns all packets, to be written to at once.
+    /// Returns all packets, mutable at the same time.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let symbol_bytes = self.symbol_bytes;
-        // The line of slack would be one packet more, were the buffer aligned and a packet a line.
+        // Without this limit, the slack line would count as a packet if the buffer is aligned and a
+        // packet fills one line.
         let packets_bytes = self.bytes.len() - LINE_BYTES;
         self.bytes[self.start..][..packets_bytes]
             .chunks_exact_mut(self.stride)
             .map(move |packet| &mut packet[..symbol_bytes])
     }
 
-    /// Returns the size of what was allocated.
+    /// Returns the allocated size.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
@@ -62,7 +63,7 @@ impl Packets {
 }
 
 impl Clone for Packets {
-    /// Returns the same packets, at cache lines of their own.
+    /// Returns the same packets, aligned to cache lines again.
     fn clone(&self) -> Packets {
         let count = (self.bytes.len() - LINE_BYTES) / self.stride;
         let mut clone = Packets::new(count, self.symbol_bytes);
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_store_has_as_many_packets_as_were_asked_for_wherever_it_lies() {
-        // Allocations of many sizes, to meet some that are aligned and some that are not.
+        // Many allocation sizes, so that some are aligned and some are not.
         for count in 1..if cfg!(miri) { 20 } else { 200 } {
             let mut stores = [0, 1, 64, 65].map(|symbol_bytes| Packets::new(count, symbol_bytes));
             for store in &mut stores {

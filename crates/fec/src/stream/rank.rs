@@ -1,20 +1,22 @@
-//! What repair packets that arrived determine together, as the sender can tell it.
+//! Rank of the equations from received repair packets, as the sender computes it.
 
 use core::ops::Range;
 
 use super::coefficient;
 use crate::gf256::{invert, multiply};
 
-/// Returns how many of the `missing` source packets' unknowns the repair packets, each by its seed and what it
-/// covers, determine: all of them are known where the receiver lacks no other source packet of theirs.
+/// Returns the number of unknowns among the `missing` source packets that the repair packets
+/// determine; each is given by its seed and the range it covers. All are known if the receiver
+/// lacks no other source packet in these ranges.
 ///
-/// In about one of 255 cases it is one less than the lesser of both numbers. Of more than [`RANK_MAX`] missing
-/// packets nothing is computed, and it is that lesser number. O(m^2 r), for m missing packets and r repair packets.
+/// In about one of 255 cases it is one less than the smaller of both numbers. For more than
+/// [`RANK_MAX`] missing packets nothing is computed, and it is that smaller number. O(m^2 r), for m
+/// missing packets and r repair packets.
 pub fn rank(missing: &[u64], repairs: impl Iterator<Item = (u16, Range<u64>)>) -> usize {
     if missing.len() > RANK_MAX {
         return repairs.take(missing.len()).count();
     }
-    // Each with where its first 1 stands.
+    // Each row with the position of its first 1.
     let (mut rows, mut count) = ([(0, [0; RANK_MAX]); RANK_MAX], 0);
     for (seed, covers) in repairs {
         if count == missing.len() {
@@ -45,7 +47,8 @@ fn add(row: &mut Row, known: &Row, multiplier: u8) {
 
 type Row = [u8; RANK_MAX];
 
-/// The most missing packets of which [`rank`] computes anything: its work is bounded.
+/// Maximum number of missing packets for which [`rank`] computes the exact value: it bounds the
+/// work.
 pub const RANK_MAX: usize = 64;
 
 #[cfg(test)]
@@ -56,7 +59,7 @@ mod tests {
     use crate::stream::{Config, Decoder, Discard, Encoder};
 
     proptest! {
-        /// A decoder that gets the same finds as many of them useful.
+        /// A decoder that receives the same packets finds the same number of them useful.
         #[test]
         fn it_is_what_a_decoder_finds_useful(
             lost in proptest::collection::btree_set(0_u64..40, 1..12),

@@ -1,10 +1,10 @@
-//! Arithmetic on rows of coefficients: a few bytes each, seldom hundreds.
+//! Arithmetic on rows of coefficients: a few bytes each, rarely hundreds.
 
 use super::operations;
 use crate::gf256::NIBBLES;
 use crate::kernel::{Kernel, ROWS_MAX};
 
-/// Adds `multiplier * source` to `target`, byte by byte. Both have one length.
+/// Adds `multiplier * source` to `target`, byte by byte. Both have the same length.
 pub(super) fn add_multiple(kernel: Kernel, target: &mut [u8], multiplier: u8, source: &[u8]) {
     operations::count(target.len());
     if target.len() < KERNEL_MIN {
@@ -41,10 +41,10 @@ pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
     }
 }
 
-/// The length from which a kernel's call is paid for.
+/// Minimum length for which a kernel call is worthwhile.
 const KERNEL_MIN: usize = 48;
 
-/// How much is computed at once: kernels do not write where they read.
+/// Number of bytes computed at once: kernels cannot write in place.
 const CHUNK: usize = 512;
 
 fn single(coefficient: u8) -> [u8; ROWS_MAX] {

@@ -1,6 +1,6 @@
-//! From equations to packets: where a decoder touches payloads.
+//! From equations to packets: the only place where a decoder touches payloads.
 //!
-//! Nothing is done to a payload until packets can be computed. Then up to [`ROWS_MAX`] of them are
+//! Payloads are not touched until packets can be computed. Then up to [`ROWS_MAX`] packets are
 //! computed at once, each as one combination of repair packets and known source packets.
 
 use alloc::vec;
@@ -15,12 +15,12 @@ use super::sum::{Scratch, Sum};
 use super::{Config, Repair};
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
-/// Room for solving, kept so that nothing is allocated then.
+/// Preallocated buffers for solving.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// The rows that are solved.
+    /// Solved rows.
     pub(super) solved: Vec<u16>,
-    /// What is being computed.
+    /// Packets being computed.
     sums: Packets,
     scratch: Scratch,
     used: Used,
@@ -30,13 +30,13 @@ pub(super) struct Work {
 #[derive(Clone, Debug)]
 struct Used {
     repairs: Vec<Repair>,
-    /// For each repair packet its share of each packet that is being computed.
+    /// Share of each repair packet in each packet being computed.
     shares: Vec<Column>,
-    /// For each repair packet its coefficients of some neighbouring source packets.
+    /// Coefficients of each repair packet for some consecutive source packets.
     coefficients: Vec<Lanes>,
 }
 
-/// How many neighbouring packets' coefficients are computed at once: the bits of a word.
+/// Number of consecutive packets whose coefficients are computed at once: the bits of a word.
 const LANES: usize = 64;
 
 type Lanes = [[u8; OCTET as usize]; LANES / OCTET as usize];
@@ -59,8 +59,8 @@ impl Work {
         }
     }
 
-    /// Computes the first [`ROWS_MAX`] packets that the equations determine, and lists their rows in
-    /// `solved`. Returns whether there are more.
+    /// Computes the first [`ROWS_MAX`] packets that the equations determine, and lists their rows
+    /// in `solved`. Returns whether there are more.
     pub(super) fn solve(
         &mut self,
         kernel: Kernel,
@@ -104,7 +104,7 @@ impl Work {
 
 #[cfg(test)]
 impl Work {
-    /// Returns the size of what was allocated, a unit for each element.
+    /// Returns the allocated size, counting each element as one.
     pub(super) fn memory_bytes(&self) -> usize {
         let Work { solved, sums, scratch, used: Used { repairs, shares, coefficients } } = self;
         let lists = [solved.capacity(), repairs.capacity(), shares.capacity()];
@@ -124,7 +124,7 @@ impl Used {
         self.shares.push(shares);
     }
 
-    /// Subtracts from the repair packets all source packets in them that are known.
+    /// Subtracts from the repair packets all known source packets in them.
     fn add_known<'a>(
         &mut self,
         kernel: Kernel,
@@ -156,7 +156,7 @@ impl Used {
         }
     }
 
-    /// Sets `products` to the coefficients of the packets from `base` on in each output.
+    /// Sets `products` to the coefficients in each output of the packets from `base` on.
     fn multiply_shares(&mut self, kernel: Kernel, base: u64, products: &mut [Lanes]) {
         let coefficients = &mut self.coefficients[..self.repairs.len()];
         operations::count(LANES * coefficients.len() * products.len());
@@ -178,7 +178,7 @@ impl Used {
     }
 }
 
-/// Returns the columns of eight neighbouring packets from rows of coefficients.
+/// Returns the columns of eight consecutive packets from rows of coefficients.
 #[inline]
 fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
     let mut columns = [[0; ROWS_MAX]; 8];
@@ -201,7 +201,7 @@ fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
     columns
 }
 
-/// How many repair packets' coefficients are multiplied at once.
+/// Number of repair packets whose coefficients are multiplied at once.
 const INPUTS_MAX: usize = 16;
 
 fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products: &mut [Lanes]) {
@@ -215,7 +215,8 @@ fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products:
     kernel.multiply(shares, inputs, outputs);
 }
 
-/// Writes a repair packet's coefficients of the packets from `base` on, 0 where it covers none.
+/// Writes a repair packet's coefficients for the packets from `base` on, 0 for those it does not
+/// cover.
 fn fill_lanes(repair: &Repair, base: u64, lanes: &mut [u8]) {
     let covers = repair.covers();
     let from = covers.start.saturating_sub(base).min(LANES as u64) as usize;

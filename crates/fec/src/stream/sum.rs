@@ -1,4 +1,4 @@
-//! Sums of many packets, without allocating for each the list of them.
+//! Sums of many packets, without allocating a list for each.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -6,7 +6,7 @@ use core::mem;
 use super::operations;
 use crate::kernel::{Column, Kernel};
 
-/// Room for the lists of packets and of their coefficients, empty between sums.
+/// Reusable buffers for the lists of packets and of their coefficients, empty between sums.
 #[derive(Debug)]
 pub(super) struct Scratch {
     columns: Vec<Column>,
@@ -14,12 +14,12 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Returns room for sums of `count` packets.
+    /// Returns buffers for sums of `count` packets.
     pub(super) fn new(count: usize) -> Scratch {
         Scratch { columns: Vec::with_capacity(count), inputs: Vec::with_capacity(count) }
     }
 
-    /// Returns the size of what was allocated, a unit for each element.
+    /// Returns the allocated size, counting each element as one.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.columns.capacity() + self.inputs.capacity()
@@ -32,7 +32,7 @@ impl Clone for Scratch {
     }
 }
 
-/// Combinations of packets that are added up, several at once.
+/// Several linear combinations of packets, accumulated at once.
 pub(super) struct Sum<'a, 's> {
     inputs: Vec<&'a [u8]>,
     scratch: &'s mut Scratch,
@@ -44,14 +44,14 @@ impl<'a, 's> Sum<'a, 's> {
         Sum { inputs: mem::take(&mut scratch.inputs), scratch }
     }
 
-    /// Adds one more packet with its coefficient in each sum.
+    /// Adds one packet with its coefficient in each sum.
     #[inline]
     pub(super) fn add(&mut self, input: &'a [u8], column: Column) {
         self.inputs.push(input);
         self.scratch.columns.push(column);
     }
 
-    /// Adds some more packets, as many as there are columns.
+    /// Adds several packets, one per column.
     #[inline]
     pub(super) fn extend(
         &mut self,
@@ -62,13 +62,13 @@ impl<'a, 's> Sum<'a, 's> {
         self.scratch.columns.extend(columns);
     }
 
-    /// Computes the sums. What `outputs` held does not matter.
+    /// Computes the sums. Previous contents of `outputs` are ignored.
     pub(super) fn finish(mut self, kernel: Kernel, outputs: &mut [&mut [u8]]) {
         let symbol_bytes = outputs.first().map_or(0, |output| output.len());
         operations::count(self.inputs.len() * outputs.len() * symbol_bytes);
         kernel.multiply(&self.scratch.columns, &self.inputs, outputs);
         self.inputs.clear();
-        // Collecting from a list of the same layout keeps its memory: the room comes back.
+        // Collecting from a list of the same layout reuses its memory, so the buffer is returned.
         self.scratch.inputs = self.inputs.into_iter().map(|_| -> &[u8] { &[] }).collect();
     }
 }

@@ -25,7 +25,7 @@ fn decoder(config: Config) -> Decoder {
     Decoder::new(config).expect("a valid shape")
 }
 
-/// Returns an encoder that was given packets `0..count`.
+/// Returns an encoder with packets `0..count` pushed.
 fn filled(config: Config, count: u64) -> Encoder {
     let mut encoder = encoder(config);
     for id in 0..count {
@@ -34,14 +34,14 @@ fn filled(config: Config, count: u64) -> Encoder {
     encoder
 }
 
-/// Makes a repair packet over the whole coding window.
+/// Makes a repair packet over the complete coding window.
 fn repair(encoder: &mut Encoder, length: usize, seed: u16) -> (Repair, Vec<u8>) {
     let mut payload = vec![0xA5; length];
     let repair = encoder.repair(seed, &mut payload).expect("packets are there");
     (repair, payload)
 }
 
-/// Returns what a repair packet should be.
+/// Returns the expected payload of a repair packet.
 fn sum(repair: Repair, length: usize) -> Vec<u8> {
     let mut sum = vec![0; length];
     for id in repair.covers() {
@@ -72,7 +72,7 @@ fn poll_all_in_order(decoder: &mut Decoder, length: usize) -> Vec<u64> {
     ids
 }
 
-/// Are sizes of coding windows around what one pass takes; fewer where an interpreter runs.
+/// Sizes of coding windows around the size of one pass; fewer under an interpreter.
 const COUNTS: &[u64] = match cfg!(miri) {
     true => &[1, 9],
     false => &[1, 2, 7, 8, 9, 64, 127, 128, 129, 255, 300],
@@ -101,7 +101,7 @@ fn a_repair_packet_may_cover_the_older_part_of_the_window_only() {
     encoder.acknowledge(3).expect("sent");
     let mut payload = [0xA5; 20];
     for (seed, end, count) in [(7, 17, 14), (8, 4, 1), (9, 99, 27)] {
-        // In between one over all, begun in advance.
+        // In between, a repair packet over all packets, computed in advance.
         let (whole, bytes) = repair(&mut encoder, 20, seed);
         assert_eq!(bytes, sum(whole, 20));
         let part = encoder.repair_before(end, 100 + seed, &mut payload).expect("packets are there");
@@ -115,7 +115,7 @@ fn a_repair_packet_may_cover_the_older_part_of_the_window_only() {
 
 #[test]
 fn coefficients_and_repair_packets_are_what_the_specification_says() {
-    // The vectors were computed apart from this code.
+    // The vectors were computed independently of this code.
     let specification = include_str!("../../../../docs/protocol.md");
     let check = |name: &str, bytes: &[u8]| {
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -128,7 +128,7 @@ fn coefficients_and_repair_packets_are_what_the_specification_says() {
     let first = (1 << 32) - 5;
     check("coefficients of seed beef", &row(0xBEEF, first..first + 16));
 
-    // A decoder that lacks one of the packets takes the repair packet for it.
+    // A decoder that lacks one of the packets accepts the repair packet for it.
     let symbol = |id: u64| [0, 1, 2, 3, 4, 5, 6, 7].map(|b| (id * (2 * b + 1) + b) as u8);
     let line = "streaming repair packet: ";
     let at = specification.find(line).expect("the vector is there") + line.len();
@@ -157,7 +157,7 @@ fn coefficients_are_near_uniform_and_never_zero() {
             counts[usize::from(coefficient(seed, id))] += 1;
         }
     }
-    // One in 256 each, and the zeros among the ones; 4096 with a standard deviation of 64.
+    // One in 256 each, with the zeros counted as ones; 4096 with a standard deviation of 64.
     let share = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 5.0 * 64.0;
     assert_eq!(counts[0], 0);
     assert!(share(counts[1], 8192.0), "{}", counts[1]);
@@ -226,8 +226,8 @@ fn a_part_is_known_before_the_rest_if_a_narrower_window_determines_it() {
         }
     }
     poll_all(&mut decoder, 8);
-    // The wider two first: they determine nothing alone; with both narrower ones 1 and 4 are known,
-    // and one equation is missing for 7, 8 and 9.
+    // The wider two first: they determine nothing alone. With both narrower ones, 1 and 4 are
+    // known, and one equation is missing for 7, 8 and 9.
     for (index, known) in [(2, &[][..]), (3, &[]), (0, &[]), (1, &[1, 4])] {
         let (repair, payload) = &repairs[index];
         assert_eq!(decoder.handle_repair(repair, payload), Ok(()));
@@ -242,7 +242,7 @@ fn a_part_is_known_before_the_rest_if_a_narrower_window_determines_it() {
 
 #[test]
 fn a_window_that_is_a_block_makes_a_systematic_random_linear_block_code() {
-    // The block's sources, then n - k repair packets over them, then the window begins anew.
+    // Push the block's sources, make n - k repair packets over them, then restart the window.
     let (k, n, blocks) = (32_u64, 40_u16, if cfg!(miri) { 1 } else { 50 });
     let config = Config::new(16, k as usize);
     let mut encoder = encoder(config);
@@ -294,7 +294,8 @@ fn a_window_full_of_what_should_be_acknowledged_begins_anew_and_says_so() {
     assert_eq!(push(&mut encoder), Ok(1..4));
     assert_eq!(push(&mut encoder), Ok(1..5));
     assert_eq!((push(&mut encoder), encoder.overrun()), (Ok(5..6), 4));
-    // Old news that come soon are none; later ones tell that feedback is later than a window.
+    // An old report soon after the restart has no effect; a later one shows that the feedback delay
+    // exceeds a window.
     encoder.acknowledge(2).expect("sent");
     (6..9).for_each(|next| assert_eq!(push(&mut encoder), Ok(5..next + 1)));
     encoder.acknowledge(2).expect("sent");
@@ -302,11 +303,11 @@ fn a_window_full_of_what_should_be_acknowledged_begins_anew_and_says_so() {
     (10..13).for_each(|next| assert_eq!(push(&mut encoder), Ok(9..next + 1)));
     encoder.acknowledge(8).expect("sent");
     assert_eq!(push(&mut encoder), Ok(10..14));
-    // Then it slides, a few windows long.
+    // Then it slides for a few windows.
     let slid =
         (0..).find(|_| push(&mut encoder).is_ok_and(|window| window.end - window.start == 1));
     assert_eq!(slid, Some(4 * SLIDES_MAX - 1));
-    // The receiver gives up what the sender does.
+    // The receiver gives up the same packets as the sender.
     let mut decoder = decoder(Config::new(1, 8));
     decoder.handle_source(encoder.window().start - 5, &[7]).expect("new");
     let (repair, payload) = repair(&mut encoder, 1, 3);
@@ -373,7 +374,7 @@ fn every_reason_to_discard_is_told_and_counted() {
     assert_eq!(repair(&mut decoder, 0, 4, 4), Err(Discard::Redundant));
     assert_eq!(repair(&mut decoder, 0, 5, 4), Ok(()));
     assert_eq!(repair(&mut decoder, 0, 3, 4), Err(Discard::Full));
-    // Packet 17 pushes out 0 and 1, which both held repair packets cover.
+    // Packet 17 evicts 0 and 1, which both held repair packets cover.
     assert_eq!(source(&mut decoder, 17, 4), Ok(()));
     assert_eq!(source(&mut decoder, 1, 4), Err(Discard::Forgotten));
     assert_eq!(repair(&mut decoder, 1, 4, 4), Err(Discard::Forgotten));
@@ -388,7 +389,7 @@ fn every_reason_to_discard_is_told_and_counted() {
         expired: 2,
     };
     assert_eq!(decoder.discards(), expected);
-    // The window that began with 4 gave up what lies before it.
+    // The window that began with 4 gave up the packets before it.
     assert_eq!(decoder.report(), Report { edge: 5, next: 18, missing: 12, rank: 0, lost: 4 });
 }
 
@@ -403,14 +404,14 @@ fn packets_given_up_are_not_given_and_still_help() {
     let repairs: Vec<_> = (0..3).map(|seed| repair(&mut encoder, 6, seed)).collect();
     decoder.handle_repair(&repairs[0].0, &repairs[0].1).expect("new");
     decoder.forget_before(4);
-    // One equation about 2, 5 and 6 says nothing about 5 and 6 without 2.
+    // One equation about 2, 5 and 6 determines neither 5 nor 6 without 2.
     let expected = Report { edge: 5, next: 8, missing: 2, rank: 0, lost: 1 };
     assert_eq!(decoder.report(), expected);
     assert_eq!(poll_all(&mut decoder, 6), [4, 7]);
     assert_eq!(poll_all_in_order(&mut decoder, 6), [4]);
     decoder.handle_repair(&repairs[1].0, &repairs[1].1).expect("new");
     assert_eq!(decoder.report(), Report { rank: 1, ..expected });
-    // Packet 2, late, makes the rest known, and is itself not wanted any more.
+    // The late packet 2 makes the rest known, but is itself no longer wanted.
     assert_eq!(decoder.handle_source(2, &symbol(2, 6)), Ok(()));
     assert_eq!(poll_all(&mut decoder, 6), [5, 6]);
     assert_eq!(poll_all_in_order(&mut decoder, 6), [5, 6, 7]);
@@ -440,8 +441,8 @@ fn a_full_decoder_makes_room_by_what_is_not_wanted_any_more() {
         let (repair, payload) = repair(&mut encoder, 6, seed);
         decoder.handle_repair(&repair, &payload).expect("new");
     }
-    // Three equations about 1 to 4 and 8, all wanted; then there is one about 8 alone, which says that
-    // the others are not.
+    // Three equations about 1 to 4 and 8, all wanted; then one about 8 alone, which signals that
+    // the others are not wanted.
     let (whole, bytes) = repair(&mut encoder, 6, 8);
     assert_eq!(decoder.handle_repair(&whole, &bytes), Err(Discard::Full));
     assert!(!decoder.drop_unwanted());
@@ -472,14 +473,14 @@ fn a_repair_packet_over_the_last_numbers_is_decoded() {
 #[test]
 #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
-    // With D unknowns and none but nonzero coefficients, a repair packet adds nothing to the
-    // D - 1 equations held in about one of 255 cases.
+    // With D unknowns and only nonzero coefficients, a repair packet adds nothing to the D - 1
+    // equations held in about one of 255 cases.
     let config = Config::new(1, 64);
     for unknowns in [2_usize, 3, 6] {
         let (mut failures, trials) = (0_u32, 20_000_u32);
         for trial in 0..trials {
             let mut decoder = decoder(config);
-            // Neighbours in one octet and far ones, and windows that begin anywhere.
+            // Ids in the same octet and far apart, and windows that begin anywhere.
             let ids: Vec<u64> = (0..unknowns as u64).map(|index| index * (1 + index % 3)).collect();
             let end = ids[unknowns - 1] + 1;
             for id in (0..end).filter(|id| !ids.contains(id)) {
@@ -561,7 +562,7 @@ proptest! {
         let config = Config { window_max, repairs_max: repairs_max.min(window_max), ..config };
         let mut decoder = decoder(config);
         let mut model = Model::new(config);
-        // Packets under way, by the slot in which they arrive.
+        // Packets in flight, by the slot in which they arrive.
         let mut under_way: BTreeMap<(u64, u64), Packet> = BTreeMap::new();
         let mut interval = 1 + generator.below(6);
         for slot in 0..if cfg!(miri) { 20 } else { 150_u64 } {
@@ -624,7 +625,7 @@ proptest! {
     ) {
         let mut generator = Generator::new(seed);
         let mut encoder = encoder(Config::new(length, window_max));
-        // Counts up, past 65535 too; leaps now and then.
+        // Counts up, also past 65535; jumps now and then.
         let mut repair_seed = 65_500_u16;
         let interval = 1 + generator.below(12);
         for step in 0..400 {

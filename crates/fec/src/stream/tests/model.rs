@@ -1,11 +1,12 @@
-//! A decoder that keeps everything and eliminates anew each time: slow and obviously right.
+//! A reference decoder that keeps everything and eliminates anew each time: slow and obviously
+//! correct.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Config, Discard, Repair, Report, coefficient};
 use crate::gf256;
 
-/// A [`Decoder`](super::Decoder) without bytes: what it should do.
+/// A model of the expected [`Decoder`](super::Decoder), without payload bytes.
 pub(super) struct Model {
     config: Config,
     known: BTreeSet<u64>,
@@ -73,7 +74,7 @@ impl Model {
         self.give_up(id);
     }
 
-    /// Wants nothing below `id` any more, nor equations about nothing else.
+    /// Gives up packets below `id`, and equations about nothing else.
     fn give_up(&mut self, id: u64) {
         if id > self.floor {
             self.raise_floor(id);
@@ -144,7 +145,7 @@ impl Model {
             .flat_map(|row| row.into_keys())
             .collect();
         solved.into_iter().for_each(|id| self.learn(id));
-        // Of the equations that are left only independent ones are kept, those that will be
+        // Keeps only independent ones of the remaining equations, preferring those that are
         // forgotten last.
         let mut repairs = std::mem::take(&mut self.repairs);
         repairs.sort_by_key(|repair| std::cmp::Reverse(repair.first));
@@ -157,7 +158,7 @@ impl Model {
         }
     }
 
-    /// Returns the reduced equations about the unknowns from `floor` on alone, by id.
+    /// Returns the reduced equations about only the unknowns from `floor` on, by id.
     fn reduced(&self, floor: u64) -> Vec<BTreeMap<u64, u8>> {
         let mut rows: Vec<BTreeMap<u64, u8>> = Vec::new();
         for repair in &self.repairs {
@@ -186,7 +187,7 @@ impl Model {
     }
 }
 
-/// Adds a multiple of a row to another; zeros are left out.
+/// Adds a multiple of a row to another; zeros are omitted.
 fn add(target: &mut BTreeMap<u64, u8>, multiplier: u8, source: &BTreeMap<u64, u8>) {
     for (&id, &value) in source {
         let sum = target.get(&id).unwrap_or(&0) ^ gf256::multiply(multiplier, value);

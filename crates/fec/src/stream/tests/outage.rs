@@ -1,4 +1,4 @@
-//! What outages and long busy times leave behind: nothing.
+//! Outages and long busy times have no lasting effect.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,23 +8,23 @@ use super::model::Generator;
 use super::*;
 use crate::theory;
 
-/// A stream over a link that erases packets, and that is out for a while.
+/// A stream over a link with erasures and one outage.
 #[derive(Clone, Debug)]
 struct Trial {
     interval: u64,
     erasure_rate: f64,
-    /// The encoder's window.
+    /// Coding window of the encoder.
     window_max: usize,
-    /// What the decoder remembers, and how many repair packets it holds.
+    /// Memory of the decoder, and the number of repair packets it holds.
     memory: usize,
     repairs_max: usize,
-    /// In slots; `None` if the sender hears nothing.
+    /// Feedback delay in slots; `None` without feedback.
     feedback: Option<u64>,
-    /// Of what it would hear.
+    /// Share of reports lost.
     reports_lost: f64,
-    /// In slots: what is older leaves the window.
+    /// Age in slots at which packets leave the window.
     deadline: Option<u64>,
-    /// Slots in which nothing passes either way.
+    /// Slots in which nothing passes in either direction.
     outage: Range<u64>,
     seed: u64,
 }
@@ -35,11 +35,11 @@ struct Ends {
     encoder: Encoder,
     decoder: Decoder,
     slot: u64,
-    /// Reports under way.
+    /// Reports in flight.
     reports: VecDeque<(u64, u64)>,
-    /// By number: the slot of its sending and that in which it was known.
+    /// Slot of sending, and slot in which the packet became known, by number.
     sent: BTreeMap<u64, (u64, Option<u64>)>,
-    /// Source packet and slot at which the full window began anew.
+    /// Source packet and slot at each restart of the full window.
     begun: Vec<(u64, u64)>,
 }
 
@@ -61,7 +61,7 @@ impl Ends {
         Ends { trial: trial.clone(), encoder, decoder, slot, reports, sent, begun }
     }
 
-    /// Returns whether in this slot a packet passes, and whether a report does.
+    /// Returns whether a packet passes in this slot, and whether a report does.
     fn pass(&self) -> [bool; 2] {
         let Trial { seed, erasure_rate, reports_lost, outage, .. } = &self.trial;
         let mut generator = Generator::new(seed.wrapping_mul(31).wrapping_add(self.slot << 20));
@@ -118,7 +118,7 @@ impl Ends {
         }
     }
 
-    /// Returns the share lost for good of the source packets sent in `slots`.
+    /// Returns the share of the source packets sent in `slots` that is never recovered.
     fn lost(&self, slots: Range<u64>) -> f64 {
         let sent = || self.sent.values().filter(|(at, _)| slots.contains(at));
         sent().filter(|(_, known)| known.is_none()).count() as f64 / sent().count() as f64
@@ -126,7 +126,7 @@ impl Ends {
 }
 
 impl Trial {
-    /// Returns a stream without an outage, whose ends are shaped as [`Config::new`] has it.
+    /// Returns a stream without an outage, whose ends have the parameters of [`Config::new`].
     fn new(interval: u64, erasure_rate: f64, window_max: usize) -> Trial {
         let Config { window_max: memory, repairs_max, .. } = Config::new(1, 2 * window_max);
         Trial {
@@ -143,7 +143,7 @@ impl Trial {
         }
     }
 
-    /// Returns the slots in which the window takes so many source packets.
+    /// Returns the number of slots in which `sources` source packets are sent.
     fn slots(&self, sources: usize) -> u64 {
         (sources as u64 + 1) * self.interval / (self.interval - 1) + self.interval
     }
@@ -152,7 +152,8 @@ impl Trial {
 #[test]
 #[cfg_attr(miri, ignore = "too many packets for an interpreter")]
 fn one_outage_or_a_busy_time_too_long_does_not_end_the_recovery() {
-    // Loads .75 and .9, the second without an outage: both once ended with all that is erased lost.
+    // Loads .75 and .9, the second without an outage: a regression in which all erased packets were
+    // lost.
     for (erasure_rate, outage, before, after) in [
         (0.15, 20_000..20_600, 0.001, 0.001),
         (0.18, 0..0, 0.08, 0.08),
@@ -171,7 +172,7 @@ fn one_outage_or_a_busy_time_too_long_does_not_end_the_recovery() {
 #[test]
 #[cfg_attr(miri, ignore = "too many packets for an interpreter")]
 fn a_window_that_deadlines_move_does_not_end_the_recovery() {
-    // 320 packets, so that it is never full: once nothing of what is erased was recovered.
+    // 320 packets, so that it is never full: a regression in which no erased packet was recovered.
     for feedback in [Some(4), Some(60), None] {
         let outage = 5_000..5_600;
         let trial =
@@ -190,7 +191,7 @@ fn what_is_lost_is_what_the_theory_allows_a_window() {
     let mut generator = Generator::new(3);
     let mut share = || generator.below(1 << 20) as f64 / f64::from(1 << 20);
     let shapes = [(5, 0.15, 128), (5, 0.18, 512), (4, 0.2, 96), (2, 0.4, 64), (10, 0.09, 256)];
-    // And any load and window.
+    // Random loads and windows.
     let more = (0..60).map(|_| {
         let interval = 2.0 + (11.0 * share()).floor();
         let window_max = 3.0 * interval * (500.0 / (3.0 * interval)).powf(share());
@@ -209,8 +210,8 @@ fn what_is_lost_is_what_the_theory_allows_a_window() {
         let mut ends = Ends::new(&trial, 0, 0);
         let back = trial.outage.end + trial.slots(window_max);
         ends.run_until(back + slots + window_max as u64);
-        // A busy time longer than the window ends there, and with it what was erased in the window is
-        // lost: one packet of an interval or so, else it would have ended earlier.
+        // A busy time longer than the window ends with the window, and the packets erased in the
+        // window are lost: about one per interval, otherwise it would have ended earlier.
         let stream = theory::Stream::new(interval as u32, erasure_rate).expect("a load below 1");
         let sources = (interval - 1) as f64;
         let room = (window_max.saturating_sub(8) as f64 / sources) as u64;
@@ -219,7 +220,7 @@ fn what_is_lost_is_what_the_theory_allows_a_window() {
         let erased = window_max as f64 / interval as f64;
         let allowed = busy.survival(room) * erased / (period * sources);
         let lost = [ends.lost(0..start), ends.lost(back..back + slots)];
-        // Busy times that long are few: a few standard deviations of their number.
+        // Busy times this long are rare: allow a few standard deviations of their number.
         let spread = 1.5 * allowed + 20.0 * erased / slots as f64;
         assert!(lost[1] <= spread, "{trial:?}: {lost:?}, not {allowed}");
     }
@@ -228,8 +229,8 @@ fn what_is_lost_is_what_the_theory_allows_a_window() {
 #[test]
 #[cfg_attr(miri, ignore = "too many packets for an interpreter")]
 fn after_an_outage_as_much_is_lost_as_by_ends_that_begin_whatever_their_shapes() {
-    // Windows from one packet on, memories and room for repair packets of any size, reports that are
-    // late, lost or do not come: a stream for each, and one that begins when its outage ends.
+    // Windows of one packet and more; memories and repair capacity of any size; reports that are
+    // late, lost or absent. Each stream is compared with one that begins at the end of its outage.
     let mut generator = Generator::new(17);
     let mut share = || generator.below(1 << 20) as f64 / f64::from(1 << 20);
     let (mut lost, trials) = ([0.0; 2], 250);
@@ -281,7 +282,7 @@ proptest! {
         start in 50..2_000_u64,
         seed in any::<u64>(),
     ) {
-        // From what an interval and feedback take up to 400 packets.
+        // From the packets of an interval and the feedback delay up to 400 packets.
         let lag = u64::from(heard) * 6;
         let least = 4 * (interval + lag);
         let window_max = (least as f64 * (400.0 / least as f64).powf(windows)) as usize;
@@ -304,13 +305,13 @@ proptest! {
         while back.is_none() && ends.slot <= trial.outage.end + stated {
             ends.step();
             let anew = ends.begun.last().filter(|(_, slot)| *slot >= trial.outage.end);
-            // Nothing is missing, of the outage neither.
+            // Nothing is missing, including packets of the outage.
             let Report { missing, next, .. } = ends.decoder.report();
             let heard_of = next == ends.encoder.window().end;
             back = anew.copied().map(Some).or((missing == 0 && heard_of).then_some(None));
         }
         prop_assert!(back.is_some(), "{:?}: {:?}", trial, ends.decoder.report());
-        // Where a window was given up, the two ends that begin there, with the same erasures.
+        // Where a window was given up, two fresh ends begin there, with the same erasures.
         if let Some(Some((first, slot))) = back {
             let mut fresh = Ends::new(&trial, first, slot);
             let end = slot + 6 * window;
@@ -323,7 +324,7 @@ proptest! {
     }
 }
 
-/// Returns what one call may cost, as the module's page says it.
+/// Returns the maximum cost of one call, as the module's page states it.
 fn bound(config: Config) -> usize {
     let Config { symbol_bytes, window_max, repairs_max } = config;
     let both = repairs_max + window_max;
@@ -334,7 +335,7 @@ fn bound(config: Config) -> usize {
         + COMPUTED_MAX * both * symbol_bytes
 }
 
-/// Returns the most that a call cost, and how often [`Decoder::poll`] gave something.
+/// Returns the maximum cost of a call, and the number of packets that [`Decoder::poll`] returned.
 fn dearest(decoder: &mut Decoder, calls: impl Iterator<Item = Packet>) -> (usize, usize) {
     let (mut most, mut given) = (0, 0);
     operations::take();
@@ -360,7 +361,8 @@ fn the_work_of_one_call_is_bounded() {
         let config = Config { symbol_bytes, window_max, repairs_max };
         let count = repairs_max as u64;
         let mut encoder = encoder(config);
-        // As many are missing as equations can be held, and all are solved by the last.
+        // The number of missing packets equals the maximum number of equations, and the last packet
+        // solves all.
         for id in 0..window_max as u64 {
             encoder.push(&[id as u8; 16]).expect("valid");
         }
@@ -377,8 +379,8 @@ fn the_work_of_one_call_is_bounded() {
         assert_eq!((given, solving.report().missing), (window_max, 0));
         assert!(most <= bound(config), "{config:?}: {most}, bound {}", bound(config));
 
-        // Half are given up at once; half of the memory is left behind by a leap; sources come for all
-        // that is missing; windows of any width overlap.
+        // Half are given up at once; a jump drops half of the memory; sources arrive for all
+        // missing packets; windows of any width overlap.
         let mut generator = Generator::new(window_max as u64);
         let mut hostile = decoder(config);
         let calls = (0..3 * count).map(|call| {
@@ -405,7 +407,7 @@ fn the_work_of_one_call_is_bounded() {
     }
 }
 
-/// Lets the stream leap by half a window now and then.
+/// Makes the stream jump by half a window now and then.
 fn hostile_next(call: u64, window: u64) -> u64 {
     window + call / 40 * window / 2 + call
 }
@@ -424,7 +426,7 @@ fn what_is_determined_and_not_yet_computed_stays_right_whatever_comes() {
             let (repair, payload) = repair(&mut encoder, 3, seed);
             let _ = decoder.handle_repair(&repair, &payload);
         }
-        // 50 were determined at once, or by the second of these; twelve of them are computed a call.
+        // The first or second of these determined 50 packets at once; each call computes twelve.
         assert!(decoder.report().missing > 0 && decoder.report().missing == decoder.report().rank);
         for _ in 0..generator.below(5) {
             match generator.below(3) {
@@ -481,7 +483,7 @@ proptest! {
                     let _ = decoder.handle_source(next.saturating_sub(back), &vec![1; symbol_bytes]);
                 }
                 _ => {
-                    // As far back as is remembered, or a part of it.
+                    // As far back as the decoder remembers, or a part of it.
                     let count = if generator.chance(0.5) { window } else { back };
                     let first = next.saturating_sub(count) + generator.below(3);
                     let seed = generator.next() as u16;
