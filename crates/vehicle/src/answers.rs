@@ -1,4 +1,4 @@
-//! What supervisors are told of their orders: signed answers, on their way back through the switchboard.
+//! Signed answers to supervisors' orders, returned through the switchboard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use crate::guarded::{Guarded, Heard};
 
-/// The answers of a vehicle, of which some are still to come: dropping it gives no more.
+/// Answers of a vehicle, some of them still pending; dropping it cancels those.
 #[derive(Debug)]
 pub(crate) struct Answers {
     identity: Identity,
@@ -25,18 +25,19 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Answers by this key, on this connection.
+    /// Creates answers signed with this key, on this connection.
     pub(crate) fn new(identity: &Identity, handle: Handle) -> Self {
         Self { identity: identity.clone(), handle, following: JoinSet::new() }
     }
 
     /// Answers an order that is not obeyed.
     pub(crate) fn refuse(&self, order: &Order, outcome: Outcome, epoch: u64) {
-        // Who has lost the connection asks again.
+        // After a lost connection the supervisor asks again.
         let _ = self.handle.send(signed(&self.identity, order, outcome, epoch));
     }
 
-    /// Answers an order that was obeyed just now: that the guard's manoeuvre has begun, and when it holds the machine.
+    /// Answers an order that was just obeyed: first that the guard's manoeuvre has begun, then that
+    /// the machine is held.
     pub(crate) fn follow(&mut self, order: Order, epoch: u64, guarded: Arc<Guarded>, clock: Clock) {
         while self.following.try_join_next().is_some() {}
         if self.following.len() >= FOLLOWED_MAX {
@@ -61,7 +62,7 @@ impl Answers {
     }
 }
 
-/// How far a manoeuvre is, and what was told of it.
+/// Progress of a manoeuvre, and the outcomes sent.
 #[derive(Debug)]
 struct Progress {
     ordered_at: Instant,
@@ -74,9 +75,10 @@ impl Progress {
         Self { ordered_at, told: None, told_count: 0 }
     }
 
-    /// Returns what is to be told at `now`, by the guard's newest word and whether the machine stands.
+    /// Returns the outcome to send at `now`, given the guard's latest status and whether the
+    /// machine stands.
     fn next(&self, heard: Option<Heard>, stands: bool, now: Instant) -> Option<Outcome> {
-        // What the guard said before it can have known of the order says nothing.
+        // A status sent before the guard can have known the order does not count.
         let heard = heard.filter(|heard| heard.at >= self.ordered_at + KNOWN_AFTER);
         let outcome = match heard.map(|heard| heard.status.mode) {
             Some(Mode::Held) if stands => Outcome::Held,
@@ -106,13 +108,13 @@ fn signed(identity: &Identity, order: &Order, outcome: Outcome, epoch: u64) -> V
     Control::Answered { signed: answer.sign(identity).as_bytes().to_vec() }.encode()
 }
 
-/// A proposal without a session is on its way to the guard by then, and its word on the way back.
+/// Time for a proposal without a session to reach the guard, and for its status to return.
 const KNOWN_AFTER: Duration = Duration::from_millis(50);
-/// A guard says something a hundred times a second.
+/// A guard sends 100 status messages per second.
 const UNHEARD_AFTER: Duration = Duration::from_secs(1);
-/// Longer than a machine takes that stops from any speed of a road vehicle.
+/// Longer than a machine needs to stop from any speed of a road vehicle.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
-/// As many as a switchboard carries of one order.
+/// Maximum of answers to one order that a switchboard forwards.
 const WORDS_MAX: u32 = 4;
 const FOLLOWED_MAX: usize = 8;
 
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(progress.next(heard(Mode::Driving, 1_060), false, at(1_060)), None);
         let begun = progress.next(heard(Mode::Manoeuvre, 1_070), false, at(1_070));
         assert_eq!(begun, Some(Outcome::Begun));
-        // Nobody has heard it: it is told again.
+        // Nothing was delivered yet, so it is sent again.
         assert_eq!(progress.next(heard(Mode::Manoeuvre, 1_080), false, at(1_080)), begun);
         progress.handle_told(Outcome::Begun);
         assert_eq!(progress.next(heard(Mode::Manoeuvre, 1_090), false, at(1_090)), None);

@@ -1,4 +1,4 @@
-//! The camera: rows handed on as soon as they are read.
+//! The camera: passes rows on as soon as they are read.
 
 mod captures;
 pub mod clip;
@@ -31,7 +31,7 @@ use reduced::Reduced;
 /// Opens the source that the configuration names, if it names one.
 ///
 /// # Errors
-/// One line that says what is wrong with the source.
+/// Returns one line that says what is wrong with the source.
 pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
     Ok(match config.source() {
         Some(PictureSource::Camera(device)) => {
@@ -44,11 +44,11 @@ pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
     })
 }
 
-/// Returns a source whose pictures can be coded: small ones are enlarged until they have room for the stamp and for all
-/// strips.
+/// Returns a source whose pictures can be coded: small pictures are enlarged until they have room
+/// for the stamp and all strips.
 ///
 /// # Errors
-/// One line that says which size is not possible.
+/// Returns one line that names the size that is not possible.
 pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let (width, height) = sensor.layout().shown();
     let cannot =
@@ -62,59 +62,62 @@ pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
     Ok(Box::new(Enlarged::new(sensor, enlargement).with_context(cannot)?))
 }
 
-/// What the camera has done so far.
+/// Counters of the camera.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Pictures begun.
     pub pictures: AtomicU64,
-    /// Pictures of which no strip was read, because the last one was still being read.
+    /// Pictures without a strip read, because the previous picture was still being read.
     pub pictures_skipped: AtomicU64,
-    /// Pictures of which no strip was read, because the encoders had too much to do to code them in time.
+    /// Pictures without a strip read, because the encoders had too much work to code them in time.
     pub pictures_unencoded: AtomicU64,
-    /// Pictures of which no strip was read, by frame decimation: the operator's screen cannot keep up
-    /// with so many.
+    /// Pictures without a strip read, by frame decimation: the operator's screen cannot keep up
+    /// with the picture rate.
     pub pictures_decimated: AtomicU64,
-    /// Pictures that came so late that they count as taken when they came: their source is slower than its
-    /// own rate.
+    /// Pictures dated by their arrival because they came too late: the source is slower than its
+    /// nominal rate.
     pub pictures_delayed: AtomicU64,
-    /// Pictures of which no strip was read, by frame decimation: the links carry better pictures if they are
-    /// fewer.
+    /// Pictures without a strip read, by frame decimation: the links carry fewer pictures at a
+    /// better quality.
     pub pictures_thinned: AtomicU64,
-    /// Pictures of which no strip was read, because the links were still busy with those before.
+    /// Pictures without a strip read, because the links were still busy with earlier ones.
     pub pictures_held: AtomicU64,
-    /// Pictures that repeat a capture before while the machine moves: they count as no capture.
+    /// Pictures that repeat an earlier capture while the machine moves; they do not count as
+    /// captures.
     pub pictures_repeated: AtomicU64,
-    /// Where the source's pictures come from, as the number of its [`Origin`].
+    /// Origin of the source's pictures, as the number of its [`Origin`].
     pub origin: AtomicU8,
-    /// Since when the source has given one capture again and again: nanoseconds of the vehicle's clock, one more than
-    /// those of the instant; 0 while it does not.
+    /// Start of the current series of repeated captures: nanoseconds of the vehicle's clock plus
+    /// one; 0 if the source does not repeat.
     pub repeats_since: AtomicU64,
-    /// Since when the picture has been of one brightness all over, likewise.
+    /// Start of the current series of pictures of uniform brightness, in the same form.
     pub uniform_since: AtomicU64,
-    /// Strips that no encoder had time for.
+    /// Strips dropped because no encoder had time for them.
     pub strips_dropped: AtomicU64,
     /// Pictures not encoded because the transport granted no rate.
     pub pictures_paused: AtomicU64,
-    /// Pictures that came cut, or that their decoder refused.
+    /// Pictures that arrived truncated, or that their decoder rejected.
     pub pictures_damaged: AtomicU64,
-    /// Pictures that the source's own numbers tell of, and that never came.
+    /// Pictures missing from the source's own numbering.
     pub pictures_missed: AtomicU64,
-    /// Pictures that waited in the source until a newer one was there.
+    /// Pictures that waited in the source until a newer one was available.
     pub pictures_superseded: AtomicU64,
-    /// Pictures whose time of capture was not possible, and was replaced.
+    /// Pictures whose capture time was implausible and was replaced.
     pub pictures_misdated: AtomicU64,
-    /// Nanoseconds between two pictures of the source, in the mean; 0 before there is one.
+    /// Mean time between two pictures of the source, in nanoseconds; 0 before the first interval.
     pub period_nanos: AtomicU64,
     trouble: Mutex<Option<String>>,
 }
 
 impl Counters {
-    /// Returns what is wrong with the source's pictures at present, in words; `None` if nothing is.
+    /// Returns a description of the current fault of the source's pictures; `None` if there is
+    /// none.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes what a source has lost since it was opened, of which `before` was taken already.
+    /// Adds the source's losses since it was opened, less those in `before`, which are already
+    /// counted.
     fn note_losses(&self, sensor: &dyn Sensor, before: &mut Losses) {
         let now = sensor.losses();
         let each = [
@@ -134,21 +137,21 @@ impl Counters {
     }
 }
 
-/// Way of readouts to the encoders: one bounded queue an encoder, strips dealt out in turn, and the buffers
-/// that come back.
+/// Outlet of readouts to the encoders: one bounded queue per encoder, strips dealt out in turn, and
+/// the returned buffers.
 #[derive(Debug)]
 pub struct Outlet {
     encoders: Vec<(SyncSender<Readout>, Arc<Load>)>,
     empties: Receiver<Picture>,
     free: Vec<Picture>,
     control: Arc<EncoderControl>,
-    /// Whether encoders get rows as they are read, or strips whole.
+    /// Whether encoders get rows as they are read, rather than complete strips.
     by_rows: bool,
 }
 
 impl Outlet {
-    /// Makes an outlet to `encoder_count` encoders; gives also each one's queue and the way back for
-    /// buffers. Nothing is handed on that `control` rules out.
+    /// Creates an outlet to `encoder_count` encoders. Also returns the queue of each encoder and
+    /// the return channel for buffers. Pictures that `control` excludes are not passed on.
     pub fn new(
         encoder_count: usize,
         control: Arc<EncoderControl>,
@@ -162,13 +165,13 @@ impl Outlet {
         (Self { encoders, empties, free: Vec::new(), control, by_rows: true }, queues, give_back)
     }
 
-    /// Hands strips on whole: for encoders that cannot begin with their first rows.
+    /// Passes on complete strips only, for encoders that cannot begin with the first rows.
     pub fn by_strips(mut self) -> Self {
         self.by_rows = false;
         self
     }
 
-    /// Returns whether a picture of so many strips begun now would be coded in time.
+    /// Returns whether a picture of `strips` strips begun now would be coded in time.
     fn has_room(&self, strips: usize) -> bool {
         let share = strips.div_ceil(self.encoders.len().max(1)) as u64;
         self.encoders.iter().all(|(_, load)| load.has_room(share))
@@ -178,7 +181,7 @@ impl Outlet {
         while let Ok(buffer) = self.empties.try_recv() {
             self.free.push(buffer);
         }
-        // Pictures may have had another size.
+        // Earlier pictures may have had another size.
         self.free.retain(|buffer| buffer.width() == width);
         match self.free.iter().position(|buffer| buffer.height() == height) {
             Some(index) => self.free.swap_remove(index),
@@ -189,17 +192,17 @@ impl Outlet {
 
 /// Reads `sensor` strip by strip at its own times, by `clock`, until `stop` is set.
 ///
-/// A strip takes its share of the picture's time to read, as from a rolling shutter. Its encoder has
-/// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
-/// all at once. A camera that cannot keep up skips whole pictures, and so does one whose encoders cannot:
-/// what could not be coded in time is not begun. Of the others, frame decimation leaves one in every
-/// picture interval.
-/// Each picture is given the newest of the guard's ticks that was there when its capture began: what it waited
-/// for since, in the sensor or behind others, counts in its age. A tick may be cited once its picture is read and
-/// differs from those before it, by `ticks`.
+/// Reading a strip takes its share of the picture interval, as with a rolling shutter. The encoder
+/// gets the strip from the first row on, as rows are read; a sensor of complete pictures delivers
+/// all rows at once. A camera that cannot keep up skips complete pictures. So does a camera whose
+/// encoders cannot keep up: a picture that cannot be coded in time is not begun. Of the rest, frame
+/// decimation keeps one picture per picture interval. Each picture carries the newest guard tick
+/// known when its capture began. Its age thus includes the time it waited in the sensor or in a
+/// queue. A tick may be cited once its picture is read and differs from the pictures before it,
+/// according to `ticks`.
 ///
 /// # Errors
-/// When the pictures are narrower than the stamp, or the sensor fails.
+/// Fails if the pictures are narrower than the stamp, or if the sensor fails.
 pub fn run(
     mut sensor: Box<dyn Sensor>,
     mut outlet: Outlet,
@@ -223,14 +226,14 @@ pub fn run(
     let mut cadence = Cadence::new(clock.now());
     let mut history = TickHistory::default();
     let mut captures = Captures::new(sensor.as_ref());
-    // Before its last strip is handed on: nobody can have seen it yet.
+    // Runs before the last strip is passed on: no one can have seen the picture yet.
     let judge = |captures: &mut Captures, sequence, tick| {
         let counts = captures.end_picture(sequence, ticks.is_moving(), counters, clock.now());
         ticks.note_capture(tick, counts);
     };
     counters.origin.store(sensor.origin() as u8, Ordering::Relaxed);
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
-    // A camera that is started again counts on: the other end takes no number twice.
+    // A restarted camera continues the numbering: the peer accepts no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
     let mut losses = Losses::default();
     while begin_picture(sensor.as_mut(), counters, &mut losses, stop)? {
@@ -268,7 +271,7 @@ pub fn run(
                     Some(reduced) => reduced.strips(strip),
                     None => strip..strip + 1,
                 };
-                // Of a sensor of whole pictures the capture has been, maybe long ago.
+                // A sensor of complete pictures captured it earlier, possibly much earlier.
                 let read_at = |strip: usize| cadence.due + slot * strip as u32;
                 let begun = read_at(strips.start);
                 clock.sleep_until(begun);
@@ -304,7 +307,7 @@ pub fn run(
             if let Some(reduced) = &mut reduced {
                 reduced.end_picture();
             }
-            // Of one whose last strip no encoder had time for, the others decide.
+            // If no encoder had time for the last strip, judge by the others.
             if captures.is_begun() {
                 judge(&mut captures, sensor.sequence(), tick);
             }
@@ -316,7 +319,8 @@ pub fn run(
     Ok(())
 }
 
-/// Begins the next picture, after those that the source loses; false when there are no more, or `stop` is set.
+/// Begins the next picture after those that the source loses. Returns false at the end of the
+/// source, or when `stop` is set.
 fn begin_picture(
     sensor: &mut dyn Sensor,
     counters: &Counters,
@@ -327,7 +331,7 @@ fn begin_picture(
         let begun = sensor.next_picture();
         counters.note_losses(sensor, losses);
         match begun {
-            // It is counted, and its source goes on.
+            // The loss is counted; the source continues.
             Err(Error::PictureLost { .. }) => {}
             Ok(_) | Err(_) => return begun,
         }
@@ -335,7 +339,7 @@ fn begin_picture(
     Ok(false)
 }
 
-/// The guard's ticks of the last pictures, each with when it was seen.
+/// Guard ticks of the recent past, each with the instant at which it was received.
 #[derive(Debug, Default)]
 struct TickHistory {
     seen: VecDeque<(Instant, u32)>,
@@ -349,25 +353,25 @@ impl TickHistory {
         self.seen.push_back((now, tick));
     }
 
-    /// Returns the newest that was there at `captured_at`, but for one of the guard's steps; 0, which is none, where
-    /// that is too long ago.
+    /// Returns the newest tick known at `captured_at`, with a tolerance of one guard step; 0 (no
+    /// tick) if that is too long ago.
     fn at(&self, captured_at: Instant) -> u32 {
         let there = |(at, _): &&(Instant, u32)| *at <= captured_at + STEP;
         self.seen.iter().rev().find(there).map_or(0, |(_, tick)| *tick)
     }
 }
 
-/// When pictures are due, and what follows when they come later.
+/// Schedule of the pictures, and how to handle a late one.
 #[derive(Debug)]
 struct Cadence {
-    /// When the present picture begins.
+    /// Start of the current picture.
     due: Instant,
     taken_at: Instant,
-    /// How late the picture before was, if it was skipped for that.
+    /// Lateness of the previous picture, if it was skipped for that.
     late_before: Option<Duration>,
-    /// Skipping did not help: the source itself needs longer for a picture than it lasts.
+    /// Skipping did not help: the source itself needs longer per picture than the picture interval.
     is_source_slow: bool,
-    /// Pictures that were taken for ones that are due when they came.
+    /// Pictures dated by their arrival.
     delayed: u64,
 }
 
@@ -376,10 +380,11 @@ impl Cadence {
         Self { due: now, taken_at: now, late_before: None, is_source_slow: false, delayed: 0 }
     }
 
-    /// Returns whether the present picture is taken, at `now`, which lasts for `interval`.
+    /// Returns whether to take the current picture at `now`; the picture lasts for `interval`.
     ///
-    /// One that begins after its end is skipped: that catches up. If it does not, or nothing has been taken for
-    /// long, the picture is taken for one that is due now: some pictures are always seen.
+    /// A picture that begins after its end is skipped, to catch up. If skipping does not help, or
+    /// no picture was taken for 100 ms, it counts as due now, so that some pictures are always
+    /// seen.
     fn takes(&mut self, interval: Duration, now: Instant) -> bool {
         let late = now.since(self.due);
         if late < interval {
@@ -399,7 +404,8 @@ impl Cadence {
     }
 }
 
-/// Offers a strip that is about to be read to its encoder; gives the way for its rows if it takes it.
+/// Offers a strip that is about to be read to its encoder; returns the sink for its rows if the
+/// encoder accepts it.
 fn begin(
     outlet: &Outlet,
     layout: Layout,
@@ -419,13 +425,14 @@ fn begin(
     }
 }
 
-/// Strips that may wait for one encoder: its half of a picture, and of the one after it.
+/// Maximum of strips that wait for one encoder: its half of one picture and of the next.
 const QUEUE_MAX: usize = 6;
-/// Pictures whose ticks are remembered: a second at 60/s, beyond which none counts.
+/// Number of remembered ticks: one second at 60 pictures per second; older ticks do not count.
 const TICKS_MAX: usize = 60;
-/// How often the guard counts.
+/// Period of the guard's tick.
 const STEP: Duration = Duration::from_millis(10);
-/// After so long without a picture the next one is taken, however late: ten a second, where five are asked.
+/// Time without a picture after which the next one is taken however late it is: 10 pictures per
+/// second, where 5 are required.
 const UNSEEN_MAX: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -437,7 +444,7 @@ mod tests {
 
     use super::*;
 
-    /// Grey pictures, a hundred a second.
+    /// Source of grey pictures, 100 per second.
     struct Grey {
         left: usize,
     }
@@ -459,7 +466,7 @@ mod tests {
         fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
     }
 
-    /// Pictures of a thermal camera, of which every third is lost: each one grey.
+    /// Source of grey pictures as of a thermal camera; every third is lost.
     struct Thermal {
         number: u64,
         losses: Losses,
@@ -533,7 +540,7 @@ mod tests {
         let now = 199 * 33;
         assert_eq!(history.at(Instant::from_millis(now)), 597);
         assert_eq!(history.at(Instant::from_millis(now - 5)), 597);
-        // The one before was there, and no newer.
+        // The previous tick was known, the newer one was not.
         assert_eq!(history.at(Instant::from_millis(now - 30)), 594);
         assert_eq!(history.at(Instant::from_millis(now - 300)), 570);
         assert_eq!(history.at(Instant::from_millis(now - 3_000)), 0);
@@ -583,7 +590,7 @@ mod tests {
                 scope.spawn(move || {
                     for mut readout in queue {
                         tautline_video::Rows::read(&mut readout, usize::MAX);
-                        // A hundred pictures a second would need 12 of these seconds in one.
+                        // 100 pictures per second would take 12 times as long.
                         clock.sleep_until(clock.now() + Duration::from_millis(40));
                         sender.send((readout.picture, readout.strip)).unwrap();
                         if let Some(rows) = readout.into_rows() {
@@ -607,8 +614,8 @@ mod tests {
         assert!(whole >= 2 && count(&counters.pictures_unencoded) > 50, "{strips:?}");
     }
 
-    /// Returns at which of so many pictures one is taken, of a source that needs `read` for each of them and
-    /// says that it lasts 33 ms; a picture that is taken costs `cost` more.
+    /// Returns the indices of the pictures taken out of `count`. The source needs `read` ms per
+    /// picture and claims an interval of 33 ms; a taken picture costs `cost` ms more.
     fn taken(count: usize, read: u64, cost: u64) -> Vec<usize> {
         let [interval, read, cost] = [33, read, cost].map(Duration::from_millis);
         let mut now = Instant::ZERO;

@@ -1,4 +1,4 @@
-//! What a vehicle needs to know.
+//! The vehicle's settings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,80 +21,86 @@ use crate::camera::clip;
 use crate::geometry::CameraGeometry;
 use crate::topics::Topic;
 
-/// A vehicle's settings; every field has its flag of the same name.
+/// Settings of a vehicle; each field has a flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Name under which the switchboard knows it.
+    /// Name of the vehicle at the switchboard.
     pub name: String,
-    /// Where it is, in words for those who choose a vehicle, at most 32 bytes; the switchboard tells them.
+    /// Description of the vehicle's location, at most 32 bytes; the switchboard shows it where
+    /// people choose a vehicle.
     pub place: Option<String>,
     /// Secret key file.
     pub key: PathBuf,
-    /// The switchboard's address, `host:port`.
+    /// Address of the switchboard, `host:port`.
     pub switchboard: String,
-    /// The switchboard's public key, 64 hexadecimal digits.
+    /// Public key of the switchboard, 64 hexadecimal digits.
     pub switchboard_key: String,
-    /// File that keeps the highest epoch of a lease over a restart; if not given, a restart forgets it.
+    /// File that keeps the highest lease epoch across restarts; if not given, a restart forgets it.
     pub epoch: Option<PathBuf>,
     /// Public keys of the operators that may drive.
     #[serde(alias = "operator", deserialize_with = "one_or_several")]
     pub operators: Vec<String>,
-    /// Who may end a drive by an order: name and public key.
+    /// Supervisors who may end a drive by an order: name and public key.
     #[serde(alias = "supervisor")]
     pub supervisors: BTreeMap<String, String>,
-    /// File that keeps which orders were obeyed over a restart; with supervisors it has to be given.
+    /// File that records across restarts which orders were obeyed; required if there are
+    /// supervisors.
     pub orders: Option<PathBuf>,
-    /// Who sits behind an operator's public key: a name and what else is to be on record, for the black box.
+    /// Person behind each operator's public key, for the black box: a name and any other text to
+    /// record.
     pub people: BTreeMap<String, String>,
-    /// Local ends, one a modem: an address with a port, or an interface.
+    /// Local ends of the links, one per modem: an address with a port, or an interface.
     #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
-    /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass.
+    /// Whether to keep a link over TLS to an operator that offers one, for networks that block UDP.
     pub tls: bool,
-    /// A video file in the camera's place.
+    /// Video file to use in place of the camera.
     pub clip: Option<PathBuf>,
-    /// A V4L2 device in the simulated camera's place.
+    /// V4L2 device to use in place of the simulated camera.
     pub camera: Option<PathBuf>,
-    /// What the device is to capture, such as `mjpeg 1280x720@30` or a part of that.
+    /// Capture mode of the device, such as `mjpeg 1280x720@30` or a part of it.
     pub camera_mode: String,
-    /// How the camera looks at the road, whatever the source of pictures; by it a console draws distances.
+    /// Position and view of the camera, for any source of pictures; the console uses it to draw
+    /// distances.
     pub camera_geometry: Option<CameraGeometry>,
-    /// Pictures a second of the simulated camera, and best of a device; a clip has its own.
+    /// Pictures per second of the simulated camera, and the preferred rate of a device; a clip has
+    /// its own rate.
     pub pictures_per_second: f64,
-    /// How the strips are coded.
+    /// Encoder of the strips.
     pub encoder: EncoderChoice,
-    /// What our own encoder does about lost slices.
+    /// Loss recovery of Tautline's own encoder.
     pub loss_recovery: LossRecovery,
-    /// Pictures of an intra refresh, and columns from one that is refreshed to the next.
+    /// Pictures per intra refresh, and the distance in columns between two refreshed columns.
     pub refresh_period: u8,
-    /// How many pictures back one may refer, with reference picture selection.
+    /// How many pictures back a reference may lie, with reference picture selection.
     pub references: u8,
-    /// Whether our own encoder makes strips that an operator can record as whole pictures.
+    /// Whether Tautline's own encoder produces strips that an operator can record as complete
+    /// pictures.
     pub joinable: bool,
-    /// What follows a pause in which nothing could be sent.
+    /// Reaction after a pause in which nothing could be sent.
     pub after_pause: AfterPause,
-    /// What follows a picture of one brightness all over, such as that of a covered lens.
+    /// Reaction to a picture of uniform brightness, such as that of a covered lens.
     pub uniform_picture: Reaction,
-    /// What follows a picture that moves as a whole although the machine says that it stands.
+    /// Reaction to pictures that move as a whole while the machine reports standstill.
     pub picture_motion: Reaction,
-    /// When a person who has armed the machine is asked to check the steering.
+    /// When the operator is asked to check the steering after arming.
     pub steering_check: SteeringCheck,
-    /// File that keeps over a restart that the steering was checked; if not given, a restart forgets it.
+    /// File that records the steering check across restarts; if not given, a restart forgets it.
     pub steering_checked: Option<PathBuf>,
-    /// Seed of a simulated machine.
+    /// Seed of the simulated machine.
     pub seed: u64,
-    /// Where `/metrics` is served; nowhere if not given.
+    /// Address that serves `/metrics`; not served if not given.
     pub metrics: Option<SocketAddr>,
-    /// Where the guard listens for the vehicle.
+    /// Address at which the guard listens for the vehicle.
     pub guard: Address,
-    /// What other programs say, to be carried to the operator.
+    /// Topics of other programs to carry to the operator.
     pub topics: Vec<Topic>,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,
 }
 
-/// Where pictures come from.
+/// Source of pictures other than the simulated camera.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureSource<'a> {
     /// A V4L2 device.
@@ -104,10 +110,10 @@ pub enum PictureSource<'a> {
 }
 
 impl PictureSource<'_> {
-    /// Checks that what is named is there and of the right kind, without opening it.
+    /// Checks that the named file exists and is of the right kind, without opening it.
     ///
     /// # Errors
-    /// One line that says what is not.
+    /// Returns one line that says what is wrong.
     pub fn check(&self) -> anyhow::Result<()> {
         match self {
             Self::Clip(file) => clip::check(file)?,
@@ -167,8 +173,7 @@ impl Default for Config {
 impl Config {
     /// Checks every field.
     ///
-    /// # Errors
-    /// One line that names the field, what is wrong and what to do.
+    /// Returns one line that names the field, what is wrong and the remedy.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless(!self.name.is_empty(), || {
@@ -244,21 +249,21 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns what is seen with in the simulated camera's place, if anything is.
+    /// Returns the source that replaces the simulated camera, if one is set.
     pub fn source(&self) -> Option<PictureSource<'_>> {
         let camera = self.camera.as_deref().map(PictureSource::Camera);
         camera.or_else(|| self.clip.as_deref().map(PictureSource::Clip))
     }
 
-    /// Returns what the device is to capture.
+    /// Returns the capture mode of the device.
     ///
     /// # Errors
-    /// One line that says what is no mode.
+    /// Returns one line that says which part is invalid.
     pub fn camera_mode(&self) -> anyhow::Result<Wanted> {
         self.camera_mode.parse().map_err(|error| anyhow::anyhow!("camera_mode: {error}"))
     }
 
-    /// Returns the encoder of a strip.
+    /// Returns the encoder to use for a strip.
     pub fn backend(&self) -> Backend {
         let (period, references) = (self.refresh_period, self.references);
         let loss_recovery = match self.loss_recovery {
@@ -284,7 +289,7 @@ impl Config {
     /// Returns the operators' keys.
     ///
     /// # Errors
-    /// One line that names the malformed key.
+    /// Returns one line that names the malformed key.
     pub fn operator_keys(&self) -> anyhow::Result<Vec<PublicKey>> {
         self.operators
             .iter()
@@ -292,10 +297,10 @@ impl Config {
             .collect()
     }
 
-    /// Returns the supervisors' keys, and whose they are.
+    /// Returns the supervisors' keys, each with its owner's name.
     ///
     /// # Errors
-    /// One line that names the malformed key.
+    /// Returns one line that names the malformed key.
     pub fn supervisor_keys(&self) -> anyhow::Result<BTreeMap<PublicKey, String>> {
         let known = |(name, text): (&String, &String)| {
             let key = text.parse().with_context(|| format!("supervisors: {name}: {text:?}"))?;
@@ -307,7 +312,7 @@ impl Config {
     /// Returns the switchboard's key.
     ///
     /// # Errors
-    /// One line that says that it is missing or malformed.
+    /// Returns one line that says that it is missing or malformed.
     pub fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
         ensure!(
             !self.switchboard_key.is_empty(),
@@ -319,14 +324,14 @@ impl Config {
     }
 }
 
-/// What a fact of the black box has room for beside the rest.
+/// Space that a record of the black box leaves for a person.
 const PERSON_BYTES_MAX: usize = 256;
-/// As much as the control plane carries.
+/// Limit of the control plane's message.
 const PLACE_BYTES_MAX: usize = 32;
-/// Where a guard listens for the vehicle unless another address is given.
+/// Default address at which the guard listens for the vehicle.
 const GUARD: &str = "/run/tautline/vehicle.sock";
 
-/// Gives a setting's choices their names, in files and flags.
+/// Defines the names of a setting's choices in files and flags.
 macro_rules! named {
     ($choice:ident: $($name:literal $variant:ident),+) => {
         impl FromStr for $choice {
@@ -354,10 +359,10 @@ macro_rules! named {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EncoderChoice {
-    /// By Tautline's own encoder.
+    /// Tautline's own encoder.
     #[default]
     Own,
-    /// By Cisco's library: it recovers from losses by IDRs.
+    /// Cisco's OpenH264 library; it recovers from losses by IDRs.
     Openh264,
 }
 
@@ -367,19 +372,19 @@ named!(EncoderChoice: "own" Own, "openh264" Openh264);
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
-    /// An IDR for each loss that is reported.
+    /// One IDR per reported loss.
     Idr,
-    /// A band of refreshed columns that crosses the picture, again and again.
+    /// A band of refreshed columns that crosses the picture continuously.
     IntraRefresh,
-    /// Refreshed columns all over the picture, which move by one each time.
+    /// Refreshed columns spread over the picture, each moving by one column per picture.
     IntraColumns,
-    /// One intra refresh for each loss that is reported.
+    /// One intra refresh per reported loss.
     IntraRefreshOnLoss,
-    /// Prediction from acknowledged pictures alone.
+    /// Prediction from acknowledged pictures only.
     AcknowledgedReferences,
-    /// Prediction from an acknowledged picture once for each loss that is reported.
+    /// Prediction from an acknowledged picture once per reported loss.
     ReferenceSelection,
-    /// The same while losses are few, and from acknowledged pictures alone while they are many.
+    /// Reference selection while losses are few, acknowledged pictures only while they are many.
     #[default]
     ReferencesByLoss,
 }
@@ -388,42 +393,42 @@ named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" In
     "intra-refresh-on-loss" IntraRefreshOnLoss, "acknowledged-references" AcknowledgedReferences,
     "reference-selection" ReferenceSelection, "references-by-loss" ReferencesByLoss);
 
-/// What follows a pause in which nothing could be sent.
+/// Reaction after a pause in which nothing could be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterPause {
-    /// Each strip recovers in its encoder's own way, within its budget.
+    /// Each strip recovers by its encoder's own method, within its budget.
     #[default]
     Recover,
-    /// An IDR of each strip.
+    /// One IDR of each strip.
     Idr,
 }
 
 named!(AfterPause: "recover" Recover, "idr" Idr);
 
-/// What follows something that a picture shows.
+/// Reaction to a fault that is visible in the picture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
-    /// The person who drives is told.
+    /// Warn the operator.
     #[default]
     Warn,
-    /// The machine is stopped too.
+    /// Stop the machine as well.
     Stop,
 }
 
 named!(Reaction: "warn" Warn, "stop" Stop);
 
-/// When a person who has armed the machine is asked to check the steering.
+/// When the operator is asked to check the steering after arming.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteeringCheck {
-    /// Until it was checked once.
+    /// Until it has been checked once.
     #[default]
     FirstDrive,
-    /// Each time.
+    /// At every drive.
     EveryDrive,
-    /// Not at all.
+    /// Never.
     Never,
 }
 

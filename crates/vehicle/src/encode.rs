@@ -1,4 +1,5 @@
-//! The encoders: strips in turn, each strip a stream of its own, sized to what the links carry.
+//! The encoders: they take strips in turn. Each strip is a stream of its own, sized to the link
+//! budget.
 
 mod control;
 mod governor;
@@ -31,42 +32,42 @@ pub struct Turn {
     turn_count: usize,
     plan: Arc<Plan>,
     backend: Backend,
-    /// Pictures a second.
+    /// Pictures per second.
     rate: u32,
-    /// How the halves of the strip coded last move.
+    /// Motion of the two halves of the strip coded last.
     flow: Flow,
 }
 
-/// One strip of a picture that is to be coded.
+/// Strip of a picture that is to be coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Due {
     /// Number of the picture, from 0.
     pub picture: u32,
     /// Number of the strip within it, from the top.
     pub strip: usize,
-    /// That of the picture: another than before begins its strips' streams anew.
+    /// Layout of the picture; a change restarts the streams of its strips.
     pub layout: Layout,
-    /// When the first of its rows began to be read.
+    /// Instant at which reading of its first row began.
     pub captured_at: Instant,
-    /// The guard's newest tick when the picture was begun, 0 if none was known.
+    /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,
 }
 
-/// The times of a slice between its capture and the end of its encoding.
+/// Times of a slice between capture and the end of encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// The last of its rows had been read.
+    /// Instant at which its last row had been read.
     pub read_at: Instant,
-    /// Its encoder had the first rows that it waited for: of one that codes whole strips, the last.
+    /// Instant at which the encoder had the first rows it needs; for an encoder of complete strips,
+    /// the last rows.
     pub begun_at: Instant,
 }
 
 impl Turn {
-    /// Returns all `count` that take turns, by `backend`: the one at `index` codes strips `index`,
-    /// `index + count`, and so on.
+    /// Returns all `count` encoders for `backend`: the one at `index` codes every `count`th strip,
+    /// from strip `index` on.
     ///
-    /// # Errors
-    /// When an encoder of that size cannot be made, or for more than 64 strips.
+    /// Fails if an encoder of that size cannot be created, or for more than 64 strips.
     pub fn all(
         backend: Backend,
         layout: &Layout,
@@ -86,8 +87,8 @@ impl Turn {
         (0..count).map(turn).collect()
     }
 
-    /// Encodes what comes and gives each slice to `send`, which says whether it was taken, until the
-    /// camera ends.
+    /// Encodes readouts and passes each slice to `send`, which returns whether it was accepted,
+    /// until the camera ends.
     pub fn run(
         mut self,
         readouts: &Receiver<Readout>,
@@ -107,9 +108,9 @@ impl Turn {
                 begun_at: readout.begun_at().unwrap_or(readout.captured_at),
             };
             match encoded {
-                // The camera ended amid the strip.
+                // The camera ended in the middle of the strip.
                 Ok(_) if readout.is_cut() => {}
-                // It would not have been in time.
+                // The strip would be late.
                 Ok(None) => {
                     meter.strips_held.fetch_add(1, Ordering::Relaxed);
                 }
@@ -137,21 +138,21 @@ impl Turn {
                 done.fetch_add(1, Ordering::Relaxed);
             }
             self.finish(strip);
-            // A buffer more or less: the camera makes a new one when none comes back.
+            // A lost buffer does no harm: the camera allocates a new one if none is returned.
             if let Some(rows) = readout.into_rows() {
                 let _ = give_back.try_send(rows);
             }
         }
     }
 
-    /// Encodes one strip, whose rows come as they are read, if the links have room for it in time; `now` tells
-    /// the time before and after.
+    /// Encodes one strip, whose rows arrive as they are read, if the links can send it in time;
+    /// `now` reads the clock before and after.
     ///
     /// # Errors
-    /// As the encoder.
+    /// Returns the encoder's error.
     ///
     /// # Panics
-    /// If the strip is not one of those that this one takes.
+    /// If the strip does not belong to this encoder.
     pub fn encode(
         &mut self,
         due: &Due,
@@ -192,7 +193,7 @@ impl Turn {
         }))
     }
 
-    /// Does what a strip's next picture needs and its last slice did not.
+    /// Completes the work that a strip's next picture needs and its last slice did not.
     pub fn finish(&mut self, strip: usize) {
         self.strips[strip / self.turn_count].1.finish_reconstruction();
     }

@@ -1,4 +1,4 @@
-//! The leases that a vehicle takes: none of a lower epoch than one that it has taken, and of none far beyond.
+//! Check of lease epochs: a vehicle refuses an epoch lower than one it took, or far beyond it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use anyhow::{Context, ensure};
 use tautline_message::{EPOCH_STEP_MAX, Held};
 use tautline_transport::crypto::PublicKey;
 
-/// The newest lease that was taken, over restarts of the process too if it has a file.
+/// Newest lease taken; with a file, also across restarts of the process.
 ///
-/// The file holds one line twice: `epoch 7, operator 1398f6..`. It is replaced as a whole, and is on disk before
-/// a session begins.
+/// The file holds one line twice: `epoch 7, operator 1398f6..`. It is replaced atomically, and is
+/// on disk before a session begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Epochs {
     file: Option<PathBuf>,
@@ -24,10 +24,10 @@ struct Taken {
 }
 
 impl Epochs {
-    /// Reads what a former run has kept in `file`.
+    /// Reads the state that an earlier run stored in `file`.
     ///
     /// # Errors
-    /// When the file is there and cannot be read, or holds something else: an epoch is never guessed.
+    /// Fails if the file exists and cannot be read or is invalid: an epoch is never guessed.
     pub(crate) fn open(file: Option<PathBuf>) -> anyhow::Result<Self> {
         let newest = match &file {
             None => None,
@@ -36,10 +36,11 @@ impl Epochs {
         Ok(Self { file, newest })
     }
 
-    /// Judges a lease of `epoch` with `operator`; 0 is of a switchboard that counts none.
+    /// Checks a lease of `epoch` with `operator`; epoch 0 comes from a switchboard that does not
+    /// count epochs.
     ///
     /// # Errors
-    /// Why it is not to be taken.
+    /// Returns why the lease is refused.
     pub(crate) fn judge(&self, epoch: u64, operator: &[u8; 32]) -> anyhow::Result<()> {
         let known = self.newest();
         ensure!(
@@ -63,7 +64,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// Returns what a person does who knows that no other switchboard gives this vehicle away.
+    /// Returns the remedy for a person who knows that no other switchboard leases this vehicle.
     fn remedy(&self) -> String {
         match &self.file {
             Some(file) => format!("stop this vehicle and remove {}", file.display()),
@@ -71,29 +72,30 @@ impl Epochs {
         }
     }
 
-    /// Takes a lease that was judged, from when this returns.
+    /// Takes a lease that passed the check; it holds from the return of this function.
     ///
     /// # Errors
-    /// When it cannot be kept: then it is not taken.
+    /// Fails if the lease cannot be stored; then it is not taken.
     pub(crate) async fn take(&mut self, epoch: u64, operator: PublicKey) -> anyhow::Result<()> {
         let taken = Taken { epoch, operator };
         if epoch == 0 || self.newest == Some(taken) {
             return Ok(());
         }
         if let Some(file) = self.file.clone() {
-            // A disk may take long to confirm; telemetry does not wait for it.
+            // A disk may take long to sync; telemetry must not wait for it.
             tokio::task::spawn_blocking(move || write(&file, taken)).await??;
         }
         self.newest = Some(taken);
         Ok(())
     }
 
-    /// Returns the epoch of the newest lease that was taken; 0 if there was none.
+    /// Returns the epoch of the newest lease taken; 0 if there was none.
     pub(crate) fn newest(&self) -> u64 {
         self.newest.map_or(0, |newest| newest.epoch)
     }
 
-    /// Returns what the switchboard is told; `lease` is the name of the newest, while it lasts.
+    /// Returns what to report to the switchboard; `lease` is the name of the newest lease while it
+    /// lasts.
     pub(crate) fn held(&self, lease: Option<[u8; 16]>) -> Option<Held> {
         let Taken { epoch, operator } = self.newest?;
         Some(Held { lease, epoch, peer_key: *operator.as_bytes() })
@@ -158,7 +160,7 @@ mod tests {
         let file = folder.path().join("epoch");
         let mut epochs = Epochs::open(Some(file.clone())).unwrap();
         assert_eq!(epochs.held(Some([1; 16])), None);
-        // Of a switchboard that counts no epochs all are taken, until one has counted.
+        // Leases without an epoch are all taken until the first epoch.
         take(&mut epochs, 0, 1).unwrap();
         take(&mut epochs, 0, 2).unwrap();
         take(&mut epochs, 7, 1).unwrap();
@@ -206,7 +208,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever epochs come, one that is taken leaves room for the next.
+        /// Any epoch taken leaves room for the next.
         #[test]
         fn any_epoch_is_refused_or_leaves_room_for_the_next(
             came in proptest::collection::vec(proptest::prelude::any::<u64>(), 0..20),

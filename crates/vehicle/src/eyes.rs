@@ -1,4 +1,4 @@
-//! Camera and encoders: threads that begin and end together, and are started again when one fails.
+//! Camera and encoders: threads that start and end together and are restarted when one fails.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::encode::{ENCODER_COUNT, Turn};
 use crate::telemetry::Reporter;
 use crate::threads::{FirstFailure, Threads};
 
-/// What opens the source of pictures: at first, and again whenever it has failed.
+/// Function that opens the source of pictures: at the start, and again after each failure.
 pub type OpenSensor = Box<dyn Fn() -> anyhow::Result<Box<dyn Sensor>> + Send + Sync>;
 
-/// What the camera and the encoders need.
+/// Dependencies of the camera and the encoders.
 pub(crate) struct Eyes<'a> {
     pub(crate) config: &'a Config,
     pub(crate) reporter: &'a Reporter,
@@ -27,7 +27,8 @@ pub(crate) struct Eyes<'a> {
 }
 
 impl Eyes<'_> {
-    /// Sees with `sensor` until a thread fails or all have ended; returns the cause.
+    /// Runs camera and encoders on `sensor` until a thread fails or all have ended; returns the
+    /// cause.
     pub(crate) async fn see(&self, sensor: Box<dyn Sensor>) -> anyhow::Error {
         let mut threads = Threads::default();
         let first = FirstFailure::new();
@@ -35,7 +36,7 @@ impl Eyes<'_> {
             return error;
         }
         let why = first.wait().await;
-        // Waiting for threads blocks, and one that hangs is left to itself.
+        // Waiting for threads blocks; a hung thread is abandoned.
         let ended = tokio::task::spawn_blocking(move || threads.end());
         let _ = tokio::time::timeout(END_MAX, ended).await;
         why.unwrap_or_else(|| anyhow!("camera and encoders ended"))
@@ -55,7 +56,7 @@ impl Eyes<'_> {
             EncoderChoice::Own => outlet,
             EncoderChoice::Openh264 => outlet.by_strips(),
         };
-        // Encoders that begin anew refer to nothing before.
+        // Restarted encoders have no earlier pictures to refer to.
         reporter.control.request_keyframes(u64::MAX);
         let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
         for (turn, queue) in turns.into_iter().zip(queues) {
@@ -85,7 +86,7 @@ impl Eyes<'_> {
     }
 }
 
-/// Opens the source away from the tasks that others wait for: it may take its time.
+/// Opens the source on a blocking thread, since opening may take long.
 pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let open = open.clone();
     let opened = tokio::task::spawn_blocking(move || camera::fitted(open()?));
@@ -95,5 +96,5 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     }
 }
 
-/// A picture's time and some more.
+/// A picture's time plus a margin.
 const END_MAX: Duration = Duration::from_millis(500);

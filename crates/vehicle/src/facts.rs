@@ -1,4 +1,5 @@
-//! What this process tells the guard's black box: who drives, how the links do, and what runs here.
+//! Records of this process for the guard's black box: who drives, the state of the links, and the
+//! software.
 
 use serde_json::{Value, json};
 use tautline_guard::frame::{About, Fact};
@@ -9,7 +10,7 @@ use tautline_units::Instant;
 use crate::config::Config;
 use crate::telemetry::Reporter;
 
-/// The turns in which one thing after the other is told, each once a second.
+/// Schedule of the records, each once per second.
 #[derive(Debug)]
 pub(crate) struct Facts {
     system: Value,
@@ -17,7 +18,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Returns what tells of a vehicle with these settings and this key.
+    /// Creates the records for a vehicle with these settings and this key.
     pub(crate) fn new(config: &Config, key: PublicKey) -> Self {
         let system = json!({
             "name": config.name,
@@ -29,7 +30,7 @@ impl Facts {
         Self { system, turn: 0 }
     }
 
-    /// Returns what is to be told in this turn, of twenty a second, if anything is.
+    /// Returns the record of this turn, of 20 turns per second, if there is one.
     pub(crate) fn next(
         &mut self,
         config: &Config,
@@ -48,7 +49,7 @@ impl Facts {
     }
 }
 
-/// Returns who drives, as far as a key tells it: its name stands in the settings.
+/// Returns who drives, as identified by the key; the name is in the settings.
 fn person(config: &Config, reporter: &Reporter) -> Value {
     let (session, operator, console) = reporter.guarded.who();
     let key = operator.map(|key| key.to_string());
@@ -62,7 +63,7 @@ fn person(config: &Config, reporter: &Reporter) -> Value {
     })
 }
 
-/// Returns how the links do, as many of them as have room in so many bytes.
+/// Returns the state of as many links as fit into `room` bytes.
 fn network(links: &[LinkStats], room: usize) -> Value {
     let mut told: Vec<Value> = Vec::new();
     let mut bytes = 0;
@@ -93,23 +94,23 @@ fn quantiles(delays: Delays) -> [f64; 3] {
     [delays.p50, delays.p95, delays.p99].map(tenths)
 }
 
-/// Returns milliseconds to the tenth: more digits are noise, and take room.
+/// Rounds milliseconds to one decimal: further digits are noise and take space.
 fn tenths(ms: f32) -> f64 {
     (f64::from(ms) * 10.0).round() / 10.0
 }
 
-/// Returns a share to the thousandth.
+/// Rounds a share to three decimals.
 fn thousandths(share: f32) -> f64 {
     (f64::from(share) * 1e3).round() / 1e3
 }
 
 const SOFTWARE: &str = concat!("tautline ", env!("CARGO_PKG_VERSION"));
-/// A second's.
+/// Turns per second.
 const TURNS: u64 = 20;
 const PERSON_TURN: u64 = 0;
 const NETWORK_TURN: u64 = 7;
 const SYSTEM_TURN: u64 = 14;
-/// Bytes of a fact, less what stands around the links.
+/// Bytes of a record, less the text around the links.
 const ROOM: usize = Fact::TEXT_BYTES_MAX - 40;
 
 #[cfg(test)]

@@ -2,29 +2,30 @@ use anyhow::ensure;
 use serde::Deserialize;
 use tautline_guard::Extra;
 
-/// How the camera looks at the road before the vehicle, as measured at the vehicle; without the lens's distortion.
+/// Position and view of the camera towards the road, as measured at the vehicle; without lens
+/// distortion.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CameraGeometry {
-    /// Metres from the road up to the camera; 0.05 to 20.
+    /// Height of the camera above the road in metres; 0.05 to 20.
     #[serde(rename = "height_m")]
     pub height: f64,
-    /// Degrees by which it looks down, negative up; -60 to 60.
+    /// Downward tilt in degrees, negative upwards; -60 to 60.
     #[serde(rename = "pitch_degrees")]
     pub pitch: f64,
-    /// Degrees between the left and the right side of its picture; 1 to 170.
+    /// Horizontal field of view in degrees; 1 to 170.
     #[serde(rename = "field_of_view_degrees")]
     pub field_of_view: f64,
-    /// Metres from the camera forward to the front bumper; 0 to 20.
+    /// Distance from the camera forward to the front bumper in metres; 0 to 20.
     #[serde(rename = "to_front_m")]
     pub to_front: f64,
-    /// Metres from the camera back to the rear axle; 0 to 20.
+    /// Distance from the camera back to the rear axle in metres; 0 to 20.
     #[serde(rename = "to_rear_axle_m")]
     pub to_rear_axle: f64,
-    /// Metres that the vehicle is wide; 0.1 to 10.
+    /// Width of the vehicle in metres; 0.1 to 10.
     #[serde(rename = "width_m")]
     pub width: f64,
-    /// Metres between its axles; 0.1 to 20.
+    /// Wheelbase in metres; 0.1 to 20.
     #[serde(rename = "wheelbase_m")]
     pub wheelbase: f64,
 }
@@ -33,7 +34,7 @@ impl CameraGeometry {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the first field that makes no sense, and what does.
+    /// Returns one line that names the first invalid field and its valid range.
     pub fn validate(&self) -> anyhow::Result<()> {
         let fields = [
             ("height_m", self.height, 0.05, 20.0),
@@ -53,7 +54,8 @@ impl CameraGeometry {
         Ok(())
     }
 
-    /// Returns what a console draws distances on the road by: `console/src/road.ts` reads it by name.
+    /// Returns the values by which a console draws distances on the road; `console/src/road.ts`
+    /// reads them by name.
     pub fn extras(&self) -> [Extra; 8] {
         let focal = 0.5 / (self.field_of_view.to_radians() / 2.0).tan();
         let front = self.to_rear_axle + self.to_front;

@@ -1,4 +1,4 @@
-//! The vehicle's side of its guard: what it proposes, every 10 ms, and what the guard says.
+//! The vehicle's side of the guard interface: proposals every 10 ms, and the guard's status.
 
 mod vitals;
 
@@ -24,100 +24,102 @@ use crate::ticks::Ticks;
 
 pub use vitals::Vitals;
 
-/// What takes the machine's word of itself, and returns what else is known of this kind of machine.
+/// Callback that receives the machine's state and returns the extra values of this kind of machine.
 pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 
-/// A vehicle's end towards its guard, which alone moves the machine.
+/// The vehicle's end towards its guard, which alone moves the machine.
 ///
-/// A thread of its own proposes what the operator last asked for; others put that in and take out
-/// what the guard says. None of them can hold the thread up.
+/// A dedicated thread proposes the operator's latest command. Other threads set the command and
+/// read the guard's status; none of them can block the dedicated thread.
 #[derive(Debug)]
 pub struct Guarded {
     proposed: Mutex<Proposed>,
     heard: Mutex<Option<Heard>>,
     ticks: Arc<Ticks>,
     steering: Steering,
-    /// The budget of the guard, which has none before its first word.
+    /// Latency budget of the guard; `None` before its first status.
     budget: Mutex<Option<Budget>>,
-    /// Who has ended the drive, until the next session.
+    /// Supervisor who ended the drive, until the next session.
     ended_by: Mutex<Option<String>>,
-    /// For the guard's black box; the newest, if the thread has not taken the one before.
+    /// Newest record for the guard's black box; it replaces one that the thread has not taken yet.
     fact: Mutex<Option<Fact>>,
-    /// Milliseconds of it that a picture has; all ones before.
+    /// The pictures' part of the budget in milliseconds; `u32::MAX` before the first status.
     picture_age_max_ms: AtomicU32,
     /// Whether this process was asked to end: no session counts any more.
     is_ending: AtomicBool,
-    /// When the rest of the process last said that it lives: nanoseconds by this clock; 0: not yet.
+    /// Last sign of life of the rest of the process, in nanoseconds of this clock; 0 before the
+    /// first.
     alive_at: AtomicU64,
-    /// When the machine last said something that its guard passed on, likewise.
+    /// Time of the machine's latest state that the guard passed on, in the same form.
     machine_heard_at: AtomicU64,
     unsent: AtomicU64,
     refused: AtomicU64,
     skipped: AtomicU64,
-    /// Commands that newer ones overtook before they were proposed.
+    /// Commands superseded by newer ones before they were proposed.
     overtaken: AtomicU64,
-    /// Commands whose date lay ahead.
+    /// Commands dated in the future.
     ahead: AtomicU64,
     ahead_logged: Mutex<LogLimit>,
 }
 
-/// The newest that was asked for.
+/// Latest input for the guard.
 #[derive(Clone, Copy, Debug)]
 struct Proposed {
     session: Option<Session>,
-    /// Who the session is with.
+    /// Operator of the session.
     operator: Option<PublicKey>,
-    /// The session after this one.
+    /// Number of the next session.
     session_next: Session,
     command: Option<Dated<Command>>,
     act: Option<Dated<Act>>,
     emergency_stop: Option<ActNumber>,
-    /// Whether the newest command has been looked at by the thread that proposes.
+    /// Whether the proposing thread has read the newest command.
     is_read: bool,
-    /// Whether the last command asked for an emergency stop that has no number.
+    /// Whether the last command asked for an emergency stop without a number.
     is_pressed: bool,
     /// Whether a supervisor has ended the drive: no command counts before the next session.
     is_ended: bool,
 }
 
-/// Something of the operator's, and since when it has been under way at the most.
+/// Input of the operator, with the time it was sent.
 #[derive(Clone, Copy, Debug)]
 struct Dated<T> {
     what: T,
-    /// By this clock, with the error of the estimated offset; `None` while that is not known.
+    /// Send time by this clock, with the error of the estimated offset; `None` while the offset is
+    /// unknown.
     sent_at: Option<(Instant, Duration)>,
 }
 
-/// The guard's newest word.
+/// Latest message of the guard.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// What it said.
+    /// Status in the message.
     pub status: Status,
-    /// When that came, by this clock.
+    /// Arrival time by this clock.
     pub at: Instant,
-    /// What only this kind of machine knows.
+    /// Extra values of this kind of machine.
     pub extras: Vec<Extra>,
 }
 
 impl Guarded {
-    /// Returns an end that has proposed nothing yet.
+    /// Creates an end that has proposed nothing yet.
     ///
     /// # Errors
-    /// When the system has no randomness to give: sessions are numbered from anywhere, so that those
-    /// of a process before this one are not taken for ours.
+    /// Fails if the system provides no randomness. Session numbers start at a random value, so that
+    /// sessions of an earlier process are not mistaken for those of this one.
     pub fn new() -> anyhow::Result<Self> {
         let [a, b, c, d, ..] = random::seed()?;
         let number = u32::from_be_bytes([a, b, c, d]) >> 1;
         Ok(Self::with(number))
     }
 
-    /// Returns this end, which notes when the steering was checked.
+    /// Sets where this end records the steering check.
     #[must_use]
     pub(crate) fn with_steering(self, steering: Steering) -> Self {
         Self { steering, ..self }
     }
 
-    /// Returns whether a person is to be asked to check the steering, and where it is kept that it was.
+    /// Returns the state of the steering check.
     pub(crate) fn steering(&self) -> &Steering {
         &self.steering
     }
@@ -156,8 +158,8 @@ impl Guarded {
         }
     }
 
-    /// Proposes to the guard at `address` every 10 ms until `stop` is set; `follow` gets each state
-    /// of the machine.
+    /// Proposes to the guard at `address` every 10 ms until `stop` is set; `follow` receives each
+    /// state of the machine.
     pub fn run(
         &self,
         address: &Address,
@@ -176,7 +178,7 @@ impl Guarded {
                 vitals.handle_status(&status);
                 self.hear(status, &mut follow, now);
             }
-            // Whoever holds it is slower than this thread may be: the next turn has the news.
+            // Never block on this lock; the next turn reads the update.
             if let Some(mut newest) = try_lock(&self.proposed) {
                 newest.is_read = true;
                 proposed = *newest;
@@ -200,13 +202,14 @@ impl Guarded {
         }
     }
 
-    /// Takes the bytes of an authentic command that comes now; `here` tells when something left the operator, by this
-    /// clock.
+    /// Handles the bytes of an authentic command that arrives now; `here` converts the operator's
+    /// send time to this clock.
     ///
-    /// A date that lies ahead by more than the error is not known: the command counts as stale, for ever.
+    /// A send time that lies in the future by more than the error counts as unknown: the command
+    /// stays stale forever.
     ///
     /// # Errors
-    /// When they are no command: then nothing changes.
+    /// Fails if the bytes are no command; then nothing changes.
     pub fn handle_bytes(
         &self,
         bytes: &[u8],
@@ -223,7 +226,8 @@ impl Guarded {
         Ok(())
     }
 
-    /// Counts a command whose date lies ahead, and logs now and then that the clocks contradict each other.
+    /// Counts a command dated in the future, and logs at a limited rate that the clocks contradict
+    /// each other.
     fn handle_ahead(&self, now: Instant) {
         self.ahead.fetch_add(1, Ordering::Relaxed);
         if let Some(left_out) = lock(&self.ahead_logged).take(now) {
@@ -235,12 +239,12 @@ impl Guarded {
         }
     }
 
-    /// Takes an authentic command, which left the operator at `sent_at` by this clock, give or take
-    /// the error behind it; `None` while the offset between the clocks is unknown.
+    /// Handles an authentic command. `sent_at` is its send time by this clock with the error of the
+    /// offset; `None` while the offset between the clocks is unknown.
     fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
         let mut proposed = lock(&self.proposed);
         let asked = convert::proposed(command);
-        // An emergency stop counts whatever its age, and also where a later command overtook it.
+        // An emergency stop counts at any age, and also if a later command overtook it.
         match asked.emergency_stop {
             Some(number) => proposed.emergency_stop = Some(number),
             None if command.emergency_stop && !proposed.is_pressed => {
@@ -256,7 +260,8 @@ impl Guarded {
         let newest = proposed.command.map(|dated| dated.what.sequence);
         if newest.is_none_or(|newest| command.sequence > newest) {
             if !self.awaits_handover(command) {
-                // The newest counts, however many come: acts and stops have places of their own.
+                // Only the newest command counts, at any arrival rate; acts and stops are kept
+                // separately.
                 let is_unread = !std::mem::replace(&mut proposed.is_read, false);
                 self.overtaken.fetch_add(u64::from(is_unread), Ordering::Relaxed);
                 proposed.command = asked.command.map(|asked| {
@@ -270,15 +275,15 @@ impl Guarded {
         }
     }
 
-    /// Returns whether this console is to take over from the one that the guard lets drive, whose commands
-    /// count until then.
+    /// Returns whether this console waits to take over from the console that the guard lets drive.
+    /// The latter's commands count until then.
     fn awaits_handover(&self, command: &message::Command) -> bool {
         let holder = lock(&self.heard).as_ref().and_then(|heard| heard.status.holder);
         let is_successor = command.successor != 0 && command.successor == command.console;
         is_successor && holder.is_some_and(|holder| holder.get() != command.console)
     }
 
-    /// Takes note of a new session with this operator, which counts its commands from the beginning.
+    /// Starts a new session with this operator; its commands are counted from the beginning.
     pub fn handle_new_session(&self, operator: Option<PublicKey>) {
         self.ticks.handle_new_session();
         let mut proposed = lock(&self.proposed);
@@ -292,8 +297,8 @@ impl Guarded {
         *lock(&self.ended_by) = None;
     }
 
-    /// Ends the drive by a supervisor's order: proposes no session and no command of this one any more, so that the
-    /// guard stops the machine; an emergency stop counts all the same.
+    /// Ends the drive by a supervisor's order: this session and its commands are no longer
+    /// proposed, so the guard stops the machine. An emergency stop still counts.
     pub fn end_drive(&self, supervisor: &str) {
         let mut proposed = lock(&self.proposed);
         (proposed.session, proposed.command, proposed.act) = (None, None, None);
@@ -301,31 +306,31 @@ impl Guarded {
         *lock(&self.ended_by) = Some(supervisor.to_owned());
     }
 
-    /// Returns which supervisor has ended the drive, until the next session.
+    /// Returns the supervisor who ended the drive, until the next session.
     pub fn ended_by(&self) -> Option<String> {
         lock(&self.ended_by).clone()
     }
 
-    /// Tells the guard's black box something, with the next proposal.
+    /// Sends a record to the guard's black box with the next proposal.
     pub fn tell(&self, fact: Fact) {
         *lock(&self.fact) = Some(fact);
     }
 
-    /// Returns the session, with whom it is, and whose console its newest command is from.
+    /// Returns the session, its operator, and the console that sent its newest command.
     pub fn who(&self) -> (Option<Session>, Option<PublicKey>, Option<Console>) {
         let proposed = lock(&self.proposed);
         let console = proposed.command.map(|dated| dated.what.console);
         (proposed.session, proposed.operator, console)
     }
 
-    /// Takes note that the rest of the process lives: what tells the operator what the machine does, and
-    /// hears an order to end.
+    /// Records a sign of life of the rest of the process, which reports the machine's state to the
+    /// operator and receives requests to end.
     pub fn handle_life(&self, now: Instant) {
         self.alive_at.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
-    /// Proposes no session any more, so that the guard stops the machine for good: this process is to
-    /// end.
+    /// Stops proposing a session because this process ends, so the guard stops the machine for
+    /// good.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
@@ -335,11 +340,11 @@ impl Guarded {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the machine stands at `now`, by what it said of late; one whose speed is not
-    /// known does not.
+    /// Returns whether the machine stands at `now` by its latest state; a machine of unknown speed
+    /// does not.
     pub fn stands(&self, now: Instant) -> bool {
         self.heard(now).is_some_and(|Heard { status, .. }| {
-            // The guard may doubt what the machine says.
+            // The guard may distrust the machine's state.
             let is_doubted = status.blockers.contains(Blocker::Moving);
             !is_doubted
                 && status.machine.is_some_and(|(machine, age)| {
@@ -348,15 +353,15 @@ impl Guarded {
         })
     }
 
-    /// Returns whether the machine stands at `now`, and the guard holds it.
+    /// Returns whether the machine stands at `now` and the guard holds it.
     pub fn is_held(&self, now: Instant) -> bool {
         let is_held = |heard: Heard| heard.status.mode == Mode::Held;
         self.stands(now) && self.heard(now).is_some_and(is_held)
     }
 
-    /// Returns whether the machine, or its guard, has been silent for so long at `now` that it has stopped by
-    /// itself, or cannot be stopped from here; at once if nothing of it was ever heard: it was never driven by this
-    /// process.
+    /// Returns whether the machine or its guard has been silent for 30 s at `now`. By then the
+    /// machine has stopped by itself, or cannot be stopped from here. True at once without any
+    /// message: this process never drove the machine.
     pub fn is_out_of_reach(&self, now: Instant) -> bool {
         match self.machine_heard_at.load(Ordering::Relaxed) {
             0 => true,
@@ -364,24 +369,24 @@ impl Guarded {
         }
     }
 
-    /// Returns what the guard said last, unless it has been silent for long.
+    /// Returns the guard's latest status, unless it is too old.
     pub fn heard(&self, now: Instant) -> Option<Heard> {
         lock(&self.heard).clone().filter(|heard| now.since(heard.at) < STATUS_AGE_MAX)
     }
 
-    /// Returns what pictures are stamped with.
+    /// Returns the ticks that stamp pictures.
     pub fn ticks(&self) -> Arc<Ticks> {
         self.ticks.clone()
     }
 
-    /// Returns how long a picture may be under way: as set, and no longer than the guard lets it count.
+    /// Returns the deadline of pictures: as set, but at most the guard's limit.
     pub fn media_deadline(&self, set: Duration) -> Duration {
         let told = self.picture_age_max_ms.load(Ordering::Relaxed);
         set.min(Duration::from_millis(told.into()))
     }
 
-    /// Returns which of these time limits contradicts the guard's latency budget, and why, once the guard
-    /// has spoken.
+    /// Returns which of these time limits contradicts the guard's latency budget, and why; `None`
+    /// before the guard's first status.
     pub fn contradiction(&self, transport: &tautline_transport::Config) -> Option<String> {
         let budget = (*lock(&self.budget))?;
         let limits = [
@@ -407,18 +412,20 @@ impl Guarded {
         ))
     }
 
-    /// Returns how many proposals could not be sent, how many of the guard's frames were not sound, and of how many
-    /// the end was skipped, for this build knows less.
+    /// Returns three counts: proposals that could not be sent, malformed frames of the guard, and
+    /// frames with a skipped tail because this build knows fewer fields.
     pub fn counts(&self) -> [u64; 3] {
         [&self.unsent, &self.refused, &self.skipped].map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Returns how many commands were dated ahead of this clock by more than the error of the comparison.
+    /// Returns how many commands were dated ahead of this clock by more than the error of the
+    /// comparison.
     pub fn ahead_count(&self) -> u64 {
         self.ahead.load(Ordering::Relaxed)
     }
 
-    /// Returns how many commands newer ones overtook before the guard was told of them: one is in 10 ms.
+    /// Returns how many commands were superseded before they were proposed; one is proposed every
+    /// 10 ms.
     pub fn overtaken_count(&self) -> u64 {
         self.overtaken.load(Ordering::Relaxed)
     }
@@ -432,7 +439,7 @@ impl Guarded {
             *budget = Some(status.budget);
         }
         if let Some((_, age)) = status.machine {
-            // A guard that has come back without knowing better takes nothing back.
+            // A guard that restarted without a machine state must not move this back.
             self.machine_heard_at.fetch_max((at - age).as_nanos(), Ordering::Relaxed);
         }
         if let Some(proposed) = try_lock(&self.proposed) {
@@ -444,7 +451,8 @@ impl Guarded {
         }
     }
 
-    /// Returns whether the rest of the process hangs: then this thread does not speak for it.
+    /// Returns whether the rest of the process hangs; this thread then sends no proposals on its
+    /// behalf.
     fn hangs(&self, now: Instant) -> bool {
         let alive_at = self.alive_at.load(Ordering::Relaxed);
         alive_at > 0 && now.since(Instant::from_nanos(alive_at)) > HANG_MAX
@@ -475,7 +483,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what nobody else has in hand, as whoever panicked with it left it.
+/// Locks the mutex without waiting, even if a holder panicked; `None` if it is held.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(held) => Some(held),
@@ -484,15 +492,15 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Twenty reports to the operator that were not made. Acts are not acknowledged meanwhile, but pictures
-/// and commands go on: it is not as urgent as those.
+/// 20 missed reports to the operator. Acts are not acknowledged meanwhile, but pictures and
+/// commands continue, so this is less urgent than they are.
 const HANG_MAX: Duration = Duration::from_secs(1);
-/// A guard or machine that has said nothing for longer is not told as if it had.
+/// Age above which the status of guard or machine is not reported any more.
 const STATUS_AGE_MAX: Duration = Duration::from_millis(500);
-/// A machine that hears no guard stands after less, from any speed of a road vehicle at 2 m/s^2; its side has given it
-/// up then too.
+/// A machine without its guard stands within less, from any speed of a road vehicle at 2 m/s^2; the
+/// machine's side has given the guard up by then too.
 const MACHINE_SILENCE_MAX: Duration = Duration::from_secs(30);
-/// m/s below which the machine counts as standing.
+/// Speed in m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
 
 #[cfg(test)]
@@ -524,7 +532,7 @@ mod tests {
         tick
     }
 
-    /// Returns settings by which nobody has to hold a dead-man input.
+    /// Returns settings that require no dead-man input.
     fn config() -> Config {
         let mut config = Config::default();
         config.presence.dead_man_required = Some(false);
@@ -570,7 +578,8 @@ mod tests {
         assert_eq!(proposal(&guarded, 0).emergency_stop, ActNumber::new(77));
     }
 
-    /// The guard itself takes over by what two consoles and this vehicle make of it.
+    /// The guard itself performs the handover between two consoles, given what this vehicle
+    /// proposes.
     #[test]
     fn a_console_takes_over_while_driving_without_a_stop_and_not_without_being_named() {
         for is_named in [true, false] {
@@ -607,7 +616,7 @@ mod tests {
                 if turn >= 50 {
                     say(second);
                 }
-                // Once it is done, the operator sends no more of the first.
+                // After the handover, the operator stops sending the first console's commands.
                 if !is_named || turn < 65 {
                     say(first);
                 }
@@ -755,7 +764,7 @@ mod tests {
             step(&mut guard, true, now);
             assert!(!guarded.is_held(at(now)) && !guarded.is_out_of_reach(at(now)), "{now}");
         }
-        // Its guard goes on, and begins anew, without a word of it.
+        // The guard continues, and restarts, without a state of the machine.
         for now in (91_000..120_000).step_by(10) {
             step(&mut guard, false, now);
             assert!(!guarded.is_out_of_reach(at(now)), "{now}");

@@ -1,4 +1,5 @@
-//! The vehicle's side: camera, encoders and uplink; what is proposed to the guard, which moves the machine.
+//! The vehicle's side: camera, encoders, uplink, and the proposals to the guard, which moves the
+//! machine.
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -64,15 +65,17 @@ use crate::topics::Topics;
 use crate::uplink::Uplink;
 use crate::waiting::{Awaited, Waiting};
 
-/// Runs a vehicle: proposes to its guard what the operator asks for, and shows what the sensor sees;
-/// `follow` gets what the machine says. What it sees of its links stands in `latest`.
+/// Runs a vehicle: proposes the operator's commands to the guard and sends the sensor's pictures.
+/// `follow` receives the machine's state. `latest` holds the latest snapshot of the links.
 ///
-/// When `stop` resolves the machine is stopped, and the vehicle ends once it is held, or has said nothing
-/// for thirty seconds. Nothing else ends it, however often `stop` resolves: a part that fails is started again.
+/// When `stop` resolves, the vehicle stops the machine. It ends once the machine is held, or after
+/// 30 s without a message from the guard. Nothing else ends it, however often `stop` resolves: a
+/// component that fails is restarted.
 ///
 /// # Errors
-/// When settings are wrong in themselves; one line that says which and what to do. What is not there yet (a link, a camera,
-/// a folder, the guard, the switchboard) is waited for.
+/// Returns a one-line error that names the setting and the remedy if the settings are invalid.
+/// Resources that are not available yet (a link, a camera, a folder, the guard, the switchboard)
+/// are awaited.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -88,7 +91,7 @@ pub async fn run(
     let orders = Orders::open(identity.public(), supervisors, config.orders.clone())?;
     let open_sensor = Arc::new(open_sensor);
     let mut opened = match eyes::open(&open_sensor).await {
-        // A camera may be enumerated after this process has started, and is waited for as after its loss.
+        // A camera may be enumerated after this process starts, so wait for it as after a loss.
         Err(error) if config.camera.is_none() => return Err(error),
         opened => Some(opened),
     };
@@ -132,7 +135,7 @@ pub async fn run(
             None => eyes::open(&open_sensor).await,
         };
         let error = match sensor {
-            // One that is open and gives nothing is not back yet.
+            // A source that opens but delivers no picture does not count as back.
             Ok(sensor) => tokio::select! {
                 error = eyes.see(sensor) => error,
                 never = first_picture(&reporter, now) => match never {},
@@ -179,7 +182,7 @@ pub async fn run(
     ended
 }
 
-/// Takes note of a source once it gives a picture, and waits for ever.
+/// Waits for the first picture of a source, marks the source present, then waits forever.
 async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infallible {
     let count = || reporter.camera.pictures.load(Ordering::Relaxed);
     let before = count();
@@ -190,8 +193,8 @@ async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infall
     std::future::pending().await
 }
 
-/// Waits until the guard tells a latency budget that the settings contradict, and holds the machine: who
-/// drives is not to be stopped by words.
+/// Waits until the guard reports a latency budget that contradicts the settings and the machine is
+/// held. An ongoing drive is not interrupted by a configuration error.
 async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyhow::Error {
     loop {
         sleep(BUDGET_LOOK).await;
@@ -203,7 +206,8 @@ async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyh
     }
 }
 
-/// Waits for the order to end, then for the machine to be held; no further order ends what moves.
+/// Waits for the request to stop, then until the machine is held. Further requests do not cut this
+/// short while the machine moves.
 async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
     stop().await;
     guarded.end();
@@ -233,7 +237,8 @@ async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
     }
 }
 
-/// Sends telemetry, newest wins, for ever; now and then a snapshot; tells the black box; and follows a probe.
+/// Sends telemetry (newest wins) forever and snapshots at intervals, records to the black box, and
+/// runs a probe.
 async fn report(
     reporter: Reporter,
     handle: Handle,
@@ -243,9 +248,9 @@ async fn report(
 ) -> Infallible {
     let mut recent = Recent::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
-    // What was due while this process did not run is out of date.
+    // Ticks missed while this process was suspended are outdated.
     due.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    // Without a session there is nobody to tell; the loop counts what it cannot take.
+    // Without a session there is no receiver; the event loop counts the units it refuses.
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     let mut turn = 0_u64;
     let mut waiting = Waiting::default();
@@ -290,7 +295,7 @@ async fn report(
     }
 }
 
-/// Logs, once each time, what nobody can drive without and has been missing for a while.
+/// Logs once per outage what driving requires and has been missing for a while.
 fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Config, now: Instant) {
     let Config { name, switchboard, guard, .. } = config;
     for awaited in Awaited::ALL {
@@ -336,12 +341,12 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
-/// Until the next one comes: with telemetry's, in packets of 400 bytes, some are more than the channel's cap carries in
-/// half of it, and refused; others expire.
+/// Interval between two snapshots. Half of it is too short: in packets of 400 bytes, and together
+/// with telemetry, some snapshots exceed the channel's rate cap and are refused, and others expire.
 const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
-/// How often a source is looked at that has given no picture yet.
+/// Polling interval while waiting for a source's first picture.
 const PICTURE_LOOK: Duration = Duration::from_millis(10);
-/// How often the guard's latency budget is looked at.
+/// Polling interval of the guard's latency budget.
 const BUDGET_LOOK: Duration = Duration::from_millis(200);
-/// How often a machine that is to stand is looked at.
+/// Polling interval while waiting for the machine to stand still.
 const STANDSTILL_LOOK: Duration = Duration::from_millis(20);

@@ -1,23 +1,24 @@
-//! What encoders have yet to do, by which a camera leaves out pictures that nobody would get in time.
+//! The encoders' backlog, by which a camera skips pictures that would be late.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The strips that wait for one encoder, and what it needs for one.
+/// Backlog of one encoder, and its time per strip.
 #[derive(Debug, Default)]
 pub struct Load {
     strips: AtomicU64,
-    /// Nanoseconds for a strip, in the mean of the last few.
+    /// Mean time of the last few strips, in nanoseconds.
     strip_nanos: AtomicU64,
 }
 
 impl Load {
-    /// Takes note of a strip more.
+    /// Adds a strip to the backlog.
     pub(crate) fn add(&self) {
         self.strips.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes note that a strip is done; if the encoder had it to the end, of how long it took.
+    /// Removes a finished strip, and records the time it took if the encoder received it
+    /// completely.
     pub(crate) fn remove(&self, took: Option<Duration>) {
         if let Some(took) = took {
             let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -28,8 +29,8 @@ impl Load {
         self.strips.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns whether a picture begun now, of which this encoder has so many strips to code, would be coded
-    /// in time: an encoder with nothing to do takes any.
+    /// Returns whether a picture begun now, with `strips` strips for this encoder, would be coded
+    /// in time. An idle encoder accepts any.
     pub fn has_room(&self, strips: u64) -> bool {
         let waiting = self.strips.load(Ordering::Relaxed);
         let strip = Duration::from_nanos(self.strip_nanos.load(Ordering::Relaxed));
@@ -38,9 +39,9 @@ impl Load {
     }
 }
 
-/// A strip counts as so many parts of one for the mean.
+/// Weight of a strip in the mean, as a divisor.
 const MEMORY: u64 = 8;
-/// Less than half of what a picture may age before nobody may drive by it: the links need the rest.
+/// Less than half of the greatest picture age at which driving is allowed: the links need the rest.
 const CODED_WITHIN: Duration = Duration::from_millis(80);
 
 #[cfg(test)]

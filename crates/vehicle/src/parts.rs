@@ -1,4 +1,5 @@
-//! The parts of a vehicle's process that may fail: each is started again, and said.
+//! Supervised threads and tasks of the vehicle's process: each failure is logged, and the task
+//! restarted.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,33 +9,34 @@ use std::time::Duration;
 use tautline_message::snapshot::Value;
 use tautline_units::Instant;
 
-/// How often each part has failed.
+/// Failure count of each task.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Camera and encoders.
     pub eyes: AtomicU64,
-    /// The page of metrics.
+    /// Metrics page.
     pub metrics: AtomicU64,
-    /// The connection to the switchboard.
+    /// Connection to the switchboard.
     pub switchboard: AtomicU64,
-    /// What the switchboard refused.
+    /// Refusals by the switchboard.
     pub refusals: AtomicU64,
-    /// Whether pictures come from anywhere.
+    /// State of the source of pictures.
     pub source: SourceState,
 }
 
-/// Whether the source of pictures is there.
+/// Presence of the source of pictures.
 #[derive(Debug, Default)]
 pub struct SourceState {
     losses: AtomicU64,
-    /// Nanoseconds of the vehicle's clock, one more than those at the loss; 0 while it is there.
+    /// Time of the loss in nanoseconds of the vehicle's clock plus one; 0 while the source is
+    /// present.
     lost_at: AtomicU64,
-    /// The newest error of a source that is lost.
+    /// Newest error of a lost source.
     reason: Mutex<String>,
 }
 
 impl SourceState {
-    /// Takes note that the source gives nothing any more, or still nothing.
+    /// Records that the source has stopped delivering, or still does not deliver.
     pub fn handle_lost(&self, error: &anyhow::Error, now: Instant) {
         let lost_at = now.as_nanos().saturating_add(1);
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = format!("{error:#}");
@@ -49,7 +51,7 @@ impl SourceState {
         }
     }
 
-    /// Takes note that the source has given a picture.
+    /// Records that the source has delivered a picture.
     pub fn handle_found(&self, now: Instant) {
         let lost_for = self.lost_for(now);
         self.lost_at.store(0, Ordering::Relaxed);
@@ -69,7 +71,7 @@ impl SourceState {
         is_lost.then(reason)
     }
 
-    /// Returns for how long the source has been lost, if it is.
+    /// Returns how long the source has been lost, if it is.
     pub fn lost_for(&self, now: Instant) -> Option<Duration> {
         let lost_at = self.lost_at.load(Ordering::Relaxed).checked_sub(1)?;
         Some(now.since(Instant::from_nanos(lost_at)))
@@ -77,7 +79,7 @@ impl SourceState {
 }
 
 impl Parts {
-    /// Returns how often each part has failed, as values; of one that never did, nothing.
+    /// Returns the failure counts as values, without those that are zero.
     pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
         let counts = [
             ("camera or encoder failures", &self.eyes),
@@ -92,8 +94,8 @@ impl Parts {
     }
 }
 
-/// Runs a part for ever: after each failure it is counted, told, and started again a little later, by
-/// `pause_max` at the most. What fails in the same way again and again is told once.
+/// Runs a task forever: counts and logs each failure, then restarts the task after a pause of at
+/// most `pause_max`. Repeated failures of the same kind are logged once.
 pub(crate) async fn keep(
     name: &str,
     failures: &AtomicU64,
@@ -118,14 +120,14 @@ pub(crate) async fn keep(
     }
 }
 
-/// How long to wait before a part is started again: twice as long each time, up to a bound.
+/// Pauses before restarts: each twice as long as the last, up to a bound.
 #[derive(Debug, Default)]
 struct Pauses {
     failures: u32,
 }
 
 impl Pauses {
-    /// Returns the next pause, after the part has run for so long.
+    /// Returns the next pause; `ran` is how long the task ran.
     fn next(&mut self, ran: Duration) -> Duration {
         if ran >= SETTLED {
             self.failures = 0;
@@ -136,13 +138,13 @@ impl Pauses {
     }
 }
 
-/// A driver that looks at a black screen notices little of it.
+/// Short enough that an operator with a black screen hardly notices.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
-/// What is away for longer is asked for every two seconds.
+/// Interval of attempts during a longer outage.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A source that is there again is seen with two seconds later: some of these go to opening it.
+/// A source that is available again delivers within 2 s; opening it takes a part of that.
 pub(crate) const SOURCE_PAUSE_MAX: Duration = Duration::from_millis(500);
-/// A part that ran for so long was started well.
+/// Running time after which a start counts as successful.
 const SETTLED: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

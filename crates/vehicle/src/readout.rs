@@ -1,4 +1,4 @@
-//! What a camera gives and an encoder takes: a strip, row by row.
+//! Transfer of a strip from camera to encoder, row by row.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,34 +16,34 @@ pub struct Readout {
     pub picture: u32,
     /// Number of the strip within it, from the top.
     pub strip: usize,
-    /// That of the picture.
+    /// Layout of the picture.
     pub layout: Layout,
-    /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
-    /// makes the picture older, not younger.
+    /// Instant at which reading of the first row began, by the sensor's own time: a thread that
+    /// wakes late makes the picture older, not younger.
     pub captured_at: Instant,
-    /// The guard's newest tick when the picture was begun, 0 if none was known.
+    /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,
     progress: Receiver<Progress>,
-    /// The strip, once the sensor has given it.
+    /// Rows of the strip, once the sensor has delivered them.
     rows: Option<Picture>,
-    /// How many rows have been read.
+    /// Number of rows read.
     count: usize,
     read_at: Instant,
     begun_at: Option<Instant>,
     is_cut: bool,
     clock: Clock,
-    /// Its encoder's, which has one strip less to code when this is dropped.
+    /// Load of the encoder, which has one strip fewer to code when this is dropped.
     load: Arc<Load>,
-    /// When the encoder turned to it.
+    /// Instant at which the encoder began the strip.
     taken_at: Option<Instant>,
 }
 
-/// The progress of the reading.
+/// Progress of the reading.
 #[derive(Debug)]
 enum Progress {
-    /// The strip's buffer, handed over whole; none of its rows counts as read.
+    /// Buffer of the strip, handed over in full; none of its rows counts as read.
     Buffer(Picture),
-    /// So many rows from the top have been read, the last of them then.
+    /// Number of rows read from the top, and the time of the last of them.
     Read { count: usize, at: Instant },
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Source {
 }
 
 impl Readout {
-    /// Makes a strip of a picture of `layout` of which nothing has been read.
+    /// Creates a strip of a picture of `layout`, with no row read.
     ///
     /// # Panics
     /// If the layout has no such strip.
@@ -86,28 +86,28 @@ impl Readout {
         (readout, Source { progress: sender })
     }
 
-    /// Returns when the last of the rows that have come had been read.
+    /// Returns when the last of the available rows had been read.
     pub fn read_at(&self) -> Instant {
         self.read_at
     }
 
-    /// Returns when the encoder had the first rows that it waited for, if it has.
+    /// Returns when the encoder had the first rows it needs, if it has them.
     pub fn begun_at(&self) -> Option<Instant> {
         self.begun_at
     }
 
-    /// Returns whether the camera ended before the strip did.
+    /// Returns whether the camera ended before the end of the strip.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Returns the strip's buffer, to be used again; `None` if the camera never filled one.
+    /// Returns the strip's buffer for reuse; `None` if the camera never filled one.
     pub fn into_rows(mut self) -> Option<Picture> {
         self.rows.take()
     }
 }
 
-/// What an encoder did about a strip after the last of its rows was there is what it needs for one.
+/// The encoder's time per strip is the time from the last row's arrival until this drop.
 impl Drop for Readout {
     fn drop(&mut self) {
         let taken_at = self.taken_at.filter(|_| !self.is_cut);
@@ -141,23 +141,25 @@ impl Rows for Readout {
 }
 
 impl Source {
-    /// Hands over the strip's buffer; its rows are then [told](Self::tell_read) as they are read.
+    /// Hands over the strip's buffer; its rows are then [reported](Self::tell_read) as they are
+    /// read.
     pub(crate) fn hand_over(&self, rows: Picture) {
         self.tell(Progress::Buffer(rows));
     }
 
-    /// Tells that the first `count` rows, a multiple of 16, have been read, the last of them at `at`.
+    /// Reports that the first `count` rows, a multiple of 16, have been read, the last of them at
+    /// `at`.
     pub(crate) fn tell_read(&self, count: usize, at: Instant) {
         self.tell(Progress::Read { count, at });
     }
 
     fn tell(&self, progress: Progress) {
-        // There is room for all; an encoder that ended lacks none.
+        // The queue has room for all; an encoder that ended needs none.
         let _ = self.progress.try_send(progress);
     }
 }
 
-/// Rows that are handed on together to an encoder that takes rows of macroblocks.
+/// Number of rows passed on together, for encoders that code rows of macroblocks.
 pub(crate) const BAND_ROWS: usize = 16;
 
 #[cfg(test)]

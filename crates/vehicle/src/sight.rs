@@ -1,8 +1,9 @@
-//! What the pictures say of the machine's own motion, beside what the machine says of it.
+//! Ego-motion from the pictures, for comparison with the machine's reported motion.
 //!
-//! The encoder has a vector for each macroblock. A machine that moves along its camera's axis makes the picture expand
-//! or contract: its right half moves against its left half. One that turns moves all of it to one side. People and cars
-//! that pass, rain, a mast that shakes and light that changes do neither in most strips for a second.
+//! The encoder has a motion vector per macroblock. Motion along the camera's axis makes the picture
+//! expand or contract: its right half moves against its left half. A turn moves the complete
+//! picture to one side. Passing people and cars, rain, a shaking mast and changing light do neither
+//! in most strips for a second.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,10 +13,10 @@ use std::time::Duration;
 use tautline_units::Instant;
 use tautline_video::{Flow, Layout};
 
-/// The motion of the pictures compared with the machine's word.
+/// Comparison of the pictures' motion with the machine's reported motion.
 #[derive(Debug)]
 pub struct Sight {
-    /// Bits of m/s and of radians at the wheels, left positive; not a number: not known.
+    /// Bits of the speed in m/s and of the wheels' angle in radians, left positive; NaN if unknown.
     speed: AtomicU32,
     steering: AtomicU32,
     seen: Mutex<Estimate>,
@@ -23,18 +24,18 @@ pub struct Sight {
     contradicts: AtomicBool,
 }
 
-/// What the strips of the last second showed.
+/// Motion of the strips in the last second.
 #[derive(Debug, Default)]
 struct Estimate {
     strips: [VecDeque<(Instant, Flow)>; Layout::STRIP_COUNT],
-    /// Since when the machine has said that it stands.
+    /// Start of the reported standstill.
     stands_since: Option<Instant>,
-    /// Since when most strips have expanded, or contracted.
+    /// Start of the expansion or contraction of most strips.
     expands_since: Option<Instant>,
     votes: Votes,
 }
 
-/// Slices that moved as the steering says, and against it, since the machine last stood.
+/// Slices that moved as the steering predicts, and against it, since the machine last stood.
 #[derive(Clone, Copy, Default, Debug)]
 struct Votes {
     with: u32,
@@ -55,36 +56,38 @@ impl Default for Sight {
 }
 
 impl Sight {
-    /// Takes what the machine says: its speed (m/s) and the angle of its wheels (rad, left positive); NaN: not known.
+    /// Records the machine's reported speed (m/s) and wheel angle (rad, left positive); NaN if
+    /// unknown.
     pub fn handle_machine(&self, speed: f32, steering: f32) {
         self.speed.store(speed.to_bits(), Ordering::Relaxed);
         self.steering.store(steering.to_bits(), Ordering::Relaxed);
     }
 
-    /// Takes how strip `strip` of a predicted picture moves, which was captured at `now`.
+    /// Records the motion of strip `strip` of a predicted picture that was captured at `now`.
     pub fn handle_flow(&self, strip: usize, flow: Flow, now: Instant) {
         let [speed, steering] =
             [&self.speed, &self.steering].map(|bits| f32::from_bits(bits.load(Ordering::Relaxed)));
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (moves, contradicts) = seen.handle(strip, flow, (speed, steering), now);
         self.moves.store(moves, Ordering::Relaxed);
-        // It stays until the machine is driven again as the pictures say.
+        // The flag stays set until the machine is next driven in agreement with the pictures.
         self.contradicts.store(contradicts, Ordering::Relaxed);
     }
 
-    /// Returns whether the picture moves as a whole although the machine says that it stands.
+    /// Returns whether the picture moves as a whole while the machine reports standstill.
     pub fn moves(&self) -> bool {
         self.moves.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the pictures move against the steering: the camera is mirrored, or the steering is.
+    /// Returns whether the pictures move against the steering: camera or steering is mirrored.
     pub fn contradicts(&self) -> bool {
         self.contradicts.load(Ordering::Relaxed)
     }
 }
 
 impl Estimate {
-    /// Returns whether the picture moves although the machine stands, and whether it moves against the steering.
+    /// Returns whether the picture moves while the machine stands, and whether it moves against the
+    /// steering.
     fn handle(
         &mut self,
         strip: usize,
@@ -107,7 +110,8 @@ impl Estimate {
         (lasts(self.stands_since) && lasts(self.expands_since), self.votes.is_against())
     }
 
-    /// Returns whether enough strips expanded, or contracted, in nearly every picture of the last second.
+    /// Returns whether enough strips expanded, or contracted, in nearly every picture of the last
+    /// second.
     fn expands(&self) -> bool {
         let signs = self.strips.iter().map(|kept| {
             let count = |sign: i32| {
@@ -129,7 +133,7 @@ impl Estimate {
 impl Votes {
     fn count(&mut self, flow: Flow, speed: f32, steering: f32) {
         if speed.abs() < STANDING_SPEED {
-            // Another drive, maybe with a camera that was mended.
+            // A new drive, possibly with a repaired camera.
             if self.with + self.against > 0 && !self.is_against() {
                 *self = Self::default();
             }
@@ -140,7 +144,7 @@ impl Votes {
         if !turns || flow.shift().abs() < SHIFT_MIN {
             return;
         }
-        // A camera that turns to the left sees everything move to the right.
+        // When a camera turns to the left, the picture moves to the right.
         if (flow.shift() > 0) == (turn > 0.0) {
             self.with += 1;
         } else {
@@ -156,27 +160,28 @@ impl Votes {
     }
 }
 
-/// Time that has to agree with itself.
+/// Time for which the motion must be consistent.
 const SPAN: Duration = Duration::from_secs(1);
-/// Slices of a strip that are kept: a second of 60 pictures.
+/// Slices kept per strip: one second of 60 pictures.
 const KEPT_MAX: usize = 64;
-/// Pictures in a second below which nothing is said.
+/// Least number of pictures in that time for an estimate.
 const PICTURES_MIN: usize = 6;
-/// Percent of a second's pictures in which a strip has to expand.
+/// Percentage of these pictures in which a strip must expand.
 const SHARE_MIN: usize = 75;
-/// Quarters of a sample by which the right half has to move against the left.
+/// Least motion of the right half against the left, in quarters of a sample.
 const EXPANSION_MIN: i32 = 2;
-/// Strips that have to expand: the sky and the bonnet do not.
+/// Strips that must expand; the sky and the bonnet do not.
 const STRIPS_MIN: i32 = 3;
-/// m/s below which the machine says that it stands.
+/// Speed in m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
-/// m/s times rad from which a turn is seen: 1 m/s with 6° at the wheels.
+/// Product of speed (m/s) and wheel angle (rad) from which a turn is visible: 1 m/s with 6° at the
+/// wheels.
 const TURN_MIN: f32 = 0.1;
-/// Quarters of a sample that a strip has to be shifted.
+/// Least shift of a strip, in quarters of a sample.
 const SHIFT_MIN: i32 = 2;
-/// Slices that decide: a second of 15 pictures.
+/// Least number of slices for a decision: one second of 15 pictures.
 const VOTES_MIN: u32 = 90;
-/// Slices after which the older half counts no more.
+/// Number of slices at which all counts are halved.
 const VOTES_MAX: u32 = 900;
 
 #[cfg(test)]
@@ -185,7 +190,8 @@ mod tests {
 
     use super::*;
 
-    /// Shows 30 pictures/s for `millis`; `flow` says how strip `strip` of picture `picture` moves.
+    /// Shows 30 pictures/s for `millis`; `flow` returns the motion of strip `strip` of picture
+    /// `picture`.
     fn show(
         sight: &Sight,
         now: &mut Instant,
@@ -197,7 +203,7 @@ mod tests {
             *now += Duration::from_millis(33);
             for strip in 0..Layout::STRIP_COUNT {
                 let (left, right) = flow(picture, strip);
-                // A vector says where it was: against the motion.
+                // A motion vector points to the earlier position, against the motion.
                 let [left, right] = [left, right].map(|x| Motion { x: -x, y: 0 });
                 sight.handle_flow(strip, Flow { left, right }, *now);
                 moved |= sight.moves();
@@ -273,8 +279,8 @@ mod tests {
         assert!(!sight.contradicts() && !sight.moves());
     }
 
-    /// Returns for how many of its pictures a clip's motion was told while the machine says that it stands, and how
-    /// many there are.
+    /// Returns how many pictures of a clip raise a motion alarm while the machine reports
+    /// standstill, and the number of pictures.
     fn alarmed(clip: &std::path::Path) -> (usize, usize) {
         use tautline_video::avc::LossRecovery;
         use tautline_video::{Backend, Picture, Refresh, Sensor};

@@ -1,4 +1,4 @@
-//! The check of the steering: when a person is asked for it, and where it is kept that it was made.
+//! The steering check: when a person is asked for it, and the file that records it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use tautline_guard::frame::Status;
 
 use crate::config::SteeringCheck;
 
-/// Whether a person is to be asked to check the steering.
+/// State of the steering check.
 #[derive(Debug, Default)]
 pub(crate) struct Steering {
     asks: Option<SteeringCheck>,
-    /// Keeps over a restart that it was checked.
+    /// File that records the check across restarts.
     file: Option<PathBuf>,
     is_checked: AtomicBool,
-    /// Whether the file has yet to be written.
+    /// Whether the file must still be written.
     is_unkept: AtomicBool,
 }
 
 impl Steering {
-    /// Returns the state of a machine as `file` keeps it; one that cannot be looked for is not there.
+    /// Returns the state recorded in `file`; a file that cannot be accessed counts as absent.
     pub(crate) fn open(asks: SteeringCheck, file: Option<PathBuf>) -> Self {
         let is_kept = file.as_ref().is_some_and(|file| file.exists());
         let is_checked = AtomicBool::new(is_kept && asks == SteeringCheck::FirstDrive);
         Self { asks: Some(asks), file, is_checked, is_unkept: AtomicBool::new(false) }
     }
 
-    /// Takes what the guard says, and the newest act that it was proposed.
+    /// Handles the guard's status and the newest act proposed to it.
     pub(crate) fn handle(&self, status: &Status, act: Option<&Act>) {
         if self.asks == Some(SteeringCheck::EveryDrive) && status.mode == Mode::Held {
             self.is_checked.store(false, Ordering::Relaxed);
@@ -52,23 +52,23 @@ impl Steering {
         }
     }
 
-    /// Returns whether a person who has armed the machine is to be asked.
+    /// Returns whether a person who has armed the machine must be asked.
     pub(crate) fn is_due(&self) -> bool {
         let asks = self.asks.is_some_and(|asks| asks != SteeringCheck::Never);
         asks && !self.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Returns the file to [`keep`] that it was checked in, once each time.
+    /// Returns the file in which to [`keep`] the check, once per check.
     pub(crate) fn take_unkept(&self) -> Option<PathBuf> {
         let is_unkept = self.is_unkept.swap(false, Ordering::Relaxed);
         self.file.clone().filter(|_| is_unkept)
     }
 }
 
-/// Keeps in `file` that the steering was checked.
+/// Records in `file` that the steering was checked.
 ///
 /// # Errors
-/// As the system.
+/// Returns the system's error.
 pub(crate) fn keep(file: &Path) -> anyhow::Result<()> {
     let write = || {
         let mut open = std::fs::File::create(file)?;

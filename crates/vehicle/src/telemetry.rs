@@ -1,4 +1,4 @@
-//! What the vehicle tells of itself: to the operator, and on its metrics page.
+//! Reports of the vehicle about itself: to the operator, and on its metrics page.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,43 +24,43 @@ use crate::topics;
 use crate::uplink;
 use crate::waiting::{Awaited, Met};
 
-/// Everything that telemetry tells of.
+/// Sources of all telemetry.
 #[derive(Clone)]
 pub struct Reporter {
-    /// The guard, which moves the machine.
+    /// Guard, which moves the machine.
     pub guarded: Arc<Guarded>,
-    /// What is asked of the encoders.
+    /// Encoder control.
     pub control: Arc<EncoderControl>,
-    /// What the encoders did.
+    /// Counters of the encoders.
     pub meter: Arc<Meter>,
-    /// What the camera did.
+    /// Counters of the camera.
     pub camera: Arc<camera::Counters>,
-    /// What came from the operator and was no message.
+    /// Counters of malformed units from the operator.
     pub uplink: Arc<uplink::Counters>,
-    /// What became of other programs' topics.
+    /// Counters of other programs' topics.
     pub topics: Arc<topics::Counters>,
-    /// The newest snapshot.
+    /// Newest snapshot.
     pub latest: Latest,
-    /// What an operator tries out.
+    /// Probe that an operator runs.
     pub probe: Arc<Probe>,
-    /// How often each part of this process has failed.
+    /// Failure counts of this process's tasks.
     pub parts: Arc<Parts>,
-    /// What it has met on the way to an operator.
+    /// Progress towards a session with an operator.
     pub met: Arc<Met>,
-    /// What became of the orders of supervisors.
+    /// Counters of the supervisors' orders.
     pub orders: Arc<orders::Counters>,
 }
 
-/// What is measured over the time between two reports.
+/// Values measured over the time between two reports.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     sequence: u64,
-    /// Those read, those left out for want of time, and those delayed.
+    /// Counts of pictures read, skipped for lack of time, and delayed.
     pictures: History<[u64; 3]>,
     picture_rate: f32,
-    /// Pictures a second that were left out for want of time.
+    /// Pictures per second that were skipped for lack of time.
     left_out_rate: f32,
-    /// Pictures a second that came too late to be what they were to show.
+    /// Pictures per second that arrived too late for their due time.
     delayed_rate: f32,
     is_overloaded: bool,
     /// Median and 99th percentile of the last second.
@@ -69,7 +69,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Counts a report, and measures anew if a second has passed.
+    /// Counts a report, and measures again if a second has passed.
     pub fn advance(&mut self, reporter: &Reporter, now: Instant) {
         self.sequence += 1;
         if now.since(self.measured_at) < SPAN {
@@ -88,7 +88,7 @@ impl Recent {
         let share = if self.is_overloaded { OVERLOAD_END } else { OVERLOAD_BEGIN };
         let lacking = self.left_out_rate + self.delayed_rate;
         let all = self.picture_rate + self.left_out_rate;
-        // Without a source it is neither begun nor over.
+        // Without a source, the overload state stays as it is.
         if all > 0.0 {
             self.is_overloaded = lacking > share * all;
         }
@@ -97,12 +97,12 @@ impl Recent {
         self.measured_at = now;
     }
 
-    /// Returns whether many pictures are left out for want of time.
+    /// Returns whether many pictures are skipped for lack of time.
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }
 
-    /// Logs that this has begun or ended.
+    /// Logs that an overload has begun or ended.
     pub fn say_overload(&self) {
         let (coded, left_out, delayed) = (self.picture_rate, self.left_out_rate, self.delayed_rate);
         match self.is_overloaded {
@@ -149,8 +149,8 @@ impl Reporter {
         }
     }
 
-    /// Returns what is wrong with the source of pictures, in words; that they are sent smaller is nothing to tell a
-    /// person who drives.
+    /// Returns a description of the source's fault. The reduction for the screen is left out while
+    /// a person drives.
     fn source_trouble(&self, mode: Mode) -> Option<String> {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
         let smaller = || self.control.screen_words().filter(|_| mode != Mode::Driving);
@@ -160,7 +160,7 @@ impl Reporter {
         Some(words[..end].to_owned())
     }
 
-    /// Returns what a person must know of the pictures, a bit each.
+    /// Returns the flags of picture properties that a person must know.
     fn sight(&self) -> u32 {
         let camera = &self.camera;
         let origin = camera.origin.load(Ordering::Relaxed);
@@ -184,7 +184,7 @@ impl Reporter {
         Telemetry { mode: Mode::AwaitingOperator, mode_reason, ..self.telemetry(recent, now) }
     }
 
-    /// Returns how commands and telemetry fare, for the probe.
+    /// Returns the state of commands and telemetry, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let command_age = self.guarded.heard(now).and_then(|heard| {
             let status = heard.status;
@@ -197,16 +197,16 @@ impl Reporter {
         Health { command_age, control_refused }
     }
 
-    /// Returns what the vehicle observes of itself.
+    /// Returns the vehicle's observations of itself.
     pub fn process(&self, recent: &Recent, now: Instant) -> ProcessStats {
         ProcessStats { values: self.values(recent, now), drops: self.drops(now) }
     }
 
-    /// Returns every value that is only looked at, in the order in which people read them.
+    /// Returns every displayed value, in reading order.
     ///
-    /// The page, the metrics and `tautline status` show each under its name: a line here is all that
-    /// another one takes. What the machine tells comes from the guard's list of it, what only one kind of machine
-    /// knows from the machine's own.
+    /// The page, the metrics and `tautline status` show each under its name, so a new value needs
+    /// only a line here. Values of the machine come from the guard's list; extra values come from
+    /// the machine itself.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
         let heard = self.guarded.heard(now);
         let status = heard.as_ref().map(|heard| &heard.status);
@@ -251,7 +251,7 @@ impl Reporter {
         values
     }
 
-    /// Returns every drop of the vehicle's own that has a name; the session's stand in its stats.
+    /// Returns all drop counters of the vehicle; those of the session are in its stats.
     fn drops(&self, now: Instant) -> Vec<(String, u64)> {
         let heard = self.guarded.heard(now);
         let counts = heard.map(|heard| heard.status.counts).unwrap_or_default();
@@ -292,7 +292,7 @@ impl Reporter {
         drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    /// Returns whether nobody can drive because this is missing.
+    /// Returns whether driving is impossible because this prerequisite is missing.
     pub(crate) fn lacks(&self, awaited: Awaited, now: Instant) -> bool {
         let sees = self.parts.source.lost_for(now).is_none();
         self.met.lacks(awaited, [self.guarded.heard(now).is_some(), sees], now)
@@ -368,18 +368,19 @@ impl Reporter {
     }
 }
 
-/// Returns every which turn of the reporting tells telemetry: over thin links more seldom, for what it takes the
-/// pictures lack.
+/// Returns the number of reporting turns per telemetry report. Over low-rate links it is higher,
+/// because telemetry takes rate from the pictures.
 pub fn turns(budget: Bitrate) -> u64 {
     if budget < THIN { 2 } else { 1 }
 }
 
-/// Returns every which turn of the reporting tells a snapshot: two a second, over thin links one in two seconds.
+/// Returns the number of reporting turns per snapshot: two snapshots per second, over low-rate
+/// links one in two seconds.
 pub fn snapshot_turns(budget: Bitrate) -> u64 {
     if budget < THIN { 40 } else { 10 }
 }
 
-/// Returns what the machine said last; one that never spoke has no speed.
+/// Returns the machine's latest state; a machine that never reported has no speed.
 fn machine(heard: Option<&Heard>) -> MachineState {
     let silent = MachineState {
         speed: f32::NAN,
@@ -394,10 +395,11 @@ fn count(counter: &AtomicU64) -> u64 {
 }
 
 const SPAN: Duration = Duration::from_secs(1);
-/// The share of pictures left out above which a computer counts as overloaded, and below which it does no longer.
+/// Share of skipped pictures above which a computer counts as overloaded, and below which it no
+/// longer does.
 const OVERLOAD_BEGIN: f32 = 0.1;
 const OVERLOAD_END: f32 = 0.02;
-/// Telemetry and snapshots would take a tenth of a link that carries less.
+/// Link rate below which telemetry and snapshots would take more than a tenth.
 const THIN: Bitrate = Bitrate::from_kbps(600);
 
 #[cfg(test)]
@@ -424,7 +426,8 @@ mod tests {
         }
     }
 
-    /// Returns whether it is read as it was written; what the machine does not tell at the end is left out.
+    /// Returns whether decoding gives the encoded report; trailing values that the machine does not
+    /// report are left out.
     fn comes_back(telemetry: &Telemetry) -> bool {
         let bytes = telemetry.encode();
         Telemetry::decode(&bytes).is_ok_and(|read| read.encode() == bytes)
@@ -481,7 +484,7 @@ mod tests {
         let process = Some(reporter.process(&Recent::default(), now));
         let mut told = Snapshot { process, ..Snapshot::empty(End::Vehicle) };
         let read = Snapshot::decode(&told.encode()).unwrap();
-        // What never happened is not told.
+        // Counters at zero are not reported.
         told.process.as_mut().unwrap().drops.retain(|(_, count)| *count > 0);
         assert_eq!(read, told);
         let names: std::collections::BTreeSet<_> = read.values().iter().map(|v| &v.name).collect();

@@ -15,10 +15,10 @@ pub(crate) struct Threads {
     running: Vec<JoinHandle<()>>,
 }
 
-/// The first failure among threads that feed each other.
+/// First failure among threads that feed each other.
 ///
-/// A thread whose input ended has not failed, and reports nothing: so the cause is never hidden by what follows
-/// from it, whichever thread ends first.
+/// A thread whose input ended has not failed and reports nothing. So consequences never hide the
+/// cause, whichever thread ends first.
 #[derive(Debug)]
 pub(crate) struct FirstFailure {
     told: mpsc::Sender<anyhow::Error>,
@@ -26,9 +26,9 @@ pub(crate) struct FirstFailure {
 }
 
 impl FirstFailure {
-    /// Makes one without any failure yet.
+    /// Creates an empty slot for a failure.
     pub(crate) fn new() -> Self {
-        // Room for one: those after the first find none.
+        // The channel holds one error; later ones are dropped.
         let (told, first) = mpsc::channel(1);
         Self { told, first }
     }
@@ -42,15 +42,15 @@ impl FirstFailure {
 }
 
 impl Threads {
-    /// Returns what tells the threads to end.
+    /// Returns the flag that asks the threads to end.
     pub(crate) fn ending(&self) -> Arc<AtomicBool> {
         self.ending.clone()
     }
 
-    /// Starts one more.
+    /// Starts a thread.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// Fails if the system cannot create a thread.
     pub(crate) fn spawn(
         &mut self,
         name: &str,
@@ -64,10 +64,10 @@ impl Threads {
         Ok(())
     }
 
-    /// Starts one more, whose error or panic is told to `first` in its own words.
+    /// Starts a thread whose error or panic is reported to `first`.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn).
+    /// Fails as [`spawn`](Self::spawn) does.
     pub(crate) fn spawn_fallible(
         &mut self,
         name: &'static str,
@@ -81,12 +81,12 @@ impl Threads {
                 Ok(Err(error)) => error,
                 Err(panic) => anyhow!("a bug in the {name}'s code: {}", words_of(&*panic)),
             };
-            // One that failed before is the cause of this, or nobody listens any more.
+            // An earlier failure is the cause of this one, or the receiver is gone.
             let _ = told.try_send(error);
         })
     }
 
-    /// Tells all of them to end and waits for that; one that hangs is left behind.
+    /// Asks all threads to end and waits for them; a hung thread is abandoned.
     pub(crate) fn end(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         for turn in 0..END_TURNS {
@@ -94,7 +94,7 @@ impl Threads {
             if self.running.is_empty() {
                 return;
             }
-            // Most end within a picture's time.
+            // Most threads end within one picture.
             std::thread::sleep(if turn == 0 { Duration::from_millis(1) } else { END_TURN });
         }
         for thread in self.running.drain(..) {
@@ -109,14 +109,14 @@ impl Drop for Threads {
     }
 }
 
-/// Returns the words of a panic.
+/// Returns the message of a panic.
 fn words_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without words")
 }
 
 const END_TURN: Duration = Duration::from_millis(10);
-/// Two seconds: the slowest sensor gives ten pictures in that time.
+/// Two seconds: the slowest sensor delivers ten pictures in that time.
 const END_TURNS: u32 = 200;
 
 #[cfg(test)]
@@ -125,7 +125,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a source that feeds two sinks and ends in this way, its queues before its own word; returns what is told.
+    /// Runs a source that feeds two sinks and ends as `end` does, closing its queues before its
+    /// report; returns the report.
     async fn told(end: fn() -> anyhow::Result<()>) -> Option<String> {
         let (mut threads, first) = (Threads::default(), FirstFailure::new());
         let (sinks, queues): (Vec<_>, Vec<_>) = (0..2).map(|_| sync_channel::<u8>(1)).unzip();
@@ -142,7 +143,7 @@ mod tests {
         drop(ended);
         let source = move || {
             drop(sinks);
-            // Both sinks are done before the source says why.
+            // Both sinks have ended before the source reports why.
             assert!(sinks_ended.recv().is_err());
             end()
         };

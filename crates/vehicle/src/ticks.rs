@@ -1,41 +1,42 @@
-//! The ticks that pictures carry, and which of them a command may cite.
+//! Ticks carried by pictures, and the rule for which of them a command may cite.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The guard's ticks on their way through pictures: from the guard to the captures, and back as citations.
+/// The guard's ticks on their path through pictures: from the guard to the captures, and back as
+/// citations.
 ///
-/// A tick may be cited once its picture was read in full, was no capture that came before, and one of its slices was
-/// handed to the links. Any other tick was on no picture that a person could see: telemetry tells ticks too.
+/// A tick may be cited if its picture was read completely, was not a repeated capture, and had a
+/// slice sent. No person can have seen another tick on a picture; ticks are also in telemetry.
 #[derive(Debug)]
 pub struct Ticks {
     /// The guard's newest tick; 0 before the first.
     newest: AtomicU32,
-    /// Whether a repeated capture counts as no capture.
+    /// Whether a repeated capture does not count.
     is_moving: AtomicBool,
     kept: Mutex<[Carried; KEPT]>,
     uncarried: AtomicU64,
     repeated: AtomicU64,
 }
 
-/// A tick that a picture was stamped with.
+/// A tick that a picture carries.
 #[derive(Clone, Copy, Default, Debug)]
 struct Carried {
-    /// 0: none.
+    /// Tick; 0 for none.
     tick: u32,
     capture: Capture,
     is_sent: bool,
 }
 
-/// What is known of the picture that carries a tick.
+/// State of the picture that carries a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Capture {
-    /// It is still being read.
+    /// Still being read.
     #[default]
     Begun,
-    /// It is a capture that came before.
+    /// Repeats an earlier capture.
     Repeated,
-    /// It is one of its own.
+    /// A new capture.
     New,
 }
 
@@ -52,7 +53,8 @@ impl Default for Ticks {
 }
 
 impl Ticks {
-    /// Takes the guard's newest tick, and the machine's speed (m/s); NaN, which is not known, counts as moving.
+    /// Records the guard's newest tick and the machine's speed (m/s); NaN (unknown) counts as
+    /// moving.
     pub fn handle_tick(&self, tick: u32, speed: f32) {
         self.newest.store(tick, Ordering::Relaxed);
         let is_slow = speed.abs() <= REPEATABLE_SPEED;
@@ -64,32 +66,34 @@ impl Ticks {
         self.newest.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the machine moves so fast that a repeated capture counts as no capture.
+    /// Returns whether the machine is too fast for a repeated capture to count.
     pub fn is_moving(&self) -> bool {
         self.is_moving.load(Ordering::Relaxed)
     }
 
-    /// Takes note that a picture stamped with `tick` has been read, and whether it counts as a capture.
+    /// Records that a picture stamped with `tick` has been read, and whether it counts as a
+    /// capture.
     pub fn note_capture(&self, tick: u32, counts: bool) {
         self.note(tick, |carried| {
-            // Two pictures may carry one tick; the older one gives its age.
+            // Two pictures may carry the same tick; the older one determines its age.
             if carried.capture != Capture::New {
                 carried.capture = if counts { Capture::New } else { Capture::Repeated };
             }
         });
     }
 
-    /// Takes note that a slice stamped with `tick` was handed to the links.
+    /// Records that a slice stamped with `tick` was handed to the links.
     pub fn note_sent(&self, tick: u32) {
         self.note(tick, |carried| carried.is_sent = true);
     }
 
-    /// Forgets which pictures were sent: what another session was shown counts for nothing in this one.
+    /// Forgets which pictures were sent: pictures of another session do not count in this one.
     pub fn handle_new_session(&self) {
         *self.lock() = [Carried::default(); KEPT];
     }
 
-    /// Returns `cited` if it was on a picture of this session; 0, which is none, otherwise, and counts that.
+    /// Returns `cited` if a picture of this session carried it; otherwise counts the refusal and
+    /// returns 0 (none).
     pub fn citable(&self, cited: u32) -> u32 {
         if cited == 0 {
             return 0;
@@ -106,7 +110,8 @@ impl Ticks {
         0
     }
 
-    /// Returns how many citations named a tick that no picture carried, and how many that of a repeated capture.
+    /// Returns how many citations named a tick that no picture carried, and how many a tick of a
+    /// repeated capture.
     pub fn refused(&self) -> [u64; 2] {
         [&self.uncarried, &self.repeated].map(|count| count.load(Ordering::Relaxed))
     }
@@ -131,9 +136,10 @@ fn place(tick: u32) -> usize {
     tick as usize % KEPT
 }
 
-/// m/s up to which a capture may repeat: below it a machine may be still for the time between two pictures.
+/// Speed in m/s up to which a capture may repeat: below it, the machine may stand still between two
+/// pictures.
 const REPEATABLE_SPEED: f32 = 0.5;
-/// Five seconds of the guard's steps: the guard looks no further back.
+/// Five seconds of guard steps; the guard looks no further back.
 const KEPT: usize = 512;
 
 #[cfg(test)]
@@ -171,7 +177,7 @@ mod tests {
         }
         assert_eq!((ticks.citable(5), ticks.citable(8)), (5, 0));
         assert_eq!(ticks.refused(), [0, 1]);
-        // The capture before was stamped with the same tick: it is as old as that says.
+        // The previous capture carries the same tick, and is as old as the tick.
         ticks.note_capture(5, false);
         assert_eq!(ticks.citable(5), 5);
     }

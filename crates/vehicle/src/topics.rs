@@ -1,4 +1,5 @@
-//! Topics of other programs: what each says on a socket of its own goes to the operator by a channel of its own.
+//! Topics of other programs: datagrams on a topic's socket go to the operator on the topic's
+//! channel.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,86 +20,87 @@ use tautline_transport::{ChannelNumber, SendError};
 use tautline_units::{Bitrate, ByteCount, Instant};
 use tokio::time::MissedTickBehavior;
 
-/// A topic of another program: one entry of `[[topics]]` in the settings.
+/// Topic of another program: one entry of `[[topics]]` in the settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topic {
-    /// What it is called, such as `/scan`; 1 to 255 bytes.
+    /// Name of the topic, such as `/scan`; 1 to 255 bytes.
     pub topic: String,
-    /// Where the program says it: each datagram that comes here is a unit.
+    /// Address at which the program's datagrams arrive; each datagram is a unit.
     pub listen: Address,
-    /// The most that it takes of each link over a second, in its units' own bytes, kbit/s; 1 to 20000.
+    /// Maximum rate on each link, averaged over one second and counted in bytes of units, kbit/s; 1
+    /// to 20000.
     pub rate_cap_kbps: u32,
-    /// What counts among its units.
+    /// Order of its units.
     #[serde(default)]
     pub order: Order,
-    /// What it waits for.
+    /// Priority of its channel.
     #[serde(default)]
     pub priority: Priority,
     /// Time after which a unit is worthless, ms; 1 to 30000.
     #[serde(default = "deadline_ms")]
     pub deadline_ms: u64,
-    /// How a unit is encoded, by MCAP's name for it.
+    /// Encoding of a unit, by its MCAP name.
     #[serde(default)]
     pub message_encoding: String,
-    /// What the schema is called.
+    /// Name of the schema.
     #[serde(default)]
     pub schema_name: String,
-    /// How the schema is encoded, by MCAP's name for it.
+    /// Encoding of the schema, by its MCAP name.
     #[serde(default)]
     pub schema_encoding: String,
-    /// The schema's file; all of them have 6 KiB at most.
+    /// File of the schema; at most 6 KiB for all topics together.
     pub schema: Option<PathBuf>,
 }
 
-/// What counts among the units of a topic.
+/// Order of the units of a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// The newest one.
+    /// The newest unit replaces older ones.
     #[default]
     NewestWins,
-    /// Every one, until its deadline.
+    /// Every unit counts until its deadline.
     ByDeadline,
 }
 
-/// What a topic waits for.
+/// Priority of a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// For all else: one copy, in what that leaves.
+    /// After all other channels: one copy, in the remaining capacity.
     #[default]
     Data,
-    /// For commands and feedback: a copy on every link.
+    /// After commands and feedback: a copy on every link.
     Telemetry,
 }
 
-/// Units that other programs said and that went no further, by why.
+/// Units of other programs that were dropped, by reason.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// The event loop had no room for them.
+    /// Refused by the full event loop.
     pub refused: AtomicU64,
-    /// Larger than the present links carry.
+    /// Too large for the present links.
     too_large: AtomicU64,
-    /// Longer on their way, at the topic's cap, than they are worth something.
+    /// Sending takes longer than the deadline at the topic's cap.
     over_cap: AtomicU64,
-    /// What waits before them takes longer than they are worth something.
+    /// The queue before them takes longer than the deadline.
     congested: AtomicU64,
-    /// There was no session, or no link.
+    /// No session, or no link.
     nowhere: AtomicU64,
-    /// The newest of each topic, for the program that said it.
+    /// Newest refusal of each topic, for the program that sent the unit.
     newest: Mutex<[Option<Refusal>; TOPICS_MAX]>,
     logged: Mutex<LogLimit>,
 }
 
-/// A unit that was refused.
+/// A refused unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Refusal {
     bytes: ByteCount,
     why: Why,
 }
 
-/// Why a unit was refused, and the longest that would have been taken where that is known.
+/// Reason of a refusal, with the size limit where it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
     TooLarge(ByteCount),
@@ -108,7 +110,8 @@ enum Why {
 }
 
 impl Counters {
-    /// Takes note that a unit of a topic was refused: its program is told, and it is counted by why.
+    /// Records that a unit of a topic was refused: counts it by reason and keeps it for the answer
+    /// to its program.
     pub(crate) fn handle_refused(
         &self,
         channel: ChannelNumber,
@@ -134,7 +137,7 @@ impl Counters {
         }
     }
 
-    /// Returns every count by its name.
+    /// Returns every count with its name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let counts = [
             ("topics: unit refused by the event loop", &self.refused),
@@ -165,23 +168,23 @@ impl Why {
     }
 }
 
-/// The topics of other programs, while their sockets are open.
+/// Topics of other programs, with their open sockets.
 pub(crate) struct Topics {
     sources: Vec<Source>,
 }
 
-/// One topic's socket, and who spoke there last.
+/// Socket of one topic, and its latest sender.
 struct Source {
     channel: Channel,
     server: Server,
     deadline: Duration,
     sender: Option<Sender>,
-    /// How often that one is told that a unit was refused.
+    /// Rate limit of the answers to that sender.
     answers: RateBound,
 }
 
 impl Source {
-    /// Tells the program that spoke last that a unit was refused, if it can be answered.
+    /// Reports a refused unit to the latest sender, if it can be answered.
     fn answer(&mut self, refusal: Refusal, now: Instant) {
         let Some(sender) = self.sender.as_ref().filter(|_| self.answers.take(now)) else { return };
         let Refusal { bytes, why } = refusal;
@@ -191,16 +194,16 @@ impl Source {
             "bytes": bytes.get(),
             "most_bytes": why.most().map(ByteCount::get),
         });
-        // A program without a name of its own, or that does not listen, is told by the counters.
+        // A program without an address of its own, or that does not listen, has the counters only.
         self.server.send(answer.to_string().as_bytes(), sender);
     }
 }
 
 impl Topics {
-    /// Opens the socket of each.
+    /// Opens the socket of each topic.
     ///
     /// # Errors
-    /// One line that names the socket that is taken, or the schema that cannot be read.
+    /// Returns one line that names the socket that is in use, or the schema that cannot be read.
     pub(crate) fn open(topics: &[Topic]) -> anyhow::Result<Self> {
         let open = |(number, topic): (usize, &Topic)| {
             let server = Server::open(&topic.listen).with_context(|| named_so(topic))?;
@@ -220,7 +223,7 @@ impl Topics {
         Ok(Self { sources })
     }
 
-    /// Hands on what the programs say, for ever.
+    /// Forwards the units of the programs forever.
     pub(crate) async fn carry(
         mut self,
         handle: &Handle,
@@ -243,7 +246,7 @@ impl Topics {
                 if let Some(refusal) = refusal {
                     source.answer(refusal, clock.now());
                 }
-                // What a program says too fast waits in its socket, not before slices and telemetry.
+                // Excess units wait in the program's socket, not ahead of slices and telemetry.
                 for _ in 0..BURST {
                     let Some((length, sender)) = source.server.receive(&mut unit) else { break };
                     source.sender = Some(sender);
@@ -261,7 +264,7 @@ impl Topic {
     /// Checks every topic.
     ///
     /// # Errors
-    /// One line that names the topic and what of it is wrong.
+    /// Returns one line that names the topic and its fault.
     pub(crate) fn validate(topics: &[Self]) -> anyhow::Result<()> {
         ensure!(topics.len() <= TOPICS_MAX, "topics: at most {TOPICS_MAX}");
         let ours: Vec<Channel> = channels::all().into();
@@ -291,7 +294,7 @@ impl Topic {
         Ok(())
     }
 
-    /// Returns its channel, the `number`th of all.
+    /// Returns the channel of the topic, which is the `number`th topic.
     fn channel(&self, number: usize) -> anyhow::Result<Channel> {
         let schema = match &self.schema {
             Some(path) => file::read(path, file::TEXT_BYTES_MAX)
@@ -332,16 +335,17 @@ fn deadline_ms() -> u64 {
     500
 }
 
-/// With the units of one look at each, a sixteenth of the event loop's queue.
+/// Maximum of topics: one poll of all of them fills a sixteenth of the event loop's queue.
 const TOPICS_MAX: usize = 8;
-/// As often as a program that goes by it says something.
+/// Ten answers per second suffice for a program that adapts to them.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
-/// Four hundred units of a topic a second.
+/// 400 units per topic per second.
 const BURST: usize = 2;
-/// More than any datagram of the system has.
+/// Larger than any datagram.
 const UNIT_BYTES_MAX: usize = 256 << 10;
-/// What a session has room for beside Tautline's own: told at 64 kbit/s, it takes a second.
+/// Space of a session for schemas other than Tautline's own: announcing them at 64 kbit/s takes
+/// about one second.
 const SCHEMA_BYTES_MAX: usize = 6 << 10;
 
 #[cfg(test)]
@@ -418,7 +422,7 @@ mod tests {
         counters.handle_refused(cloud, bytes(140_000), links, now);
         let cap = SendError::OverCap { found: bytes(140_000), most: bytes(56_000) };
         counters.handle_refused(cloud, bytes(140_000), cap, now);
-        // One of Tautline's own, and one beyond all topics, are nobody's here.
+        // A channel of Tautline's own, and one beyond all topics, are ignored here.
         counters.handle_refused(ChannelNumber::new(3), bytes(1), SendError::Congested, now);
         counters.handle_refused(ChannelNumber::new(255), bytes(1), SendError::Congested, now);
         let counts: Vec<u64> = counters.iter().map(|(_, count)| count).collect();
@@ -439,7 +443,7 @@ mod tests {
         let counters = Arc::<Counters>::default();
         let refusals = counters.clone();
         let driver = Driver::spawn(&[Local::default()], Clock::start(), move |output| {
-            // Without a session every unit comes back.
+            // Without a session every unit is refused.
             if let Output::Refused(channel, unit, why) = output {
                 refusals.handle_refused(channel, ByteCount::of(unit), why, Instant::ZERO);
                 let _ = told.send((channel, unit.to_vec()));

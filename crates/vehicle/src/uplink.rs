@@ -1,4 +1,4 @@
-//! The vehicle's end of the session: slices and telemetry go up, commands and feedback come down.
+//! The vehicle's end of the session: sends slices and telemetry, receives commands and feedback.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::telemetry::Reporter;
 use crate::topics;
 use crate::waiting::Met;
 
-/// What the event loop tells goes through here to the guard and the encoders.
+/// Dispatcher of the event loop's output to the guard and the encoders.
 pub struct Uplink {
     guarded: Arc<Guarded>,
     control: Arc<EncoderControl>,
@@ -32,18 +32,17 @@ pub struct Uplink {
     topics: Arc<topics::Counters>,
 }
 
-/// Units that were no messages.
+/// Counters of malformed units.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Commands that were no commands.
+    /// Malformed units of the command channel.
     pub commands_malformed: AtomicU64,
-    /// Units of other channels that were no messages of theirs.
+    /// Malformed units of other channels.
     pub others_malformed: AtomicU64,
 }
 
 impl Uplink {
-    /// Returns an uplink to the reporter's guard and encoders; what it counts stands in the
-    /// reporter.
+    /// Returns an uplink to the reporter's guard and encoders; its counters are the reporter's.
     pub fn new(reporter: &Reporter, clock: Clock) -> Self {
         Self {
             guarded: reporter.guarded.clone(),
@@ -57,7 +56,7 @@ impl Uplink {
         }
     }
 
-    /// Takes what the event loop tells.
+    /// Handles output of the event loop.
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
@@ -66,7 +65,7 @@ impl Uplink {
                     self.control.handle_refused(slice.strip, slice.picture, slice.kind);
                 }
             }
-            // Of ours the next says more.
+            // The next unit of a built-in channel supersedes it.
             Output::Refused(channel, unit, why) => {
                 self.topics.handle_refused(channel, ByteCount::of(unit), why, self.clock.now());
             }
@@ -91,7 +90,7 @@ impl Uplink {
                 self.control.note_shown(shown);
                 self.control.set_budget(media, self.clock.now());
             }
-            // What was lost is followed by the next.
+            // The next unit supersedes the lost one.
             Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
             Event::Refused { mismatch } => {
@@ -112,7 +111,7 @@ impl Uplink {
             channels::PROBE_QUESTION => ProbeQuestion::decode(bytes)
                 .map(|question| self.probe.handle_question(&question, self.clock.now()))
                 .err(),
-            // An operator sends nothing else of ours.
+            // An operator sends on no other built-in channel.
             _ => return,
         };
         if let Some(error) = malformed {
@@ -122,7 +121,7 @@ impl Uplink {
     }
 
     fn handle_command(&self, bytes: &[u8], session: &Session) {
-        // The command's own date counts from the operator's hand, not from the transport.
+        // A command's age counts from the operator's input, not from transmission.
         let here = |sent_at| session.clock().map(|clock| (clock.to_local(sent_at), clock.error()));
         if let Err(error) = self.guarded.handle_bytes(bytes, here, self.clock.now()) {
             tracing::debug!(%error, "a malformed command");

@@ -1,40 +1,40 @@
-//! What a vehicle waits for before anybody can drive it.
+//! Prerequisites of a drive that a vehicle waits for.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// Something without which nobody drives.
+/// A prerequisite of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The guard before the machine.
+    /// Guard of the machine.
     Guard,
-    /// The source of pictures.
+    /// Source of pictures.
     Pictures,
-    /// The switchboard.
+    /// Switchboard.
     Switchboard,
-    /// An operator who takes the vehicle.
+    /// Operator who takes the vehicle.
     Operator,
-    /// A word of the operator who has.
+    /// Message from that operator.
     Session,
 }
 
-/// What each part of the process has seen of the way to an operator.
+/// Observed progress towards a session with an operator.
 #[derive(Debug, Default)]
 pub struct Met(Mutex<Steps>);
 
 #[derive(Debug, Default)]
 struct Steps {
     is_registered: bool,
-    /// The operator introduced last.
+    /// Operator introduced last.
     introduced: Option<String>,
-    /// Whether a link over TLS leads to it too.
+    /// Whether a link over TLS also leads to that operator.
     is_over_tls: bool,
     heard_at: Option<Instant>,
 }
 
-/// What has been missing, and since when.
+/// Missing prerequisites, each with the time since when.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     missing: [Option<Missing>; Awaited::ALL.len()],
@@ -47,7 +47,7 @@ struct Missing {
 }
 
 impl Awaited {
-    /// Each of them, in the order in which they are met.
+    /// All prerequisites, in the order in which they are met.
     pub const ALL: [Self; 5] =
         [Self::Guard, Self::Pictures, Self::Switchboard, Self::Operator, Self::Session];
 
@@ -64,12 +64,12 @@ impl Awaited {
 }
 
 impl Met {
-    /// Notes whether the switchboard is connected.
+    /// Records whether the switchboard is connected.
     pub(crate) fn set_registered(&self, is_registered: bool) {
         self.steps().is_registered = is_registered;
     }
 
-    /// Notes who was introduced.
+    /// Records which operator was introduced.
     pub(crate) fn handle_introduction(&self, operator: &str, is_over_tls: bool) {
         let mut steps = self.steps();
         steps.introduced = Some(operator.to_owned());
@@ -81,12 +81,12 @@ impl Met {
         self.steps().is_over_tls
     }
 
-    /// Notes that the operator has let go of the vehicle.
+    /// Records that the operator released the vehicle.
     pub(crate) fn handle_release(&self) {
         self.steps().introduced = None;
     }
 
-    /// Notes when something authentic last came of the operator.
+    /// Records when the latest authentic packet of the operator arrived.
     pub(crate) fn set_heard_at(&self, heard_at: Option<Instant>) {
         self.steps().heard_at = heard_at;
     }
@@ -96,8 +96,8 @@ impl Met {
         self.steps().introduced.clone()
     }
 
-    /// Returns whether it is missing, given whether the guard is heard and pictures come. A session needs no
-    /// switchboard.
+    /// Returns whether a prerequisite is missing, given whether guard messages and pictures arrive.
+    /// An existing session needs no switchboard.
     pub(crate) fn lacks(
         &self,
         awaited: Awaited,
@@ -121,7 +121,8 @@ impl Met {
 }
 
 impl Waiting {
-    /// Takes whether something is missing; returns true once when it has been for [`MISSING_AGE_MAX`].
+    /// Records whether a prerequisite is missing. Returns true once when it has been missing for
+    /// [`MISSING_AGE_MAX`].
     pub(crate) fn observe(&mut self, awaited: Awaited, is_missing: bool, now: Instant) -> bool {
         let missing = &mut self.missing[awaited as usize];
         if !is_missing {
@@ -135,9 +136,9 @@ impl Waiting {
     }
 }
 
-/// What is missing for so long is told.
+/// Outage after which a missing prerequisite is logged.
 const MISSING_AGE_MAX: Duration = Duration::from_secs(5);
-/// Longer pauses of a session are no driving.
+/// Longest pause of a session that still counts as driving.
 const HEARD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

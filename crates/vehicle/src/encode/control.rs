@@ -10,40 +10,40 @@ use super::governor::{Governor, Taking};
 use super::strip::Request;
 use crate::config::AfterPause;
 
-/// Encoder control: what the transport and the operator ask of the camera and the encoders.
+/// Encoder control: requests of the transport and the operator to the camera and the encoders.
 #[derive(Debug)]
 pub struct EncoderControl {
     budget_bps: AtomicU64,
-    /// Strips whose next slice is to be an IDR, as bits.
+    /// Strips whose next slice must be an IDR, as bits.
     keyframe_strips: AtomicU64,
-    /// The same as the receiver requests it, again and again.
+    /// Strips for which the receiver requests an IDR repeatedly, as bits.
     requested_strips: AtomicU64,
-    /// Strips that are to recover in their encoder's own way, as bits.
+    /// Strips that must recover by their encoder's own method, as bits.
     recovery_strips: AtomicU64,
     strips: Mutex<[Fate; VideoFeedback::STRIPS_MAX]>,
     governor: Mutex<Governor>,
     after_pause: AfterPause,
     paused: AtomicBool,
-    /// The screen keeps up with one picture of so many.
+    /// Picture interval that the screen keeps up with.
     picture_interval: AtomicU8,
-    /// When the pause began, nanoseconds of the vehicle's clock.
+    /// Start of the pause, in nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
     screen: Mutex<Screen>,
 }
 
-/// What fits the operator's screen of the pictures of a source.
+/// Fit of the source's pictures to the operator's screen.
 #[derive(Clone, Copy, Debug)]
 struct Screen {
-    /// Whether pictures become smaller for it.
+    /// Whether pictures are reduced to fit.
     follows: bool,
-    /// The most pixels that it shows in time, as far as it has told.
+    /// Most pixels that the screen shows in time, if reported.
     pixels_max: Option<u32>,
     source: Option<Source>,
-    /// How many times smaller the source's pictures are for it, in width and in height.
+    /// Factor by which pictures are reduced for the screen, in width and in height.
     reduction: usize,
 }
 
-/// A source of pictures, as it was told.
+/// Properties of a source of pictures.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     pictures_per_second: f64,
@@ -51,22 +51,23 @@ struct Source {
     layout: Layout,
 }
 
-/// What is known of a strip's slices once they are coded.
+/// State of a strip's slices after coding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
-    /// What the operator told last.
+    /// Latest report of the operator.
     pub(super) report: Option<StripReport>,
-    /// The picture whose slice was never sent, the newest of them.
+    /// Newest picture whose slice was never sent.
     pub(super) refused: Option<u32>,
 }
 
 impl EncoderControl {
-    /// Makes a control that grants nothing yet: encoders wait.
+    /// Creates a control without a budget yet: encoders wait.
     pub fn new() -> Self {
         Self::with(AfterPause::default())
     }
 
-    /// Makes a control as [`new`](Self::new) does; `after_pause` says what follows a long pause.
+    /// Creates a control as [`new`](Self::new) does; `after_pause` is the reaction after a long
+    /// pause.
     pub fn with(after_pause: AfterPause) -> Self {
         Self {
             budget_bps: AtomicU64::new(0),
@@ -88,13 +89,14 @@ impl EncoderControl {
         }
     }
 
-    /// Makes picture rate and size follow the budget, and the size what the screen shows.
+    /// Lets the picture rate and size follow the budget, and the size also the screen.
     pub fn governed(self) -> Self {
         self.screen().follows = true;
         Self { governor: Mutex::new(Governor::new(60.0)), ..self }
     }
 
-    /// Takes note of a source of so many pictures a second, laid out so, and whether it gives them row by row.
+    /// Sets the properties of the source: pictures per second, whether it delivers row by row, and
+    /// its layout.
     pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
         let source = Source { pictures_per_second, gives_rows, layout: *layout };
         let mut screen = self.screen();
@@ -102,7 +104,7 @@ impl EncoderControl {
         self.fit(&mut screen);
     }
 
-    /// Takes what the screen has told of the pixels that it shows in time.
+    /// Sets the number of pixels that the screen shows in time.
     fn set_pixels_max(&self, pixels_max: Option<u32>) {
         let mut screen = self.screen();
         if screen.pixels_max != pixels_max {
@@ -111,7 +113,8 @@ impl EncoderControl {
         }
     }
 
-    /// Makes the source's pictures as large as the screen shows them; the links may have them smaller yet.
+    /// Reduces the source's pictures to what the screen shows; the link budget may reduce them
+    /// further.
     fn fit(&self, screen: &mut Screen) {
         let Some(Source { pictures_per_second, gives_rows, layout }) = screen.source else {
             return;
@@ -127,30 +130,30 @@ impl EncoderControl {
         self.governor().set_source(pictures_per_second, gives_rows, &reduced);
     }
 
-    /// Returns in words that pictures are sent smaller than their source gives them, for the screen; `None` if they are
-    /// not.
+    /// Returns a description of the reduction for the screen; `None` if pictures are sent at the
+    /// source's size.
     pub fn screen_words(&self) -> Option<String> {
         self.screen().words()
     }
 
-    /// Returns how many times smaller than the source's the picture begun last is, in width and in height.
+    /// Returns the factor by which the latest picture is reduced, in width and in height.
     pub fn reduction(&self) -> usize {
         self.screen().reduction * self.governor().reduction()
     }
 
-    /// Returns what becomes of a picture that begins now.
+    /// Decides how to handle a picture that begins now.
     pub fn take(&self, picture: u32, now: Instant) -> Taking {
         let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
         self.governor().take(picture, screen, now)
     }
 
-    /// Returns what the picture begun last may take; `None`: its next strip would not be sent in time.
+    /// Returns the size allowed for the latest picture; `None` if its next strip would not be sent
+    /// in time.
     pub(super) fn size(&self, now: Instant) -> Option<ByteCount> {
         self.governor().size(now)
     }
 
-    /// Takes note of a slice, and of what its picture would have taken at the acceptable quantizer if that is
-    /// known.
+    /// Records a slice, and the size its picture would have at the acceptable quantizer, if known.
     pub(super) fn note_slice(&self, bytes: ByteCount, need: Option<ByteCount>, now: Instant) {
         let mut governor = self.governor();
         governor.note_slice(bytes, now);
@@ -159,29 +162,29 @@ impl EncoderControl {
         }
     }
 
-    /// Returns whether encoders get nothing to do at present: nothing can be sent, or the links are busy.
+    /// Returns whether encoders get no work at present: nothing can be sent, or the links are busy.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.is_paused() || self.governor().is_busy(now)
     }
 
-    /// Returns what picture rate the links are found to carry, of the source's.
+    /// Returns the picture rate that the links are found to carry, out of the source's rate.
     pub fn picture_rate(&self) -> f64 {
         self.governor().picture_rate()
     }
 
-    /// Returns what a picture takes at the acceptable quantizer.
+    /// Returns the size of a picture at the acceptable quantizer.
     pub fn need(&self) -> ByteCount {
         self.governor().need()
     }
 
-    /// Takes note of what the links have shown that they carry at least.
+    /// Records a rate that the links have shown to carry at least.
     pub fn note_shown(&self, shown: Bitrate) {
         self.governor().note_shown(shown);
     }
 
-    /// Sets the rate that all slices together may take; zero pauses. After a pause of
-    /// [`PAUSE_LONG`] every strip recovers: the links were gone, and what was on them ([UGV]). A
-    /// shorter one needs nothing: no slice was encoded meanwhile that the other end could lack.
+    /// Sets the total rate of all slices; zero pauses. After a pause of [`PAUSE_LONG`] every strip
+    /// recovers: the links were gone, along with the packets on them ([UGV]). A shorter pause needs
+    /// no recovery: no slice was encoded meanwhile that the peer could lack.
     pub fn set_budget(&self, budget: Bitrate, now: Instant) {
         self.budget_bps.store(budget.bps(), Ordering::Relaxed);
         self.governor().set_budget(budget, now);
@@ -208,8 +211,8 @@ impl EncoderControl {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// Returns the picture interval (frame decimation): one picture of so many is coded, as the
-    /// operator's screen keeps up with and the links carry.
+    /// Returns the picture interval (frame decimation) that both the operator's screen and the
+    /// links can sustain.
     pub fn picture_interval(&self) -> u32 {
         let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
         screen.max(self.governor().interval())
@@ -220,8 +223,8 @@ impl EncoderControl {
         self.keyframe_strips.fetch_or(strips, Ordering::Relaxed);
     }
 
-    /// Takes note that the operator is another: every strip begins anew, whatever was told before,
-    /// and every picture is coded.
+    /// Resets all state for a new operator: every strip restarts regardless of earlier reports, and
+    /// every picture is coded.
     pub fn handle_new_session(&self) {
         *self.lock() = Default::default();
         self.picture_interval.store(1, Ordering::Relaxed);
@@ -231,7 +234,7 @@ impl EncoderControl {
         self.request_keyframes(ALL_STRIPS);
     }
 
-    /// Takes what a receiver of the video asks for and tells of the strips.
+    /// Handles the requests and strip reports of a receiver.
     pub fn handle_feedback(&self, feedback: &VideoFeedback) {
         self.requested_strips.fetch_or(feedback.keyframe_strips.into(), Ordering::Relaxed);
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
@@ -242,8 +245,8 @@ impl EncoderControl {
         }
     }
 
-    /// Takes note of a slice that was coded and is never sent: its strip recovers with the next picture, before
-    /// the operator can have missed it.
+    /// Records a coded slice that is never sent: its strip recovers with the next picture, before
+    /// the operator can miss it.
     pub fn handle_refused(&self, strip: u8, picture: u32, kind: SliceKind) {
         if kind == SliceKind::Idr {
             return self.request_keyframes(1 << strip);
@@ -253,12 +256,12 @@ impl EncoderControl {
         }
     }
 
-    /// Returns what is known of a strip's slices.
+    /// Returns the state of a strip's slices.
     pub(super) fn fate(&self, strip: usize) -> Fate {
         self.lock().get(strip).copied().unwrap_or_default()
     }
 
-    /// Takes what is asked of a strip, the greater request if there are two.
+    /// Takes the pending request for a strip; of two, the stronger one.
     pub(super) fn take_request(&self, strip: usize) -> Request {
         let bit = 1 << strip;
         let take = |strips: &AtomicU64| strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
@@ -300,8 +303,8 @@ impl Default for EncoderControl {
 }
 
 impl Screen {
-    /// Returns how pictures of this layout become small enough, by the least factor that does, or the greatest that
-    /// there is; `None` if they are.
+    /// Returns the smallest reduction that makes pictures of this layout small enough, or the
+    /// greatest available; `None` if they already are.
     fn fitting(&self, layout: &Layout) -> Option<Reduction> {
         let most = self.pixels_max.unwrap_or(PIXELS_UNTOLD) as usize;
         let pixels = |layout: &Layout| layout.shown().0 * layout.shown().1;
@@ -329,11 +332,11 @@ impl Screen {
 }
 
 const ALL_STRIPS: u64 = u64::MAX;
-/// 1920x1080: what every page that decodes at all is taken to show.
+/// Pixels of 1920x1080, which every page that decodes at all is assumed to show.
 const PIXELS_UNTOLD: u32 = 1920 * 1080;
-/// With the links' own reduction by up to 3 no more than pictures can be reduced by.
+/// Together with the links' own reduction by up to 3, the greatest reduction of pictures.
 const SCREEN_REDUCTION_MAX: usize = 5;
-/// As long as a link may be without an answer before it counts as silent.
+/// Time without an answer after which a link counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
@@ -364,7 +367,7 @@ mod tests {
         }
     }
 
-    /// A picture of 8k held a page up for seconds.
+    /// An 8K picture blocked a page for seconds.
     #[test]
     fn pictures_are_no_larger_than_the_screen_has_told_that_it_shows() {
         let reduction = |width, height, pixels_max| {
@@ -379,7 +382,8 @@ mod tests {
         assert_eq!(factor(3840, 2160, Some(3840 * 2160)), 1);
         assert_eq!([factor(7680, 4320, Some(3840 * 2160)), factor(7680, 4320, None)], [2, 4]);
         assert_eq!(factor(1280, 720, Some(640 * 480)), 2);
-        // Never without room for the stamp, whatever a page says, nor more than can be made of it.
+        // Room for the stamp remains whatever a page reports, and no reduction exceeds what the
+        // picture allows.
         assert_eq!([factor(1280, 720, Some(1)), factor(8192, 8192, Some(1))], [3, 5]);
         assert_eq!(factor(640, 480, Some(1)), 1);
         let (_, words) = reduction(2592, 1944, None);
@@ -387,7 +391,7 @@ mod tests {
             words.unwrap().starts_with("pictures of 2592x1944 are sent at 1296x972: no operator")
         );
         assert_eq!(reduction(1280, 720, None).1, None);
-        // The lab's pictures are as large as it makes them.
+        // The lab chooses the size of its pictures.
         let control = EncoderControl::new();
         control.set_source(30.0, false, &Layout::around(3840, 2160).unwrap());
         assert_eq!(control.reduction(), 1);

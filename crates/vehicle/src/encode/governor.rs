@@ -3,78 +3,81 @@ use std::time::Duration;
 use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::{Layout, Reduction, stamp};
 
-/// The plan of how often a picture is coded, and how large, by what the links carry.
+/// Controller of the picture rate and picture size, by the link budget.
 ///
-/// Of the source's pictures every `interval`th is coded: as often as the budget pays for pictures at the
-/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and no more seldom than [`RATE_WHOLE`]. Below that they are coded
-/// smaller, by whole factors, and of the smallest fewer, down to [`RATE_LEAST`]; below that they become
-/// coarser. A picture is not begun while those before it keep the links busy, and none is larger than the links
-/// carry in [`SEND_MAX`]. Pure: what is known goes in, with the time.
+/// Every `interval`th picture of the source is coded: as many as the budget pays for at the
+/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and at least [`RATE_WHOLE`] per second. Below that
+/// rate pictures are reduced by integer factors. At the smallest size the rate falls to
+/// [`RATE_LEAST`]; below that, pictures become coarser. A picture is not begun while earlier ones
+/// keep the links busy. None is larger than the links carry within [`SEND_MAX`]. Pure: the state of
+/// the links and the time are arguments.
 ///
-/// A rate that does not do for [`SHORT_FOR`] is left; the next higher one must have had [amply](AMPLE) what
-/// it needs for [`AMPLE_FOR`]. What a picture needs falls with the rate's rise, so that neither undoes the other.
-/// A size is left likewise; what pictures of the next larger one need is known by experience alone, so that each time
-/// that one did not do it is waited for twice as long.
+/// A rate that the budget does not pay for during [`SHORT_FOR`] is lowered. It rises once the
+/// budget pays [amply](AMPLE) for the next higher rate during [`AMPLE_FOR`]. A picture needs fewer
+/// bytes at a higher rate, so the two rules do not undo each other. The size changes in the same
+/// manner. The bytes needed at the next larger size are known only by trial, so each failed trial
+/// doubles the wait before the next.
 #[derive(Clone, Debug)]
 pub struct Governor {
-    /// Whether anything follows the budget but the pictures' size.
+    /// Whether the rate and the scale follow the budget, and not only the bytes per picture.
     follows: bool,
-    /// Pictures a second of the source.
+    /// Pictures per second of the source.
     source: f64,
-    /// Whether its strips come one after the other.
+    /// Whether its strips arrive one after another.
     gives_rows: bool,
-    /// Every so many of its pictures one is coded.
+    /// Picture interval: one of this many pictures is coded.
     interval: u32,
-    /// How many times smaller than the source's pictures are, at most, and at present.
+    /// Greatest and current factor by which pictures are reduced.
     reduction_max: usize,
     reduction: usize,
-    /// How long the next larger size must have been paid for, and since when it has been.
+    /// Time for which the budget must pay for the next larger size, and the latest enlargement.
     enlarge_after: Duration,
     enlarged_at: Option<Instant>,
-    /// bit/s, as granted.
+    /// Granted rate in bit/s.
     granted: f64,
-    /// The same, smoothed: by this the rate is chosen.
+    /// Smoothed granted rate, which determines the picture rate.
     budget: f64,
-    /// Bytes that a picture takes at the acceptable quantizer, smoothed; `None` before one was coded.
+    /// Smoothed size in bytes of a picture at the acceptable quantizer; `None` before the first.
     need: Option<f64>,
     short_since: Option<Instant>,
     ample_since: Option<Instant>,
     large_since: Option<Instant>,
-    /// When the links will have carried what was handed over, at the budget of the time.
+    /// Instant at which the links will have sent everything handed over, at the budget of that
+    /// time.
     busy_until: Instant,
-    /// The picture that was begun last.
+    /// Picture begun last.
     taken: Option<u32>,
-    /// The time until the next one, and what it may take.
+    /// Time until the next picture, and the size allowed for this one.
     time: Duration,
     size: ByteCount,
-    /// bit/s, of which that was made.
+    /// Rate in bit/s from which that size was computed.
     sized_by: f64,
-    /// When the session was granted something, and its first picture was begun.
+    /// Instants of the session's first grant and of its first picture.
     granted_at: Option<Instant>,
     begun_at: Option<Instant>,
-    /// bit/s that the links have shown in this session that they carry.
+    /// Rate in bit/s that the links have shown to carry in this session.
     shown: f64,
     paused_at: Instant,
     seen_at: Instant,
 }
 
-/// What becomes of a picture.
+/// Decision about a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taking {
-    /// It is coded.
+    /// Code it.
     Taken,
-    /// It is left out for the screen, which cannot keep up with so many.
+    /// Skip it: the screen cannot keep up with the picture rate.
     LeftOutForScreen,
-    /// It is left out for the links, which carry better pictures if they are fewer.
+    /// Skip it: the links carry fewer pictures at a better quality.
     LeftOutForLinks,
-    /// Those before it still keep the links busy.
+    /// Skip it: earlier pictures still keep the links busy.
     Waits,
-    /// Nothing may be sent.
+    /// Skip it: nothing may be sent.
     Paused,
 }
 
 impl Governor {
-    /// Makes a plan for a source of so many pictures a second, of whose links nothing is known.
+    /// Creates a governor for a source of `pictures_per_second`, with nothing known of the links.
     pub fn new(pictures_per_second: f64) -> Self {
         let source = pictures_per_second.max(1.0);
         Self {
@@ -105,13 +108,13 @@ impl Governor {
         }
     }
 
-    /// Makes one that has every picture coded that the screen takes, whatever the budget.
+    /// Creates a governor that codes every picture that the screen takes, at any budget.
     pub fn every_picture() -> Self {
         Self { follows: false, ..Self::new(60.0) }
     }
 
-    /// Takes the source's pictures a second, whether its strips come one after the other, and how its pictures are
-    /// laid out; another source may have been opened.
+    /// Sets the source's picture rate, whether its strips arrive one after another, and its layout,
+    /// also when another source was opened.
     pub fn set_source(&mut self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
         self.source = pictures_per_second.max(1.0);
         self.gives_rows = gives_rows;
@@ -126,20 +129,20 @@ impl Governor {
         self.interval = self.interval.min(*self.intervals().last().unwrap_or(&1));
     }
 
-    /// Takes note of a new session, over links of which nothing is known.
+    /// Starts a new session over links with unknown capacity.
     pub fn handle_new_session(&mut self) {
         let Self { follows, gives_rows, need, reduction, reduction_max, .. } = *self;
         let new = Self::new(self.source);
         *self = Self { follows, gives_rows, need, reduction, reduction_max, ..new };
     }
 
-    /// Takes the rate that all slices together may take.
+    /// Sets the total rate for all slices.
     pub fn set_budget(&mut self, budget: Bitrate, now: Instant) {
         let was_paused = self.granted == 0.0;
         self.granted = budget.as_f64();
         match (was_paused, self.granted == 0.0) {
             (false, true) => self.paused_at = now,
-            // What was known before a long pause is not.
+            // Knowledge from before a long pause is outdated.
             (true, false) if now.since(self.paused_at) >= PAUSE_LONG => {
                 self.budget = self.rate(now);
                 (self.short_since, self.ample_since) = (None, None);
@@ -148,12 +151,12 @@ impl Governor {
         }
     }
 
-    /// Takes note of what the links have shown that they carry at least: so much need not be tried out.
+    /// Records a rate that the links have shown to carry at least, which needs no probing.
     pub fn note_shown(&mut self, shown: Bitrate) {
         self.shown = self.shown.max(shown.as_f64());
     }
 
-    /// Takes what a picture would have taken at the acceptable quantizer.
+    /// Records the size that a picture would have at the acceptable quantizer.
     pub fn note_need(&mut self, bytes: ByteCount) {
         let bytes = bytes.get() as f64;
         self.need = Some(match self.need {
@@ -162,9 +165,9 @@ impl Governor {
         });
     }
 
-    /// Takes note of a slice that was handed over.
+    /// Records a slice that was handed over.
     pub fn note_slice(&mut self, bytes: ByteCount, now: Instant) {
-        // What a burst leaves of the budget of the moment says nothing of how long it takes.
+        // The momentary budget left by a burst does not show how long the burst takes.
         let rate = match self.bursts() || self.granted == 0.0 {
             true => self.sized_by,
             false => self.rate(now),
@@ -176,7 +179,7 @@ impl Governor {
         }
     }
 
-    /// Returns what becomes of a picture of the source that begins now, of which the screen keeps up with one in
+    /// Decides on a picture of the source that begins now; the screen keeps up with one in
     /// `screen_interval`.
     pub fn take(&mut self, picture: u32, screen_interval: u32, now: Instant) -> Taking {
         if self.follows {
@@ -202,8 +205,9 @@ impl Governor {
         Taking::Taken
     }
 
-    /// Returns whether pictures of this session have begun: the first waits until links have shown what they carry, which
-    /// says how large and how many the first are, or until it is clear that they will not.
+    /// Returns whether pictures of this session have begun. The first picture waits until the links
+    /// have shown their capacity, which determines the initial size and rate, or until
+    /// [`SHOWN_WITHIN`] has passed.
     fn begins(&mut self, now: Instant) -> bool {
         if self.begun_at.is_some() {
             return true;
@@ -225,11 +229,12 @@ impl Governor {
         true
     }
 
-    /// Returns what the picture begun last may take, as its next strip is coded; `None` if that strip would not
-    /// be sent in time, or at all.
+    /// Returns the size allowed for the current picture when its next strip is coded; `None` if
+    /// that strip would be late or cannot be sent.
     ///
-    /// Strips that come all at once, or seldom, find the links busy with those before them: what was granted when
-    /// their picture began holds for all of them. Otherwise the budget of the moment does.
+    /// For strips in bursts, the grant at the start of the picture holds for all its strips,
+    /// because each strip finds the links busy with earlier ones. Otherwise the current budget
+    /// applies.
     pub fn size(&self, now: Instant) -> Option<ByteCount> {
         if self.granted == 0.0 || self.waits(STRIP_WAIT_MAX, now) {
             return None;
@@ -237,55 +242,56 @@ impl Governor {
         Some(if self.bursts() { self.size } else { self.size_now(now) })
     }
 
-    /// Returns whether strips come all at once, or seldom.
+    /// Returns whether strips come in bursts: all at once, or with frame decimation.
     fn bursts(&self) -> bool {
         self.follows && (self.interval > 1 || !self.gives_rows)
     }
 
     fn size_now(&self, now: Instant) -> ByteCount {
         let most = if self.follows { SEND_MAX } else { Duration::MAX };
-        // Nothing of a burst is left in the links when the next one comes.
+        // A burst leaves the links empty before the next one begins.
         let share = BURST_SHARE - (BURST_SHARE - BURST_SHARE_THIN) * self.thinness();
         let time = if self.bursts() { self.time.mul_f64(share) } else { self.time };
         Bitrate::from_bps(self.rate(now) as u64) * time.min(most)
     }
 
-    /// Returns the picture interval: every so many of the source's pictures one is coded.
+    /// Returns the picture interval: one of this many pictures of the source is coded.
     pub fn interval(&self) -> u32 {
         self.interval
     }
 
-    /// Returns how many times smaller than the source's pictures are, in width and in height.
+    /// Returns the factor by which pictures are reduced, in width and in height.
     pub fn reduction(&self) -> usize {
         self.reduction
     }
 
-    /// Returns the pictures a second that are coded.
+    /// Returns the rate of coded pictures, per second.
     pub fn picture_rate(&self) -> f64 {
         self.source / f64::from(self.interval)
     }
 
-    /// Returns what a picture takes at the acceptable quantizer.
+    /// Returns the size of a picture at the acceptable quantizer.
     pub fn need(&self) -> ByteCount {
         ByteCount::new(self.need.unwrap_or(0.0) as u64)
     }
 
-    /// Returns whether no picture is begun, for those before still keep the links busy.
+    /// Returns whether no picture is begun because earlier ones still keep the links busy.
     pub fn is_busy(&self, now: Instant) -> bool {
         self.waits(PICTURE_WAIT_MAX, now)
     }
 
-    /// Returns whether what was handed over keeps links that are thin busy for longer. What a dip of thick ones made
-    /// wait is gone a moment after it.
+    /// Returns whether the data handed over keeps low-rate links busy for longer than `most`. On
+    /// fast links, the backlog of a dip drains right after it.
     fn waits(&self, most: Duration, now: Instant) -> bool {
         self.follows && self.rate(now) < THICK && self.busy_until.since(now) > most
     }
 
-    /// Returns the most that a session's first pictures take: links of which nothing is known are tried out.
+    /// Returns the upper limit of the rate at the start of a session: links of unknown capacity are
+    /// probed.
     fn ramp(&self, now: Instant) -> f64 {
         let since = self.begun_at.map_or(Duration::ZERO, |begun_at| now.since(begun_at));
         let doublings = since.as_secs_f64() / RAMP_DOUBLING.as_secs_f64();
-        // Up to what the links have shown there is little to be found out, and beyond it much.
+        // Growth is fast up to the rate that the links have shown, and slow beyond it.
         let first = self.first();
         let known = (self.shown / first).log2().clamp(0.0, doublings);
         let beyond = match self.shown > 0.0 {
@@ -297,7 +303,8 @@ impl Governor {
         if shown < THICK { tried } else { tried.max(shown) }
     }
 
-    /// Returns what a session begins with: half of what thin links have shown, for headers and repair take the rest.
+    /// Returns the initial rate of a session: half of the rate that low-rate links have shown;
+    /// headers and repair need the rest.
     fn first(&self) -> f64 {
         match self.shown > 0.0 {
             true => RAMP_FIRST.min(self.shown * SHOWN_SHARE),
@@ -312,22 +319,22 @@ impl Governor {
         (self.granted * (1.0 - HEADROOM * self.thinness())).min(self.ramp(now))
     }
 
-    /// Returns how thin the links are: 0 from [`THIN`] on, up to 1.
+    /// Returns how far the grant lies below [`THIN`]: 0 at [`THIN`] or more, up to 1.
     fn thinness(&self) -> f64 {
         (1.0 - self.granted / THIN).clamp(0.0, 1.0)
     }
 
-    /// Returns whether headers are little beside what pictures get at this interval.
+    /// Returns whether headers are a small share of the budget at this interval.
     fn pays_for_headers(&self, interval: u32) -> bool {
         self.source / f64::from(interval) * HEADERS_BITS <= self.budget * HEADERS_SHARE
     }
 
-    /// Returns what share of what more or larger pictures need must be paid for before there are such.
+    /// Returns the ratio of budget to need required before the rate or the size rises.
     fn ample(&self) -> f64 {
         AMPLE + (AMPLE_THIN - AMPLE) * self.thinness()
     }
 
-    /// Returns the intervals that may be chosen, ascending.
+    /// Returns the intervals to choose from, ascending.
     fn intervals(&self) -> Vec<u32> {
         let least = if self.reduction < self.reduction_max { RATE_WHOLE } else { RATE_LEAST };
         let most = ((self.source / least + 1e-6) as u32).max(1);
@@ -339,7 +346,7 @@ impl Governor {
         steps
     }
 
-    /// Returns the share of what pictures need at this interval that the budget pays for.
+    /// Returns the ratio of the budget to the need at this interval.
     fn paid(&self, interval: u32) -> f64 {
         self.paid_for(self.need, interval)
     }
@@ -347,7 +354,8 @@ impl Governor {
     fn paid_for(&self, need: Option<f64>, interval: u32) -> f64 {
         let Some(need) = need else { return 1.0 };
         let more = self.source / f64::from(interval) - self.picture_rate();
-        // More slices have more headers, of which the budget has taken off those of today alone.
+        // The budget already excludes the headers of the current slices only; additional slices add
+        // headers.
         let budget = self.budget - more.max(0.0) * HEADERS_BITS;
         budget / (need.max(1.0) * 8.0 * self.source / f64::from(interval))
     }
@@ -357,7 +365,8 @@ impl Governor {
         self.seen_at = self.seen_at.max(now);
         let share = 1.0 - (-elapsed / BUDGET_MEMORY.as_secs_f64()).exp();
         self.budget += (self.rate(now) - self.budget) * share;
-        // While links are tried out, and found to carry more each moment, there is nothing to wait for.
+        // During the initial probing the shown rate grows constantly, so a larger size need not
+        // wait.
         let is_new = self.begun_at.is_none_or(|begun_at| now.since(begun_at) < TRIAL);
         if is_new && self.reduction > 1 && self.shown * SHOWN_SHARE >= THICK {
             self.reduce(1);
@@ -397,7 +406,7 @@ impl Governor {
         (self.short_since, self.ample_since) = (None, None);
     }
 
-    /// Makes pictures smaller, as often as they were or as the budget pays for.
+    /// Reduces pictures by one more step, at the same rate or at the rate that the budget pays for.
     fn shrink(&mut self, now: Instant) {
         if self.enlarged_at.is_some_and(|at| now.since(at) < self.enlarge_after * 4) {
             self.enlarge_after = (self.enlarge_after * 2).min(ENLARGE_AFTER_MAX);
@@ -410,7 +419,7 @@ impl Governor {
         self.set_interval(interval);
     }
 
-    /// Returns the interval at which pictures of the next larger size would be coded, if the budget amply pays for that.
+    /// Returns the interval for pictures of the next larger size, if the budget amply pays for it.
     fn interval_of_larger(&self) -> Option<u32> {
         let larger = self.reduction.checked_sub(1).filter(|larger| *larger > 0)?;
         let need = self.need? * needs(self.reduction) / needs(larger);
@@ -426,76 +435,84 @@ impl Governor {
     }
 }
 
-/// Returns how many times fewer bytes a picture is taken to need that is so many times smaller.
+/// Returns the assumed ratio by which a reduced picture needs fewer bytes.
 fn needs(reduction: usize) -> f64 {
     (reduction as f64).powf(NEED_BY_SIZE)
 }
 
-/// A coarser one is worse than fewer pictures, down to the least rate: docs/budget.md has the table.
+/// Quantizer beyond which a coarser picture is worse than a lower rate, down to the least rate:
+/// docs/budget.md has the table.
 pub const QUANTIZER_ACCEPTABLE: f64 = 38.0;
-/// Pictures a second, however little the links carry, and one more now and then for one that is held.
+/// Lower bound of the rate, in pictures per second: 5, with a margin for a picture that is held now
+/// and then.
 const RATE_LEAST: f64 = 5.5;
-/// Of pictures that can be made smaller: fewer of them are worse than smaller ones.
+/// Lower bound of the rate while pictures can be reduced: below it, smaller pictures are better
+/// than fewer.
 const RATE_WHOLE: f64 = 7.4;
-/// So many larger ones must be paid for before pictures become larger.
+/// Rate that the budget must pay for at the larger size before pictures are enlarged.
 const RATE_ENLARGED: f64 = 10.0;
 /// A third of 1280 pixels still has room for the stamp.
 const REDUCTION_MAX: usize = 3;
-/// bit/s: a session over links that have shown less begins with pictures of half the size, and of a third.
+/// Rates in bit/s below which a session begins with pictures of half the size, and of a third.
 const REDUCED_BELOW: [f64; 2] = [800e3, 350e3];
-/// Links that show nothing are taken for such.
+/// Rate assumed of links that have shown none.
 const SHOWN_UNKNOWN: f64 = 500e3;
-/// And with so many a second, until more is known.
+/// Initial picture rate on such links, until more is known.
 const RATE_FIRST: f64 = 12.0;
-/// Links show what they carry a round trip after the first answer; one that shows nothing is not waited for.
+/// Wait for the links' first shown rate, which takes one round trip after the first answer.
 const SHOWN_WITHIN: Duration = Duration::from_millis(150);
-/// Half the width and height are taken to need 2.6 times fewer bytes at the same quantizer. Where that is wrong, the
-/// wait before a larger size makes up for it.
+/// Pictures of half the width and height are assumed to need 2.6 times fewer bytes at the same
+/// quantizer. Errors are compensated by the wait before an enlargement.
 const NEED_BY_SIZE: f64 = 1.4;
 const ENLARGE_AFTER_MAX: Duration = Duration::from_secs(60);
-/// Intervals between the pictures that are coded: of 60 a second 30, 20, 15, 10, 7.5 and 5.
+/// Picture intervals to choose from: of 60 pictures per second 30, 20, 15, 10, 7.5 and 5.
 const STEPS: [u32; 7] = [1, 2, 3, 4, 6, 8, 12];
-/// A picture is on its way for no longer, so that its last slice is not too old: half of what a picture has.
+/// Upper bound of a picture's send time, so that its last slice is not too old: half of a picture's
+/// age limit.
 const SEND_MAX: Duration = Duration::from_millis(80);
-/// The share of the time between two pictures in which one that comes all at once is sent.
+/// Share of the picture interval in which a burst is sent.
 const BURST_SHARE: f64 = 0.75;
-/// Of thin links, of which it is known less well what they carry.
+/// The same for low-rate links, whose capacity is known less precisely.
 const BURST_SHARE_THIN: f64 = 0.55;
-/// While the links are busy for longer, no picture is begun.
+/// Backlog of the links above which no picture is begun.
 const PICTURE_WAIT_MAX: Duration = Duration::from_millis(30);
-/// While they are busy for longer, no strip is coded: it would not be in time.
+/// Backlog of the links above which no strip is coded, because it would be late.
 const STRIP_WAIT_MAX: Duration = Duration::from_millis(120);
-/// A budget below this leaves some of it, the more the less it is: of a thin link a datagram is a long time, and what
-/// it carries is known less well.
+/// Rate in bit/s below which a growing part of the budget is left unused. On such links one
+/// datagram takes long, and the capacity is known less precisely.
 const THIN: f64 = 600e3;
 const HEADROOM: f64 = 0.4;
-/// Links that carry so much keep no picture waiting.
+/// Rate in bit/s from which links never make a picture wait.
 const THICK: f64 = 2e6;
-/// What was handed over counts for no longer: it is too old by then.
+/// Upper bound of the backlog: older data is outdated anyway.
 const BUSY_MAX: Duration = Duration::from_secs(1);
-/// Of a new session: what the thinnest link bears.
+/// Initial rate of a session in bit/s, which the slowest usable link carries.
 const RAMP_FIRST: f64 = 200e3;
-/// Of what thick links have shown that they carry, so much is sent at once: it may be more than they do for long.
+/// Share of the shown rate used at once: fast links may not sustain all of it.
 const SHOWN_SHARE: f64 = 0.5;
-/// Three round trips of a mobile link: what is too much shows before the next step.
+/// Three round trips of a mobile link: an overload shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
-/// Beyond what links have shown each step lasts so many times longer: what one too much leaves waiting takes seconds.
+/// Factor by which steps are slower beyond the shown rate: the backlog of one step too many lasts
+/// for seconds.
 const BEYOND_SHOWN: f64 = 3.0;
-/// As long a session's links are new: a session over thick ones has its full rate by then.
+/// Time for which a session's links count as new: over fast links a session has its full rate by
+/// then.
 const TRIAL: Duration = Duration::from_secs(3);
 const BUDGET_MEMORY: Duration = Duration::from_millis(300);
 const NEED_SHARE: f64 = 0.05;
-/// As long as a link may be without an answer before it counts as silent.
+/// Time without an answer after which a link counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
-/// A link that stalls for less changes nothing.
+/// Shorter stalls of a link change nothing.
 const SHORT_FOR: Duration = Duration::from_millis(400);
 const AMPLE: f64 = 1.3;
-/// Of thin links, whose budget swings and where one picture too many makes several late.
+/// The same for low-rate links: their budget fluctuates, and one picture too many makes several
+/// late.
 const AMPLE_THIN: f64 = 2.2;
 const AMPLE_FOR: Duration = Duration::from_secs(3);
-/// Of six slices: a slice's own header, a unit's prefix, a datagram's.
+/// Headers of six slices: slice header, unit prefix and datagram header of each.
 const HEADERS_BITS: f64 = 6.0 * 67.0 * 8.0;
-/// Of a budget, that headers may take besides where more pictures are chosen: beyond, each says little more.
+/// Upper bound of the headers' share of the budget at a higher rate: beyond it, each picture
+/// carries little more.
 const HEADERS_SHARE: f64 = 0.125;
 
 #[cfg(test)]

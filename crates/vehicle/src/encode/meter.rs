@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use crate::sight::Sight;
 
-/// The encoding times of the last second, and counts of what came out.
+/// Encoding times of the last second, and counters of the encoders' output.
 #[derive(Debug, Default)]
 pub struct Meter {
     recent: Mutex<Vec<Duration>>,
     /// Slices handed to the transport.
     pub slices_sent: AtomicU64,
-    /// Slices the event loop had no room for.
+    /// Slices refused by the full event loop.
     pub slices_refused: AtomicU64,
-    /// Strips that were not encoded, for they would not have been sent in time.
+    /// Strips that were not encoded because they would have been late.
     pub strips_held: AtomicU64,
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,
-    /// What their motion says of the machine's.
+    /// Ego-motion estimate from the slices' motion vectors.
     pub sight: Sight,
-    /// Strips that each encoder is done with, whatever came of them.
+    /// Strips that each encoder has finished, with any outcome.
     pub strips_done: [AtomicU64; ENCODER_COUNT],
 }
 
-/// Encoders in turn ([LTE] IV.C).
+/// Number of encoders that take strips in turn ([LTE] IV.C).
 pub const ENCODER_COUNT: usize = 2;
 
 impl Meter {
@@ -33,7 +33,8 @@ impl Meter {
         }
     }
 
-    /// Takes the median and 99th percentile of the encoding times since the last call.
+    /// Returns the median and 99th percentile of the encoding times since the last call, and resets
+    /// them.
     pub fn take_percentiles(&self) -> (Duration, Duration) {
         let mut recent = {
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,5 +48,5 @@ impl Meter {
     }
 }
 
-/// A second of encoding times at 60 pictures of six strips.
+/// One second of encoding times at 60 pictures of six strips.
 const RECENT_MAX: usize = 360;

@@ -3,8 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use tautline_units::ByteCount;
 use tautline_video::avc::{Planner, Toll};
 
-/// A plan that shares each picture's bytes out among its strips, and what losses cost any of them, for all encoders
-/// that take them in turn.
+/// Allocation of each picture's bytes to its strips, and the cost of losses, shared by all
+/// encoders.
 #[derive(Debug)]
 pub struct Plan {
     strips: u64,
@@ -15,15 +15,15 @@ pub struct Plan {
 struct Shares {
     planner: Planner,
     toll: Toll,
-    /// The picture that is shared out.
+    /// Current picture.
     picture: Option<u32>,
-    /// What it may take, as last told.
+    /// Size last allowed for it.
     budget: ByteCount,
 }
 
 impl Plan {
-    /// Makes a plan for pictures of `strips` strips (at least one), that gives equal shares until
-    /// it knows better.
+    /// Creates a plan for pictures of `strips` strips (at least one), with equal shares until
+    /// weights are known.
     pub fn new(strips: usize) -> Self {
         let planner = Planner::new(strips, CEILING);
         Self {
@@ -37,9 +37,9 @@ impl Plan {
         }
     }
 
-    /// Returns the share of a strip that is coded next, of a picture that may take `budget`.
+    /// Returns the share of the strip coded next, in a picture of size `budget`.
     ///
-    /// A budget that has changed since the picture began holds for the rest of it.
+    /// A budget that changes within a picture applies to the rest of it.
     ///
     /// # Panics
     /// If there is no such strip.
@@ -52,7 +52,7 @@ impl Plan {
                     shares.planner.change(before, budget);
                 }
             }
-            // The other encoder is at the next picture already.
+            // The other encoder is already at the next picture.
             Some(current) if current.wrapping_sub(picture) < 1 << 31 => {
                 return self.equal(budget);
             }
@@ -65,36 +65,37 @@ impl Plan {
         shares.planner.give(strip)
     }
 
-    /// Returns the share of a strip of a picture that may take `budget`, if all are alike.
+    /// Returns a strip's share of `budget` if all strips are alike.
     pub fn equal(&self, budget: ByteCount) -> ByteCount {
         ByteCount::new(budget.get() / self.strips)
     }
 
-    /// Returns what a picture like the last would take at a quantizer; nothing before a strip told its weight.
+    /// Returns the size of a picture like the last at a quantizer; zero before the first weight.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.planner.bytes_at(quantizer)
     }
 
-    /// Takes note of a slice that is coded next, and, if it recovers from a loss or one was told that needed no recovery, of
-    /// how many pictures of its strip were corrupt or would have been; returns whether losses are many.
+    /// Records the slice coded next. `corrupt` is set if the slice recovers from a loss, or if a
+    /// reported loss needed no recovery: the number of pictures that were corrupt, or would have
+    /// been. Returns whether losses are frequent.
     pub fn note_recovery(&self, corrupt: Option<u64>) -> bool {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.toll.note(corrupt);
         shares.toll.is_high()
     }
 
-    /// Takes back what a strip did not take of its share, and notes its
+    /// Returns the unused part of a strip's share to the plan, and records the strip's
     /// [weight](tautline_video::avc::StripEncoder::weight).
     pub fn done(&self, picture: u32, strip: usize, [given, taken]: [ByteCount; 2], weight: f64) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // What an earlier picture left is gone with it.
+        // The remainder of an earlier picture is discarded.
         let given = if shares.picture == Some(picture) { given } else { taken };
         shares.planner.done(strip, given, taken, weight);
     }
 }
 
-/// What a strip may take at most, in equal shares: it is sent for so much longer than the others.
+/// Upper bound of a strip's share in equal shares; sending it takes twice as long as the others.
 const CEILING: f64 = 2.0;
 
 #[cfg(test)]
@@ -125,11 +126,11 @@ mod tests {
         for (strip, weight) in weights.into_iter().enumerate() {
             plan.done(0, strip, [bytes(0); 2], weight);
         }
-        // One is ahead of the other by a strip.
+        // One encoder is ahead by a strip.
         let shares = [1, 0, 3, 2, 5].map(|strip| plan.give(7, strip, bytes(12_000)).get());
         assert_eq!(shares, [2_000, 1_000, 2_000, 3_000, 3_000]);
         assert_eq!(plan.give(8, 0, bytes(12_000)), bytes(1_000));
-        // And late with the last of the picture before.
+        // And late with the last strip of the previous picture.
         assert_eq!(plan.give(7, 4, bytes(12_000)), bytes(2_000));
         plan.done(7, 4, [bytes(2_000), bytes(10)], 1e4);
         assert_eq!(plan.give(8, 1, bytes(12_000)), bytes(2_000));

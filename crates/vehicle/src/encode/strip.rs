@@ -7,52 +7,53 @@ use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Refresh, Rows, Sl
 
 use super::plan::Plan;
 
-/// One strip's encoder, and what is known of how its slices arrive.
+/// Encoder of one strip, with the arrival state of its slices.
 pub struct StripCoder {
     index: usize,
     codec: Codec,
     idr_at: Option<Instant>,
-    /// Whether the operator told of a loss from which no recovery has begun yet.
+    /// Whether the operator reported a loss from which no recovery has begun yet.
     corrupt: bool,
-    /// The picture with which the last recovery began.
+    /// First picture of the latest recovery.
     recovering_from: Option<u32>,
-    /// The newest loss that needed no recovery, since the pictures after it refer to older ones, and whether it has yet
-    /// to be counted.
+    /// Newest loss that needed no recovery, because later pictures refer to older ones; and whether
+    /// it must still be counted.
     spared: Option<u32>,
     spared_is_new: bool,
 }
 
 enum Codec {
-    /// Tautline's own: the picture's budget is shared, and it learns what has arrived.
+    /// Tautline's own encoder: it shares the picture's budget and learns which slices arrived.
     Own { encoder: Box<avc::StripEncoder>, coded: VecDeque<Coded> },
-    /// One that knows of its own strip alone.
+    /// Encoder that knows its own strip only.
     Other(Box<dyn Encoder>),
 }
 
-/// What a strip's next picture is asked to be.
+/// Request for a strip's next picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Whatever its encoder makes of it.
+    /// No request: the encoder decides.
     Nothing,
-    /// A recovery from a loss, in the encoder's own way.
+    /// Recover from a loss by the encoder's own method.
     Recover,
-    /// An IDR, by the vehicle itself.
+    /// An IDR requested by the vehicle itself.
     Idr,
-    /// An IDR, by the receiver, which repeats that until one is there.
+    /// An IDR requested by the receiver, which repeats the request until one arrives.
     IdrByReceiver,
 }
 
-/// A picture's number by the camera, and by the encoder, which lacks those it never got.
+/// Numbers of one picture: the camera's, and the encoder's, which does not count pictures it never
+/// got.
 struct Coded {
     picture: u32,
     number: u64,
 }
 
 impl StripCoder {
-    /// Returns the encoder of strip `index` of the layout, by `backend`.
+    /// Creates the encoder of strip `index` of the layout, for `backend`.
     ///
     /// # Errors
-    /// When an encoder of that size cannot be made.
+    /// Fails if an encoder of that size cannot be created.
     pub fn new(
         backend: Backend,
         layout: &Layout,
@@ -86,7 +87,7 @@ impl StripCoder {
         })
     }
 
-    /// Takes what the operator told last of this strip: of a loss that no recovery has followed yet,
+    /// Handles the operator's latest report of this strip. After a loss without a recovery since,
     /// the next picture begins one.
     pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
@@ -104,8 +105,8 @@ impl StripCoder {
         }
     }
 
-    /// Takes the newest picture whose slice was coded and never sent, as [`handle_report`](Self::handle_report)
-    /// takes one that the operator lacks.
+    /// Handles the newest picture whose slice was coded and never sent like a picture that the
+    /// operator lacks, as [`handle_report`](Self::handle_report) does.
     pub fn handle_refused(&mut self, picture: u32) {
         self.corrupt |= self.is_not_recovered(picture);
     }
@@ -116,11 +117,12 @@ impl StripCoder {
 
     /// Codes the strip's next picture, which may take its share of `budget`.
     ///
-    /// An IDR that is requested is coded at once, but one for each request: a receiver repeats its own until an IDR
-    /// is there, a round trip later, and is heard again before if it told that the last one did not come.
+    /// A requested IDR is coded at once, but only once per request: a receiver repeats its request
+    /// for a round trip, until the IDR arrives. A further request counts earlier if the receiver
+    /// reports that the last IDR was lost.
     ///
     /// # Errors
-    /// As the encoder.
+    /// Returns the encoder's error.
     pub fn encode(
         &mut self,
         rows: &mut dyn Rows,
@@ -164,12 +166,12 @@ impl StripCoder {
         Ok(encoded)
     }
 
-    /// Returns whether the encoder is Tautline's own, which tells what pictures need.
+    /// Returns whether the encoder is Tautline's own, which reports the size that pictures need.
     pub(super) fn is_own(&self) -> bool {
         matches!(self.codec, Codec::Own { .. })
     }
 
-    /// Does what the next picture needs and the last slice did not.
+    /// Completes the work that the next picture needs and the last slice did not.
     pub(super) fn finish_reconstruction(&mut self) {
         match &mut self.codec {
             Codec::Own { encoder, .. } => encoder.finish_reconstruction(),
@@ -183,12 +185,13 @@ fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
 
-/// As many pictures as an encoder may refer back to, and as many again that the camera kept.
+/// Number of pictures an encoder may refer back to, and as many again that the camera kept.
 const CODED_MAX: usize = 32;
-/// The vehicle itself wants no IDR sooner after another: of links that refuse one it would be more of the same.
+/// Minimum interval between IDRs that the vehicle requests itself: more of them would not pass
+/// links that refuse one.
 const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
-/// After so long a receiver that still requests an IDR and tells of no loss did not get the last one either: longer
-/// than a round trip over any link that can be driven over.
+/// Time after which a receiver that still requests an IDR, without reporting a loss, has missed the
+/// last one too: longer than the round-trip time of any usable link.
 const REQUEST_AGE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -198,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// A strip that codes grey pictures, one every 16 ms, and tells how.
+    /// A strip that codes grey pictures, one every 16 ms, with the outcome.
     struct Drive {
         strip: StripCoder,
         plan: Plan,
@@ -209,7 +212,7 @@ mod tests {
         fn new(backend: Backend) -> Self {
             let layout = Layout::of(64, 96).unwrap();
             let strip = StripCoder::new(backend, &layout, 2, 60).unwrap();
-            // Close to where the camera's count wraps.
+            // Close to the wraparound of the camera's count.
             Self { strip, plan: Plan::new(6), picture: u32::MAX - 2 }
         }
 
@@ -222,7 +225,7 @@ mod tests {
             (picture, self.strip.encode(&mut &rows, picture, budget, plan, requested, now).unwrap())
         }
 
-        /// Returns whether a report brings a new recovery.
+        /// Returns whether a report causes a new recovery.
         fn report(&mut self, newest: u32, clean_before: u8, lost_before: u8) -> bool {
             let report = StripReport {
                 newest,
@@ -248,7 +251,7 @@ mod tests {
             let (began, _) = drive.next(Request::Nothing);
             assert!(!drive.report(newest, 3, 1));
             assert!(!drive.report(began, 4, 2));
-            // What begins the recovery is lost as well.
+            // The first picture of the recovery is lost as well.
             let (newest, _) = drive.next(Request::Nothing);
             assert!(drive.report(newest, 5, 1));
             drive.next(Request::Nothing);
@@ -272,7 +275,7 @@ mod tests {
         for history in [0, 1, 2] {
             assert_eq!(recovered(refused).1.history, Some(history));
         }
-        // What follows from the recovery is not sent, nor is the next recovery.
+        // The picture after the recovery is not sent, nor is the next recovery.
         let (refused, _) = recovered(refused);
         let (refused, encoded) = recovered(refused);
         assert_eq!(encoded.history, Some(0));
@@ -328,7 +331,7 @@ mod tests {
             assert_eq!(encoded.kind, SliceKind::Idr);
             let (second, encoded) = drive.next(Request::IdrByReceiver);
             assert_eq!(encoded.kind, SliceKind::Predicted);
-            // The receiver has the second, and nothing to show it by.
+            // The receiver has the second picture but nothing to decode it from.
             let told = StripReport { newest: second, clean_before: None, lost_before: Some(1) };
             assert_eq!(second.wrapping_sub(1), first);
             drive.strip.handle_report(&told);

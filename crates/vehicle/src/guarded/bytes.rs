@@ -1,4 +1,4 @@
-//! From the bytes of an operator's commands to what the guard lets the machine do, in one piece.
+//! End-to-end test from the bytes of an operator's commands to what the guard lets the machine do.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use tautline_guard::{Guard, Input, Output};
 
 use super::*;
 
-/// A vehicle's end, a guard, and a machine that does what it is told.
+/// A vehicle's end, a guard, and a machine that obeys.
 struct Way {
     guarded: Guarded,
     guard: Guard,
@@ -23,24 +23,24 @@ struct Way {
     asked: Asked,
 }
 
-/// What commands that could be read have asked for in this session: the observer's own account.
+/// Requests in the readable commands of this session: the observer's independent record.
 #[derive(Default)]
 struct Asked {
     arms: HashSet<(u64, u32)>,
     resets: HashSet<u32>,
 }
 
-/// What comes of an operator.
+/// Input from an operator.
 #[derive(Clone, Debug)]
 enum Comes {
     Command(Said),
-    /// The same with other bytes at some places, cut to a length.
+    /// The same with some bytes changed, truncated to a length.
     Spoiled(Said, Vec<(usize, u8)>, usize),
     Bytes(Vec<u8>),
     Session,
 }
 
-/// A command, but for what depends on the moment.
+/// A command, without the fields that depend on the moment.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     console: u64,
@@ -64,7 +64,7 @@ const AT_EASE: Said = Said {
     is_newest: true,
 };
 
-/// Returns settings by which nobody has to hold a dead-man input.
+/// Returns settings that require no dead-man input.
 fn config() -> Config {
     let mut config = Config::default();
     config.presence.dead_man_required = Some(false);
@@ -181,8 +181,8 @@ impl Way {
         self.last = Some(output);
     }
 
-    /// Asserts that nothing moves without an arming that was asked for, and that no latch is gone without
-    /// a reset that names it, of this session, where the machine stands.
+    /// Asserts that nothing moves without a requested arming. Asserts also that a latch ends only
+    /// by a reset of this session that names it, while the machine stands.
     fn check(&self, output: &Output) {
         let (status, controls) = (&output.status, output.control.controls);
         let before = self.last.map(|last| last.status);
@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-/// What the property would hold of a way that leads nowhere too.
+/// The property would hold for a path that delivers nothing, too; this test excludes that.
 #[test]
 fn sound_bytes_arm_drive_stop_and_reset_and_nothing_between_them_does() {
     let mut way = Way::new();

@@ -1,4 +1,4 @@
-//! What an operator claims of the time, and how often it says it.
+//! The dates that an operator claims, and its command rate.
 
 use proptest::prelude::*;
 use tautline_guard::config::Config;
@@ -20,8 +20,8 @@ fn command(sequence: u64) -> message::Command {
 }
 
 proptest! {
-    /// By a clock that is right to within 5 ms: whatever the date, no command is proposed younger than it is, and one
-    /// from the future is never fresh, however long it is waited for.
+    /// With a clock offset known to within 5 ms: no date makes a command look younger than it is,
+    /// and a command from the future is never fresh, however long it waits.
     #[test]
     fn no_date_of_a_command_makes_it_fresh(
         date in prop_oneof![any::<u64>(), 0..40_000_000_000_u64],
@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// From a wrong clock to the guard's word, in one piece.
+/// From a wrong clock to the guard's status, end to end.
 #[test]
 fn an_operator_whose_clock_is_ahead_drives_nothing() {
     for ahead in [Duration::from_millis(25), Duration::from_secs(3_600), Duration::MAX] {
@@ -78,7 +78,7 @@ fn an_operator_whose_clock_is_ahead_drives_nothing() {
     }
 }
 
-/// From the bytes of a peer that floods, to the guard's answer.
+/// From the bytes of a flooding peer to the guard's answer, end to end.
 #[test]
 fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
     for per_step in [1, 54, 500_u64] {
@@ -118,7 +118,7 @@ fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
                 answers.1 = step;
             }
         }
-        // The stop in the same step, and the act in the next.
+        // The stop takes effect in the same step, and the act in the next.
         assert_eq!(answers, (10, 11), "of {per_step} each 10 ms");
         assert_eq!(guarded.overtaken_count(), 20 * (per_step - 1));
     }

@@ -9,7 +9,7 @@ use crate::camera;
 use crate::config::Reaction;
 use crate::encode::{ENCODER_COUNT, EncoderControl, Meter};
 
-/// Whether camera and encoders still give something, for the guard: a thread that hangs says nothing.
+/// Liveness of camera and encoders, reported to the guard. A hung thread makes no entry.
 #[derive(Debug)]
 pub struct Vitals {
     camera: Arc<camera::Counters>,
@@ -17,15 +17,15 @@ pub struct Vitals {
     control: Arc<EncoderControl>,
     pictures: Moving,
     encoders: [Encoder; ENCODER_COUNT],
-    /// What follows a uniform picture, and one that moves although the machine stands.
+    /// Reactions to a uniform picture, and to a picture that moves while the machine stands.
     reactions: [Reaction; 2],
 }
 
-/// What one encoder gives.
+/// Output of one encoder.
 #[derive(Clone, Copy, Default, Debug)]
 struct Encoder {
     strips: Moving,
-    /// Pictures that had been begun by then.
+    /// Pictures begun by the encoder's latest output.
     pictures: u64,
 }
 
@@ -37,7 +37,7 @@ struct Moving {
 }
 
 impl Vitals {
-    /// Returns the vitals of a camera and of its encoders.
+    /// Returns the liveness of a camera and of its encoders.
     pub fn new(
         camera: Arc<camera::Counters>,
         meter: Arc<Meter>,
@@ -48,24 +48,24 @@ impl Vitals {
         Self { camera, meter, control, pictures, encoders, reactions }
     }
 
-    /// Returns these, by which the machine is stopped for what the owner says: a uniform picture, and one that moves
-    /// although the machine says that it stands.
+    /// Sets the owner's reactions: whether to stop the machine for a uniform picture, and for a
+    /// picture that moves while the machine reports standstill.
     #[must_use]
     pub fn reacting(self, uniform: Reaction, motion: Reaction) -> Self {
         Self { reactions: [uniform, motion], ..self }
     }
 
-    /// Takes what the machine says of its motion.
+    /// Records the machine's reported motion.
     pub fn handle_status(&self, status: &Status) {
         let machine = status.machine.map(|(machine, _)| (machine.speed, machine.steering_angle));
         let (speed, steering) = machine.unwrap_or((f32::NAN, f32::NAN));
         self.meter.sight.handle_machine(speed, steering);
     }
 
-    /// Returns what has stopped, at `now`.
+    /// Returns the components that have stopped, at `now`.
     pub fn troubles(&mut self, now: Instant) -> Troubles {
         self.pictures.note(self.camera.pictures.load(Ordering::Relaxed), now);
-        // Nothing can be sent, so that nothing is coded.
+        // Nothing can be sent, so nothing is coded.
         let is_paused = self.control.is_idle(now);
         for (encoder, done) in self.encoders.iter_mut().zip(&self.meter.strips_done) {
             encoder.strips.note(done.load(Ordering::Relaxed), now);
@@ -79,10 +79,11 @@ impl Vitals {
         let period = Duration::from_nanos(self.camera.period_nanos.load(Ordering::Relaxed));
         let timeout = (PICTURES_MISSING * period.min(PERIOD_MAX)).max(TIMEOUT_MIN);
         let interval = self.control.picture_interval();
-        // Where a picture has one strip, one encoder codes them all.
+        // If a picture has one strip, one encoder codes them all.
         let has_begun = self.encoders.iter().any(|encoder| encoder.strips.count > 0);
         let hangs = |encoder: &Encoder| {
-            // One that waits for the camera, maybe amid a picture, does not hang itself.
+            // An encoder that waits for the camera, possibly in the middle of a picture, does not
+            // hang.
             let is_fed = self.pictures.count - encoder.pictures > u64::from(interval);
             let is_used = encoder.strips.count > 0 || !has_begun;
             is_used && is_fed && now.since(encoder.strips.rose_at) > timeout * interval
@@ -107,11 +108,11 @@ impl Moving {
     }
 }
 
-/// Pictures in a row that a camera may be late.
+/// Number of consecutive picture intervals that a camera may be late.
 const PICTURES_MISSING: u32 = 4;
-/// However slow the camera is.
+/// Upper bound of the interval used, for slow cameras.
 const PERIOD_MAX: Duration = Duration::from_secs(1);
-/// However fast the camera is: half of what the oldest picture may age.
+/// Lower bound of the timeout, for fast cameras: half the greatest age of a picture.
 const TIMEOUT_MIN: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A drive whose pictures take `need` bytes at 60 a second, and more the further they are apart; smaller ones
-/// less, by a power of the size.
+/// A drive whose pictures need `need` bytes at 60 per second, and more at a longer interval.
+/// Smaller pictures need less, by a power of the size.
 struct Drive {
     governor: Governor,
     picture: u32,
     source: f64,
     need: f64,
     by_size: f64,
-    /// Each change of the interval or of the size: when, and to what.
+    /// Changes of the interval or the size, with their time.
     changes: Vec<(Duration, u32, usize)>,
     taken: usize,
 }
@@ -58,7 +58,8 @@ fn layout() -> Layout {
     Layout::of(1280, 720).unwrap()
 }
 
-/// Returns one of a session that was granted this for longer than links have to show what they carry.
+/// Returns a governor whose session has had a grant for longer than links have to show their
+/// capacity.
 fn granted(source: f64, budget: Bitrate, now: Instant) -> Governor {
     let mut governor = Governor::new(source);
     governor.set_budget(budget, now);
@@ -98,7 +99,7 @@ fn pictures_become_smaller_before_they_become_few_and_larger_again() {
 
 #[test]
 fn a_size_that_did_not_do_is_tried_ever_more_seldom() {
-    // Larger pictures need far more than is thought.
+    // Larger pictures need far more than assumed.
     let mut drive = Drive::new(60.0, 9_000.0);
     drive.by_size = 2.6;
     drive.run(Duration::from_secs(20), |_| 800);
@@ -260,7 +261,8 @@ proptest! {
     ) {
         let mut drive = settled(source, need, kbps);
         let settled = drive.plan();
-        // What swings by a tenth is nothing new; its mean, which is higher, may pay for more, but nothing that was left comes back.
+        // Fluctuation by a tenth is not news. Its mean is higher and may pay for more, but no plan
+        // returns once left.
         drive.run(Duration::from_secs(40), |picture| {
             kbps * (100 + u64::from(picture.wrapping_mul(2_654_435_761) >> 8) % (noise + 1)) / 100
         });
