@@ -1,4 +1,4 @@
-//! How old what a person sees is, and how late what arrives.
+//! Age of the picture that a person sees, and lateness of arriving frames.
 
 use core::time::Duration;
 
@@ -7,20 +7,20 @@ use tautline_units::Instant;
 
 use crate::identity::Tick;
 
-/// The loop age: from the capture of the newest picture that a person saw to the guard, by the
-/// guard's clock alone.
+/// Loop age: time from the capture of the newest picture that a person saw to its citation at the
+/// guard, by the guard's clock alone.
 ///
-/// A tick that a command cites is looked up among those issued; nothing else says how old it is.
+/// A cited tick is looked up among those issued; no other information determines its age.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LoopAge {
-    /// When each of the newest ticks was issued, at the place of its count.
+    /// Issue times of the newest ticks, a ring indexed by the tick's count.
     #[serde(with = "issued")]
     issued: [Instant; TICKS_KEPT],
-    /// How many were issued in all.
+    /// Total number of ticks issued.
     issued_count: u64,
     newest: Option<Tick>,
     cited: Option<Cited>,
-    /// The age of the picture before the one cited, right before that came.
+    /// Age of the previously cited picture, just before the newest citation arrived.
     peak: Duration,
 }
 
@@ -36,14 +36,15 @@ impl LoopAge {
         Self { issued, issued_count: 0, newest: None, cited: None, peak: Duration::ZERO }
     }
 
-    /// Takes note that `tick`, the one after the last, is issued now.
+    /// Records that `tick`, the one after the last, is issued now.
     pub(crate) fn issue(&mut self, tick: Tick, now: Instant) {
         self.issued[(self.issued_count % TICKS_KEPT as u64) as usize] = now;
         self.issued_count += 1;
         self.newest = Some(tick);
     }
 
-    /// Takes what a command cites; returns whether it was issued and does not go backwards.
+    /// Records a command's citation; returns whether the tick was issued and is not older than the
+    /// last.
     pub(crate) fn cite(&mut self, tick: Tick, now: Instant) -> bool {
         let Some(issued_at) = self.issued_at(tick) else { return false };
         match self.cited {
@@ -62,12 +63,12 @@ impl LoopAge {
         }
     }
 
-    /// Forgets what was cited: another person looks.
+    /// Clears the citation: another person takes over.
     pub(crate) fn forget(&mut self) {
         self.cited = None;
     }
 
-    /// Returns how old the newest picture seen is now.
+    /// Returns the current age of the newest picture seen.
     pub(crate) fn current(&self, now: Instant) -> Option<Duration> {
         self.cited.map(|cited| now.since(cited.issued_at))
     }
@@ -85,13 +86,14 @@ impl LoopAge {
     }
 }
 
-/// How late frames come beside the quickest of the same sender: two clocks are not compared, only
-/// how they run apart.
+/// Lateness of frames relative to the quickest from the same sender. Two clocks are never compared
+/// directly; only the change of their difference counts.
 ///
-/// The least difference of the two clocks that was seen is what "quickest" means. One frame alone does not lower it by
-/// more than a millisecond: a frame whose times are wrong, such as one that was read by a clock from before it came, would make all that
-/// follow late for minutes. Three that agree within two seconds do. Nothing but the clocks' drift raises it: a queue that
-/// stands for long is no quick way.
+/// The reference is the least clock difference observed. One frame alone lowers it by at most a
+/// millisecond: a frame with wrong times, such as one compared with a clock reading from before its
+/// arrival, would otherwise make all later frames look late for minutes. Three frames that agree
+/// within two seconds lower it fully. Only the clocks' drift raises the reference, so a standing
+/// queue never becomes the quickest path.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct LateFrames {
     last: Option<Heard>,
@@ -101,12 +103,12 @@ pub struct LateFrames {
 struct Heard {
     source: Instant,
     at: Instant,
-    /// The least difference of the clocks seen, in nanoseconds, let grow as clocks may drift.
+    /// Least clock difference observed, in nanoseconds, raised by the possible drift.
     least: i64,
     early: Option<Early>,
 }
 
-/// Frames that came earlier than the quickest, while they are too few to be believed.
+/// Frames earlier than the quickest, not yet numerous enough to lower the reference.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Early {
     least: i64,
@@ -115,15 +117,16 @@ struct Early {
 }
 
 impl LateFrames {
-    /// Takes when a frame was made, by the sender's clock; returns how long it was under way beyond
-    /// the quickest.
+    /// Takes the send time of a frame by the sender's clock; returns its transit time beyond the
+    /// quickest frame's.
     ///
-    /// `now` is read after the frame was received: by a clock from before, one that came meanwhile is early.
+    /// The caller reads `now` after receiving the frame: an older reading makes the frame look
+    /// early.
     pub fn handle(&mut self, source: Instant, now: Instant) -> Duration {
         let difference = now.signed_nanos_since(source);
         let (least, early) = match self.last {
-            // A clock that went backwards is another one, and after so long a silence it may be: its sender was
-            // started anew, and the former one's tells nothing.
+            // A clock that went backwards belongs to a restarted sender, and after a long silence
+            // this is possible too: the former sender's times no longer apply.
             Some(last) if source >= last.source && now.since(last.at) < ANEW => {
                 let drift = now.since(last.at).as_nanos() as i64 / DRIFT_DIVISOR;
                 let least = last.least.saturating_add(drift);
@@ -137,7 +140,7 @@ impl LateFrames {
     }
 }
 
-/// Returns the least difference after another one has been seen, and what is too early to be believed yet.
+/// Returns the least difference after another sample, and the early frames not yet accepted.
 fn judge(difference: i64, least: i64, early: Option<Early>, now: Instant) -> (i64, Option<Early>) {
     if difference >= least.saturating_sub(AGREE) {
         return (least.min(difference), early);
@@ -152,7 +155,7 @@ fn judge(difference: i64, least: i64, early: Option<Early>, now: Instant) -> (i6
     if early.count < EARLY_COUNT { (least, Some(early)) } else { (early.least, None) }
 }
 
-/// All of a table's instants, one after the other: serde knows arrays of up to 32.
+/// Serialization of the instants as one tuple: serde supports arrays of up to 32 elements.
 mod issued {
     use core::fmt;
 
@@ -198,17 +201,18 @@ mod issued {
     }
 }
 
-/// Five seconds of steps: ten times what a picture may age.
+/// Five seconds of steps: ten times the maximum picture age.
 const TICKS_KEPT: usize = 512;
-/// Longer than a machine is driven without a frame, and shorter than a process takes to come back.
+/// Silence after which the sender may be new: longer than a machine is driven without a frame,
+/// shorter than a restart of a process takes.
 const ANEW: Duration = Duration::from_secs(1);
-/// So many frames that agree make a quicker way, which takes 30 ms.
+/// Number of agreeing early frames that establish a quicker path, which takes 30 ms.
 const EARLY_COUNT: u8 = 3;
-/// For so long an early frame waits for others that agree; then it is forgotten.
+/// Time for which an early frame waits for others that agree; then it is discarded.
 const EARLY_SPAN: Duration = Duration::from_secs(2);
-/// Nanoseconds by which quick frames of one way differ: a thirtieth of what a sender may be silent.
+/// Nanoseconds by which quick frames of one path differ: a thirtieth of the sender's timeout.
 const AGREE: i64 = 1_000_000;
-/// Two clocks that run 200 millionths apart: twice what a bad crystal does.
+/// Drift of two clocks, 200 millionths: twice that of a bad crystal.
 const DRIFT_DIVISOR: i64 = 5_000;
 
 #[cfg(test)]
@@ -231,7 +235,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Ticks 5 to `last`, one each 10 ms from 50 ms on.
+    /// Issues ticks 5 to `last`, one every 10 ms from 50 ms on.
     fn issued(last: u32) -> LoopAge {
         let mut age = LoopAge::new();
         (5..=last).for_each(|number| age.issue(tick(number), at(u64::from(number) * 10)));
@@ -275,7 +279,8 @@ mod tests {
         assert_eq!(late.handle(at(900), at(2_529)), ms(0), "it may be another sender's");
     }
 
-    /// Returns how late frames are that come each 10 ms over a way of 1 ms, some by so many ms otherwise than they should.
+    /// Returns the lateness of frames sent every 10 ms over a path of 1 ms, each shifted by `wrong`
+    /// ms.
     fn lateness(turns: u64, wrong: impl Fn(u64) -> i64) -> Vec<Duration> {
         let mut late = LateFrames::default();
         let turn = |turn: u64| {
@@ -287,10 +292,10 @@ mod tests {
 
     #[test]
     fn one_frame_that_is_too_early_makes_no_other_late() {
-        // A turn that stood for 106 ms between its clock and what it then received.
+        // A turn that paused for 106 ms between its clock reading and its receive call.
         for early in 1..=106 {
             let late = lateness(40_000, |turn| if turn == 50 { -early } else { 0 });
-            // One millisecond is taken at once: it is what quick frames differ by.
+            // One millisecond is accepted at once: quick frames differ by as much.
             let most = if early == 1 { ms(1) } else { ms(0) };
             assert!(late.iter().all(|late| *late <= most), "{early} ms early");
         }
@@ -301,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_way_that_becomes_quicker_is_known_after_three_frames_and_what_is_then_late_is_late() {
-        // The first of all has waited for 400 ms.
+        // The first frame waited for 400 ms.
         let late = lateness(100, |turn| if turn == 0 || turn > 50 { 400 } else { 0 });
         assert_eq!(late[3..=50], [ms(0); 48]);
         assert!(late[51..].iter().all(|late| *late > ms(399)), "{:?}", &late[51..]);
@@ -310,12 +315,12 @@ mod tests {
     #[test]
     fn a_queue_that_stands_is_not_taken_for_the_quickest_way_however_long() {
         let late = lateness(3_000, |turn| if turn > 50 { 100 } else { 0 });
-        // Of half a minute the clocks' drift may be 6 ms.
+        // In half a minute the clocks may drift by 6 ms.
         assert!(late[51..].iter().all(|late| (ms(93)..=ms(100)).contains(late)));
     }
 
     proptest! {
-        /// Whatever a sender says of its times: nothing overflows, and what comes quickest is not late.
+        /// Arbitrary send times: nothing overflows.
         #[test]
         fn no_time_of_a_sender_is_too_odd(
             frames in proptest::collection::vec((any::<u64>(), 0..2_000_000_000_u64), 1..50),
@@ -327,8 +332,8 @@ mod tests {
             }
         }
 
-        /// Frames that really wait are never less late than they are, by more than quick ones differ by and the drift,
-        /// once three of the quickest have come.
+        /// Once three of the quickest frames have arrived, the reported lateness of a delayed frame
+        /// is at most the drift and the tolerance of quick frames below the real one.
         #[test]
         fn what_is_really_late_never_looks_fresh(
             waits in proptest::collection::vec(0..400_u64, 1..300),
@@ -336,7 +341,7 @@ mod tests {
             let (mut late, mut at_last) = (LateFrames::default(), at(1_000));
             for (turn, wait) in [0, 0, 0].into_iter().chain(waits).enumerate() {
                 let source = at(5_000 + 10 * turn as u64);
-                // In order: none overtakes another.
+                // In order: no frame overtakes another.
                 let now = at(1_000 + 10 * turn as u64 + wait).max(at_last);
                 at_last = now;
                 let really = now.since(at(1_000 + 10 * turn as u64));

@@ -5,22 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Config, GRAVITY};
 use crate::{Cause, Controls, Why};
 
-/// Whether the machine slows when it is told to brake.
+/// Check that the machine slows down while it is commanded to brake.
 ///
-/// Counts over [`brake_answer`](crate::config::Manoeuvre::brake_answer) at a time: what the brake
-/// was asked for, and what the speed lost. Half of what was asked for, less the steepest slope, must
-/// have come.
+/// Each interval of [`brake_answer`](crate::config::Manoeuvre::brake_answer) adds up the commanded
+/// braking and the loss of speed. The loss must be at least half of the commanded braking, less the
+/// steepest slope.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct BrakeWatch {
     braked: Duration,
-    /// m/s when the count began.
+    /// Speed at the start of the interval, m/s.
     speed: f32,
-    /// m/s that the brake was asked to take.
+    /// Speed that the commanded braking should have removed, m/s.
     asked: f32,
 }
 
 impl BrakeWatch {
-    /// Takes what the machine was told a step ago and its speed now; returns what is wrong.
+    /// Takes the controls sent a step ago and the current speed; returns the fault, if there is
+    /// one.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -48,14 +49,14 @@ impl BrakeWatch {
         (lost < least).then_some(Why::new(Cause::BrakeDoesNotAnswer, lost, asked))
     }
 
-    /// Returns for how long the machine has been told to brake.
+    /// Returns the time for which the machine has been commanded to brake.
     #[cfg(test)]
     pub(crate) fn counted(&self) -> Duration {
         self.braked
     }
 }
 
-/// m/s above which a brake can show that it works.
+/// Speed in m/s above which braking is measurable.
 const SPEED_MIN: f32 = 0.5;
-/// What share of the braking asked for a sound brake gives at least, cold, wet and worn.
+/// Minimum share of the commanded braking from a working brake that is cold, wet and worn.
 const ANSWER_SHARE: f32 = 0.5;

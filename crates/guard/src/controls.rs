@@ -2,27 +2,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::set::{Set, numbered};
 
-/// Where steering, pedals, gear, parking brake and lights of a machine are to be.
+/// Set points of a machine's steering, pedals, gear, parking brake and lights.
 ///
-/// Any bits are harmless once they have been made [`sane`](Self::sane).
+/// Arbitrary values are harmless after [`sane`](Self::sane).
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Controls {
-    /// Share of the steering's reach, -1 (full right) to 1 (full left).
+    /// Share of the steering range, -1 (full right) to 1 (full left).
     pub steering: f32,
     /// Share of full acceleration, 0 to 1.
     pub throttle: f32,
     /// Share of full braking, 0 to 1.
     pub brake: f32,
-    /// Which way throttle drives.
+    /// Direction in which throttle drives.
     pub gear: Gear,
-    /// Whether the parking brake holds.
+    /// `true` if the parking brake holds.
     pub parking_brake: bool,
-    /// Which lights are on, and whether the horn sounds.
+    /// State of the lights and the horn.
     pub signals: Signals,
 }
 
 numbered! {
-    /// Which way throttle drives.
+    /// Direction in which throttle drives.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum Gear {
         /// Forwards.
@@ -34,7 +34,7 @@ numbered! {
 }
 
 numbered! {
-    /// What a machine shows and sounds.
+    /// A light or sound signal of a machine.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Signal {
         /// The horn sounds.
@@ -47,16 +47,16 @@ numbered! {
         Left = 3,
         /// The indicators blink to the right.
         Right = 4,
-        /// All indicators blink: a machine in trouble.
+        /// All indicators blink: the machine is in trouble.
         Hazard = 5,
     }
 }
 
-/// Which signals are given.
+/// A set of signals that are on.
 pub type Signals = Set<Signal>;
 impl Controls {
-    /// Returns these controls with every value in range: what is not a number becomes 0, except a
-    /// brake that is not a number, which becomes 1.
+    /// Returns these controls with every value in range. NaN becomes 0, except for the brake, where
+    /// it becomes 1.
     pub fn sane(self) -> Self {
         let or = |value: f32, otherwise: f32| if value.is_nan() { otherwise } else { value };
         Self {

@@ -1,4 +1,5 @@
-//! What a machine may be asked at its speed: the speed bound, and the envelope of its actuators.
+//! Limits of the controls at the machine's speed: the speed bound, and the envelope of the
+//! actuators.
 
 use core::time::Duration;
 
@@ -9,32 +10,33 @@ use crate::set::{Set, numbered};
 use crate::{Controls, Gear};
 
 numbered! {
-    /// What was not let through as commanded.
+    /// A limit that changed the commanded controls.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Limit {
-        /// The machine would be, or is, faster than the bound.
+        /// The speed bound: the machine would exceed it, or does.
         Speed = 0,
-        /// More throttle than the envelope has.
+        /// Throttle above the envelope.
         Acceleration = 1,
-        /// More brake than the envelope has.
+        /// Braking above the envelope.
         Deceleration = 2,
-        /// The wheels would stand further than they may at this speed.
+        /// Steering angle above the maximum at this speed.
         SteeringAngle = 3,
-        /// The wheels would turn faster than they may at this speed.
+        /// Steering rate above the maximum at this speed.
         SteeringRate = 4,
-        /// The gear would change while the machine moves.
+        /// Change of gear while the machine moves.
         Gear = 5,
     }
 }
 
-/// What was not let through as commanded.
+/// A set of limits that changed the commanded controls.
 pub type Limits = Set<Limit>;
 
-/// How fast the machine may be, by the loop age.
+/// Speed bound by the loop age.
 ///
-/// It heads for the top speed x min(1, full / age), down and up by the configured slope; downwards
-/// from the machine's own speed, so that a machine slower than the bound need not wait for it. The
-/// age that counts rises at once, and falls only when it has fallen by the hysteresis.
+/// It approaches top speed x min(1, full / age), down and up by the configured slope. Downwards it
+/// starts at the machine's own speed, so that a slower machine does not wait until the bound
+/// reaches it. The age in use rises at once and falls only after the loop age has fallen by the
+/// hysteresis.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SpeedBound {
     value: f32,
@@ -46,7 +48,7 @@ impl SpeedBound {
         Self { value: config.envelope.speed_max, age: Duration::ZERO }
     }
 
-    /// Takes the loop age, `None` without a picture, and the machine's speed.
+    /// Updates the bound with the loop age, `None` without a picture, and the machine's speed.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -72,15 +74,15 @@ impl SpeedBound {
         self.value
     }
 
-    /// Returns the age that counts.
+    /// Returns the age in use, after the hysteresis.
     pub(crate) fn age(&self) -> Duration {
         self.age
     }
 }
 
-/// Holds what a person asks for within what the machine may do at its speed.
+/// Limits the requested controls to the envelope at the machine's speed.
 ///
-/// `last` is what the machine was told a step before.
+/// `last` holds the controls sent a step before.
 pub(crate) fn hold(
     config: &Config,
     wanted: &Controls,
@@ -107,7 +109,7 @@ pub(crate) fn hold(
         held.brake = brake_max;
         limits = limits.with(Limit::Deceleration);
     }
-    // Backwards is where the throttle drives, or where the machine rolls.
+    // The direction is backwards by the gear's throttle, or because the machine rolls backwards.
     let is_backwards = held.gear == Gear::Reverse || speed < -envelope.gear_change_speed_max;
     let bound = if is_backwards { bound.min(envelope.reverse_speed_max) } else { bound };
     let room = bound - speed.abs();
@@ -128,8 +130,8 @@ pub(crate) fn hold(
     (held, limits)
 }
 
-/// Returns the share of steering nearest to `wanted` that the machine may have now, and whether the
-/// angle and the rate were held.
+/// Returns the allowed share of steering nearest to `wanted`, and whether the angle and the rate
+/// were limited.
 pub(crate) fn steer(
     config: &Config,
     wanted: f32,
@@ -141,7 +143,7 @@ pub(crate) fn steer(
     let reach = machine.steering_angle_max;
     let share_max = angle_max(config, speed) / reach;
     let angle = wanted.clamp(-share_max, share_max);
-    // Across, a bicycle accelerates by v² tan(angle) / wheelbase.
+    // The lateral acceleration of a bicycle is v² tan(angle) / wheelbase.
     let square = (speed * speed).max(f32::MIN_POSITIVE);
     let rate = envelope.steering_rate.min(envelope.lateral_jerk * machine.wheelbase / square);
     let step = rate * elapsed.as_secs_f32() / reach;
@@ -156,16 +158,16 @@ pub(crate) fn angle_max(config: &Config, speed: f32) -> f32 {
     angle.min(config.machine.steering_angle_max)
 }
 
-/// Returns the most speed with which the machine goes round with its road wheels at this angle, m/s.
+/// Returns the maximum speed of a curve with the road wheels at this angle, m/s.
 pub(crate) fn speed_max(config: &Config, angle: f32) -> f32 {
     let across = config.envelope.lateral_acceleration * config.machine.wheelbase;
     libm::sqrtf(across / libm::tanf(angle.abs())).min(config.envelope.speed_max)
 }
 
-/// m/s below the bound within which the throttle fades out.
+/// Margin below the bound in m/s within which the throttle fades out.
 const THROTTLE_FADE: f32 = 1.0;
-/// m/s² of braking for each m/s above the bound: two thirds of a m/s behind a bound that falls by
-/// 2 m/s².
+/// Braking in m/s² for each m/s above the bound: the speed lags two thirds of a m/s behind a bound
+/// that falls by 2 m/s².
 const SPEED_GAIN: f32 = 3.0;
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
-/// A setting that cannot work.
+/// An invalid setting.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A setting of the guard is out of its bounds.
+    /// A setting of the guard is out of range.
     #[error("guard.{setting} = {value}: must be {min} to {max}")]
     OutOfBounds {
-        /// Which one.
+        /// Name of the setting.
         setting: &'static str,
-        /// What was set.
+        /// Its value.
         value: f64,
-        /// The least that works.
+        /// Minimum value.
         min: f64,
-        /// The most that works.
+        /// Maximum value.
         max: f64,
     },
     /// Two settings of the guard contradict each other.
     #[error("guard.{lower} = {low} must be at most guard.{upper} = {high}: {reason}")]
     Contradiction {
-        /// The one that is too high beside the other.
+        /// Setting that must not exceed the other.
         lower: &'static str,
-        /// What it comes to.
+        /// Its value.
         low: f64,
-        /// The one that is too low beside it.
+        /// Setting that must be at least as high.
         upper: &'static str,
-        /// What it comes to.
+        /// Its value.
         high: f64,
-        /// Why it must be so.
+        /// Reason for the order.
         reason: &'static str,
     },
 }

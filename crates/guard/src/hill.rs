@@ -8,29 +8,29 @@ use crate::{Cause, Controls, Gear, Why};
 
 /// Service brake that keeps a driven machine from rolling while its throttle does not move it.
 ///
-/// At standstill without throttle it holds fully. Throttle releases as much of it as the drive takes
-/// over on the steepest slope configured; the rest goes while the machine stands under throttle, and
-/// comes back if the machine rolls back.
+/// At standstill without throttle it holds fully. Throttle releases the part that the drive takes
+/// over on the steepest slope configured. The rest is released while the machine stays stationary
+/// under throttle, and reapplied if the machine rolls back.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct HillHold {
     /// Share of the brake that held in the last step.
     brake: f32,
-    /// Deceleration released at standstill under throttle beyond what the drive takes over, m/s².
+    /// Deceleration released at standstill under throttle in addition to the drive's share, m/s².
     released: f32,
-    /// Throttle that counts as kept, and for how long it has not risen beyond it.
+    /// Reference throttle, and the time for which throttle has stayed near it.
     kept: (f32, Duration),
     /// Throttle under which the machine rolled back: up to it nothing more is released.
     short: f32,
 }
 
 impl HillHold {
-    /// Returns the hold of a machine that is armed: the brake is on.
+    /// Returns the hold of an armed machine: the brake is applied.
     pub(crate) fn of_armed(config: &Config) -> Self {
         Self { brake: config.manoeuvre.hold_brake, ..Self::default() }
     }
 
-    /// Returns the least share of the brake for a machine that drives at `speed`, m/s, and is told
-    /// `told`.
+    /// Returns the minimum share of the brake for a machine driven at `speed`, m/s, with the
+    /// controls `told`.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -71,7 +71,7 @@ impl HillHold {
         self.brake
     }
 
-    /// Returns whether the throttle has not risen for some time.
+    /// Returns whether the throttle has been steady for [`KEPT`].
     fn is_kept(&mut self, throttle: f32, elapsed: Duration) -> bool {
         let (kept, time) = self.kept;
         let rises = throttle > kept + THROTTLE_STEP || throttle < kept - THROTTLE_STEP;
@@ -80,14 +80,14 @@ impl HillHold {
     }
 }
 
-/// Rolling against the gear of a driven machine.
+/// Rolling of a driven machine against its gear.
 ///
-/// A gear may be changed while the machine still moves the other way: the limit begins at that speed
-/// and falls to [`ROLLING_SPEED`].
+/// A gear may be changed while the machine still moves in the other direction: the limit begins at
+/// that speed and falls to [`ROLLING_SPEED`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct RollBack {
     gear: Gear,
-    /// m/s.
+    /// In m/s.
     limit: f32,
 }
 
@@ -98,7 +98,7 @@ impl Default for RollBack {
 }
 
 impl RollBack {
-    /// Takes the gear that the machine was told and its speed, m/s; returns what is wrong.
+    /// Takes the commanded gear and the machine's speed, m/s; returns the fault, if there is one.
     pub(crate) fn step(&mut self, gear: Gear, speed: f32, elapsed: Duration) -> Option<Why> {
         let against = -along(speed, gear);
         self.limit = if gear == self.gear {
@@ -111,7 +111,7 @@ impl RollBack {
     }
 }
 
-/// Returns a speed as the gear sees it: positive where the throttle drives to.
+/// Returns a speed relative to the gear: positive in the direction of its throttle.
 fn along(speed: f32, gear: Gear) -> f32 {
     match gear {
         Gear::Drive => speed,
@@ -119,34 +119,34 @@ fn along(speed: f32, gear: Gear) -> f32 {
     }
 }
 
-/// Returns what the steepest slope pulls, m/s².
+/// Returns the acceleration on the steepest slope, m/s².
 pub(crate) fn slope(config: &Config) -> f32 {
     config.manoeuvre.slope_max * GRAVITY
 }
 
-/// Returns the braking that stops a machine that creeps down its steepest slope, m/s².
+/// Returns the braking that stops a machine creeping down its steepest slope, m/s².
 fn creeping(config: &Config) -> f32 {
     slope(config) + CREEP_SLOWS
 }
 
-/// m/s at which a machine rolls that is held, or that is driven the other way.
+/// Speed in m/s above which a held machine rolls, or one driven against its gear.
 pub(crate) const ROLLING_SPEED: f32 = 0.3;
-/// m/s² by which a creeping machine is slowed on its steepest slope.
+/// Deceleration of a creeping machine on its steepest slope, m/s².
 const CREEP_SLOWS: f32 = 1.0;
-/// Share of the steepest slope that is held: a drive answers later than a brake, by some 50 ms.
+/// Share of the steepest slope that is held: a drive responds about 50 ms later than a brake.
 const SLOPE_MARGIN: f32 = 1.2;
-/// m/s² beyond that.
+/// Additional margin, m/s².
 const SPARE: f32 = 0.3;
-/// m/s³ by which the brake goes while the machine stands under throttle: one that rolls back then does so by less
-/// than two centimetres before it is held again.
+/// Rate in m/s³ at which the brake is released while the machine stays stationary under throttle. A
+/// machine that rolls back then does so by less than two centimetres before it is held again.
 const RELEASE_RATE: f32 = 2.0;
-/// Time without more throttle after which more is released than the drive takes over.
+/// Time of steady throttle after which more is released than the drive takes over.
 const KEPT: Duration = Duration::from_millis(400);
-/// Share of throttle that counts as more.
+/// Change of the throttle's share that counts as a change.
 const THROTTLE_STEP: f32 = 0.03;
 /// Seconds in which a full brake is released.
 const RELEASE_SECONDS: f32 = 0.4;
-/// m/s by which a machine may be faster than it was when its gear was changed.
+/// Speed in m/s that a machine may gain after its gear was changed.
 const LIMIT_SPARE: f32 = 0.1;
-/// m/s² by which it must slow down from then on: half of what the brake takes on the steepest slope.
+/// Required deceleration from then on, m/s²: half of the brake's excess on the steepest slope.
 const LIMIT_FALLS: f32 = 0.5;

@@ -1,9 +1,9 @@
-//! Numbers that name something: a step, a console, a session, a stop, an act.
+//! Identifiers: of a step, a console, a session, a stop, an act.
 
 use core::num::NonZeroU32;
 use core::num::NonZeroU64;
 
-/// Makes a number that names something, never 0: on the wire 0 says "none".
+/// Defines an identifier type, never 0: on the wire 0 means "none".
 macro_rules! identity {
     ($(#[$meta:meta])* $name:ident, $number:ty, $nonzero:ty) => {
         $(#[$meta])*
@@ -12,7 +12,7 @@ macro_rules! identity {
         pub struct $name($nonzero);
 
         impl $name {
-            /// Returns the name of this number; `None` for 0.
+            /// Creates an identifier from this number; `None` for 0.
             pub const fn new(number: $number) -> Option<Self> {
                 match <$nonzero>::new(number) {
                     Some(number) => Some(Self(number)),
@@ -25,7 +25,7 @@ macro_rules! identity {
                 self.0.get()
             }
 
-            /// Returns the number on the wire, where 0 says "none".
+            /// Returns the number on the wire, where 0 means "none".
             pub const fn to_wire(this: Option<Self>) -> $number {
                 match this {
                     Some(this) => this.get(),
@@ -37,47 +37,47 @@ macro_rules! identity {
 }
 
 identity!(
-    /// One step of a guard: what a picture is stamped with, and what a command cites of the newest
-    /// picture that a person could see.
+    /// One step of a guard: stamped on pictures, and cited by commands for the newest picture that
+    /// a person could see.
     Tick,
     u32,
     NonZeroU32
 );
 identity!(
-    /// A console, drawn anew by each page that is loaded.
+    /// A console, drawn at random by each loaded page.
     Console,
     u64,
     NonZeroU64
 );
 identity!(
-    /// A session of vehicle and operator, as the vehicle numbers them.
+    /// A session of vehicle and operator, as numbered by the vehicle.
     Session,
     u32,
     NonZeroU32
 );
 identity!(
-    /// One stop: what a reset names.
+    /// One stop, as named by a reset.
     Stop,
     u32,
     NonZeroU32
 );
 identity!(
-    /// A deliberate act of a person: it counts up with each act of a console.
+    /// A deliberate act of a person: rises with each act of a console.
     ActNumber,
     u32,
     NonZeroU32
 );
 
 impl Tick {
-    /// Returns the tick after this one; after the last comes the first.
+    /// Returns the next tick; after the last comes the first.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Returns how many steps this tick lies behind `newest`, where it does.
+    /// Returns the number of steps by which this tick precedes `newest`, or `None` if it does not.
     pub(crate) fn behind(self, newest: Self) -> Option<u32> {
-        // 0 is no tick: numbers that wrapped around lie one closer than they seem.
+        // 0 is no tick, so after a wrap the distance is one less.
         let (this, newest) = (self.get(), newest.get());
         let behind = if newest >= this { newest - this } else { newest.wrapping_sub(this) - 1 };
         (behind <= u32::MAX / 2).then_some(behind)
@@ -85,7 +85,7 @@ impl Tick {
 }
 
 impl Stop {
-    /// Returns the stop after this one; after the last comes the first.
+    /// Returns the next stop; after the last comes the first.
     #[must_use]
     pub(crate) fn next(self) -> Self {
         Self(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))

@@ -6,8 +6,8 @@ use tautline_units::Instant;
 use crate::config::Config;
 use crate::{Cause, Controls, MachineState, envelope};
 
-/// One way to a standstill: along the arc held when it began, the deceleration ramped, then held by
-/// both brakes.
+/// One stop: steers along the arc held at its begin, ramps the deceleration, then holds with both
+/// brakes. 15 `true` until the first controls, which only switch the hazard lights on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Manoeuvre {
     began_at: Instant,
@@ -15,26 +15,26 @@ pub(crate) struct Manoeuvre {
     is_new: bool,
     /// Share of the steering that keeps the arc.
     arc: f32,
-    /// Whether the person was once not there to steer: the wheel is not given back.
+    /// `true` once the person was unable to steer: the wheel is not returned.
     is_blind: bool,
-    /// m/s², ramped up to `deceleration_max`.
+    /// In m/s², ramped up to `deceleration_max`.
     deceleration: f32,
     deceleration_max: f32,
-    /// The speed that the ramp asks for now, m/s; `None` while the machine's is not known.
+    /// Speed that the ramp asks for now, m/s; `None` while the machine's speed is unknown.
     reference: Option<f32>,
-    /// m/s when the machine last said; before it has, the most that the arc lets it have.
+    /// Last reported speed, m/s; before the first, the maximum speed on the arc.
     speed: f32,
-    /// Driven so far, m.
+    /// Distance driven since the begin, m.
     distance: f32,
     pub(crate) standing_since: Option<Instant>,
-    /// When the parking brake joins in, because the service brake does not answer.
+    /// Time at which the parking brake is added, because the service brake does not respond.
     pub(crate) parking_at: Option<Instant>,
 }
 
 impl Manoeuvre {
-    /// Begins one for `cause`, from what the machine was told last and what it says, if it does.
+    /// Begins a stop for `cause`, from the last controls and the machine's state, if known.
     ///
-    /// `speed` is `None` while it is not known; then the machine is no faster than `most`, m/s.
+    /// `speed` is `None` while unknown; then `most`, m/s, is the maximum.
     pub(crate) fn begin(
         config: &Config,
         cause: Cause,
@@ -66,7 +66,7 @@ impl Manoeuvre {
         this
     }
 
-    /// Brakes harder, at once, where `cause` asks for it.
+    /// Brakes harder, at once, if `cause` requires it.
     pub(crate) fn harden(&mut self, config: &Config, cause: Cause, now: Instant) {
         let hardest = match cause {
             Cause::EmergencyStop => config.manoeuvre.deceleration_emergency,
@@ -88,7 +88,7 @@ impl Manoeuvre {
         self.is_new = false;
     }
 
-    /// Takes the arc of a machine that somebody else steers, and lets go of it anywhere.
+    /// Adopts the arc of a machine under local control, and keeps it after release.
     pub(crate) fn follow(&mut self, config: &Config, machine: &MachineState) {
         self.is_blind = true;
         if machine.steering_angle.is_finite() {
@@ -97,9 +97,9 @@ impl Manoeuvre {
         }
     }
 
-    /// Returns what the machine is told; signals are the caller's.
+    /// Returns the controls for the machine; the caller sets the signals.
     ///
-    /// `speed` is `None` while it is not known, `person` what a person asks for who is present and
+    /// `speed` is `None` while unknown. `person` holds the requests of a person who is present and
     /// sees.
     pub(crate) fn step(
         &mut self,
@@ -125,7 +125,7 @@ impl Manoeuvre {
         Controls { steering, throttle: 0.0, brake, parking_brake, ..*last }
     }
 
-    /// Returns how long and how far it went, once the machine has stood for long enough.
+    /// Returns duration and distance, once the machine has been stationary for long enough.
     pub(crate) fn ended(&self, config: &Config, now: Instant) -> Option<(Duration, f32)> {
         let since = self.standing_since?;
         (now.since(since) >= config.manoeuvre.standing)
@@ -149,7 +149,7 @@ impl Manoeuvre {
         elapsed: Duration,
     ) -> f32 {
         let Some(person) = person else {
-            // As far as the tyres can be asked to; the arc itself was within that.
+            // Within the limit of the tyres; the arc itself was within it.
             let share_max =
                 envelope::angle_max(config, self.speed) / config.machine.steering_angle_max;
             return self.arc.clamp(-share_max, share_max);
@@ -185,19 +185,19 @@ impl Manoeuvre {
         (self.deceleration + FEEDBACK * (speed - reference)) / full
     }
 
-    /// Returns whether a machine that says nothing must be standing by now, whatever it was.
+    /// Returns whether a machine of unknown speed must be stationary by now, from any speed.
     pub(crate) fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
         let seconds = 2.0 * self.speed / config.manoeuvre.deceleration + SILENT_SPARE;
         self.reference.is_none() && now.since(self.began_at).as_secs_f32() > seconds
     }
 }
 
-/// m/s below which the machine counts as standing.
+/// Speed in m/s below which the machine counts as stationary.
 pub(crate) const STANDING_SPEED: f32 = 0.05;
-/// m/s² of braking for each m/s that the machine is faster than the ramp asks: a slope of 10 %
-/// leaves half a m/s.
+/// Braking in m/s² for each m/s above the ramp: a slope of 10 % leaves half a m/s.
 const FEEDBACK: f32 = 2.0;
-/// m/s that the ramp may run from the machine: with [`FEEDBACK`] 3 m/s², a slope of 30 %.
+/// Maximum deviation of the ramp from the machine's speed, m/s: with [`FEEDBACK`] 3 m/s², a slope
+/// of 30 %.
 const BEHIND_MAX: f32 = 1.5;
-/// Seconds beyond twice what the ramp needs, for a brake that is slow to answer.
+/// Seconds in addition to twice the ramp's duration, for a brake that responds slowly.
 const SILENT_SPARE: f32 = 2.0;

@@ -4,38 +4,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::PERIOD;
 
-/// What of another one's silence is the listener's own standing still.
+/// The part of a peer's silence that the listener's own pauses caused.
 ///
-/// A computer that stands still, such as a virtual machine whose host is busy, stops all its
-/// processes at once: whoever wakes first has heard nobody for so long, and nobody is to blame. Of
-/// each of the listener's own turns no more than [`PERIOD`] counts as silence; what is left out
-/// since the last frame is at most 80 ms.
+/// A paused computer, such as a virtual machine whose host is busy, stops all its processes at
+/// once. The process that resumes first has received nothing for that time, without any fault of
+/// its peers. Each of the listener's own turns therefore counts as at most [`PERIOD`] of silence.
+/// The time left out since the last frame is at most 80 ms.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Pauses {
     left_out: Duration,
-    /// Of the newest turn.
+    /// Time left out of the newest turn.
     newest: Duration,
 }
 
 impl Pauses {
-    /// Takes note that the listener has last had a turn `gap` ago.
+    /// Records that the listener's previous turn was `gap` ago.
     pub fn turn(&mut self, gap: Duration) {
         self.newest = gap.saturating_sub(PERIOD).min(LEFT_OUT_MAX);
         self.left_out = (self.left_out + self.newest).min(LEFT_OUT_MAX);
     }
 
-    /// Takes note that a frame came with this turn: what it was late by is of this turn at most.
+    /// Records that a frame arrived with this turn: only this turn's excess is left out from now
+    /// on.
     pub fn hear(&mut self) {
         self.left_out = self.newest;
     }
 
-    /// Returns how much of the `silence` since a frame was sent counts.
+    /// Returns the part of `silence`, the time since a frame was sent, that counts.
     pub fn count(&self, silence: Duration) -> Duration {
         silence.saturating_sub(self.left_out)
     }
 }
 
-/// As long as a guard may stand still before it stops the machine for that.
+/// Longest pause of a guard before it stops the machine for that reason.
 const LEFT_OUT_MAX: Duration = Duration::from_millis(80);
 
 #[cfg(test)]

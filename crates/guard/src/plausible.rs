@@ -1,4 +1,4 @@
-//! How fast a machine can be, whatever it says.
+//! Plausibility of a machine's reported speed.
 
 use core::time::Duration;
 
@@ -10,55 +10,54 @@ use crate::hill::slope;
 use crate::manoeuvre::STANDING_SPEED;
 use crate::{Cause, Controls, MachineState, Notice, Why};
 
-/// Watch over the speed that a machine tells: what it is, and when it cannot be right.
+/// Check of the speed that a machine reports: the credible speed, and implausible reports.
 ///
-/// Three rules, each by the machine's own characteristics: a speed falls no faster than the brake
-/// takes it on the steepest slope; throttle moves a machine that nothing holds; and a speed changes
-/// by what the machine's acceleration says, if it tells one.
+/// Three rules use the machine's own characteristics. A speed falls no faster than the brake allows
+/// on the steepest slope. Throttle moves a machine that nothing holds. A speed changes in agreement
+/// with the machine's acceleration, if the machine reports one.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct SpeedWatch {
-    /// The speed that counts, m/s, and when it was told: what the machine says, or the least that it
-    /// can have come down to.
+    /// Credible speed in m/s and its time: the reported one, or the lowest that was possible.
     credible: Option<(f32, Instant)>,
-    /// For how long the machine has told a speed that it cannot have come down to.
+    /// Time for which the reported speed has been below the lowest possible one.
     fell: Duration,
-    /// For how long throttle has pushed a machine that stands harder than its steepest slope pulls.
+    /// Time for which throttle has exceeded the pull of the steepest slope at standstill.
     pushed: Duration,
-    /// For how long throttle has pushed a machine that stands at all.
+    /// Time for which throttle has been applied at standstill.
     driven: Duration,
-    /// For how long the machine has stood on its brake.
+    /// Time for which the machine has been stationary on its brake.
     held: Duration,
-    /// Acceleration that the machine told while it stood on its brake, m/s²: gravity's share on a
-    /// slope, until it moves.
+    /// Acceleration reported at standstill on the brake, m/s²: gravity's share on a slope, until
+    /// the machine moves.
     at_rest: Option<f32>,
-    /// Change of speed by acceleration beyond the told one, m/s, fading within a second: while it
-    /// moves, and while it stands.
+    /// Integrated acceleration beyond the change of the reported speed, m/s, fading within a
+    /// second: in motion, and at standstill.
     beyond: [f32; 2],
     fault: Option<Fault>,
 }
 
-/// A speed that cannot be right.
+/// An implausible speed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
-    /// What was told, and what is possible.
+    /// Reported and possible speed.
     pub(crate) why: Why,
-    /// The most speed that the machine may have, m/s.
+    /// Maximum speed that the machine may have, m/s.
     pub(crate) most: f32,
 }
 
-/// What the guard does with the machine meanwhile.
+/// State of the machine that selects the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watched {
-    /// It is held: nothing is concluded from its speed.
+    /// Held: its speed is not checked.
     No,
-    /// It is armed, or brought to a standstill.
+    /// Armed, or in a manoeuvre.
     Still,
-    /// A person drives it.
+    /// Driven by a person.
     Driven,
 }
 
 impl SpeedWatch {
-    /// Takes a machine's state, if it was heard, and what it was told a step ago.
+    /// Takes a machine's state, if received, and the controls sent a step ago.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -83,7 +82,7 @@ impl SpeedWatch {
         self.credible = Some((falls, now));
         let is_ours = !machine.is_local() && watched != Watched::No;
         self.learn(config, machine, told, elapsed);
-        // What came to pass while the machine was silent is not known.
+        // The motion during the machine's silence is unknown.
         let before = if passed > elapsed { machine.speed } else { before };
         let accelerated = self.integrate(machine, before, elapsed);
         if !is_ours || self.fault.is_some() {
@@ -96,17 +95,17 @@ impl SpeedWatch {
         self.fault = fell.or(moved).or(pushed);
     }
 
-    /// Returns the speed that counts, m/s, while it is known.
+    /// Returns the credible speed, m/s, if known.
     pub(crate) fn speed(&self) -> Option<f32> {
         self.credible.filter(|_| self.fault.is_none()).map(|(speed, _)| speed)
     }
 
-    /// Returns what is wrong with the speed that is told.
+    /// Returns the fault of the reported speed.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// Believes what the machine says from now on: it has been braked for long enough to stand.
+    /// Accepts the machine's reports from now on: it has braked for long enough to be stationary.
     pub(crate) fn believe(&mut self) {
         *self = Self::default();
     }
@@ -115,7 +114,7 @@ impl SpeedWatch {
         self.credible.map_or(Duration::ZERO, |(_, at)| now.since(at))
     }
 
-    /// Learns what a machine that stands on its brake tells as its acceleration.
+    /// Learns the acceleration that a machine reports while it is stationary on its brake.
     fn learn(
         &mut self,
         config: &Config,
@@ -130,7 +129,8 @@ impl SpeedWatch {
             self.at_rest = None;
         }
         if self.held >= AT_REST {
-            // More than gravity and an error is no acceleration of a machine that stands.
+            // Values beyond gravity plus the sensor's error are no acceleration of a stationary
+            // machine.
             let felt = |along: &f32| along.abs() <= slope(config) + BIAS;
             self.at_rest = machine.told.acceleration_along.filter(felt).map(|along| {
                 let kept = self.at_rest.unwrap_or(along);
@@ -139,8 +139,8 @@ impl SpeedWatch {
         }
     }
 
-    /// Follows how far the told acceleration leads away from the told speed; returns by how much
-    /// while the machine moves, and while it stands.
+    /// Integrates the difference between reported acceleration and change of reported speed;
+    /// returns the result in motion, and at standstill.
     fn integrate(&mut self, machine: &MachineState, before: f32, elapsed: Duration) -> [f32; 2] {
         let Some(along) = machine.told.acceleration_along else {
             self.beyond = [0.0; 2];
@@ -160,7 +160,7 @@ impl SpeedWatch {
         self.beyond
     }
 
-    /// Finds a speed that fell faster than the brake can take it.
+    /// Detects a speed that fell faster than the brake allows.
     fn fell(&mut self, told: f32, credible: f32, elapsed: Duration) -> Option<Fault> {
         let is_below = (credible - told).abs() > FELL_LEAST;
         self.fell = if is_below { self.fell + elapsed } else { Duration::ZERO };
@@ -168,7 +168,7 @@ impl SpeedWatch {
         (self.fell >= FELL_TIME).then_some(Fault { why, most: credible.abs() })
     }
 
-    /// Finds a machine that throttle pushes and that says it stands.
+    /// Detects a machine that reports standstill although throttle pushes it.
     fn pushed(
         &mut self,
         config: &Config,
@@ -202,7 +202,7 @@ impl SpeedWatch {
         Some(Fault { why, most })
     }
 
-    /// Finds a speed that does not change as the machine's acceleration says.
+    /// Detects a speed that contradicts the machine's acceleration.
     fn moved(&self, config: &Config, told: f32, [moving, standing]: [f32; 2]) -> Option<Fault> {
         let tolerance = (slope(config) + BIAS) * FADES_SECONDS + MOVED_LEAST;
         let beyond = match (moving.abs() > tolerance, standing.abs() > MOVED_LEAST) {
@@ -216,9 +216,9 @@ impl SpeedWatch {
     }
 }
 
-/// Returns the speed nearest to `told` that a machine can have come down to from `before`.
+/// Returns the speed nearest to `told` that is possible after `before`.
 ///
-/// One that rises is believed at once: a machine that says too much is slowed.
+/// A rising speed is accepted at once: a machine that reports too much is slowed.
 fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
     let rises = told.abs() >= before.abs() && told * before >= 0.0;
     if rises {
@@ -232,30 +232,29 @@ fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
 /// Share of the brake's deceleration by which a speed may fall: tyres on dry asphalt hold a quarter
 /// more than a maker promises.
 const FALLS_SHARE: f32 = 1.25;
-/// m/s by which it may fall beyond that from one state to the next: what a sensor's noise is.
+/// Additional fall in m/s from one state to the next: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.02;
-/// m/s below the least possible speed that count ..
+/// Deviation in m/s below the lowest possible speed that counts as a fault after [`FELL_TIME`].
 const FELL_LEAST: f32 = 0.75;
-/// .. after so long: a sensor that is read ten times a second falls in steps of a tenth of a second.
+/// Time of that deviation: a sensor read ten times a second falls in steps of a tenth of a second.
 const FELL_TIME: Duration = Duration::from_millis(50);
-/// m/s² with which a drive overcomes rolling resistance and unevenness, and the share of a weak
-/// drive's that stands for it.
+/// Acceleration in m/s² with which a drive overcomes rolling resistance and unevenness, and its
+/// share of a weak drive's acceleration.
 const BREAKS_AWAY: f32 = 0.5;
 const BREAKS_AWAY_SHARE: f32 = 0.2;
-/// Share of a drive's acceleration that a slope takes at most of one that is used there: a machine
-/// does not stay where it cannot go up.
+/// Maximum share of a drive's acceleration that a slope takes: a machine is not used where it
+/// cannot drive up.
 const CLIMBS_SHARE: f32 = 0.7;
-/// Time for which throttle may push a machine that stands, on a slope that it does not climb or
-/// against a kerb.
+/// Time for which throttle may push a stationary machine, on a slope too steep for it or against a
+/// kerb.
 const BLOCKED: Duration = Duration::from_secs(5);
 /// Share of the holding brake that counts as held.
 const HELD_SHARE: f32 = 0.9;
-/// Time for which a machine must have stood on its brake before its acceleration counts as that at
-/// rest.
+/// Time at standstill on the brake after which the acceleration counts as that at rest.
 const AT_REST: Duration = Duration::from_millis(500);
-/// Seconds in which what acceleration adds up to fades.
+/// Seconds in which the integrated acceleration fades.
 const FADES_SECONDS: f32 = 1.0;
-/// m/s² that a sensor of acceleration may be wrong by.
+/// Maximum error of an acceleration sensor, m/s².
 const BIAS: f32 = 0.5;
-/// m/s that count as motion.
+/// Speed in m/s that counts as motion.
 const MOVED_LEAST: f32 = 0.5;

@@ -4,12 +4,12 @@ use core::marker::PhantomData;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What can be in a [`Set`]: the variants of a small enum, numbered from 0.
+/// A member of a [`Set`]: a variant of a small enum, numbered from 0.
 pub trait Member: Copy + fmt::Debug + 'static {
-    /// Every variant, in the order of its numbers; at most 32.
+    /// All variants in the order of their numbers; at most 32.
     const ALL: &'static [Self];
 
-    /// Returns the variant's number, which is also that of its bit on the wire.
+    /// Returns the variant's number, which is also the index of its bit on the wire.
     fn number(self) -> u8;
 }
 
@@ -17,22 +17,22 @@ pub trait Member: Copy + fmt::Debug + 'static {
 pub struct Set<E>(u32, PhantomData<fn() -> E>);
 
 impl<E> Set<E> {
-    /// None of them.
+    /// Empty set.
     pub const NONE: Self = Self(0, PhantomData);
 
-    /// Returns whether there is none.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the bits: 1 << number for each.
+    /// Returns the bits: 1 << number for each member.
     pub const fn bits(self) -> u32 {
         self.0
     }
 }
 
 impl<E: Member> Set<E> {
-    /// Returns the set of these bits; `None` if one of them is nobody's.
+    /// Returns the set of these bits; `None` if a bit has no variant.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let known = E::ALL.iter().fold(0, |bits, member| bits | 1 << member.number());
         (bits & !known == 0).then_some(Self(bits, PhantomData))
@@ -49,7 +49,7 @@ impl<E: Member> Set<E> {
         Self(self.0 | 1 << member.number(), PhantomData)
     }
 
-    /// Returns this set, and `member` if `holds`.
+    /// Returns this set, with `member` added if `holds`.
     #[must_use]
     pub fn with_if(self, member: E, holds: bool) -> Self {
         if holds { self.with(member) } else { self }
@@ -61,12 +61,12 @@ impl<E: Member> Set<E> {
         Self(self.0 & !(1 << member.number()), PhantomData)
     }
 
-    /// Returns whether `member` is among them.
+    /// Returns whether `member` is in the set.
     pub fn contains(self, member: E) -> bool {
         self.0 & 1 << member.number() != 0
     }
 
-    /// Returns each of them once, in the order of [`Member::ALL`].
+    /// Returns an iterator over the members in the order of [`Member::ALL`].
     pub fn iter(self) -> impl Iterator<Item = E> {
         E::ALL.iter().copied().filter(move |member| self.contains(*member))
     }
@@ -125,7 +125,7 @@ impl<'de, E: Member> Deserialize<'de> for Set<E> {
     }
 }
 
-/// Makes an enum whose variants have the numbers that stand behind them, and the way back.
+/// Defines an enum with explicit numbers, and the conversions in both directions.
 macro_rules! numbered {
     (
         $(#[$meta:meta])*
@@ -137,7 +137,7 @@ macro_rules! numbered {
         pub enum $name { $($(#[$doc])* $variant = $number,)+ }
 
         impl $name {
-            /// Every variant, in the order of its numbers.
+            /// All variants in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the variant's number on the wire.
@@ -145,7 +145,7 @@ macro_rules! numbered {
                 self as u8
             }
 
-            /// Returns the variant of this number, if there is one.
+            /// Returns the variant with this number, if there is one.
             pub const fn from_number(number: u8) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$variant),)+

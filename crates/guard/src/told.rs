@@ -1,7 +1,7 @@
-//! Numbers that a machine tells for people, in one list.
+//! Optional numbers that a machine reports for people, defined in one list.
 
-/// Makes a struct of numbers that may not be known from a list of them: what is written, read, named and told
-/// elsewhere follows from it.
+/// Defines a struct of optional numbers from a list. Encoding, decoding, names and output elsewhere
+/// are derived from that list.
 macro_rules! told {
     (
         $(#[$about:meta])*
@@ -12,17 +12,17 @@ macro_rules! told {
         pub struct $told { $($(#[$doc])* pub $field: Option<f32>,)+ }
 
         impl $told {
-            /// Name for people and unit of each, in the order of the list.
+            /// Display name and unit of each number, in the order of the list.
             pub const NAMES: &'static [(&'static str, &'static str)] = &[$(($name, $unit)),+];
-            /// How many there are.
+            /// Number of entries.
             pub const COUNT: usize = Self::NAMES.len();
 
-            /// Returns each number, in the order of the list.
+            /// Returns the numbers in the order of the list.
             pub fn numbers(&self) -> [Option<f32>; Self::COUNT] {
                 [$(self.$field),+]
             }
 
-            /// Returns them with these numbers, of which one that is not finite is not known.
+            /// Creates the struct from these numbers; a number that is not finite becomes `None`.
             pub fn from_numbers(numbers: [Option<f32>; Self::COUNT]) -> Self {
                 let [$($field),+] = numbers.map(|number| number.filter(|number| number.is_finite()));
                 Self { $($field),+ }

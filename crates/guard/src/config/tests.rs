@@ -13,7 +13,7 @@ fn the_defaults_fit_each_other() {
     assert_eq!(Config::default().validate(), Ok(()));
 }
 
-/// What has none would be taken as it comes.
+/// A setting without bounds would be accepted with any value.
 #[test]
 fn every_setting_has_bounds() {
     let config = Config::default();

@@ -69,7 +69,7 @@ fn the_gear_changes_only_near_standstill() {
     assert!(limits.contains(Limit::Gear));
     let (controls, _) = hold(&config, &wanted, &Controls::default(), 0.2, 15.0, STEP);
     assert_eq!((controls.gear, controls.throttle), (Gear::Reverse, 0.5));
-    // One that rolls back on a hill may drive forwards.
+    // A machine that rolls back on a hill may drive forwards.
     let wanted = Controls { throttle: 0.5, ..Controls::default() };
     let (controls, _) = hold(&config, &wanted, &Controls::default(), -1.0, 15.0, STEP);
     assert_eq!(controls.throttle, 0.5);
@@ -78,7 +78,7 @@ fn the_gear_changes_only_near_standstill() {
 #[test]
 fn the_wheels_stand_no_further_than_the_acceleration_across_allows() {
     let config = Config::default();
-    // 15 m/s in a bend of 37.5 m: 6 m/s² across.
+    // 15 m/s in a curve of 37.5 m radius: 6 m/s² lateral acceleration.
     let angle = angle_max(&config, 15.0);
     assert!((15.0f32.powi(2) * angle.tan() / 2.6 - 6.0).abs() < 1e-3, "{angle}");
     assert_eq!(angle_max(&config, 0.0), 0.52);
@@ -86,7 +86,7 @@ fn the_wheels_stand_no_further_than_the_acceleration_across_allows() {
 }
 
 proptest! {
-    /// Whatever is asked for, at whatever speed: what is let through is within the envelope.
+    /// For any request at any speed, the output is within the envelope.
     #[test]
     fn what_is_let_through_is_within_the_envelope(
         steering in -1.0f32..=1.0,

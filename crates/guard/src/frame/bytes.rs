@@ -1,11 +1,11 @@
-//! Big-endian fields, one after the other.
+//! Big-endian fields, written and read in sequence.
 
 use core::time::Duration;
 
 use super::Error;
 use crate::set::{Member, Set};
 
-/// What puts fields into a frame.
+/// A cursor that writes the fields of a frame.
 #[derive(Debug)]
 pub struct Writer<'a> {
     bytes: &'a mut [u8],
@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         self.put(value.to_be_bytes());
     }
 
-    /// Puts a time in whole milliseconds, rounded up; all ones say that it is not known.
+    /// Writes a time in integer milliseconds, rounded up; all ones represent `None`.
     pub(super) fn millis(&mut self, value: Option<Duration>) {
         let millis = value.map(|value| value.as_nanos().div_ceil(1_000_000));
         let most = u16::MAX - 1;
@@ -66,22 +66,22 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What takes fields out of a frame.
+/// A cursor that reads the fields of a frame.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Numbers beyond what there can be.
+    /// Number of values out of range.
     impossible_count: u32,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader; the caller has seen that the frame has all its bytes.
+    /// Creates a reader; the caller has checked the length of the frame.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at, impossible_count: 0 }
     }
 
-    /// Returns how many numbers were beyond what there can be.
+    /// Returns the number of values out of range.
     pub(super) fn impossible_count(&self) -> u32 {
         self.impossible_count
     }
@@ -118,7 +118,8 @@ impl<'a> Reader<'a> {
         f32::from_be_bytes(self.take())
     }
 
-    /// Takes a number that lies within `-most` and `most`; one that does not is counted and, as one that is NaN, not known.
+    /// Reads a number between `-most` and `most`. A value out of range is counted and returned as
+    /// NaN, which means unknown.
     pub(super) fn f32_within(&mut self, most: f32) -> f32 {
         let value = self.f32();
         if value.is_nan() || value.abs() <= most {
@@ -128,7 +129,7 @@ impl<'a> Reader<'a> {
         f32::NAN
     }
 
-    /// Takes a number as [`f32_within`](Self::f32_within) does.
+    /// Reads a number in the same way as [`f32_within`](Self::f32_within).
     pub(super) fn f64_within(&mut self, most: f64) -> f64 {
         let value = self.f64();
         if value.is_nan() || value.abs() <= most {
@@ -138,7 +139,7 @@ impl<'a> Reader<'a> {
         f64::NAN
     }
 
-    /// Takes a number of those at the end of a frame, if the sender has it.
+    /// Reads one of the optional numbers at the end of a frame, if the sender included it.
     pub(super) fn trailing_f32(&mut self) -> Option<f32> {
         (self.at < self.bytes.len()).then(|| self.f32())
     }
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         Set::from_bits(self.u32()).ok_or(Error::Value { at })
     }
 
-    /// Takes one byte that `known` has to know.
+    /// Reads one byte and converts it by `known`; refuses a byte without a meaning.
     pub(super) fn choice<T>(&mut self, known: impl FnOnce(u8) -> Option<T>) -> Result<T, Error> {
         let at = self.at;
         known(self.u8()).ok_or(Error::Value { at })
@@ -173,7 +174,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns what is wrong with a field that began `back` bytes ago.
+    /// Returns the error for a field that began `back` bytes ago.
     pub(super) fn value_error(&self, back: usize) -> Error {
         Error::Value { at: self.at - back }
     }

@@ -4,14 +4,14 @@ use super::bytes::{Reader, Writer};
 use super::{Error, Frame, PAYLOAD_AT};
 use crate::{Controls, Gear, Mode};
 
-/// What the guard tells the machine, every step.
+/// Controls from the guard to the machine, sent every step.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Control {
-    /// When, by the guard's clock.
+    /// Time of sending, by the guard's clock.
     pub source: Instant,
-    /// What the guard lets the machine do, to be shown at the machine.
+    /// Current mode, for display at the machine.
     pub mode: Mode,
-    /// What the actuators are to do.
+    /// Set points of the actuators.
     pub controls: Controls,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn write_controls(controls: &Controls, writer: &mut Writer<'_>) {
     writer.set(controls.signals);
 }
 
-/// Returns what [`write_controls`] wrote, made sane.
+/// Reads the controls that [`write_controls`] wrote, limited to valid ranges.
 pub(super) fn read_controls(reader: &mut Reader<'_>) -> Result<Controls, Error> {
     let controls = Controls {
         steering: reader.f32(),
@@ -73,5 +73,5 @@ pub(super) fn read_controls(reader: &mut Reader<'_>) -> Result<Controls, Error> 
     Ok(controls.sane())
 }
 
-/// Bytes of controls.
+/// Size of the controls in bytes.
 pub(super) const CONTROLS_BYTES: usize = 18;

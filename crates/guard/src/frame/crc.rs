@@ -1,11 +1,11 @@
-/// Returns the CRC-32/P4 of these bytes, one run after the other: reflected polynomial 0xF4ACFB13,
-/// begun with and finally inverted by all ones.
+/// Computes the CRC-32/P4 of the concatenated runs of bytes: reflected polynomial 0xF4ACFB13,
+/// initial value and final XOR all ones.
 pub(super) fn p4(runs: &[&[u8]]) -> u32 {
     let bytes = runs.iter().flat_map(|run| run.iter());
     !bytes.fold(u32::MAX, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
 }
 
-/// What each byte does to the CRC.
+/// Effect of each byte on the CRC.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -22,7 +22,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// [E2E], profile 4.
+/// Generator polynomial of [E2E], profile 4.
 const POLYNOMIAL: u32 = 0xF4AC_FB13;
 
 #[cfg(test)]

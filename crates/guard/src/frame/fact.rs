@@ -4,47 +4,48 @@ use super::bytes::{Reader, Writer};
 use super::{Error, Frame, PAYLOAD_AT};
 use crate::set::numbered;
 
-/// Something that the guard does not know nor look at, for its black box: what a vehicle or a machine
-/// knows of the drive, as the text of a JSON object.
+/// A diagnostics message for the guard's black box, as the text of a JSON object: data of a vehicle
+/// or a machine that the guard itself neither has nor inspects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fact {
-    /// When, by the sender's clock.
+    /// Time of sending, by the sender's clock.
     pub source: Instant,
-    /// What it is about.
+    /// Subject.
     pub about: About,
     length: u16,
     text: [u8; Fact::TEXT_BYTES_MAX],
 }
 
 numbered! {
-    /// What a fact is about.
+    /// Subject of a fact.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum About {
-        /// Which vehicle: its identification number.
+        /// The vehicle: its identification number.
         Vehicle = 0,
-        /// Who drives.
+        /// The person who drives.
         Person = 1,
-        /// Delays, bitrates and losses of the links.
+        /// The links: delays, bitrates and losses.
         Network = 2,
-        /// What only this kind of machine knows: its power supply, its fault memory.
+        /// Values specific to the machine: its power supply, its fault memory.
         Machine = 3,
-        /// What the vehicle's computer says of itself.
+        /// The vehicle's computer.
         System = 4,
     }
 }
 
 impl Fact {
-    /// Bytes of text that a fact has room for.
+    /// Maximum length of the text in bytes.
     pub const TEXT_BYTES_MAX: usize = 1000;
 
-    /// Returns the fact of this text; `None` if it is longer than [`TEXT_BYTES_MAX`](Self::TEXT_BYTES_MAX).
+    /// Creates a fact from this text; `None` if it is longer than
+    /// [`TEXT_BYTES_MAX`](Self::TEXT_BYTES_MAX).
     pub fn new(about: About, text: &str, source: Instant) -> Option<Self> {
         let mut bytes = [0; Self::TEXT_BYTES_MAX];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Some(Self { source, about, length: text.len() as u16, text: bytes })
     }
 
-    /// Returns its text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         let text = &self.text[..usize::from(self.length)];
         core::str::from_utf8(text).expect("it was made of a text, or read as one")

@@ -31,7 +31,7 @@ impl Frame for MachineState {
     }
 }
 
-/// Writes the machine's state, but for what it tells for people:
+/// Writes the machine's state without its optional numbers:
 ///
 /// ```text
 ///  0  speed           f32  m/s along the machine; NaN: not known
@@ -67,7 +67,7 @@ pub(super) fn write_machine(machine: &MachineState, writer: &mut Writer<'_>) {
     writer.u8(0);
 }
 
-/// Returns what [`write_machine`] wrote.
+/// Reads the state that [`write_machine`] wrote.
 pub(super) fn read_machine(
     measured_at: Instant,
     reader: &mut Reader<'_>,
@@ -105,29 +105,29 @@ pub(super) fn read_machine(
     })
 }
 
-/// Writes what a machine tells for people, at the end of a frame.
+/// Writes the optional numbers of a machine at the end of a frame.
 pub(super) fn write_told(told: &Told, writer: &mut Writer<'_>) {
     for number in told.numbers() {
         writer.f32(number.unwrap_or(f32::NAN));
     }
 }
 
-/// Returns what [`write_told`] wrote; of what the sender does not know yet, nothing.
+/// Reads the numbers that [`write_told`] wrote; those missing from the frame are `None`.
 pub(super) fn read_told(reader: &mut Reader<'_>) -> Told {
     Told::from_numbers([(); Told::COUNT].map(|()| reader.trailing_f32()))
 }
 
-/// m/s: faster than any machine that is driven by sight.
+/// Maximum speed in m/s: faster than any machine driven by sight.
 const SPEED_MOST: f32 = 150.0;
-/// rad: a road wheel that stands across.
+/// Maximum steering angle in rad: a road wheel at a right angle.
 const ANGLE_MOST: f32 = core::f32::consts::FRAC_PI_2;
-/// m: from a pole to the equator, as much as telemetry tells.
+/// Maximum distance in m: from a pole to the equator, the range of telemetry.
 const DISTANCE_MOST: f32 = 1e7;
-/// rad: of a machine that has turned in one direction a hundred thousand times.
+/// Maximum heading in rad: more than a hundred thousand turns in one direction.
 const HEADING_MOST: f32 = 1e6;
-/// m: beyond any sea and any flight.
+/// Maximum height in m: beyond any sea and any flight.
 const HEIGHT_MOST: f32 = 1e5;
-/// Bytes of what a machine says of itself, but for what it tells for people.
+/// Size of a machine's state in bytes, without its optional numbers.
 pub(super) const MACHINE_BYTES: usize = 54;
-/// Bytes of that.
+/// Size of the optional numbers in bytes.
 pub(super) const TOLD_BYTES: usize = TRAILING_BYTES * Told::COUNT;

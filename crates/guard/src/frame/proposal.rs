@@ -11,52 +11,50 @@ use crate::act::{Act, Deed};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::{Set, numbered};
 
-/// What the vehicle proposes to the guard, every 10 ms, also when nothing is new.
+/// Proposal from the vehicle to the guard, sent every 10 ms even if nothing is new.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Proposal {
-    /// When, by the vehicle's clock.
+    /// Time of sending, by the vehicle's clock.
     pub source: Instant,
-    /// The session that lives, if one does.
+    /// Current session, if there is one.
     pub session: Option<Session>,
-    /// What of the vehicle does not work.
+    /// Malfunctions of the vehicle.
     pub troubles: Troubles,
     /// The newest authentic command of this session.
     pub command: Option<Command>,
-    /// The number of the newest emergency stop that anybody authentic asked for; it counts
-    /// whatever its age, once.
+    /// Number of the newest emergency stop from any authentic sender; it counts once, at any age.
     pub emergency_stop: Option<ActNumber>,
-    /// The newest other act, until the guard answers it.
+    /// Newest other act, until the guard answers it.
     pub act: Option<Act>,
 }
 
-/// What one authentic command asks for.
+/// One authentic command.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Command {
-    /// Counts up within a session.
+    /// Sequence number, rising within a session.
     pub sequence: u64,
-    /// Whose command.
+    /// Console that sent the command.
     pub console: Console,
-    /// The console to which this one hands over, if it does.
+    /// Console to which this one hands over, if it does.
     pub successor: Option<Console>,
-    /// Where steering, pedals and gear are to be, and which signals are given; the parking brake is
-    /// the guard's.
+    /// Requested steering, pedals, gear and signals; the guard alone sets the parking brake.
     pub controls: Controls,
-    /// What the person's dead-man input says.
+    /// State of the person's dead-man input.
     pub dead_man: DeadMan,
-    /// What speaks against a person who is there with sound inputs.
+    /// Reasons why the person does not count as present with healthy inputs.
     pub absences: Absences,
-    /// The stamp of the newest picture that the person could see.
+    /// Stamp of the newest picture that the person could see.
     pub cited: Option<Tick>,
-    /// For how long it had been under way at the proposal's source time, with the error of the
-    /// estimated clock added; `None` while that is not known.
+    /// Transit time at the proposal's source time, including the error of the clock estimate;
+    /// `None` if unknown.
     pub age: Option<Duration>,
 }
 
 numbered! {
-    /// What a dead-man input says.
+    /// State of a dead-man input.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum DeadMan {
-        /// There is none.
+        /// There is no such input.
         #[default]
         Absent = 0,
         /// A person holds it.
@@ -67,27 +65,27 @@ numbered! {
 }
 
 numbered! {
-    /// What speaks against a person who is there with sound inputs.
+    /// A reason why a person does not count as present with healthy inputs.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Absence {
-        /// The console has gone: the operator knows of no page.
+        /// The console has gone: the operator has no page.
         ConsoleGone = 0,
         /// The page is hidden or frozen.
         PageHidden = 1,
-        /// The page does not have the keyboard.
+        /// The page does not have the keyboard focus.
         FocusLost = 2,
-        /// An input is not sound, such as a pad whose time stands still.
+        /// An input is unhealthy, such as a pad whose time stamp no longer changes.
         InputsUnhealthy = 3,
-        /// Something that only a later build has a name for.
+        /// A reason that only a later build knows by name.
         Unknown = 4,
     }
 }
 
-/// What speaks against a person who is there with sound inputs.
+/// A set of reasons why a person does not count as present with healthy inputs.
 pub type Absences = Set<Absence>;
 
 impl Absences {
-    /// Returns the set of these bits, of which one that has no name here is [`Absence::Unknown`].
+    /// Returns the set of these bits; bits without a name here become [`Absence::Unknown`].
     pub fn from_any_bits(bits: u32) -> Self {
         let known: Self = Absence::ALL.iter().copied().collect();
         let named = Self::from_bits(bits & known.bits()).unwrap_or_default();
@@ -96,25 +94,26 @@ impl Absences {
 }
 
 numbered! {
-    /// What of a vehicle does not work.
+    /// A malfunction of a vehicle.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Trouble {
-        /// The camera gives no pictures.
+        /// The camera delivers no pictures.
         Camera = 0,
-        /// The encoders give no slices.
+        /// The encoders deliver no slices.
         Encoder = 1,
-        /// What is to be recorded is not.
+        /// Recording is configured but does not work.
         Recorder = 2,
-        /// Something else, which the vehicle's log names.
+        /// Another malfunction, named in the vehicle's log.
         Other = 3,
-        /// The picture is of one brightness all over, and the owner says that this stops the machine.
+        /// The picture has one brightness everywhere, and the owner configured that as a stop.
         Blind = 4,
-        /// The picture moves as a whole although the machine says that it stands, and the owner says that this stops it.
+        /// The complete picture moves although the machine reports standstill, and the owner
+        /// configured that as a stop.
         Motion = 5,
     }
 }
 
-/// What of a vehicle does not work.
+/// A set of malfunctions of a vehicle.
 pub type Troubles = Set<Trouble>;
 
 /// ```text
@@ -208,5 +207,5 @@ fn read_act(reader: &mut Reader<'_>) -> Result<Option<Act>, Error> {
     }
 }
 
-/// Bytes of an act.
+/// Size of an act in bytes.
 const ACT_BYTES: usize = 19;

@@ -16,92 +16,93 @@ use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::numbered;
 use crate::{Cause, Controls, MachineState, Mode, Why};
 
-/// What the guard tells the vehicle, every step: a picture is stamped with the newest tick, and the
-/// rest is told to the person.
+/// Status from the guard to the vehicle, sent every step. The vehicle stamps pictures with the
+/// newest tick and forwards the rest to the person.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Status {
-    /// When, by the guard's clock.
+    /// Time of sending, by the guard's clock.
     pub source: Instant,
-    /// The guard's step.
+    /// Newest tick of the guard.
     pub tick: Tick,
-    /// What the guard lets the machine do.
+    /// Current mode.
     pub mode: Mode,
-    /// Which rule brought it there, with its numbers.
+    /// Reason for the mode, with its numbers.
     pub why: Why,
-    /// The newest stop: the one that goes on, or the last.
+    /// Newest stop: the current one, or the last.
     pub stop: Stop,
-    /// Whether that stop is latched until a person resets it by its name.
+    /// `true` while that stop is latched, until a person resets it by its name.
     pub is_latched: bool,
-    /// The newest emergency stop that was acted on.
+    /// Newest emergency stop that was acted on.
     pub emergency_stop: Option<ActNumber>,
-    /// What became of the newest other act.
+    /// Answer to the newest other act.
     pub answer: Option<Answer>,
-    /// What stands in the way of arming; empty while it would be done, and when it has been.
+    /// Conditions that prevent arming; empty if arming is possible, and after it was done.
     pub blockers: Blockers,
-    /// The console that armed the machine.
+    /// Console that armed the machine.
     pub holder: Option<Console>,
-    /// The session in which it did.
+    /// Session in which the machine was armed.
     pub session: Option<Session>,
-    /// The worst age, over the last picture interval, of the newest picture that a person saw.
+    /// Worst age, over the last picture interval, of the newest picture that a person saw.
     pub loop_age: Option<Duration>,
-    /// How long ago the newest fresh command was sent.
+    /// Time since the newest fresh command was sent.
     pub command_age: Option<Duration>,
-    /// How fast the machine may be now, m/s.
+    /// Maximum speed allowed now, m/s.
     pub speed_bound: f32,
-    /// Which rule would act next if nothing came any more, and in what time.
+    /// Rule that acts next if no more input arrives, and the time until then.
     pub countdown: Option<(Cause, Duration)>,
-    /// What was not let through as commanded.
+    /// Limits that changed the commanded controls.
     pub limits: Limits,
-    /// What was refused so far.
+    /// Counts of refused input.
     pub counts: Counts,
-    /// What the machine was told.
+    /// Controls sent to the machine.
     pub applied: Controls,
-    /// What the machine said last, and how long ago, if it ever spoke.
+    /// Newest state of the machine and its age; `None` before the first.
     pub machine: Option<(MachineState, Duration)>,
-    /// How the recording of all this goes.
+    /// State of the recording of all this.
     pub black_box: BlackBox,
-    /// What of the settings others keep to.
+    /// Settings that the vehicle and the operator must observe.
     pub budget: Budget,
 }
 
 numbered! {
-    /// How the recording of what the guard does goes; the guard passes it on, and does nothing by it.
+    /// State of the recording of the guard's actions; the guard forwards it and makes no decision
+    /// by it.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
     pub enum BlackBox {
-        /// There is none.
+        /// There is no recorder.
         #[default]
         Absent = 0,
-        /// All is recorded.
+        /// Everything is recorded.
         Records = 1,
-        /// Nothing is: the disk is full.
+        /// Nothing is recorded: the disk is full.
         DiskFull = 2,
-        /// Nothing is: the disk refuses to be written to.
+        /// Nothing is recorded: the disk refuses writes.
         DiskRefuses = 3,
-        /// Not all is: the disk is too slow.
+        /// Some data is not recorded: the disk is too slow.
         DiskBehind = 4,
-        /// Nothing is any more: what records has ended.
+        /// Nothing is recorded any more: the recorder has ended.
         Ended = 5,
     }
 }
 
-/// What of a guard's settings others keep to, so that there is one budget of latency, and one
-/// braking that is promised.
+/// The guard's settings that other processes observe, so that there is one latency budget and one
+/// promised braking distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// [`Latency::picture_age_max`](crate::config::Latency::picture_age_max).
     pub picture_age_max: Duration,
     /// [`Latency::command_age_max`](crate::config::Latency::command_age_max).
     pub command_age_max: Duration,
-    /// Deceleration with which a manoeuvre begins, m/s².
+    /// Initial deceleration of a manoeuvre, m/s².
     pub deceleration_begin: f32,
-    /// What it grows to, m/s².
+    /// Final deceleration, m/s².
     pub deceleration: f32,
-    /// How fast it grows, m/s³.
+    /// Rate of change between the two, m/s³.
     pub jerk: f32,
 }
 
 impl Budget {
-    /// Returns the budget of these settings.
+    /// Extracts the budget from these settings.
     pub fn of(config: &Config) -> Self {
         let Config { latency, manoeuvre, .. } = config;
         Self {
@@ -114,14 +115,14 @@ impl Budget {
     }
 }
 
-/// What a guard refused since it started.
+/// Counts of input that a guard refused since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Counts {
-    /// Commands that were late, or whose age was not known.
+    /// Commands that arrived late or had an unknown age.
     pub commands_stale: u32,
-    /// Cited ticks that were never issued, are too old, or went backwards.
+    /// Cited ticks that were never issued, are too old, or lie before one cited earlier.
     pub ticks_refused: u32,
-    /// Acts refused.
+    /// Refused acts.
     pub acts_refused: u32,
 }
 

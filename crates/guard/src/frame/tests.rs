@@ -113,7 +113,7 @@ fn full_status() -> Status {
     }
 }
 
-/// What a frame says is what was said, in full and empty.
+/// A decoded frame equals the encoded one, with all fields set and with none.
 #[test]
 fn frames_come_back_as_they_went() {
     fn comes_back<F: Frame + PartialEq + core::fmt::Debug>(frame: F) {
@@ -137,7 +137,7 @@ fn frames_come_back_as_they_went() {
     comes_back(silent);
 }
 
-/// The vectors of docs/guard.md: what they say is what is sent.
+/// The vectors of docs/guard.md equal the encoded frames.
 #[test]
 fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
     let doc = include_str!("../../../../docs/guard.md");
@@ -153,7 +153,7 @@ fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
     assert_eq!(vector("status"), encode(&full_status(), 2));
     assert_eq!(vector("control"), encode(&full_control(), 3));
     assert_eq!(vector("machine"), encode(&full_machine(), 4));
-    // A fact's vector ends where its zeros begin.
+    // The vector of a fact ends where its zero padding begins.
     let (fact, zeros) = (vector("fact"), [0; Fact::BYTES]);
     let whole = [&fact[..], &zeros[fact.len()..]].concat();
     assert_eq!(whole, encode(&full_fact(), 5));
@@ -206,14 +206,14 @@ fn the_docs_have_a_row_for_each_number_that_a_machine_tells_for_people() {
     }
 }
 
-/// Puts `numbers` in the place of those at the end of the frame's bytes.
+/// Replaces the optional numbers at the end of the frame's bytes by `numbers`.
 fn with_numbers<F: Frame>(frame: &F, numbers: &[f32]) -> Vec<u8> {
     let mut bytes = encode(frame, 7).as_ref()[..F::BYTES_LEAST].to_vec();
     bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
     sealed(bytes)
 }
 
-/// Gives bytes their length and their CRC.
+/// Sets the length and the CRC of these bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = bytes.len() as u16;
     bytes[..2].copy_from_slice(&length.to_be_bytes());
@@ -331,7 +331,8 @@ fn a_value_that_is_none_is_named_by_its_place() {
     assert_eq!(with(35, 0x80), Err(Error::Value { at: 35 }), "a signal");
 }
 
-/// Checks that a frame with any payload under a sound CRC is written as it was read, or refused.
+/// Checks that a frame with any payload and a valid CRC is re-encoded as received, or refused. 364
+/// Mostly zeros, so that sets and choices are often valid.
 fn is_harmless<F: Frame>(payload: &[u8], counter: u16) {
     let mut bytes = F::ZEROS;
     let all = bytes.as_mut();
@@ -370,7 +371,7 @@ proptest! {
         is_harmless::<MachineState>(&payload, counter);
     }
 
-    /// Over all numbers: none that cannot be is believed, and each of them is counted.
+    /// For all bit patterns, every number out of range is counted and treated as unknown.
     #[test]
     fn numbers_of_a_machine_that_cannot_be_are_not_known(bits in any::<[u32; 6]>(), wide in any::<[u64; 2]>()) {
         let [speed, steering_angle, x, y, heading, height] = bits.map(f32::from_bits);

@@ -1,8 +1,8 @@
-//! What a person asks for deliberately, each once.
+//! Handling of deliberate acts, each at most once.
 
 use super::*;
 
-/// Which act of a console was the last, for the newest few consoles.
+/// Newest act of each console, for the most recent consoles.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     last: [Option<(Console, ActNumber)>; CONSOLES_KEPT],
@@ -24,7 +24,7 @@ impl Memory {
         let is_its =
             |kept: &Option<(Console, ActNumber)>| kept.is_some_and(|(other, _)| other == console);
         let place = self.last.iter().position(is_its).unwrap_or(CONSOLES_KEPT - 1);
-        // The newest first; the longest silent one makes room.
+        // The newest comes first; the console silent for the longest time is dropped.
         self.last[..=place].rotate_right(1);
         self.last[0] = Some((console, number));
         self.answer = Some(Answer { console, number, outcome });
@@ -52,7 +52,7 @@ impl Guard {
         Some((mode, Why::new(cause, act.number.get() as f32, limit)))
     }
 
-    /// Does an act, or says what stands in its way; returns the mode that it leads to, if any.
+    /// Does an act or returns the blocker; returns the resulting mode, if the mode changes.
     fn judge(&mut self, act: &Act, now: Instant) -> Result<Option<(Mode, Cause)>, Blocker> {
         let session = self.vehicle.session.ok_or(Blocker::NoSession)?;
         let age_max = self.config.latency.act_age_max;
@@ -108,7 +108,7 @@ impl Guard {
                 if named != Some(act.console) {
                     return Err(Blocker::NotNamed);
                 }
-                // The last command holds until the successor's first, or until it times out.
+                // The last command stays valid until the successor's first, or until it times out.
                 self.person.predecessor = Some(holder);
                 self.person.holder = Some((act.console, session));
                 Ok(None)
@@ -137,7 +137,7 @@ impl Guard {
         }
     }
 
-    /// Refuses an act unless its console has armed the machine and nobody has driven since.
+    /// Refuses an act unless its console armed the machine and driving has not begun.
     fn check_holds_armed(&self, act: &Act) -> Result<(), Blocker> {
         let (holder, _) = self.person.holder.ok_or(Blocker::Mode)?;
         match self.mode {
@@ -147,7 +147,7 @@ impl Guard {
         }
     }
 
-    /// Returns what stands in the way of arming.
+    /// Returns the conditions that prevent arming.
     pub(super) fn blockers(&self, now: Instant) -> Blockers {
         match self.mode {
             Mode::Armed | Mode::Driving | Mode::Limited => return Blockers::of(Blocker::Mode),
@@ -193,5 +193,5 @@ impl Guard {
     }
 }
 
-/// Consoles whose last act is remembered: what is longer ago is stale by its age.
+/// Number of consoles whose last act is remembered: older acts are stale by their age.
 const CONSOLES_KEPT: usize = 8;

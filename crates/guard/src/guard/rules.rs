@@ -1,11 +1,11 @@
-//! Which rule says that the machine goes to another mode.
+//! Rules that change the mode.
 
 use super::*;
 use crate::Fault;
 use crate::frame::{Absence, DeadMan, Trouble};
 
 impl Guard {
-    /// Returns the next mode by the rules, where they ask for another.
+    /// Returns the next mode, if a rule requires another one.
     pub(super) fn next(&self, gap: Duration, now: Instant) -> Option<(Mode, Why)> {
         match self.mode {
             Mode::Held => self.rolling(now).map(|why| (Mode::Manoeuvre, why)),
@@ -49,7 +49,7 @@ impl Guard {
         }
     }
 
-    /// Returns the first reason why a released machine has to be stopped.
+    /// Returns the first reason to stop a released machine.
     fn trouble(&self, gap: Duration, now: Instant) -> Option<Why> {
         let limit = self.config.latency.step_gap_max;
         let late = (gap > limit).then(|| in_ms(Cause::GuardLate, gap, limit));
@@ -82,7 +82,7 @@ impl Guard {
         if let Some(fault) = self.speed_watch.fault() {
             return Some(fault.why);
         }
-        // What has no name cannot be told from what does not matter.
+        // An unnamed fault may be an important one, so it stops the machine.
         if !faults.without(Fault::Other).is_empty() || !machine.speed.is_finite() {
             return Some(Why::new(Cause::MachineFault, faults.bits() as f32, 0.0));
         }
@@ -120,7 +120,7 @@ impl Guard {
         proposal.troubles.contains(Trouble::Motion).then_some(motion)
     }
 
-    /// Returns what speaks against the person who holds the machine.
+    /// Returns the first reason to stop that concerns the person who holds the machine.
     pub(super) fn person_trouble(&self, now: Instant) -> Option<Why> {
         if self.person.is_stranger {
             return Some(Why::plain(Cause::ConsoleChanged));
@@ -144,14 +144,14 @@ impl Guard {
         (age > limit).then(|| in_ms(Cause::PictureAge, age, limit))
     }
 
-    /// Returns what a command says against the person who sent it.
+    /// Returns the reason to stop that a command reports about its person.
     pub(super) fn absence(&self, command: &Command) -> Option<Cause> {
         let is_required = self.config.requires_dead_man();
         let causes = command.absences.iter().map(|absence| match absence {
             Absence::ConsoleGone => Cause::ConsoleGone,
             Absence::PageHidden => Cause::PageHidden,
             Absence::FocusLost => Cause::FocusLost,
-            // What speaks against the person in words of a later build is no less against him.
+            // An absence of a later build counts as much as a known one.
             Absence::InputsUnhealthy | Absence::Unknown => Cause::InputsUnhealthy,
         });
         let dead_man = match command.dead_man {
@@ -162,7 +162,7 @@ impl Guard {
         causes.min().or(dead_man)
     }
 
-    /// Returns whether a machine moves that is to stand.
+    /// Returns the cause for a machine that moves although it must be stationary.
     pub(super) fn rolling(&self, now: Instant) -> Option<Why> {
         let speed = self.speed(now)?;
         let is_ours = !self.has(Notice::LocalControl);
@@ -170,7 +170,7 @@ impl Guard {
         (is_ours && speed.abs() > ROLLING_SPEED).then_some(why)
     }
 
-    /// Returns whether a driven machine has stood for long without any input of a person.
+    /// Returns the cause for a driven machine at standstill without input for too long.
     fn unattended(&self, now: Instant) -> Option<Why> {
         let limit = self.config.presence.standstill_timeout;
         let idle = now.since(self.touched.at?);
@@ -182,7 +182,7 @@ impl Guard {
         self.speed(now).is_some_and(|speed| speed.abs() < STANDING_SPEED)
     }
 
-    /// Returns which rule acts next if nothing comes any more, and in what time.
+    /// Returns the rule that acts next if no more input arrives, and the time until then.
     pub(super) fn countdown(&self, now: Instant) -> Option<(Cause, Duration)> {
         match self.mode {
             Mode::Held | Mode::Manoeuvre => return None,
@@ -198,14 +198,14 @@ impl Guard {
     }
 }
 
-/// m/s that a machine has at the least whose picture moves as a whole.
+/// Minimum speed in m/s of a machine whose complete picture moves.
 const SEEN_SPEED: f32 = 0.5;
 
-/// Returns a cause of time, in milliseconds; what never came counts as [`VALUE_MAX`].
+/// Creates a time-based reason in milliseconds; an infinite time counts as [`VALUE_MAX`].
 fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {
     let value = value.min(VALUE_MAX);
     Why::new(cause, value.as_secs_f32() * 1e3, limit.as_secs_f32() * 1e3)
 }
 
-/// Ten minutes: the longest that a setting lets anything take.
+/// Ten minutes: the maximum of every time setting.
 const VALUE_MAX: Duration = Duration::from_secs(600);

@@ -1,4 +1,4 @@
-//! The check of the steering: the wheels of an armed machine are turned for a person to look at.
+//! Steering check: turns the wheels of an armed machine while a person watches.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ impl Check {
         Self { begun_at: now }
     }
 
-    /// Returns the steering's share at `now`, left positive; `None` once the wheels are the person's again.
+    /// Returns the share of steering at `now`, left positive; `None` once the person steers again.
     pub(super) fn share(self, now: Instant) -> Option<f32> {
         let passed = now.since(self.begun_at);
         match passed.as_nanos() / SIDE.as_nanos() {
@@ -28,7 +28,7 @@ impl Check {
     }
 }
 
-/// Share of the steering's reach: to be seen from a distance, and within what tyres turn at standstill.
+/// Share of the steering range: visible from a distance, and possible for tyres at standstill.
 const SHARE: f32 = 0.3;
-/// Time for each side: the default rate takes 0.7 s from one to the other.
+/// Time for each side: the default rate needs 0.7 s from one to the other.
 const SIDE: Duration = Duration::from_millis(1_200);

@@ -1,7 +1,7 @@
 use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Told};
 use tautline_units::Instant;
 
-/// A kinematic bicycle whose brake, throttle and wheels take their time, on a slope.
+/// A kinematic bicycle on a slope whose brake, throttle and wheels respond with a delay.
 #[derive(Clone, Debug)]
 pub(crate) struct Bicycle {
     pub(crate) x: f64,
@@ -9,31 +9,31 @@ pub(crate) struct Bicycle {
     pub(crate) heading: f64,
     pub(crate) speed: f64,
     pub(crate) angle: f64,
-    /// Metres driven, forwards and backwards alike.
+    /// Distance driven in metres, forwards and backwards added.
     pub(crate) distance: f64,
     pub(crate) brake: f64,
     pub(crate) throttle: f64,
-    /// Whether the service brake does anything.
+    /// `true` if the service brake works.
     pub(crate) has_brake: bool,
-    /// Rise over run; negative falls in the direction of travel.
+    /// Rise over run; negative if it falls in the direction of travel.
     pub(crate) slope: f64,
-    /// Metres per second squared, along.
+    /// Longitudinal acceleration, m/s².
     pub(crate) acceleration: f64,
-    /// Metres at which a kerb stands, and what it takes to climb it, m/s².
+    /// Position of a kerb in metres, and the acceleration needed to climb it, m/s².
     pub(crate) kerb: Option<(f64, f64)>,
-    /// The speed that is told, where its sensor has frozen.
+    /// Reported speed of a frozen sensor.
     pub(crate) frozen: Option<f64>,
-    /// What is told of the acceleration.
+    /// Kind of reported acceleration.
     pub(crate) tells: Tells,
 }
 
-/// What a machine tells of its acceleration.
+/// Kind of acceleration that a machine reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tells {
     Nothing,
-    /// The change of its speed.
+    /// Change of its speed.
     Change,
-    /// What a sensor feels, gravity along the slope included, with an error.
+    /// Sensor value, including gravity along the slope and an error.
     Felt,
 }
 
@@ -57,7 +57,7 @@ impl Bicycle {
         }
     }
 
-    /// Moves by a millisecond.
+    /// Moves by one millisecond.
     pub(crate) fn step(&mut self, controls: &Controls) {
         let seconds = 0.001;
         let wanted = f64::from(controls.steering) * 0.52;
@@ -113,7 +113,7 @@ impl Bicycle {
     }
 }
 
-/// The arc that a machine is on: where it will be if the wheels stay.
+/// Arc of a machine with constant steering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arc {
     x: f64,
@@ -128,7 +128,7 @@ impl Arc {
         Self { x: machine.x, y: machine.y, heading: machine.heading, curvature }
     }
 
-    /// Returns how far from the arc a machine is, m.
+    /// Returns the distance of a machine from the arc, m.
     pub(crate) fn off(&self, machine: &Bicycle) -> f64 {
         let (dx, dy) = (machine.x - self.x, machine.y - self.y);
         let (sin, cos) = self.heading.sin_cos();
@@ -142,6 +142,6 @@ impl Arc {
 }
 
 pub(crate) const WHEELBASE: f64 = 2.6;
-/// Seconds in which two thirds of a change of the brake arrive.
+/// Time constant of the brake in seconds.
 const BRAKE_LAG: f64 = 0.06;
 const THROTTLE_LAG: f64 = 0.1;

@@ -1,4 +1,5 @@
-//! A machine on slopes, against kerbs and with a speed sensor that lies, driven by a person who sees everything at once.
+//! A machine on slopes, against kerbs and with a wrong speed sensor, driven by a person who sees
+//! without delay.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tautline_units::Instant;
 
 use crate::bicycle::{Bicycle, Tells};
 
-/// One drive, in milliseconds.
+/// One drive, in steps of one millisecond.
 struct Hill {
     machine: Bicycle,
     guard: Guard,
@@ -19,7 +20,7 @@ struct Hill {
     wanted: Controls,
     controls: Controls,
     status: Option<Status>,
-    /// The first cause of a stop, and when.
+    /// First cause of a stop, and its time.
     stopped: Option<(Cause, u64)>,
 }
 
@@ -108,7 +109,7 @@ fn a_sound_speed_is_never_doubted() {
         for (gear, forwards) in GEARS {
             for tells in TELLS {
                 let mut hill = Hill::released(slope, gear, tells);
-                // Off, on at the top speed, off again, a full brake, and a slow roll out.
+                // Accelerate, drive at the top speed, release, brake fully, and roll out slowly.
                 let acts =
                     [(1.0, 0.0, 6_000), (0.6, 0.0, 2_000), (0.0, 1.0, 3_000), (0.5, 0.0, 1_500)];
                 for (throttle, brake, millis) in
@@ -125,7 +126,7 @@ fn a_sound_speed_is_never_doubted() {
     }
 }
 
-/// A kerb that gives way to more throttle is climbed; against one that does not, a person waits for a while.
+/// A kerb is climbed if more throttle overcomes it; at one too high, a person pushes for a while.
 #[test]
 fn a_kerb_is_no_fault_of_the_speed() {
     for (takes, throttle, millis, climbs) in [
@@ -150,7 +151,8 @@ fn a_kerb_is_no_fault_of_the_speed() {
 
 #[test]
 fn a_speed_sensor_that_freezes_is_found_within_a_second() {
-    // At standstill, under more throttle than the steepest slope takes, or less where acceleration is told.
+    // At standstill, with more throttle than the steepest slope needs, or less with reported
+    // acceleration.
     for (throttle, tells) in
         [(1.0, Tells::Nothing), (0.7, Tells::Nothing), (0.45, Tells::Felt), (0.45, Tells::Change)]
     {
@@ -167,7 +169,7 @@ fn a_speed_sensor_that_freezes_is_found_within_a_second() {
         hill.run(12_000);
         assert_eq!((hill.mode(), hill.machine.speed), (Mode::Held, 0.0));
     }
-    // While it drives: at 0, and at what it was.
+    // In motion: frozen at 0, and at the current speed.
     for (frozen, brake, tells) in
         [(0.0, 0.0, Tells::Nothing), (5.0, 0.8, Tells::Nothing), (5.0, 0.6, Tells::Felt)]
     {
@@ -189,7 +191,7 @@ fn a_speed_sensor_that_freezes_is_found_within_a_second() {
 }
 
 impl Hill {
-    /// Returns a machine that a person has armed and drives, its throttle released.
+    /// Returns a machine that is armed and in Driving, its throttle released.
     fn released(slope: f64, gear: Gear, tells: Tells) -> Self {
         let controls = Controls { brake: 1.0, ..Controls::default() };
         let mut config = Config::default();

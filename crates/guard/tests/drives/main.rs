@@ -1,10 +1,12 @@
-//! Whole drives in virtual time: a person, a page, a network, a vehicle, the guard and a machine.
+//! Complete drives in virtual time: a person, a page, a network, a vehicle, the guard and a
+//! machine.
 //!
-//! Page and network are those that were recorded of a page in Chromium, or a model. Sound drives with their
-//! delay, jitter and pauses must never be stopped; drives with a fault must be, in time, within the metres that
-//! docs/guard.md allows, and on the arc that was held. Drives by a page slower than the one that was recorded are
-//! stopped when something was too late, and never otherwise.
-//! `DRIVES=10000` runs so many of each; a failing one prints its seed, and `SIM_SEED=..` runs that.
+//! Page and network are replayed from a recording of a page in Chromium, or modelled. Sound drives
+//! with their delay, jitter and pauses must never be stopped. Drives with a fault must be stopped
+//! in time, within the metres that docs/guard.md allows, and on the arc that was held. Drives with
+//! a page slower than the recorded one are stopped if some data was too late, and never otherwise.
+//! `DRIVES=10000` runs that number of each; a failing one prints its seed, and `SIM_SEED=..` runs
+//! that one.
 
 mod bicycle;
 mod hills;
@@ -21,7 +23,7 @@ fn sound_drives_are_never_stopped() {
         let mut recorded = World::recorded(seed, None, Page::AS_RECORDED);
         recorded.run_ms(8_000);
         judge(&recorded, seed);
-        // Longer delays than were recorded, and each by itself.
+        // Longer delays than recorded, drawn independently.
         let mut modelled = World::new(seed, None);
         modelled.run_ms(8_000);
         judge(&modelled, seed);
@@ -46,7 +48,7 @@ fn recorded_drives_are_stopped_by_what_was_too_late_and_by_nothing_else() {
     assert!(is_shown || drives < 100, "{stopped} of {drives} were stopped");
 }
 
-/// Asserts that a drive without a fault was stopped if something was too late, and only then.
+/// Asserts that a drive without a fault was stopped if some data was too late, and only then.
 fn judge(world: &World, seed: u64) {
     let (now, status) = (world.now_ms(), world.status());
     let says = || format!("SIM_SEED={seed} at {now} ms: {:?} {:?}", world.stopped, status.why);
@@ -62,14 +64,14 @@ fn judge(world: &World, seed: u64) {
             assert!(!is_missed, "missed: {worst:?}, {}", says());
             assert!(world.machine.distance > 1.0, "it drove: {}", says());
         }
-        // Nobody arms with a picture that is too old.
+        // Arming is refused with a picture that is too old.
         None => assert!(was_late(world, 2_500, now), "not armed: {}", says()),
     }
 }
 
-/// Returns whether what was recorded was too late in this time; what is modelled never is.
+/// Returns whether recorded data was too late in this time; modelled data never is.
 fn was_late(world: &World, from_ms: u64, until_ms: u64) -> bool {
-    // Ticks and turns of 10 ms each lie between what is sent and what is known.
+    // Ticks and turns of 10 ms each separate sending from processing.
     world.worst(from_ms, until_ms).is_some_and(|it| it.picture_ms > 470 || it.silence_ms > 270)
 }
 
@@ -84,7 +86,7 @@ fn drives_with_a_fault_are_stopped_in_time_in_place_and_on_the_arc() {
     }
 }
 
-/// Asserts that a fault stopped a drive as it must.
+/// Asserts that a fault stopped a drive as required.
 fn judge_fault(world: &mut World, fault: Fault, seed: u64) {
     world.run_ms(fault.at_ms(seed) - 1);
     judge(world, seed);
@@ -97,7 +99,7 @@ fn judge_fault(world: &mut World, fault: Fault, seed: u64) {
     };
     let says = || format!("SIM_SEED={seed}: {fault:?} {stop:?}");
     let began = match fault {
-        // One picture in many comes through: blindness begins with the last.
+        // One picture in many gets through: blindness begins with the last.
         Fault::UplinkFlickers => stop.blind_from_ms.max(fault.at_ms(seed)),
         Fault::DownlinkDead | Fault::PageGone => stop.heard_ms,
         Fault::PageHidden | Fault::OtherConsole => world.told_at.unwrap_or(fault.at_ms(seed)),
@@ -131,13 +133,13 @@ fn a_brake_that_fails_is_told_and_the_parking_brake_stops_the_machine() {
         let status = world.status();
         let says = || format!("SIM_SEED={seed} at {speed} m/s: {:?} {:?}", status.mode, status.why);
         assert_eq!((status.mode, world.machine.speed), (Mode::Held, 0.0), "{}", says());
-        // A slow machine stands before the watch is sure.
+        // A slow machine is stationary before the check completes.
         let is_told = status.why.cause == Cause::BrakeDoesNotAnswer && status.is_latched;
         assert!(is_told || speed < 3.0, "{}", says());
     }
 }
 
-/// Returns the seeds to run: one that is asked for, or as many as are.
+/// Returns the seeds to run: the one in `SIM_SEED`, or as many as `DRIVES`.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match number("SIM_SEED") {

@@ -2,8 +2,8 @@ use std::sync::OnceLock;
 
 use crate::world::Rng;
 
-/// What was recorded of a page in Chromium, in stretches that begin anywhere: its commands, one by one,
-/// as they were sent, so that what was late together is late together.
+/// Replay of commands recorded from a page in Chromium, in stretches from random positions. Each
+/// stretch keeps the order of the recording, so that correlated delays stay correlated.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     rng: Rng,
@@ -12,18 +12,18 @@ pub(crate) struct Replay {
     due_ms: u64,
     under_way: Vec<Sent>,
     newest: Option<Sent>,
-    /// When the newest picture that any of those cited was captured.
+    /// Capture time of the newest cited picture.
     picture_at_ms: u64,
-    /// Of each millisecond from [`BEGIN_MS`] on.
+    /// One entry per millisecond from [`BEGIN_MS`] on.
     ages: Vec<Worst>,
 }
 
-/// How a page is beside the one that was recorded.
+/// Difference of a page from the recorded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Page {
-    /// How many times as long it is between two commands.
+    /// Factor of the interval between two commands.
     pub(crate) interval_times: u64,
-    /// How old the pictures are, in per cent of what they were.
+    /// Age of the pictures as a percentage of the recorded one.
     pub(crate) picture_percent: u64,
 }
 
@@ -34,24 +34,24 @@ impl Page {
 /// One command.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// From the one before.
+    /// Interval from the previous command.
     interval_ms: u64,
-    /// Until the vehicle proposed it.
+    /// Time until the vehicle proposed it.
     way_ms: u64,
-    /// From the stamp of the picture that it cites.
+    /// Time since the stamp of the cited picture.
     picture_ms: u64,
 }
 
-/// A command on its way, for a verdict that asks no guard.
+/// A command in transit, for a verdict independent of the guard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) sequence: u64,
     pub(crate) comes_at_ms: u64,
-    /// When the picture that it cites was captured.
+    /// Capture time of the cited picture.
     pub(crate) picture_at_ms: u64,
 }
 
-/// How old the newest picture cited was, and how long no command came, at the worst of some time.
+/// Worst age of the newest cited picture, and longest time without a command, over some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Worst {
     pub(crate) picture_ms: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Worst {
 }
 
 impl Replay {
-    /// Returns stretches as `rng` draws them.
+    /// Creates a replay of stretches drawn from `rng`.
     pub(crate) fn new(rng: Rng, page: Page) -> Self {
         Self {
             rng,
@@ -73,8 +73,8 @@ impl Replay {
         }
     }
 
-    /// Returns how long the command is under way that is sent at `now_ms`, and how old its picture is, if
-    /// one is.
+    /// Returns the transit time of a command sent at `now_ms` and the age of its picture, if a
+    /// command is due.
     pub(crate) fn send(&mut self, now_ms: u64) -> Option<(u64, u64)> {
         if now_ms < self.due_ms {
             return None;
@@ -85,12 +85,12 @@ impl Replay {
         Some((row.way_ms, row.picture_ms * self.page.picture_percent / 100))
     }
 
-    /// Takes note of a command that is on its way.
+    /// Records a command in transit.
     pub(crate) fn note(&mut self, sent: Sent) {
         self.under_way.push(sent);
     }
 
-    /// Lets what has come until `now_ms` count.
+    /// Processes the commands that arrived until `now_ms`.
     pub(crate) fn look(&mut self, now_ms: u64) {
         while let Some(at) = self.under_way.iter().position(|sent| sent.comes_at_ms <= now_ms) {
             let sent = self.under_way.swap_remove(at);
@@ -106,7 +106,7 @@ impl Replay {
         });
     }
 
-    /// Returns what was worst from `from_ms` until `until_ms`.
+    /// Returns the worst values from `from_ms` until `until_ms`.
     pub(crate) fn worst(&self, from_ms: u64, until_ms: u64) -> Worst {
         let ages = self.ages.iter().skip((from_ms - BEGIN_MS) as usize);
         ages.take((until_ms - from_ms) as usize).fold(
@@ -118,7 +118,7 @@ impl Replay {
         )
     }
 
-    /// Returns the next command, where a stretch is over the first of another one.
+    /// Returns the next command; after the end of a stretch, the first of another one.
     fn next(&mut self) -> Row {
         if self.rows.is_empty() {
             let stints = stints();
@@ -139,7 +139,7 @@ impl Replay {
     }
 }
 
-/// Returns the commands that were recorded, by stints: the first of each has none before it.
+/// Returns the recorded commands by stints: the first of each has no predecessor.
 fn stints() -> &'static [&'static [Row]] {
     static STINTS: OnceLock<Vec<&'static [Row]>> = OnceLock::new();
     STINTS.get_or_init(|| {
@@ -155,8 +155,8 @@ fn row(line: &str) -> Row {
 }
 
 pub(crate) const RECORDED: &str = include_str!("recorded.csv");
-/// When a drive begins.
+/// Begin of a drive.
 pub(crate) const BEGIN_MS: u64 = 1_000;
-/// Half a second of commands at the least, and four more at the most.
+/// Half a second of commands at least, and four seconds more at most.
 const ROWS_MIN: usize = 25;
 const ROWS_SPAN: u64 = 200;

@@ -13,7 +13,7 @@ use tautline_units::Instant;
 use crate::bicycle::{Arc, Bicycle, Tells};
 use crate::replay::{BEGIN_MS, Page, RECORDED, Replay, Sent, Worst};
 
-/// What goes wrong in a drive.
+/// A fault in a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     UplinkDead,
@@ -56,27 +56,27 @@ impl Fault {
         Self::LocalStop,
     ];
 
-    /// Returns when it begins: at any moment of some seconds.
+    /// Returns the begin of the fault: a random time within 1.5 s.
     pub(crate) fn at_ms(self, seed: u64) -> u64 {
         6_000 + Rng(seed ^ 0xFA17).next() % 1_500
     }
 
-    /// Returns within which time the machine must be on its way to a standstill.
+    /// Returns the time within which the machine must begin its stop.
     pub(crate) fn most_ms(self) -> u64 {
         match self {
-            // What was captured right before may be seen, and ages from its capture on.
+            // A picture captured just before may be seen, and ages from its capture.
             Self::UplinkDead | Self::PageFrozen | Self::CameraFrozen | Self::CitesForged => 530,
-            // Pictures later than their deadline are not shown.
+            // Pictures after their deadline are not shown.
             Self::SlowBothWays | Self::UplinkFlickers => 530,
-            // From the last command that came.
+            // Counted from the last received command.
             Self::DownlinkDead | Self::PageGone => 300 + 40,
             Self::VehicleStopped | Self::MachineSilent => 60,
-            // Its frames grow late by 5 ms with each.
+            // The lateness of its frames grows by 5 ms with each.
             Self::VehicleSlow => 250,
-            // It stands still for 300 ms itself.
+            // The guard itself pauses for 300 ms.
             Self::GuardStopped => 300 + 30,
             Self::SessionEnds | Self::EmergencyStop | Self::LocalStop => 40,
-            // From when a command says so.
+            // Counted from the command that reports it.
             Self::PageHidden | Self::OtherConsole => 40,
         }
     }
@@ -101,7 +101,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether the wheel rightly follows a person who still sees and steers.
+    /// Returns whether the wheel may follow a person who still sees and steers.
     pub(crate) fn leaves_wheel(self) -> bool {
         matches!(
             self,
@@ -110,18 +110,18 @@ impl Fault {
     }
 }
 
-/// When and why the machine was stopped.
+/// Time and cause of a stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped {
     pub(crate) at_ms: u64,
     pub(crate) cause: Cause,
-    /// When the newest command came.
+    /// Arrival time of the newest command.
     pub(crate) heard_ms: u64,
-    /// When the newest picture that the person saw was captured.
+    /// Capture time of the newest picture that the person saw.
     pub(crate) blind_from_ms: u64,
-    /// The machine's metres at the capture of the newest picture that the person saw.
+    /// The machine's distance at that capture, in metres.
     pub(crate) blind_from: f64,
-    /// The most speed since, and then.
+    /// Maximum speed since then, including that instant.
     pub(crate) speed_max: f64,
 }
 
@@ -130,9 +130,9 @@ pub(crate) struct Stopped {
 pub(crate) struct World {
     pub(crate) machine: Bicycle,
     pub(crate) stopped: Option<Stopped>,
-    /// Since when the machine is driven.
+    /// Time since which the machine is driven.
     pub(crate) drives_since: Option<u64>,
-    /// The most that the machine was off the arc held when the stop began, m.
+    /// Maximum distance from the arc held when the stop began, m.
     pub(crate) off_arc: f64,
     arc: Option<Arc>,
     guard: Guard,
@@ -152,7 +152,7 @@ pub(crate) struct World {
     page_due: u64,
     page_pauses_until: u64,
     page_pause_due: u64,
-    /// On their way: when they come, and what.
+    /// In transit, with arrival times.
     pictures: VecDeque<(u64, Picture)>,
     commands: Vec<(u64, Command, u64)>,
     proposals: VecDeque<(u64, Proposal)>,
@@ -164,12 +164,12 @@ pub(crate) struct World {
     controls: Controls,
     controls_at: u64,
     heard: Option<MachineState>,
-    /// The newest ticks, as pictures that are captured with them.
+    /// Newest ticks, as pictures captured with them.
     issued: VecDeque<Picture>,
     late_ms: u64,
-    /// When the first command came that tells of the fault.
+    /// Arrival time of the first command that reports the fault.
     pub(crate) told_at: Option<u64>,
-    /// In the place of camera, network and page.
+    /// Replacement of camera, network and page.
     replay: Option<Replay>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct World {
 struct Picture {
     stamp: Tick,
     captured_at: u64,
-    /// The machine's, then.
+    /// The machine's distance and speed at the capture.
     distance: f64,
     speed: f64,
 }
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    /// Returns a drive by commands as they were recorded of a page in Chromium, or of one that is slower.
+    /// Creates a drive with commands recorded from a page in Chromium, or from a slower one.
     pub(crate) fn recorded(seed: u64, fault: Option<Fault>, page: Page) -> Self {
         let mut world = Self::new(seed, fault);
         world.delays = Delays::read(RECORDED);
@@ -240,7 +240,7 @@ impl World {
         self.now_ms
     }
 
-    /// Returns what was worst of what was recorded, from `from` until `until`.
+    /// Returns the worst recorded values from `from` until `until`.
     pub(crate) fn worst(&self, from: u64, until: u64) -> Option<Worst> {
         self.replay.as_ref().map(|replay| replay.worst(from, until))
     }
@@ -256,9 +256,10 @@ impl World {
         self.output.expect("the guard has stepped").status
     }
 
-    /// Returns the metres from the last picture seen to standstill that a machine may take.
+    /// Returns the allowed distance in metres from the last picture seen to standstill.
     ///
-    /// The speed for 500 ms, 100 ms to react, and the ramp; on a slope what its feedback leaves.
+    /// It consists of 500 ms at the speed, 100 ms to react, and the ramp; on a slope also the error
+    /// of the ramp's feedback.
     pub(crate) fn allowed(&self, speed: f64) -> f64 {
         let (mut metres, mut left, mut slowing) = (0.6 * speed, speed, 1.5_f64);
         while left > 0.0 {
@@ -267,7 +268,7 @@ impl World {
             slowing = (slowing + 0.005).min(4.0);
         }
         let downhill = (-9.81 * self.slope).max(0.0);
-        // Half of what pulls stays as speed above the ramp, until the machine stands.
+        // Half of the slope's pull stays as speed above the ramp, until standstill.
         0.1 + metres + downhill / 2.0 * (speed / 4.0 + 0.5)
     }
 
@@ -294,7 +295,7 @@ impl World {
     fn drive_machine(&mut self) {
         let is_silent = self.now_ms > self.controls_at + MACHINE_LIMIT_MS;
         if is_silent {
-            // It brakes by itself, its wheels as they are.
+            // It brakes by itself and keeps its steering.
             self.controls = Controls { throttle: 0.0, brake: 0.5, ..self.controls };
         }
         self.machine.step(&self.controls);
@@ -372,7 +373,7 @@ impl World {
         }
     }
 
-    /// Sends what was recorded to be sent now.
+    /// Sends the recorded command that is due.
     fn replay_page(&mut self) {
         let now = self.now_ms;
         let Some(replay) = &mut self.replay else { return };
@@ -385,7 +386,7 @@ impl World {
         self.send_by(way as f64);
     }
 
-    /// Lets the person see the picture that was captured then, unless it is lost or a newer one was seen.
+    /// Shows the person the picture captured then, unless it is lost or a newer one was seen.
     fn see(&mut self, captured_at: u64) {
         let issued = self.issued.iter().rev().find(|picture| picture.captured_at <= captured_at);
         let Some(picture) = issued.or(self.issued.front()).copied() else { return };
@@ -412,7 +413,7 @@ impl World {
         }
     }
 
-    /// Sends what the person asks for, which comes after so many milliseconds.
+    /// Sends the person's command, which arrives after `way` milliseconds.
     fn send_by(&mut self, mut way: f64) {
         let command = self.command();
         if self.is_faulty(Fault::SlowBothWays) {
@@ -432,7 +433,7 @@ impl World {
         self.commands.push((comes_at, command, self.now_ms));
     }
 
-    /// Returns what the person asks for now.
+    /// Returns the person's current command.
     fn command(&mut self) -> Command {
         self.sequence += 1;
         let mode = self.output.map_or(Mode::Held, |output| output.status.mode);
@@ -555,13 +556,13 @@ impl World {
     }
 }
 
-/// Returns when what was due at `due` is due next, if this time it comes so late.
+/// Returns the next due time after `due`, with this lateness.
 fn next(due: u64, period: u64, late: f64) -> u64 {
     // Lateness is drawn for the next turn and does not add up.
     (due / period + 1) * period + due % 3 + late as u64
 }
 
-/// Quantiles of delays, from a file beside.
+/// Quantiles of delays, from a file in this directory.
 #[derive(Clone, Debug)]
 struct Delays {
     uplink: Quantiles,
@@ -604,7 +605,7 @@ impl Quantiles {
     }
 }
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 
@@ -616,7 +617,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number of 0 to 1, without 1.
+    /// Returns a number from 0 to below 1.
     fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -624,11 +625,11 @@ impl Rng {
 
 const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 const MODELLED: &str = include_str!("delays.csv");
-/// Three seconds.
+/// Three seconds of ticks.
 const TICKS_KEPT: usize = 300;
-/// How long a fault lasts: what stopped must not go on by itself when it is over.
+/// Duration of a fault: a stopped machine must not continue by itself afterwards.
 const FAULT_MS: u64 = 2_500;
-/// How long the machine waits for a control.
+/// Time that the machine waits for a control.
 const MACHINE_LIMIT_MS: u64 = 60;
 const CONSOLE: Console = match Console::new(0xC0) {
     Some(console) => console,

@@ -1,4 +1,4 @@
-//! Frames that say anything: the guard goes on, and what it sends is sane.
+//! Frames with arbitrary values: the guard continues, and its output is valid.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::*;
 use crate::frame::{DeadMan, decode, encode};
 use crate::{Gear, Set};
 
-/// Returns the set of the bits that have a meaning.
+/// Returns the set of those bits that have a meaning.
 fn set<E: crate::Member>(bits: u32) -> Set<E> {
     E::ALL.iter().copied().filter(|member| bits & 1 << member.number() != 0).collect()
 }

@@ -1,26 +1,26 @@
-//! A guard with a vehicle, a person and a point of mass as its machine, in steps of 10 ms.
+//! A guard with a vehicle, a person and a point mass as its machine, in steps of 10 ms.
 
 use std::vec::Vec;
 
 use super::super::*;
 use crate::frame::Command;
 
-/// What a person and a vehicle do; a test changes it between steps.
+/// State of the person and the vehicle; tests change it between steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Rig {
     pub(crate) guard: Guard,
     pub(crate) now: Instant,
     pub(crate) proposal: Proposal,
     pub(crate) machine: MachineState,
-    /// Whether a new command is proposed with each step.
+    /// `true` if each step proposes a new command.
     pub(crate) is_commanding: bool,
-    /// Whether the commands cite the newest tick, 60 ms old.
+    /// `true` if the commands cite the newest tick, 60 ms old.
     pub(crate) is_seeing: bool,
-    /// Whether the machine's speed follows what it is told.
+    /// `true` if the machine's speed follows its controls.
     pub(crate) is_following: bool,
-    /// By how much the clocks of the vehicle and of the machine are behind.
+    /// Offsets by which the clocks of the vehicle and of the machine lag.
     pub(crate) clocks_behind: [Duration; 2],
-    /// Where the latch of a stop is kept.
+    /// Storage of the latch of a stop.
     pub(crate) latch: Latch,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) last: Option<Output>,
@@ -67,7 +67,7 @@ impl Rig {
         }
     }
 
-    /// Returns a rig whose person has armed and drives at this speed.
+    /// Returns a rig whose person has armed the machine and drives at this speed.
     pub(crate) fn driving(speed: f32) -> Self {
         let mut rig = Self::new();
         rig.steps(20);
@@ -106,7 +106,7 @@ impl Rig {
         self.step_with(true, true)
     }
 
-    /// Steps; says whether the vehicle's and the machine's frames come.
+    /// Steps, optionally without the vehicle's or the machine's frame.
     pub(crate) fn step_with(&mut self, is_proposed: bool, is_heard: bool) -> Output {
         self.now += STEP;
         let tick = self.guard.tick;
@@ -143,7 +143,7 @@ impl Rig {
         });
     }
 
-    /// Steps until the machine is held; returns in how many steps.
+    /// Steps until the machine is held; returns the number of steps.
     pub(crate) fn until_held(&mut self) -> u32 {
         for count in 0..3_000 {
             if self.mode() == Mode::Held {
@@ -154,7 +154,7 @@ impl Rig {
         panic!("never held: {:?}", self.last);
     }
 
-    /// Steps until the machine stands.
+    /// Steps until the machine is stationary.
     pub(crate) fn until_standing(&mut self) {
         (0..1_000).find(|_| {
             self.step();

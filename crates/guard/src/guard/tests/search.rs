@@ -1,9 +1,9 @@
-//! Every way through the guard's own step, for a person, a vehicle and a machine of few values.
+//! Exhaustive search of the guard's states, for a person, a vehicle and a machine of few values.
 //!
-//! Time runs in steps of 250 ms with timeouts to match, so that every age that a rule looks at takes
-//! a handful of values. Two guards are taken for the same when all that a rule looks at is the same:
-//! numbers that only grow are compared with each other, ages counted in steps until they no longer
-//! matter. What is left out are real numbers: steering, the ramp, the bound between its ends.
+//! Time runs in steps of 250 ms with matching timeouts, so that every age used by a rule takes a
+//! handful of values. Two guards count as equal if every value that a rule reads is equal. Growing
+//! numbers are compared with each other; ages are counted in steps up to the point where they stop
+//! mattering. Real numbers are left out: steering, the ramp, the bound between its ends.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -14,22 +14,22 @@ use super::super::*;
 use crate::Notices;
 use crate::frame::{Absence, Absences, DeadMan};
 
-/// A guard, what the world around it counts, and what an observer knows of the person's acts.
+/// A guard, the counters of its environment, and an observer's record of the person's acts.
 #[derive(Clone, Debug)]
 struct Node {
     guard: Guard,
     now: Instant,
     sequence: u64,
     emergency: u32,
-    /// Of console A and B.
+    /// Of consoles A and B.
     acts: [u32; 2],
-    /// Whether arming was done since the machine was last held: the observer's own account.
+    /// `true` if arming was done since the machine was last held, by the observer's record.
     is_armed: bool,
-    /// The stop of an emergency whose reset was not done yet: the observer's own account.
+    /// Stop of an emergency that was not reset yet, by the observer's record.
     latched: Option<Stop>,
 }
 
-/// What happens in one step.
+/// Event of one step.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     session: u32,
@@ -40,7 +40,7 @@ struct Event {
     machine: Option<(f32, Notices)>,
 }
 
-/// What a new command says.
+/// Content of a new command.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     console: usize,
@@ -61,7 +61,7 @@ enum Sees {
 #[derive(Clone, Copy, Debug)]
 enum Wanted {
     Arm,
-    /// The console's last act once more, whatever it was, as an arming.
+    /// The console's last act repeated as an arming.
     ArmAgain,
     ResetRight,
     ResetWrong,
@@ -127,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Steps, and holds the output against what the observer knows.
+    /// Steps, and checks the output against the observer's record.
     fn step(&mut self, event: &Event) -> Output {
         self.now += STEP;
         let proposal = self.proposal(event);
@@ -145,7 +145,7 @@ impl Node {
 
         let answer = status.answer.filter(|answer| before != Some(*answer));
         let is_done = answer.is_some_and(|answer| answer.outcome == Outcome::Done);
-        // One that came with an emergency stop is answered a step later.
+        // An act that arrived with an emergency stop is answered a step later.
         let newest = self.guard.vehicle.proposal.newest;
         let asked = newest.and_then(|(proposal, _)| proposal.act).map(|act| act.deed);
         if status.mode == Mode::Armed && is_done && asked == Some(Deed::Arm) {
@@ -159,7 +159,7 @@ impl Node {
             self.latched = Some(status.stop);
             assert!(matches!(status.mode, Mode::Held | Mode::Manoeuvre), "{event:?} {output:?}");
         }
-        // The machine that is not armed is not released, whatever came.
+        // A machine that is not armed is never released.
         if matches!(status.mode, Mode::Held | Mode::Manoeuvre) {
             self.is_armed = false;
         }
@@ -177,7 +177,7 @@ impl Node {
             assert!(controls.brake >= 0.5, "{event:?} {output:?}");
             assert_eq!(controls.parking_brake, self.guard.is_parked);
         }
-        // Who speaks against motion is heard at once.
+        // A reason to stop counts at once.
         if let Some((_, notices)) = event.machine
             && !notices.is_empty()
         {
@@ -230,7 +230,7 @@ impl Node {
         }
     }
 
-    /// Returns what tells this node from others, as far as a rule looks.
+    /// Returns a key of all state that a rule reads.
     fn key(&self) -> u64 {
         let guard = &self.guard;
         let steps = |since: Option<Instant>, most: u128| {
@@ -274,8 +274,8 @@ fn console(index: usize) -> Console {
     Console::new(index as u64 + 0xA).unwrap()
 }
 
-/// Returns what can happen in a step: each kind alone with the rest sound, and those that matter
-/// together.
+/// Returns the possible events of a step: each kind alone with all else sound, and the relevant
+/// combinations.
 fn events() -> Vec<Event> {
     let good = Said {
         console: 0,
@@ -362,5 +362,5 @@ fn config() -> Config {
 }
 
 const STEP: Duration = Duration::from_millis(250);
-/// Far above what there is: a key that tells apart what no rule does would never end.
+/// Far above the actual count: a key that distinguishes states that no rule does would never end.
 const NODES_MAX: usize = 150_000;

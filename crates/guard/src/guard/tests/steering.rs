@@ -1,4 +1,4 @@
-//! The check of the steering, and what the vehicle's pictures say.
+//! The steering check, and the checks of the vehicle's pictures.
 
 use std::vec::Vec;
 

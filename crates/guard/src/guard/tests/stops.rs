@@ -5,8 +5,7 @@ use super::rig::{CONSOLE, Rig};
 use crate::frame::{Absence, Absences, DeadMan, Trouble, Troubles};
 use crate::{Fault, Faults, Gear, Notices};
 
-/// Drives at 10 m/s, lets `change` happen, and returns what stopped the machine and after how many
-/// steps.
+/// Drives at 10 m/s, applies `change`, and returns the cause of the stop and the number of steps.
 fn stopped_by(change: impl FnOnce(&mut Rig)) -> (Cause, usize) {
     let mut rig = Rig::driving(10.0);
     let before = rig.transitions.len();
@@ -54,7 +53,7 @@ fn every_cause_stops_the_machine_under_its_own_name() {
     assert_eq!(notices(Notice::GuardSilent), (Cause::GuardSilent, 1));
     let emergency = stopped_by(|rig| rig.proposal.emergency_stop = ActNumber::new(5));
     assert_eq!(emergency, (Cause::EmergencyStop, 1));
-    // 60 ms old at first: older than 500 ms after 45 steps.
+    // The picture is 60 ms old at first, and older than 500 ms after 45 steps.
     let (cause, steps) = stopped_by(|rig| rig.is_seeing = false);
     assert_eq!(cause, Cause::PictureAge);
     assert!((44..=46).contains(&steps), "{steps}");
@@ -92,7 +91,7 @@ fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machin
 fn what_the_guard_itself_stood_still_is_no_silence_of_others() {
     let mut rig = Rig::driving(10.0);
     for turn in 0..40 {
-        // The whole computer stands for up to 40 ms in each tenth of a second.
+        // The computer pauses for up to 40 ms in each tenth of a second.
         rig.now += Duration::from_millis(if turn % 8 == 0 { 40 } else { 0 });
         rig.step();
         assert!(rig.mode().is_driving(), "{:?}", rig.last_cause());
@@ -109,7 +108,7 @@ fn what_the_guard_itself_stood_still_is_no_silence_of_others() {
 #[test]
 fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
     let mut rig = Rig::driving(10.0);
-    // A frame comes with each step, each 5 ms later than the one before.
+    // A frame arrives with each step, each 5 ms later than the one before.
     let mut source = rig.now;
     for _ in 0..8 {
         rig.now += Duration::from_millis(10);
@@ -124,13 +123,13 @@ fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
     assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));
 }
 
-/// Its clock begins with it, and has gone on beyond the former one's when it is first heard.
+/// The successor's clock starts with it, and has passed the former one's at its first frame.
 #[test]
 fn who_lived_shorter_than_a_successor_was_unheard_is_not_what_that_is_late_beside() {
     for whose in 0..2 {
         let mut rig = Rig::new();
         rig.steps(20);
-        // The guard goes on meanwhile.
+        // The guard continues meanwhile.
         (0..100).for_each(|_| {
             rig.step_with(whose == 1, whose == 0);
         });
@@ -397,7 +396,7 @@ fn a_guard_that_starts_while_the_machine_moves_ramps_it_down() {
     assert_eq!(rig.machine.speed, 0.0);
 }
 
-/// A vehicle proposes its newest emergency stop for ever.
+/// The vehicle keeps proposing its newest emergency stop.
 #[test]
 fn a_guard_that_starts_amid_an_emergency_stop_uses_no_parking_brake_before_the_machine_stands() {
     let mut rig = Rig::new();
@@ -520,7 +519,7 @@ fn the_status_tells_what_acts_next_and_in_what_time() {
     assert!(left <= Duration::from_millis(200) && left >= Duration::from_millis(180), "{left:?}");
 }
 
-/// The same inputs give the same outputs.
+/// Equal inputs produce equal outputs.
 #[test]
 fn a_replay_decides_the_same() {
     let mut rig = Rig::driving(9.0);
@@ -539,7 +538,7 @@ fn a_driven_machine_that_stands_without_any_input_is_held() {
     let mut rig = Rig::driving(0.0);
     rig.command().controls.throttle = 0.0;
     rig.until_standing();
-    // A wheel that trembles is no input, and a turned one is.
+    // Noise of the wheel's sensor is no input; a turn of the wheel is.
     for step in 0..2_900 {
         rig.command().controls.steering = if step % 2 == 0 { 0.0 } else { 0.01 };
         rig.step();
@@ -577,7 +576,7 @@ fn a_machine_that_rolls_against_its_gear_is_stopped() {
         rig.step();
         assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::Rolling));
     }
-    // Out of a slow roll the gear is changed without a stop.
+    // From a slow roll the gear is changed without a stop.
     let mut rig = Rig::driving(0.45);
     rig.is_following = false;
     rig.command().controls.gear = Gear::Reverse;
@@ -635,7 +634,7 @@ fn an_emergency_stop_is_acknowledged_when_its_latch_is_kept() {
     rig.latch = Latch::Kept(Some(stop));
     let status = rig.step().status;
     assert_eq!((status.emergency_stop, status.is_latched), (ActNumber::new(900), true));
-    // Nor is a second one by the latch of the first.
+    // A second one is not acknowledged by the latch of the first.
     rig.proposal.emergency_stop = ActNumber::new(901);
     let status = rig.step().status;
     assert_eq!((status.emergency_stop, status.is_latched), (ActNumber::new(900), false));
@@ -656,7 +655,7 @@ fn no_machine_is_armed_while_a_latch_cannot_be_kept() {
     assert_eq!(rig.mode(), Mode::Armed);
 }
 
-/// Drives at 5 m/s or from standstill, with a speed that stays what it is from then on.
+/// Drives at 5 m/s or from standstill, with a speed that no longer changes.
 fn frozen(speed: f32, change: impl FnOnce(&mut Rig)) -> Option<(Cause, u32)> {
     let mut rig = Rig::driving(speed);
     rig.steps(100);
@@ -703,7 +702,8 @@ fn no_gear_is_changed_and_no_stop_is_reset_by_a_speed_that_cannot_be_right() {
     assert_eq!(rig.mode(), Mode::Manoeuvre);
     let blockers = rig.last.unwrap().status.blockers;
     assert!(blockers.contains(Blocker::Moving) && blockers.contains(Blocker::MachineFault));
-    // Braked for twice as long as any speed takes that it can have had, it is believed to stand.
+    // After braking for twice as long as any possible speed takes, the reported standstill is
+    // accepted.
     let steps = rig.until_held();
     assert!(steps > 200, "{steps}");
     assert_eq!(rig.last_cause(), Cause::SpeedImplausible);
