@@ -4,24 +4,24 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Members are numbered from 1 to their count.
+    /// The member's number is outside 1 to the number of members.
     #[error("member {id} of {members} cannot be")]
     NoSuchMember {
-        /// What was asked for.
+        /// The requested number.
         id: u8,
-        /// How many there are.
+        /// The number of members.
         members: u8,
     },
-    /// The lease would be no time at all.
+    /// The election timeout leaves no time for a lease.
     #[error("an election after {heartbeats} heartbeats leaves no time to act: 3 at least")]
     TooFewHeartbeats {
-        /// What was asked for.
+        /// The requested number of heartbeats.
         heartbeats: u8,
     },
-    /// What was kept is not what a member wrote.
+    /// The persisted state is not one that a member wrote.
     #[error("what was kept cannot be read")]
     NotKept,
-    /// Raft refuses to start with what was kept.
+    /// Raft refuses to start with the persisted state.
     #[error("raft does not start: {0}")]
     Raft(String),
 }

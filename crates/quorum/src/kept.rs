@@ -1,6 +1,6 @@
 use crate::Error;
 
-/// What a member must still know when it is started anew, or it could vote twice in one election.
+/// Persistent state of a member. Without it, a restarted member could vote twice in one election.
 ///
 /// ```text
 /// | term u64 | vote u64 | commit u64 | terms of the log's entries u64 ... |    little-endian
@@ -10,21 +10,21 @@ pub struct Kept {
     pub(crate) term: u64,
     pub(crate) vote: u64,
     pub(crate) commit: u64,
-    /// Entries hold nothing but the term in which each was written: one an election.
+    /// Log entries carry only the term in which each was written: one entry per election.
     pub(crate) entry_terms: Vec<u64>,
 }
 
 impl Kept {
-    /// Returns it as bytes, for a file.
+    /// Returns the state as bytes, for a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let head = [self.term, self.vote, self.commit];
         head.iter().chain(&self.entry_terms).flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    /// Reads it from the bytes of a file.
+    /// Parses the state from the bytes of a file.
     ///
     /// # Errors
-    /// When no member can have written them.
+    /// If no member can have written the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let (numbers, rest) = bytes.as_chunks::<8>();
         let numbers: Vec<u64> = numbers.iter().map(|eight| u64::from_le_bytes(*eight)).collect();

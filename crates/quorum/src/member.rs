@@ -15,37 +15,37 @@ use crate::{Error, Kept};
 /// Parameters of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Its number, from 1 on.
+    /// Its number, starting at 1.
     pub id: u8,
-    /// How many there are; three outlive the loss of one.
+    /// Number of members; three tolerate the loss of one.
     pub members: u8,
-    /// From one round of the leader's heartbeats to the next.
+    /// Interval between two rounds of the leader's heartbeats.
     pub heartbeat: Duration,
-    /// Heartbeats that must be missing before anybody calls an election; 3 at least.
+    /// Missed heartbeats before a member calls an election; at least 3.
     pub timeout_heartbeats: u8,
-    /// Where its random delays come from: members need different ones.
+    /// Seed of its random delays; members need different seeds.
     pub seed: u64,
 }
 
-/// What a member has not made use of.
+/// Counters of ignored or dropped messages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Datagrams that are no step of this quorum.
+    /// Datagrams that are not valid steps of this quorum.
     pub malformed: u64,
-    /// Votes asked of a member that has just heard its leader, or has just been started.
+    /// Vote requests that arrived soon after a leader's message or after this member's start.
     pub too_early: u64,
-    /// Steps that Raft has no use for, such as those of members that it does not know.
+    /// Steps that Raft rejected, such as those of unknown members.
     pub refused: u64,
-    /// Datagrams not sent because too many waited.
+    /// Datagrams dropped at a full send queue.
     pub unsent: u64,
 }
 
-/// One of several computers, of which one acts.
+/// One of several computers, of which only one acts at a time.
 pub struct Member {
     config: Config,
     node: RawNode<MemStorage>,
     builder: Builder,
-    /// Until when this member votes for nobody.
+    /// Time until which this member grants no vote.
     silent_until: Instant,
     tick_due: Instant,
     heartbeat_due: Instant,
@@ -58,10 +58,10 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns a member that starts at `now`, with what it kept when it ran before.
+    /// Creates a member that starts at `now` from its persisted state.
     ///
     /// # Errors
-    /// When the configuration makes no sense, or not with what was kept.
+    /// If the configuration is invalid, or does not fit the persisted state.
     pub fn new(config: Config, kept: Kept, now: Instant) -> Result<Self, Error> {
         let Config { id, members, timeout_heartbeats, .. } = config;
         if id == 0 || id > members {
@@ -77,7 +77,7 @@ impl Member {
             // The rounds that renew the lease are heartbeats too; Raft's own only fill gaps.
             heartbeat_tick: ticks - 1,
             min_election_tick: ticks,
-            // Raft draws from a generator without a seed: `reseed` overrides whatever it drew.
+            // Raft uses an unseeded generator: `reseed` overrides its random timeout.
             max_election_tick: 2 * ticks,
             check_quorum: true,
             pre_vote: true,
@@ -100,33 +100,34 @@ impl Member {
             outbox: VecDeque::new(),
             counters: Counters::default(),
         };
-        // It may have answered a leader right before it died, and has forgotten.
+        // Before a crash it may have answered a leader, which it no longer knows.
         member.silent_until = now + member.leader_timeout();
         member.reseed();
         Ok(member)
     }
 
-    /// Returns whether this member acts at `now`: its lease lasts.
+    /// Returns whether this member may act at `now`, that is, whether it holds a lease.
     pub fn may_act(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// Returns when this member's lease ends, if it has one.
+    /// Returns the end of this member's lease, if it has one.
     pub fn leads_until(&self) -> Option<Instant> {
         self.leads_until
     }
 
-    /// Counts elections; higher ones are later, so that an actuator can refuse who is behind.
+    /// Returns the current term. Terms increase with each election, so an actuator can reject a
+    /// deposed leader.
     pub fn term(&self) -> u64 {
         self.node.raft.term
     }
 
-    /// Returns what has not been made use of so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Takes a datagram of another member in; any bytes are safe to give.
+    /// Handles a datagram of another member; any bytes are safe.
     pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
         self.expire(now);
         let message = QuorumStep::decode(datagram).ok().filter(|step| step.to == self.config.id);
@@ -142,22 +143,23 @@ impl Member {
         if !self.is_sound(&message) || self.node.step(message).is_err() {
             self.counters.refused += 1;
         } else if self.node.raft.state == StateRole::Follower && self.node.raft.leader_id == from {
-            // Raft forgets its leader when it hears of a later term; the promise to it still stands.
+            // Raft forgets its leader when a later term appears; the promise to that leader still
+            // holds.
             self.silent_until = now + self.leader_timeout();
         }
         self.settle(now);
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called next.
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub fn poll_timeout(&self) -> Instant {
         self.tick_due.min(self.heartbeat_due)
     }
 
-    /// Does what is due.
+    /// Handles all expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.expire(now);
         let tick = self.config.heartbeat / TICKS as u32;
-        // No tick is made up for: two at once would shorten what a lease relies on.
+        // Missed ticks are not made up: two at once would shorten the time on which a lease relies.
         if now >= self.tick_due {
             self.node.tick();
             self.tick_due = now + tick;
@@ -171,18 +173,18 @@ impl Member {
         self.settle(now);
     }
 
-    /// Returns what must be kept before anything more is sent; `None`: nothing new.
+    /// Returns state that must be persisted before any further send, or `None` if nothing changed.
     pub fn poll_keep(&mut self) -> Option<&Kept> {
         std::mem::take(&mut self.unkept).then_some(&self.kept)
     }
 
-    /// Returns the next datagram and the member that it goes to; `None`: no more.
+    /// Returns the next datagram and its destination member, or `None` if there are no more.
     pub fn poll_transmit(&mut self) -> Option<(u8, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// Returns whether a member that runs as it should can have sent this: Raft takes that for
-    /// granted, and ends the process where it is not so.
+    /// Returns whether a correct member can have sent this message. Raft assumes so, and panics
+    /// otherwise.
     fn is_sound(&self, message: &Message) -> bool {
         let Kept { commit, entry_terms, .. } = &self.kept;
         let last = entry_terms.len() as u64;
@@ -203,7 +205,7 @@ impl Member {
         known && other && (1..TERM_MAX).contains(&message.term) && committed_stand && rising && fits
     }
 
-    /// Takes out of Raft what has become of it.
+    /// Processes everything that Raft has ready.
     fn settle(&mut self, now: Instant) {
         self.reseed();
         while self.node.has_ready() {
@@ -234,7 +236,7 @@ impl Member {
         }
     }
 
-    /// Lengthens the lease: a majority has answered the round that began then.
+    /// Extends the lease: a majority has answered the round that began at `began`.
     fn renew(&mut self, began: Option<Instant>, now: Instant) {
         let Some(began) = began.filter(|began| *began <= now) else { return };
         let until = began + self.lease();
@@ -243,26 +245,27 @@ impl Member {
         }
     }
 
-    /// Ends a lease that has run out, whatever Raft believes.
+    /// Ends an expired lease, even if Raft still believes in it.
     fn expire(&mut self, now: Instant) {
         self.leads_until = self.leads_until.filter(|until| now < *until);
     }
 
-    /// Returns for how long a round is good: what any member waits at least before it votes anew, less a
-    /// tick that may follow at once, less what clocks may differ in that time.
+    /// Returns the length of a lease: the minimum time before any member votes again, less one tick
+    /// that may follow at once, less the clock drift over that time.
     fn lease(&self) -> Duration {
         let tick = self.config.heartbeat / TICKS as u32;
         let ticks = u32::from(self.config.timeout_heartbeats) * TICKS as u32 - 1;
         tick * ticks * (DRIFT - 1) / DRIFT
     }
 
-    /// Returns for how long a member votes for nobody once it has heard its leader: longer than a lease.
+    /// Returns how long a member withholds its vote after a message from its leader: longer than a
+    /// lease.
     fn leader_timeout(&self) -> Duration {
         self.config.heartbeat * u32::from(self.config.timeout_heartbeats) * DRIFT / (DRIFT - 1)
     }
 
-    /// Puts a number of this member's own seed in the place of what Raft drew: another one in every
-    /// term, so that members who called an election at once do not do so again.
+    /// Replaces Raft's random election timeout by one from this member's seed. It differs in every
+    /// term, so that two simultaneous candidates do not collide again.
     fn reseed(&mut self) {
         let ticks = usize::from(self.config.timeout_heartbeats) * TICKS;
         let candidate = u64::from(self.node.raft.state == StateRole::Candidate);
@@ -280,7 +283,7 @@ impl Member {
 
     fn keep_entries(&mut self, entries: &[Entry]) {
         for entry in entries {
-            // A log's own entry of that place, if it had one, was never committed.
+            // An existing entry at that index was never committed.
             self.kept.entry_terms.truncate(entry.index.saturating_sub(1) as usize);
             self.kept.entry_terms.push(entry.term);
             self.unkept = true;
@@ -314,7 +317,7 @@ fn asks_for_a_vote(message: &Message) -> bool {
     matches!(message.msg_type, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
 }
 
-/// Returns Raft's view of what was kept.
+/// Returns Raft's view of the persisted state.
 fn storage(members: u8, kept: &Kept) -> MemStorage {
     let voters: Vec<u64> = (1..=u64::from(members)).collect();
     let storage = MemStorage::new_with_conf_state(ConfState::from((voters, vec![])));
@@ -331,13 +334,13 @@ fn storage(members: u8, kept: &Kept) -> MemStorage {
     storage
 }
 
-/// Ticks of Raft's clock between two heartbeats: elections are spread over so many steps.
+/// Raft ticks per heartbeat interval; election timeouts are spread in these steps.
 const TICKS: usize = 4;
 const TIMEOUT_HEARTBEATS_MIN: u8 = 3;
-/// Clocks differ by less than a 500th: crystals by a 5000th.
+/// Clock rates differ by less than 1 in 500; crystals by 1 in 5000.
 const DRIFT: u32 = 500;
-/// Far more elections than can ever be held.
+/// Upper limit on terms, far beyond any real number of elections.
 const TERM_MAX: u64 = 1 << 62;
 const INFLIGHT_MAX: usize = 16;
-/// Two members, some rounds each.
+/// Messages to two members, for several rounds.
 const OUTBOX_MAX: usize = 64;

@@ -1,10 +1,10 @@
-//! Raft's messages in Tautline's form, and back.
+//! Conversion between Raft's messages and Tautline's wire format.
 
 use raft::eraftpb::{Entry, Message, MessageType};
 use tautline_message::QuorumStep;
 use tautline_units::Instant;
 
-/// Returns `message` for the wire; `None` for what members never tell each other here.
+/// Returns `message` in wire format, or `None` for a kind that members never send.
 pub(crate) fn to_wire(message: &Message) -> Option<QuorumStep> {
     Some(QuorumStep {
         kind: KINDS.iter().position(|kind| *kind == message.msg_type)? as u8,
@@ -22,8 +22,8 @@ pub(crate) fn to_wire(message: &Message) -> Option<QuorumStep> {
     })
 }
 
-/// Returns the message that `step` stands for; `None` if it stands for none, or has entries that no log has: there
-/// terms never fall, and none is later than its leader's.
+/// Returns the message in `step`. It is `None` for an unknown kind, and for entries that no valid
+/// log has: terms never decrease, and none is later than the leader's.
 pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
     let terms = || step.entry_terms.iter();
     let rises =
@@ -53,7 +53,7 @@ pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
     Some(message)
 }
 
-/// Returns what a round of heartbeats carries, so that its answers tell when it began.
+/// Returns the context of a heartbeat round, from which its answers reveal when it began.
 pub(crate) fn round(began: Instant) -> Vec<u8> {
     began.as_nanos().to_le_bytes().to_vec()
 }
@@ -62,7 +62,7 @@ pub(crate) fn round_of(context: &[u8]) -> Option<Instant> {
     Some(Instant::from_nanos(u64::from_le_bytes(context.try_into().ok()?)))
 }
 
-/// What members tell each other; the place is the number on the wire.
+/// Message kinds in use; the index is the number on the wire.
 const KINDS: [MessageType; 8] = [
     MessageType::MsgAppend,
     MessageType::MsgAppendResponse,

@@ -1,4 +1,4 @@
-//! One member alone, and three that hear each other at once.
+//! Tests of a single member, and of three with immediate delivery.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -20,7 +20,7 @@ fn member(id: u8) -> Member {
     Member::new(config(id), Kept::default(), Instant::ZERO).unwrap()
 }
 
-/// Hands every datagram over at once, for `millis` milliseconds.
+/// Delivers every datagram at once, for `millis` milliseconds.
 fn run(members: &mut [Member], from: u64, millis: u64) {
     for milli in from..from + millis {
         let now = Instant::from_millis(milli);

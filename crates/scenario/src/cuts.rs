@@ -1,4 +1,4 @@
-//! Four links of a car on the road, of which some are cut for three seconds every ten.
+//! Four links of a moving car, of which some are cut for three seconds every ten.
 
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_transport::Config;
@@ -10,48 +10,48 @@ use crate::run::{Run, Setup};
 use crate::script::Step;
 use crate::traffic::{Commands, Media, Traffic};
 
-/// Which links are cut.
+/// Selection of the links to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// None.
     None,
-    /// So many, those that were granted the most.
+    /// The given number of links, those with the highest granted rates.
     Best(usize),
-    /// Each one in turn.
+    /// Each link in turn.
     AnyOne,
-    /// Each two in turn.
+    /// Each pair in turn.
     AnyTwo,
 }
 
-/// What the operator saw of one run or more; delays and gaps in ms, rates in Mbit/s.
+/// Measurements at the operator over one or more runs; delays and gaps in ms, rates in Mbit/s.
 #[derive(Debug, Clone, Default)]
 pub struct Measures {
     /// The longest time without a delivered unit during each cut.
     pub gaps: Vec<f64>,
-    /// Units that the session took within the second after each cut.
+    /// Units accepted by the session within one second after each cut.
     pub sent_after: usize,
-    /// Those of them that came.
+    /// Those of them that arrived.
     pub came_after: usize,
-    /// Units that the session took after the first three seconds.
+    /// Units accepted by the session after the first three seconds.
     pub sent: usize,
-    /// The delays of those that came.
+    /// Delays of those that arrived.
     pub delays: Vec<f64>,
-    /// The budget, every 100 ms.
+    /// Budget, every 100 ms.
     pub budgets: Vec<f64>,
-    /// What each link was granted at the end.
+    /// Granted rate of each link at the end.
     pub granted: Vec<f64>,
 }
 
 impl Measures {
-    /// Makes one run of 52 s, with four cuts.
+    /// Performs one run of 52 s, with four cuts.
     ///
     /// # Errors
-    /// For a session that cannot be configured so.
+    /// If the session configuration is invalid.
     pub fn of(config: Config, choice: Choice, seed: u64) -> Result<Self, Error> {
         let links = (0..4).zip(CARRIERS);
         let links = links.map(|(at, carrier)| Preset::LteDriving.pair_of(carrier, seed * 4 + at));
         let setup = Setup::new(seed + 100, links.collect()).with_config(config);
-        // Slices differ: every sixth is twice as large as the others.
+        // Slice sizes vary: every sixth is twice as large as the others.
         let media = Media { large_every: 6, large_factor: 2.0, ..Media::slices(360, MEDIA) };
         let vehicle = Traffic::default().with_media(media);
         let operator = Traffic::default().with_commands(Commands::default());
@@ -82,12 +82,12 @@ impl Measures {
         self.granted.extend(other.granted);
     }
 
-    /// Returns the share of the units sent within the second after a cut that came.
+    /// Returns the delivered share of the units sent within one second after a cut.
     pub fn share_after(&self) -> f64 {
         self.came_after as f64 / self.sent_after as f64
     }
 
-    /// Returns the share of all units sent that came.
+    /// Returns the delivered share of all units sent.
     pub fn share(&self) -> f64 {
         self.delays.len() as f64 / self.sent as f64
     }
@@ -120,7 +120,7 @@ impl Measures {
 }
 
 impl Choice {
-    /// Returns the links to cut now, as the `turn`-th of their kind.
+    /// Returns the links to cut now, in turn `turn`.
     fn links(self, run: &Run<Traffic>, turn: usize) -> Vec<usize> {
         match self {
             Self::None => Vec::new(),
@@ -138,7 +138,7 @@ impl Choice {
 const MEDIA: Bitrate = Bitrate::from_mbps(6);
 const CARRIERS: [Carrier; 4] = [Carrier::A, Carrier::A, Carrier::B, Carrier::B];
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]];
-/// Not counted before: the first steps of the rate control.
+/// Start of the measurement, after the startup of the rate control.
 const SETTLED: Instant = Instant::from_millis(3_000);
 const FIRST: Instant = Instant::from_millis(12_000);
 const CUT: Duration = Duration::from_secs(3);

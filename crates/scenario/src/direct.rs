@@ -6,26 +6,26 @@ use tautline_units::Instant;
 use crate::run::{LEASE, identity};
 use crate::script::Side;
 
-/// A vehicle's session and an operator's; what one sends the other has at once.
+/// A vehicle's session and an operator's, with immediate delivery between them.
 #[derive(Debug)]
 pub struct Direct {
-    /// Began the session.
+    /// The initiator.
     pub vehicle: Session,
-    /// Answers.
+    /// The responder.
     pub operator: Session,
-    /// The time of both.
+    /// Current time of both.
     pub now: Instant,
-    /// Datagrams that went either way.
+    /// Datagrams exchanged in both directions.
     pub datagrams: u64,
     buffer: Vec<u8>,
 }
 
 impl Direct {
-    /// Makes two sessions that know of each other and have exchanged nothing yet; the vehicle's
-    /// configuration first.
+    /// Creates two sessions that know each other and have exchanged nothing yet. The vehicle's
+    /// configuration comes first.
     ///
     /// # Errors
-    /// For routes or a configuration that no session can have.
+    /// For invalid routes or an invalid configuration.
     pub fn new(routes: &[Route], vehicle: Config, operator: Config) -> Result<Self, Error> {
         let (a, b) = (identity(Side::Vehicle), identity(Side::Operator));
         let now = Instant::from_millis(1);
@@ -38,7 +38,7 @@ impl Direct {
         })
     }
 
-    /// Moves every datagram at once.
+    /// Delivers all pending datagrams at once.
     pub fn exchange(&mut self) {
         let Self { vehicle, operator, now, datagrams, buffer } = self;
         let mut moved = true;
@@ -55,7 +55,8 @@ impl Direct {
         }
     }
 
-    /// Moves the time on to the next timer, and nothing else; false if that is after `end`.
+    /// Advances the time to the next timer without delivering datagrams. Returns false if that is
+    /// after `end`.
     pub fn step(&mut self, end: Instant) -> bool {
         let due = |session: &Session| session.poll_timeout().map(|(at, _)| at);
         let timers = [due(&self.vehicle), due(&self.operator)];
@@ -71,7 +72,7 @@ impl Direct {
         true
     }
 
-    /// Runs until `end`: every timer, every datagram.
+    /// Runs all timers and deliveries until `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.exchange();
         while self.step(end) {
@@ -80,7 +81,7 @@ impl Direct {
         self.now = end;
     }
 
-    /// Takes the operator's events.
+    /// Drains the operator's events.
     pub fn operator_events(&mut self) -> impl Iterator<Item = Event> {
         std::iter::from_fn(|| self.operator.poll_event())
     }

@@ -21,69 +21,69 @@ use crate::faults::Faults;
 /// One end of a run: a session `T`, the application `A` above it, a clock, and the faults between
 /// the network and the session.
 ///
-/// Every datagram passes the faults, then the session; every event of the session goes to the
-/// application at once. All random numbers of an endpoint come from one generator, in the order
-/// of its draws.
+/// Every datagram passes through the faults to the session. Every event of the session goes to the
+/// application at once. All random numbers of an endpoint come from one generator, in the order of
+/// its draws.
 #[derive(Debug)]
 pub struct Endpoint<A, T = Session> {
     /// The session.
     pub session: T,
-    /// What stands above it.
+    /// The application above it.
     pub application: A,
-    /// What befalls datagrams that come.
+    /// Faults injected into incoming datagrams.
     pub faults: Faults,
     stalls: Option<Stalls>,
-    /// The end of the stall that lasts, and what has come in it.
+    /// End of the current stall, and the datagrams that arrived during it.
     stalled: Option<Instant>,
     waiting: Vec<(world::Route, Vec<u8>, Ecn)>,
     clock: Clock,
     rng: ChaCha20Rng,
-    /// The latest time that the session was told: its time never goes back.
+    /// Latest time passed to the session, whose time never goes back.
     latest: Instant,
-    /// Lines for the world's log, if events are written there.
+    /// Lines for the world's log, if events are logged.
     lines: Option<VecDeque<String>>,
 }
 
-/// What an application does with its session `T`, and what a test or measurement sees of both.
+/// An application on top of a session `T`, with hooks for tests and measurements.
 ///
-/// Only the first three must be there; `watch_*` look on and change nothing of the run.
+/// Only the first three methods are required; `watch_*` observe and do not affect the run.
 pub trait Application<T = Session> {
-    /// Returns when [`Application::produce`] is due next, on the endpoint's clock.
+    /// Returns the next time at which [`Application::produce`] is due, on the endpoint's clock.
     fn next_at(&self) -> Option<Instant>;
 
-    /// Hands over the units that are due.
+    /// Sends the units that are due.
     fn produce(&mut self, session: &mut T, rng: &mut ChaCha20Rng, at: Moment);
 
-    /// Takes an event of the session.
+    /// Handles an event of the session.
     fn handle_event(&mut self, session: &T, event: Event, at: Moment);
 
-    /// Begins at the world's start, which the endpoint's clock shows as `start`.
+    /// Starts the application at the world's start, which the endpoint's clock shows as `start`.
     fn begin(&mut self, _start: Instant) {}
 
-    /// Sees a datagram as the network brought it, before the faults.
+    /// Observes a datagram as the network delivered it, before the faults.
     fn watch_arrival(&mut self, _route: Route, _datagram: &[u8], _at: Moment) {}
 
-    /// Sees a datagram that the session is handed next.
+    /// Observes a datagram just before the session handles it.
     fn watch_intake(&mut self, _session: &T, _datagram: &[u8], _at: Moment) {}
 
-    /// Sees the session right after it has taken `datagram`, before its events.
+    /// Observes the session right after it has handled `datagram`, before its events.
     fn watch_taken(&mut self, _session: &T, _datagram: &[u8], _at: Moment) {}
 
-    /// Sees a datagram that the session sends.
+    /// Observes a datagram that the session sends.
     fn watch_departure(&mut self, _session: &T, _route: Route, _datagram: &[u8], _at: Moment) {}
 
-    /// Sees the session after anything that may have changed it, before its events.
+    /// Observes the session after any possible change, before its events.
     fn watch_session(&mut self, _session: &T, _at: Moment) {}
 
-    /// Sees the endpoint's clock, which was set by so many nanoseconds.
+    /// Observes the endpoint's clock after it was set by `nanos` nanoseconds.
     fn watch_clock(&mut self, _clock: Clock, _nanos: i64, _at: Moment) {}
 
-    /// Sees the session that is about to be replaced by a new one.
+    /// Observes the session that is about to be replaced by a new one.
     fn watch_restart(&mut self, _session: &T) {}
 }
 
 impl<A: Application<T>, T: Transport> Endpoint<A, T> {
-    /// Makes an endpoint whose clock is `clock` and whose random numbers are drawn from `seed`.
+    /// Creates an endpoint with clock `clock` and random numbers from `seed`.
     pub fn new(session: T, mut application: A, clock: world::Clock, seed: u64) -> Self {
         let clock = Clock::from(clock);
         let start = clock.local(Instant::ZERO);
@@ -102,29 +102,29 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         }
     }
 
-    /// Lets `faults` befall every datagram that comes.
+    /// Applies `faults` to every incoming datagram.
     pub fn with_faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
-    /// Lets the endpoint's process not run at times.
+    /// Adds stalls, in which the endpoint's process does not run.
     pub fn with_stalls(self, stalls: Stalls) -> Self {
         Self { stalls: Some(stalls), ..self }
     }
 
-    /// Writes every event into the world's log.
+    /// Logs every event in the world's log.
     pub fn with_log(self) -> Self {
         Self { lines: Some(VecDeque::new()), ..self }
     }
 
-    /// Returns the clock as it is set now.
+    /// Returns the clock with its current setting.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Sets the clock `nanos` ahead, or back if they are negative; `now` is the node's own time.
+    /// Sets the clock ahead by `nanos`, or back if negative; `now` is the node's own time.
     ///
-    /// A session's time never goes back: after a step back it stands until the clock has caught up.
+    /// A session's time never goes back: after a step back it pauses until the clock has caught up.
     pub fn set_clock(&mut self, nanos: i64, now: Instant) {
         self.clock.set(nanos);
         let at = self.moment(now);
@@ -132,7 +132,7 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         self.handle_timeout(now);
     }
 
-    /// Forgets the session for another, as a machine does that starts again.
+    /// Replaces the session, as a restart of the machine does.
     pub fn restart(&mut self, session: T) {
         self.application.watch_restart(&self.session);
         self.session = session;
@@ -142,14 +142,14 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         Moment::new(self.clock, now)
     }
 
-    /// Returns the moment, at which the session's time has come as far.
+    /// Returns the current moment, and advances the session's time to it.
     fn advance(&mut self, now: Instant) -> Moment {
         let at = self.moment(now);
         self.latest = self.latest.max(at.local());
         at
     }
 
-    /// Returns whether the process does not run at `now`.
+    /// Returns whether the process is stalled at `now`.
     fn is_stalled(&mut self, now: Instant) -> bool {
         self.stalled = self.stalls.as_mut().and_then(|stalls| stalls.end_at(now));
         self.stalled.is_some()
@@ -179,7 +179,7 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
         self.handle_marked(route, datagram, Ecn::NotEct, now);
     }
 
-    /// Takes a datagram in; what faults bring beside it, or in its place, has its codepoint.
+    /// Handles a datagram. Datagrams that the faults add or substitute take on its codepoint.
     fn handle_marked(&mut self, route: world::Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         if self.is_stalled(now) {
             return self.waiting.push((route, datagram.to_vec(), ecn));
@@ -214,7 +214,7 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
             return self.stalled;
         }
         let due = [self.session.poll_timeout(), self.application.next_at()];
-        // While the clock stands still, nothing is due that was not before.
+        // After a step back of the clock, no new timer becomes due until it has caught up.
         due.into_iter().flatten().min().map(|at| self.clock.node(at.max(self.latest)))
     }
 
@@ -237,7 +237,7 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     }
 }
 
-/// Returns an event without a unit's content.
+/// Formats an event without the content of a unit.
 fn line_of(event: &Event) -> String {
     match event {
         Event::Unit { channel, number, bytes, sent_at, repaired } => {

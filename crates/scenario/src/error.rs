@@ -1,17 +1,17 @@
-/// A reason why a run could not begin.
+/// A reason why a run could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A session could not be configured so.
+    /// A session configuration is invalid.
     #[error(transparent)]
     Session(#[from] tautline_transport::Error),
-    /// A link could not be configured so.
+    /// A link configuration is invalid.
     #[error(transparent)]
     Link(#[from] tautline_sim::Error),
-    /// There are more links than sockets can be numbered.
+    /// There are more links than socket numbers.
     #[error("a run has at most 256 links, got {found}")]
     Links {
-        /// Links asked for.
+        /// The requested number of links.
         found: usize,
     },
 }

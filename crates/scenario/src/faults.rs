@@ -1,8 +1,7 @@
-//! What befalls datagrams on their last metre, between the network and the session.
+//! Faults injected between the network and the session.
 //!
-//! Loss, delay and outages of a link are the model's ([`tautline_sim::link`]); cuts, changes of
-//! address, clocks that are set and endpoints that restart are steps of a
-//! [`Script`](crate::script::Script).
+//! Loss, delay and outages of a link belong to the model ([`tautline_sim::link`]). Cuts, address
+//! changes, clock steps and endpoint restarts are steps of a [`Script`](crate::script::Script).
 
 mod attack;
 mod random;
@@ -15,20 +14,21 @@ use tautline_transport::Route;
 pub use attack::Attack;
 pub use random::{Random, Rates};
 
-/// What befalls the datagrams that come to one endpoint.
+/// Faults on the datagrams that arrive at one endpoint.
 #[derive(Debug, Clone, Default)]
 pub enum Faults {
-    /// Datagrams come as the links bring them.
+    /// Datagrams arrive as the links deliver them.
     #[default]
     None,
-    /// Datagrams are lost, damaged, repeated and reordered by chance.
+    /// Datagrams are randomly lost, damaged, duplicated and reordered.
     Random(Random),
-    /// Forged, replayed and damaged datagrams come beside the true ones, which all come.
+    /// Forged, replayed and damaged datagrams arrive in addition to the genuine ones, all of which
+    /// arrive.
     Attack(Attack),
 }
 
 impl Faults {
-    /// Returns what the session is handed when the network brings `datagram`, in order.
+    /// Returns the datagrams to pass to the session when the network delivers `datagram`, in order.
     pub(crate) fn befall(
         &mut self,
         route: Route,
@@ -43,7 +43,7 @@ impl Faults {
     }
 }
 
-/// Returns the route of a datagram that claims to come from an address that is nobody's.
+/// Returns a route from an address that belongs to nobody.
 fn from_nobody(route: Route) -> Route {
     Route { remote: SocketAddr::from(([10, 0, 0, 78], 666)), ..route }
 }

@@ -1,16 +1,17 @@
-//! Simulated endpoints in virtual time: what every test, bench and measurement of the transport
-//! runs on.
+//! Simulated endpoints in virtual time: the basis of every test, bench and measurement of the
+//! transport.
 //!
-//! - [`endpoint`]: a session and its application as one node of a [`World`](tautline_sim::world::World).
-//! - [`traffic`]: an application as data: media units at even intervals, commands.
-//! - [`faults`]: what befalls datagrams before a session has them.
-//! - [`script`]: what befalls links, clocks and endpoints, and when.
+//! - [`endpoint`]: a session and its application as one node of a
+//!   [`World`](tautline_sim::world::World).
+//! - [`traffic`]: a configurable application: media units at even intervals, commands.
+//! - [`faults`]: faults injected into datagrams before a session receives them.
+//! - [`script`]: timed events on links, clocks and endpoints.
 //! - [`run`]: a vehicle and an operator joined by links.
 //! - [`direct`]: two sessions over a wire without delay or loss.
-//! - [`cuts`]: a car on the road of whose links some are cut, again and again.
-//! - [`measure`]: shares on time, delays, gaps, goodput.
+//! - [`cuts`]: a moving car, some of whose links are cut repeatedly.
+//! - [`measure`]: on-time shares, delays, gaps, goodput.
 //!
-//! Everything comes from a seed: equal seeds give equal runs, byte for byte.
+//! Everything derives from a seed: equal seeds produce equal runs, byte for byte.
 //!
 //! ```
 //! use tautline_scenario::run::Setup;

@@ -1,4 +1,4 @@
-//! What a run is judged by: shares, delays, gaps, goodput.
+//! Measures of a run: shares, delays, gaps, goodput.
 
 use std::ops::Range;
 
@@ -6,31 +6,31 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::traffic::{Offered, Received};
 
-/// A unit that was handed over, with what came of it.
+/// A unit offered to a session, with its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    /// As it was handed over.
+    /// The unit as it was sent.
     pub offered: Offered,
-    /// As it came, if it did.
+    /// The unit as it was received; `None` if it never arrived.
     pub received: Option<Received>,
 }
 
 impl Unit {
-    /// Returns the time from its hand-over to its delivery; `None` if it never came.
+    /// Returns the time from sending to delivery, or `None` if it never arrived.
     pub fn delay(&self) -> Option<Duration> {
         self.received.map(|received| received.at.since(self.offered.at))
     }
 
-    /// Returns when it was delivered, if that was within `deadline` of its hand-over.
+    /// Returns the time of delivery, if it was within `deadline` of sending.
     pub fn on_time(&self, deadline: Duration) -> Option<Instant> {
         let delay = self.delay().filter(|delay| *delay <= deadline)?;
         Some(self.offered.at + delay)
     }
 }
 
-/// Joins what one end handed over with what came to the other.
+/// Matches the units offered at one end with those received at the other.
 ///
-/// Of a unit that came twice, the first counts.
+/// Of a unit received twice, the first counts.
 pub fn units(offered: &[Offered], received: &[Received]) -> Vec<Unit> {
     let mut units: Vec<Unit> =
         offered.iter().map(|offered| Unit { offered: *offered, received: None }).collect();
@@ -42,7 +42,7 @@ pub fn units(offered: &[Offered], received: &[Received]) -> Vec<Unit> {
     units
 }
 
-/// Returns the units that were handed over within `time`.
+/// Returns the units that were offered within `time`.
 pub fn within(units: &[Unit], time: Range<Instant>) -> impl Iterator<Item = &Unit> {
     units.iter().filter(move |unit| time.contains(&unit.offered.at))
 }
@@ -50,7 +50,7 @@ pub fn within(units: &[Unit], time: Range<Instant>) -> impl Iterator<Item = &Uni
 /// Returns the share of the units accepted within `time` that were delivered.
 ///
 /// # Panics
-/// If there were none: what nothing was sent for says nothing.
+/// If no unit was accepted: the share is undefined.
 pub fn delivered_share(units: &[Unit], time: Range<Instant>) -> f64 {
     let accepted: Vec<&Unit> =
         within(units, time.clone()).filter(|unit| unit.offered.accepted.is_some()).collect();
@@ -59,25 +59,25 @@ pub fn delivered_share(units: &[Unit], time: Range<Instant>) -> f64 {
     came as f64 / accepted.len() as f64
 }
 
-/// Returns the delays of the units that were delivered, in ms.
+/// Returns the delays of the delivered units, in ms.
 pub fn delays_ms<'a>(units: impl IntoIterator<Item = &'a Unit>) -> Vec<f64> {
     units.into_iter().filter_map(|unit| unit.delay().map(millis)).collect()
 }
 
-/// Returns the rate at which bytes of units came on time, of units handed over within `time`.
+/// Returns the rate of unit bytes delivered on time, for units offered within `time`.
 pub fn goodput(units: &[Unit], deadline: Duration, time: Range<Instant>) -> Bitrate {
     let on_time = within(units, time.clone()).filter(|unit| unit.on_time(deadline).is_some());
     let bytes: ByteCount = on_time.map(|unit| unit.offered.bytes).sum();
     Bitrate::of(bytes, time.end.since(time.start))
 }
 
-/// Returns the longest part of `time` without one of `events`.
+/// Returns the longest part of `time` without any of `events`.
 pub fn longest_gap(events: impl IntoIterator<Item = Instant>, time: Range<Instant>) -> Duration {
     let gaps = gaps(events, time);
     gaps.into_iter().max().unwrap_or_default()
 }
 
-/// Returns the parts of `time` between `events`, and between them and its ends.
+/// Returns the intervals between `events` within `time`, including those to both ends.
 pub fn gaps(events: impl IntoIterator<Item = Instant>, time: Range<Instant>) -> Vec<Duration> {
     let mut at: Vec<Instant> = events.into_iter().filter(|at| time.contains(at)).collect();
     at.sort_unstable();
@@ -86,14 +86,14 @@ pub fn gaps(events: impl IntoIterator<Item = Instant>, time: Range<Instant>) -> 
     starts.zip(ends).map(|(start, end)| end.since(start)).collect()
 }
 
-/// Returns the value of nearest rank, and sorts `values`; not a number if there are none.
+/// Returns the quantile by nearest rank, NaN if there are no values. Sorts `values`.
 pub fn quantile(values: &mut [f64], quantile: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     values.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// Returns a duration in ms.
+/// Converts a duration to ms.
 pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

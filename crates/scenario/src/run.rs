@@ -14,32 +14,33 @@ use crate::measure::{self, Unit};
 use crate::script::{Script, Side, Step};
 use crate::traffic::Traffic;
 
-/// A run, before it begins.
+/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Of every random number: links, sessions, endpoints.
+    /// Seed of every random number: links, sessions, endpoints.
     pub seed: u64,
-    /// The links, media going up.
+    /// The links; media goes up.
     pub links: Vec<Pair>,
-    /// The one link that the session may use, or all. The others are there all the same, so that
-    /// this one meets the same fate as among them.
+    /// The only link that the session may use; `None` for all. The others still exist, so that this
+    /// one behaves as it does among them.
     pub only: Option<usize>,
-    /// How many of the links, the last ones, are streams to the session: models that lose nothing.
+    /// Number of links, counted from the end, that are streams to the session: lossless models.
     pub streams: usize,
-    /// The vehicle's clock and the operator's.
+    /// Clocks of the vehicle and of the operator.
     pub clocks: [world::Clock; 2],
-    /// The vehicle's configuration and the operator's.
+    /// Configurations of the vehicle and of the operator.
     pub configs: [Config; 2],
-    /// What befalls the datagrams that come to either.
+    /// Faults on datagrams arriving at either endpoint.
     pub faults: Faults,
-    /// How far apart, in the mean, either process does not run, and for how long at most.
+    /// Stalls of either process: mean time between two, and maximum length.
     pub stalls: Option<(Duration, Duration)>,
-    /// Whether the world's log is kept, with every event; without, it has a digest of datagrams.
+    /// Whether the world's log is kept, with every event; otherwise it has only a digest of
+    /// datagrams.
     pub log: bool,
 }
 
 impl Setup {
-    /// Makes a run over `links` with true clocks and nothing but defaults.
+    /// Creates a run over `links` with exact clocks and defaults.
     pub fn new(seed: u64, links: Vec<Pair>) -> Self {
         Self {
             seed,
@@ -54,15 +55,15 @@ impl Setup {
         }
     }
 
-    /// Configures both sides.
+    /// Sets the configuration of both sides.
     pub fn with_config(self, config: Config) -> Self {
         Self { configs: [config.clone(), config], ..self }
     }
 
-    /// Puts both endpoints and the links into a world, at its start.
+    /// Creates a world with both endpoints and the links, at its start.
     ///
     /// # Errors
-    /// For a session or a link that cannot be configured so.
+    /// For an invalid session or link configuration.
     pub fn start<A: Application>(&self, vehicle: A, operator: A) -> Result<Run<A>, Error> {
         let mut world = World::new(self.seed);
         if !self.log {
@@ -77,11 +78,11 @@ impl Setup {
         Ok(Run { world, setup: self.clone(), nodes, links })
     }
 
-    /// Puts both endpoints into a world that may hold others, as it stands now, and returns the vehicle's place
-    /// and the operator's; the links are the caller's to make, between [`Setup::ends`].
+    /// Adds both endpoints to an existing world at its current time, and returns their nodes: the
+    /// vehicle's, then the operator's. The caller adds the links between [`Setup::ends`].
     ///
     /// # Errors
-    /// For a session that cannot be configured so.
+    /// For an invalid session configuration.
     pub fn enter<A: Application, N: Node + From<Endpoint<A>>>(
         &self,
         world: &mut World<N>,
@@ -93,14 +94,14 @@ impl Setup {
         let session = self.responder(self.seed ^ 1, world.now())?;
         let operator = self.endpoint(Side::Operator, session, operator);
         let operator = world.add(operator.into(), self.clock(Side::Operator));
-        // Its first message finds no link yet and is sent again.
+        // Its first message finds no link yet and is retransmitted.
         let session = self.initiator(count, world.now())?;
         let vehicle = self.endpoint(Side::Vehicle, session, vehicle);
         let vehicle = world.add(vehicle.into(), self.clock(Side::Vehicle));
         Ok([vehicle, operator])
     }
 
-    /// Returns the ends of link `number` between these two, the vehicle's first.
+    /// Returns the ends of link `number` between these two nodes, the vehicle's first.
     pub fn ends(&self, [vehicle, operator]: [NodeId; 2], number: u8) -> [End; 2] {
         let here = self.socket(number, number);
         let here = End::new(vehicle, here, address(number, VEHICLE_PORT));
@@ -145,7 +146,7 @@ impl Setup {
         if is_stream { Route::stream(index, operator_address(number)).socket } else { index }
     }
 
-    /// Returns the operator's session, ignorant of all others.
+    /// Returns a new session of the operator.
     fn responder(&self, seed: u64, now: Instant) -> Result<Session, Error> {
         let [_, config] = self.configs.clone();
         let (identity, peer) = (identity(Side::Operator), identity(Side::Vehicle).public());
@@ -158,10 +159,10 @@ impl Setup {
     }
 }
 
-/// Two endpoints in a world; a panic while there is one prints `SIM_SEED=..`.
+/// Two endpoints in a world; on a panic, its drop prints `SIM_SEED=..`.
 #[derive(Debug)]
 pub struct Run<A> {
-    /// The world with everything in it.
+    /// The world with both endpoints and the links.
     pub world: World<Endpoint<A>>,
     setup: Setup,
     nodes: [NodeId; 2],
@@ -177,17 +178,17 @@ impl<A> Drop for Run<A> {
 }
 
 impl<A: Application> Run<A> {
-    /// Returns what the run was made from.
+    /// Returns the parameters of the run.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Returns the world's places of the links, in the order of [`Setup::links`].
+    /// Returns the links' identifiers in the world, in the order of [`Setup::links`].
     pub fn links(&self) -> &[LinkId] {
         &self.links
     }
 
-    /// Returns an endpoint's place in the world.
+    /// Returns an endpoint's identifier in the world.
     pub fn node(&self, side: Side) -> NodeId {
         self.nodes[side as usize]
     }
@@ -212,7 +213,7 @@ impl<A: Application> Run<A> {
         self.world.run_until(at);
     }
 
-    /// Runs until `end`, with the steps of `script` until then.
+    /// Runs until `end`, and applies the steps of `script` until then.
     pub fn play(&mut self, script: &Script, end: Instant) {
         for (at, step) in script.steps().iter().filter(|(at, _)| *at <= end) {
             self.until(*at);
@@ -221,10 +222,10 @@ impl<A: Application> Run<A> {
         self.until(end);
     }
 
-    /// Lets `step` happen now.
+    /// Applies `step` now.
     ///
     /// # Panics
-    /// If it names a link that there is not.
+    /// If it refers to a link that does not exist.
     pub fn step(&mut self, step: Step) {
         match step {
             Step::Cut(link) => self.world.set_cut(self.links[link], true),
@@ -255,20 +256,20 @@ impl<A: Application> Run<A> {
 }
 
 impl Run<Traffic> {
-    /// Returns the media units that the vehicle handed over, each with what came of it.
+    /// Returns the media units that the vehicle offered, each with its outcome.
     pub fn media(&self) -> Vec<Unit> {
         let (from, to) = (self.vehicle(), self.operator());
         measure::units(&from.application.media.offered, &to.application.media.received)
     }
 
-    /// Returns the commands that the operator handed over, each with what came of it.
+    /// Returns the commands that the operator offered, each with its outcome.
     pub fn commands(&self) -> Vec<Unit> {
         let (from, to) = (self.operator(), self.vehicle());
         measure::units(&from.application.commands.offered, &to.application.commands.received)
     }
 }
 
-/// Returns the key of one side, which is no secret.
+/// Returns the key of one side, which is not secret.
 pub fn identity(side: Side) -> Identity {
     Identity::from_seed(&[side as u8 + 1; 32])
 }

@@ -1,18 +1,18 @@
-//! What befalls links, clocks and endpoints, and when: as data.
+//! Timed events on links, clocks and endpoints, as data.
 
 use tautline_units::{ByteCount, Instant};
 
 /// One of the two endpoints of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// Begins the session and sends media.
+    /// The initiator, which sends media.
     Vehicle,
-    /// Answers and commands.
+    /// The responder, which sends commands.
     Operator,
 }
 
 impl Side {
-    /// Both, the vehicle first.
+    /// Both sides, the vehicle first.
     pub const BOTH: [Self; 2] = [Self::Vehicle, Self::Operator];
 
     /// Returns the other side.
@@ -24,22 +24,22 @@ impl Side {
     }
 }
 
-/// One thing that happens; links are numbered from 0.
+/// One event; links are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// A link carries nothing any more, either way.
+    /// A link carries nothing any more, in either direction.
     Cut(usize),
-    /// It carries again.
+    /// A cut link carries again.
     Restore(usize),
-    /// The vehicle's end of a link comes from another port.
+    /// The port of the vehicle's end of a link changes.
     Rebind(usize, u16),
-    /// The vehicle's end of a link has another address.
+    /// The address of the vehicle's end of a link changes.
     Readdress(usize, u8),
-    /// A clock is set ahead by so many nanoseconds, or back.
+    /// A clock is set ahead by the given nanoseconds, or back if negative.
     SetClock(Side, i64),
-    /// The largest datagram that a side sends on a link changes.
+    /// The maximum datagram size of a side on a link changes.
     LimitDatagrams(Side, usize, ByteCount),
-    /// The operator loses its memory; what it begins with next is drawn from this seed.
+    /// The operator restarts without memory; its next session is seeded with this value.
     RestartOperator(u64),
 }
 
@@ -48,7 +48,7 @@ pub enum Step {
 pub struct Script(Vec<(Instant, Step)>);
 
 impl Script {
-    /// Adds a step; steps of one instant happen in the order in which they were added.
+    /// Adds a step; simultaneous steps happen in the order in which they were added.
     pub fn add(&mut self, at: Instant, step: Step) {
         let place = self.0.partition_point(|(other, _)| *other <= at);
         self.0.insert(place, (at, step));
@@ -60,7 +60,7 @@ impl Script {
         self.add(to, Step::Restore(link));
     }
 
-    /// Parts the steps until `at` from those after it.
+    /// Splits the script into the steps up to and including `at`, and those after.
     pub fn split(mut self, at: Instant) -> (Self, Self) {
         let after = self.0.split_off(self.0.partition_point(|(other, _)| *other <= at));
         (self, Self(after))
@@ -71,7 +71,7 @@ impl Script {
         &self.0
     }
 
-    /// Returns whether nothing happens.
+    /// Returns whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! An application as data: media units at even intervals, commands, and what has come of both.
+//! A configurable application: media units at even intervals, commands, and the records of both.
 
 mod source;
 
@@ -11,84 +11,84 @@ pub use source::{Commands, Media};
 
 use crate::endpoint::{Application, Moment, Transport};
 
-/// An application that sends media, commands, both or nothing, and notes everything it is told.
+/// An application that sends media, commands, both or nothing, and records all events.
 ///
-/// A unit carries its place in [`Flow::offered`], then a pattern by which damage is found; what
-/// comes is held against it. All instants noted are the world's.
+/// A unit carries its index in [`Flow::offered`], then a pattern that reveals damage. Received
+/// units are checked against it. All recorded instants are in world time.
 #[derive(Debug, Default)]
 pub struct Traffic {
     media_source: Option<Media>,
     command_source: Option<Commands>,
     media_at: Instant,
     command_at: Instant,
-    /// Nothing is sent from then on, on the endpoint's clock.
+    /// Time from which nothing is sent, on the endpoint's clock.
     until: Option<Instant>,
     buffer: Vec<u8>,
     /// Media units.
     pub media: Flow,
     /// Commands.
     pub commands: Flow,
-    /// When media was due and the budget zero.
+    /// Times at which media was due and the budget was zero.
     pub pauses: Vec<Instant>,
-    /// Every budget.
+    /// Every budget reported.
     pub budgets: Vec<(Instant, Bitrate)>,
-    /// Every change of a link.
+    /// Every state change of a link.
     pub states: Vec<(Instant, u8, State)>,
-    /// How often the session was established.
+    /// Number of times the session was established.
     pub established: u32,
 }
 
-/// The units of one channel at one endpoint: those that it handed over and those that came to it.
+/// Units of one channel at one endpoint: those it sent and those it received.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Every unit handed to the session, in order.
+    /// Every unit offered to the session, in order.
     pub offered: Vec<Offered>,
-    /// Every unit that came, in order.
+    /// Every unit received, in order.
     pub received: Vec<Received>,
-    /// Every unit that will never come.
+    /// Every unit reported lost.
     pub lost: Vec<(UnitNumber, LossReason)>,
 }
 
-/// A unit that was due and handed over.
+/// A unit offered to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
-    /// When.
+    /// Time of the offer.
     pub at: Instant,
     /// Its size.
     pub bytes: ByteCount,
-    /// Its number, if the session took it.
+    /// Its number, if the session accepted it.
     pub accepted: Option<UnitNumber>,
 }
 
-/// A unit that came.
+/// A received unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Its place in [`Flow::offered`] of the sender.
+    /// Its index in [`Flow::offered`] of the sender.
     pub index: u64,
     /// Its number.
     pub number: UnitNumber,
-    /// When.
+    /// Time of arrival.
     pub at: Instant,
-    /// When it was handed over, as the session says, on the receiver's clock.
+    /// Time of sending on the receiver's clock, as the session reports it.
     pub sent_at: Option<Instant>,
-    /// The error that the estimate of the sender's clock stated then.
+    /// Error bound of the session's clock estimate at that time.
     pub clock_error: Option<Duration>,
-    /// Whether repair packets stood in for missing source packets.
+    /// Whether repair packets replaced missing source packets.
     pub repaired: bool,
 }
 
 impl Traffic {
-    /// Sends media.
+    /// Adds media.
     pub fn with_media(self, media: Media) -> Self {
         Self { media_source: Some(media), ..self }
     }
 
-    /// Sends commands.
+    /// Adds commands.
     pub fn with_commands(self, commands: Commands) -> Self {
         Self { command_source: Some(commands), ..self }
     }
 
-    /// Sends nothing from `until` on, on the endpoint's clock.
+    /// Stops sending at `until`, on the endpoint's clock.
     pub fn until(self, until: Instant) -> Self {
         Self { until: Some(until), ..self }
     }
@@ -98,7 +98,7 @@ impl Traffic {
         self.budgets.last().map_or(Bitrate::ZERO, |(_, budget)| *budget)
     }
 
-    /// Returns when the next unit is due.
+    /// Returns the time at which the next unit is due.
     pub fn next_at(&self) -> Option<Instant> {
         let media = self.media_source.map(|_| self.media_at);
         let command = self.command_source.map(|_| self.command_at);
@@ -106,7 +106,7 @@ impl Traffic {
         Some(next).filter(|at| self.until.is_none_or(|until| *at < until))
     }
 
-    /// Hands over what is due; a command goes before media.
+    /// Sends the units that are due; a command goes before media.
     pub fn produce(&mut self, session: &mut impl Transport, at: Moment) {
         let now = at.local();
         if self.until.is_some_and(|until| now >= until) {
@@ -142,16 +142,16 @@ impl Traffic {
             _ => &mut self.media,
         };
         write_unit(&mut self.buffer, flow.offered.len() as u64, bytes);
-        // A refused unit is missing at the far end, where units are counted.
+        // A refused unit counts as missing at the far end.
         let accepted = session.send(channel, &self.buffer, deadline, at.local()).ok();
         let bytes = ByteCount::of(&self.buffer);
         flow.offered.push(Offered { at: at.world(), bytes, accepted });
     }
 
-    /// Notes an event; `clock_error` is what the session states then.
+    /// Records an event; `clock_error` is the session's clock error at that time.
     ///
     /// # Panics
-    /// If a unit is not what was sent.
+    /// If a unit is damaged.
     pub fn note(&mut self, event: Event, clock_error: Option<Duration>, at: Moment) {
         match event {
             Event::Unit { channel, number, bytes, sent_at, repaired } => {
@@ -174,7 +174,7 @@ impl Traffic {
         }
     }
 
-    /// Begins at `start` on the endpoint's clock.
+    /// Starts at `start` on the endpoint's clock.
     pub fn begin(&mut self, start: Instant) {
         (self.media_at, self.command_at) = (start, start);
     }
@@ -198,7 +198,7 @@ impl Application for Traffic {
     }
 }
 
-/// Writes a unit: its place among those offered, then a pattern that differs from unit to unit.
+/// Writes a unit: its index among those offered, then a pattern that differs from unit to unit.
 fn write_unit(unit: &mut Vec<u8>, index: u64, bytes: ByteCount) {
     unit.resize(HEAD_BYTES.max(bytes.get() as usize), 0);
     let (head, body) = unit.split_at_mut(HEAD_BYTES);
@@ -207,7 +207,7 @@ fn write_unit(unit: &mut Vec<u8>, index: u64, bytes: ByteCount) {
     body.chunks_mut(ROW_BYTES).for_each(|chunk| chunk.copy_from_slice(&row[..chunk.len()]));
 }
 
-/// Reads a unit's place among those offered; all else must be as it was written.
+/// Reads a unit's index among those offered, and checks its pattern.
 fn index_of(unit: &[u8]) -> u64 {
     let (head, body) = unit.split_first_chunk().expect("every unit has a head");
     let index = u64::from_be_bytes(*head);

@@ -1,11 +1,11 @@
 use tautline_sim::world;
 use tautline_units::Instant;
 
-/// A node's clock, which somebody may set.
+/// A node's clock that can be set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
     node: world::Clock,
-    /// By so much it was set ahead since the world's start.
+    /// Total setting ahead since the world's start.
     ahead_nanos: i64,
 }
 
@@ -16,17 +16,17 @@ impl From<world::Clock> for Clock {
 }
 
 impl Clock {
-    /// Returns what this clock shows at the world's instant `world`.
+    /// Returns the time on this clock at the world's instant `world`.
     pub fn local(&self, world: Instant) -> Instant {
         self.node.local(world).offset_by_nanos(self.ahead_nanos)
     }
 
-    /// Returns the first instant of the world at which this clock shows `local` or more.
+    /// Returns the first instant of the world at which this clock shows at least `local`.
     pub fn world(&self, local: Instant) -> Instant {
         self.node.world(self.node(local))
     }
 
-    /// Returns the time of the world's clock for this node when this one shows `local`.
+    /// Converts this clock's `local` to the time of the node's clock in the world.
     pub(super) fn node(&self, local: Instant) -> Instant {
         local.offset_by_nanos(-self.ahead_nanos)
     }
@@ -36,7 +36,7 @@ impl Clock {
     }
 }
 
-/// An instant as an endpoint sees it.
+/// An instant at an endpoint, convertible to local and world time.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     clock: Clock,
@@ -48,7 +48,7 @@ impl Moment {
         Self { clock, node }
     }
 
-    /// Returns the endpoint's own time.
+    /// Returns the endpoint's local time.
     pub fn local(&self) -> Instant {
         self.node.offset_by_nanos(self.clock.ahead_nanos)
     }

@@ -2,9 +2,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_units::{Duration, Instant};
 
-/// The times in which an endpoint's process does not run: its machine has other work, or its host does.
+/// Times in which an endpoint's process does not run, because the machine or its host is busy.
 ///
-/// What comes meanwhile waits in the sockets; nothing is sent and no timer fires until the end.
+/// Incoming datagrams wait in the sockets; until the end nothing is sent and no timer fires.
 #[derive(Clone, Debug)]
 pub struct Stalls {
     rng: ChaCha20Rng,
@@ -15,8 +15,8 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Returns stalls that begin up to twice `every` apart and last up to `length_max`, each as likely as
-    /// another, drawn from `seed`.
+    /// Creates stalls with uniformly drawn gaps of up to twice `every` and uniform lengths of up to
+    /// `length_max`, from `seed`.
     pub fn new(every: Duration, length_max: Duration, seed: u64) -> Self {
         let rng = ChaCha20Rng::seed_from_u64(seed);
         let mut stalls = Self { rng, every, length_max, from: Instant::ZERO, until: Instant::ZERO };
@@ -24,7 +24,7 @@ impl Stalls {
         stalls
     }
 
-    /// Returns the end of the stall that lasts at `now`, if one does.
+    /// Returns the end of the stall in progress at `now`, if any.
     pub(super) fn end_at(&mut self, now: Instant) -> Option<Instant> {
         while now >= self.until {
             self.draw();

@@ -1,14 +1,14 @@
 use tautline_transport::{ChannelNumber, Event, Route, SendError, Session, UnitNumber};
 use tautline_units::{Duration, Ecn, Instant};
 
-/// What carries an application's units: a session, or a stand-in for one.
+/// Transport of an application's units: a session, or a stand-in for one.
 ///
 /// The methods are those of [`Session`].
 pub trait Transport {
-    /// Takes a unit for the peer.
+    /// Sends a unit to the peer.
     ///
     /// # Errors
-    /// Why the unit is refused.
+    /// The reason for refusing the unit.
     fn send(
         &mut self,
         channel: ChannelNumber,
@@ -16,23 +16,23 @@ pub trait Transport {
         deadline: Duration,
         now: Instant,
     ) -> Result<UnitNumber, SendError>;
-    /// Takes a datagram in.
+    /// Handles an incoming datagram.
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
-    /// Takes a datagram in, of codepoint `ecn`, which a stand-in makes nothing of.
+    /// Handles an incoming datagram with codepoint `ecn`, which a stand-in ignores.
     fn handle_marked(&mut self, route: Route, datagram: &[u8], _ecn: Ecn, now: Instant) {
         self.handle_datagram(route, datagram, now);
     }
-    /// Writes the next datagram into `buffer` and tells where it goes.
+    /// Writes the next datagram into `buffer` and returns its route.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
-    /// Returns the codepoint of the datagram that was written last.
+    /// Returns the codepoint of the datagram written last.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// Gives the next event.
+    /// Returns the next event.
     fn poll_event(&mut self) -> Option<Event>;
-    /// Returns when [`Transport::handle_timeout`] is due next.
+    /// Returns the next time at which [`Transport::handle_timeout`] is due.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Does what is due.
+    /// Handles all expired timers.
     fn handle_timeout(&mut self, now: Instant);
 }
 

@@ -6,7 +6,7 @@ use tautline_transport::Route;
 
 use super::from_nobody;
 
-/// Somebody on the way who hears and sends everything and cannot break the cipher.
+/// An on-path attacker that reads and injects datagrams but cannot break the cipher.
 #[derive(Debug, Clone, Default)]
 pub struct Attack {
     kept: VecDeque<Vec<u8>>,
@@ -32,8 +32,8 @@ impl Attack {
     }
 }
 
-/// Returns a damaged copy or an invention that arrives ahead of the true datagram; every fourth has
-/// none.
+/// Returns a damaged copy or a forgery that arrives before the genuine datagram, or `None` for
+/// every fourth.
 fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route, Vec<u8>)> {
     let mut below = |end: usize| rng.next_u32() as usize % end;
     let from = if below(2) == 0 { route } else { from_nobody(route) };
@@ -47,7 +47,7 @@ fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route
         2 => {
             let mut invented: Vec<u8> =
                 (0..below(INVENTED_MAX)).map(|_| below(256) as u8).collect();
-            // The head of a datagram of this session.
+            // The header of a datagram of this session.
             if let (Some(head), Some(first)) = (invented.get_mut(..3), datagram.get(..3)) {
                 head.copy_from_slice(first);
             }
@@ -59,5 +59,5 @@ fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route
 }
 
 const INVENTED_MAX: usize = 200;
-/// Replayed when so many have come since.
+/// Number of later datagrams after which one is replayed.
 const KEPT_MAX: usize = 200;

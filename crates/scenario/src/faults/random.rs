@@ -6,24 +6,24 @@ use tautline_transport::Route;
 
 use super::from_nobody;
 
-/// The probability of each fault of a datagram.
+/// Probability of each fault per datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
-    /// It is lost.
+    /// Probability that it is lost.
     pub loss: f64,
-    /// A burst of losses begins with it, five datagrams long in the mean.
+    /// Probability that a burst of losses starts with it, with a mean of five datagrams.
     pub burst: f64,
-    /// Some bits of it are flipped; of three such datagrams one is cut short as well.
+    /// Probability that some of its bits flip; one such datagram in three is truncated as well.
     pub corruption: f64,
-    /// It comes again: at once, and later.
+    /// Probability that it is duplicated: at once, and later.
     pub duplication: f64,
-    /// It comes after the next few.
+    /// Probability that it arrives after the next few.
     pub reordering: f64,
-    /// It comes from an address that is nobody's.
+    /// Probability that it arrives from an address that belongs to nobody.
     pub readdressing: f64,
 }
 
-/// Faults by chance.
+/// A source of random faults.
 #[derive(Debug, Clone, Default)]
 pub struct Random {
     rates: Rates,
@@ -33,7 +33,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Faults as often as `rates` say.
+    /// Creates faults with the given rates.
     pub fn new(rates: Rates) -> Self {
         Self { rates, ..Self::default() }
     }
@@ -96,7 +96,7 @@ fn chance(rng: &mut ChaCha20Rng, probability: f64) -> bool {
 
 const BURST_GOES_ON: f64 = 0.8;
 const CORRUPTED_CUT_SHORT: f64 = 0.3;
-/// So many reordered datagrams are held until the next one comes.
+/// Maximum reordered datagrams held until the next one arrives.
 const HELD_MAX: usize = 3;
-/// So many datagrams are kept to come again.
+/// Maximum datagrams kept for later duplication.
 const KEPT_MAX: usize = 30;

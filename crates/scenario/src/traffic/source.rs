@@ -3,24 +3,24 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 /// A source of media units at even intervals: slices or whole pictures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Media {
-    /// Units a second.
+    /// Units per second.
     pub per_second: u64,
-    /// The mean of what it sends, large units included.
+    /// Mean rate, large units included.
     pub rate: Bitrate,
-    /// Whether it sends less where the budget is below `rate`.
+    /// Whether it reduces its rate to a budget below `rate`.
     pub adapts: bool,
-    /// Every so many units one is larger, as a key picture is.
+    /// Interval, in units, of the larger ones, such as key pictures.
     pub large_every: u64,
-    /// As many times as large as another.
+    /// Size of a large unit relative to the others.
     pub large_factor: f64,
-    /// The least size of a unit.
+    /// Minimum size of a unit.
     pub bytes_min: ByteCount,
-    /// How long a unit is worth something.
+    /// Time after which a unit is worthless.
     pub deadline: Duration,
 }
 
 impl Media {
-    /// Makes slices of one size, `rate` at most, worth something for 200 ms.
+    /// Returns a source of equal slices, up to `rate`, with a deadline of 200 ms.
     pub fn slices(per_second: u64, rate: Bitrate) -> Self {
         Self {
             per_second,
@@ -38,7 +38,7 @@ impl Media {
         Duration::from_nanos(1_000_000_000 / self.per_second.max(1))
     }
 
-    /// Returns the size of unit `number` under `budget`; `None`: a pause.
+    /// Returns the size of unit `number` under `budget`, or `None` for a pause.
     pub fn unit_bytes(&self, number: u64, budget: Bitrate) -> Option<ByteCount> {
         if budget == Bitrate::ZERO {
             return None;
@@ -53,19 +53,19 @@ impl Media {
     }
 }
 
-/// A source of commands, one an interval.
+/// A source of commands at even intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commands {
-    /// Between two.
+    /// Time between two commands.
     pub interval: Duration,
-    /// The size of each.
+    /// Size of each command.
     pub bytes: ByteCount,
-    /// How long one is worth something.
+    /// Time after which a command is worthless.
     pub deadline: Duration,
 }
 
 impl Default for Commands {
-    /// Returns 50 a second of 60 bytes, as the operator's console sends them.
+    /// Returns 50 commands a second of 60 bytes, as the operator's console sends them.
     fn default() -> Self {
         Self {
             interval: Duration::from_millis(20),
