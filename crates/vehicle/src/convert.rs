@@ -1,4 +1,4 @@
-//! What passes between messages and the guard, which has types of its own for it.
+//! Conversion between messages and the guard's own types.
 
 use std::f32::consts::PI;
 
@@ -11,15 +11,15 @@ use tautline_guard::{
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
-/// What one command asks of the guard.
+/// Requests of one command to the guard.
 pub(crate) struct Asked {
-    /// How to drive; `None` if it does not say whose it is.
+    /// Controls; `None` if the command names no console.
     pub(crate) command: Option<Command>,
     pub(crate) act: Option<Act>,
     pub(crate) emergency_stop: Option<ActNumber>,
 }
 
-/// Returns what a command asks of the guard.
+/// Returns the requests of a command to the guard.
 pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,
@@ -64,13 +64,13 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
     Asked { command: console.map(driven), act, emergency_stop }
 }
 
-/// Returns the members whose bits are set; what only a later version knows is left out.
+/// Returns the members whose bits are set; bits of a later version are ignored.
 fn known<E: Member>(bits: u32) -> Set<E> {
     let known = E::ALL.iter().copied().collect::<Set<E>>().bits();
     Set::from_bits(bits & known).unwrap_or_default()
 }
 
-/// Returns who has the motion in hand, and why it is so, in words for the operator.
+/// Returns the mode, and its reason in words for the operator.
 pub(crate) fn mode(status: &Status) -> (message::Mode, String) {
     let why = why(&status.why);
     match (status.mode, status.why.cause) {
@@ -134,7 +134,7 @@ fn why(why: &Why) -> String {
     }
 }
 
-/// Returns the guard's word as the operator is told it.
+/// Returns the guard's status for the operator.
 pub(crate) fn guard(status: &Status) -> message::GuardState {
     let most = message::GuardState::VALUE_MAX;
     let finite = |value: f32| if value.is_nan() { 0.0 } else { value.clamp(-most, most) };
@@ -178,7 +178,7 @@ pub(crate) fn guard(status: &Status) -> message::GuardState {
     }
 }
 
-/// Gives a guard's enum its twin in messages.
+/// Converts a guard's enum to its counterpart in messages.
 macro_rules! twin {
     ($name:ident: $guard:ident => $message:ident, [$($variant:ident),+ $(,)?]) => {
         fn $name(value: $guard) -> message::$message {
@@ -201,8 +201,8 @@ pub(crate) fn gear(gear: Gear) -> message::Gear {
     }
 }
 
-/// Returns the speed and the steering angle within what a message holds: a machine that gives no
-/// number tells 0 and the fault.
+/// Returns speed and steering angle, clamped to a message's range; an unknown value is sent as 0,
+/// along with the fault.
 pub(crate) fn motion(state: &MachineState) -> (f32, f32) {
     let known = |value: f32| if value.is_nan() { 0.0 } else { value };
     let speed =
@@ -210,14 +210,14 @@ pub(crate) fn motion(state: &MachineState) -> (f32, f32) {
     (speed, known(state.steering_angle).clamp(-PI, PI))
 }
 
-/// Returns where the machine is, if it knows and a message has room for it.
+/// Returns the machine's position, if it is known and in a message's range.
 pub(crate) fn position(state: &MachineState) -> Option<message::Position> {
     let Position { x, y, heading } = state.position?;
     let position = message::Position { x, y, heading };
     position.is_possible().then_some(position)
 }
 
-/// Returns the faults of the machine, a speed that is not known among them.
+/// Returns the machine's faults, including an unknown speed.
 pub(crate) fn faults(state: &MachineState) -> Vec<message::Fault> {
     let faults = match state.speed.is_nan() {
         true => state.faults.with(Fault::Speed),
@@ -237,13 +237,13 @@ pub(crate) fn faults(state: &MachineState) -> Vec<message::Fault> {
     faults.iter().map(convert).collect()
 }
 
-/// Returns what the machine tells for people, as values.
+/// Returns the machine's optional numbers as values.
 pub(crate) fn told(told: &Told) -> impl Iterator<Item = Value> + use<> {
     let named = Told::NAMES.iter().zip(told.numbers());
     named.filter_map(|((name, unit), number)| Some(Value::of(name, number?.into(), unit)))
 }
 
-/// Returns those of the extras that a message has room for, as values.
+/// Returns as many extras as a message holds, as values.
 pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
     let values = extras.iter().map(|extra| Value::of(extra.name, extra.value, extra.unit));
     values.filter(Value::is_possible).take(Extra::COUNT_MAX)
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
         assert_eq!(driven.controls.signals.iter().count(), 1);
         assert!(asked.act.is_none(), "a reset names its stop");
-        // A word against the person that only a later build knows is one all the same.
+        // An absence that only a later build knows counts as an absence.
         for bit in 4..32 {
             let later = proposed(&message::Command { absences: 1 << bit, ..command });
             assert_eq!(later.command.unwrap().absences, Absences::of(Absence::Unknown));
@@ -324,7 +324,7 @@ mod tests {
         assert!(nobody.command.is_none());
     }
 
-    /// What the page calls them, in the order in which they are told.
+    /// The page uses the same names, in the same order.
     #[test]
     fn the_page_has_the_same_list_of_what_a_machine_tells() {
         let page = include_str!("../../../console/src/reading.ts");
@@ -348,7 +348,7 @@ mod tests {
         assert!(values.filter(Value::is_possible).count() == Told::COUNT);
     }
 
-    /// A machine's word does not make its telemetry one that the operator refuses.
+    /// No state of a machine produces telemetry that the operator rejects.
     #[test]
     fn whatever_a_machine_says_makes_a_message() {
         let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, 0.0];

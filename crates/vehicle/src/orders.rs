@@ -1,4 +1,4 @@
-//! Which orders a vehicle obeys: those of its own supervisors, each once.
+//! Check of orders: a vehicle obeys those of its own supervisors, each once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,11 @@ use tautline_transport::order::answer::Outcome;
 use tautline_transport::order::{Order, OrderError, SignedOrder};
 use tautline_units::Duration;
 
-/// The supervisors of a vehicle, and the newest order of each that was obeyed: over restarts of the process too.
+/// Supervisors of a vehicle, and the newest obeyed order of each; kept across restarts of the
+/// process.
 ///
-/// The file has a line for each, `order 1800000000123, supervisor 1398f6..`, and all of them once more. It is replaced
-/// as a whole.
+/// The file has a line per supervisor, `order 1800000000123, supervisor 1398f6..`, and then all
+/// lines once more. It is replaced atomically.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     vehicle: PublicKey,
@@ -24,21 +25,21 @@ pub(crate) struct Orders {
     obeyed: Numbers,
 }
 
-/// The number of the newest order, by supervisor.
+/// Number of the newest order, by supervisor.
 type Numbers = BTreeMap<PublicKey, u64>;
 
-/// A reason why a vehicle does not obey.
+/// Reason why a vehicle does not obey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// It is no order for this vehicle at this time.
+    /// No order for this vehicle at this time.
     Order(OrderError),
-    /// Whoever signed it is no supervisor of this vehicle.
+    /// Signed by a key that is no supervisor of this vehicle.
     Stranger,
-    /// It, or a later one, was obeyed before.
+    /// This order or a later one was obeyed before.
     Repeated,
 }
 
-/// What became of the orders that came.
+/// Counters of received orders.
 #[derive(Debug, Default)]
 pub struct Counters {
     obeyed: AtomicU64,
@@ -46,10 +47,10 @@ pub struct Counters {
 }
 
 impl Orders {
-    /// Reads what a former run has kept in `file`; the vehicle has the key `vehicle`.
+    /// Reads the state that an earlier run stored in `file`; the vehicle has the key `vehicle`.
     ///
     /// # Errors
-    /// When the file is there and cannot be read, or holds something else: an order is never obeyed twice.
+    /// Fails if the file exists and cannot be read or is invalid: an order is never obeyed twice.
     pub(crate) fn open(
         vehicle: PublicKey,
         supervisors: BTreeMap<PublicKey, String>,
@@ -62,10 +63,11 @@ impl Orders {
         Ok(Self { vehicle, supervisors, file, obeyed })
     }
 
-    /// Judges what came at `now`, the time since the Unix epoch; who is to be obeyed is, and by this once alone.
+    /// Checks an order received at `now`, the time since the Unix epoch. A valid order counts as
+    /// obeyed from here on.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns why the order is refused.
     pub(crate) fn take(
         &mut self,
         signed: &[u8],
@@ -82,10 +84,11 @@ impl Orders {
         Ok((name.clone(), order))
     }
 
-    /// Brings to the disk what was obeyed: after it is, for a disk may take long.
+    /// Stores the obeyed orders on disk. This happens after obeying, since a disk may be slow.
     ///
     /// # Errors
-    /// When it cannot be written: then a restart forgets it, and the order may come again while it holds.
+    /// Fails if the file cannot be written: then a restart forgets the order, and it may be obeyed
+    /// again while it is valid.
     pub(crate) async fn keep(&self) -> anyhow::Result<()> {
         let (Some(file), obeyed) = (self.file.clone(), self.obeyed.clone()) else { return Ok(()) };
         tokio::task::spawn_blocking(move || write(&file, &obeyed)).await?
@@ -103,7 +106,8 @@ impl Refused {
         "order: repeated",
     ];
 
-    /// Returns what the supervisor is told; nothing of what no supervisor has signed for this vehicle.
+    /// Returns the outcome for the supervisor; `None` without a supervisor's signature for this
+    /// vehicle.
     pub(crate) fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Order(OrderError::Early) => Some(Outcome::Early),
@@ -138,22 +142,22 @@ impl fmt::Display for Refused {
 }
 
 impl Counters {
-    /// Counts an order that was obeyed.
+    /// Counts an obeyed order.
     pub(crate) fn obey(&self) {
         self.obeyed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one that was not.
+    /// Counts a refused order.
     pub(crate) fn refuse(&self, refused: Refused) {
         self.refused[refused.number()].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many were obeyed.
+    /// Returns the number of obeyed orders.
     pub(crate) fn obeyed(&self) -> u64 {
         self.obeyed.load(Ordering::Relaxed)
     }
 
-    /// Returns how many were refused, by name.
+    /// Returns the numbers of refused orders, by name.
     pub(crate) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Refused::NAMES.into_iter().zip(self.refused.iter().map(|it| it.load(Ordering::Relaxed)))
     }
@@ -241,7 +245,7 @@ mod tests {
             assert_eq!(take(signed(8, 1, made_at)), Ok("eva-8".to_owned()), "each has its own");
             assert_eq!(take(signed(9, 1, made_at + 1)), Ok("eva-9".to_owned()));
         }
-        // What it was not asked to keep it has forgotten.
+        // Orders that were not stored are forgotten.
         assert!(orders(Some(file)).take(&signed(9, 1, made_at + 1), NOW).is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! The vehicle's part in a packet-size probe: it follows what the operator asks for.
+//! The vehicle's part in a packet-size probe: it follows the operator's questions.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tautline_message::{ProbeAnswer, ProbeQuestion};
 use tautline_units::{ByteCount, Instant};
 
-/// A follower of the questions of an operator's probe, as long as they come and commands are fresh.
+/// Follower of an operator's probe, while its questions arrive and commands are fresh.
 ///
-/// The size asked for holds until its time is over, whatever else happens: an operator that is gone
-/// leaves no odd size behind. If commands age or telemetry is refused meanwhile, the configured size
-/// is in force again at once, until the probe has ended.
+/// A requested size holds for its hold time only, so an operator that disappears leaves no odd size
+/// behind. If commands age or telemetry is refused meanwhile, the configured size is restored at
+/// once, until the probe has ended.
 #[derive(Debug)]
 pub struct Probe {
     configured: ByteCount,
@@ -21,46 +21,46 @@ pub struct Probe {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The size asked for last, and how long it holds.
+    /// Latest requested size, and the end of its hold time.
     asked: Option<(ByteCount, Instant)>,
-    /// The newest questions and when they came.
+    /// Newest questions with their arrival times.
     arrivals: VecDeque<(u64, Instant)>,
     refusal: Option<String>,
-    /// Control units refused so far when the probe began.
+    /// Count of refused control units at the start of the probe.
     refused_before: Option<u64>,
     answered_at: Instant,
 }
 
-/// What commands and telemetry suffer at present.
+/// Current effect on commands and telemetry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Age of the newest command, while commands move the car.
+    /// Age of the newest command, while commands move the machine.
     pub command_age: Option<Duration>,
-    /// Control units that the transport has refused so far.
+    /// Count of control units refused by the transport.
     pub control_refused: u64,
 }
 
-/// What is to be done now.
+/// Result of one turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The largest datagram that may be sent.
+    /// Largest datagram that may be sent.
     pub datagram_bytes_max: ByteCount,
-    /// What to tell the operator, if it is time to.
+    /// Answer to send to the operator, if one is due.
     pub answer: Option<ProbeAnswer>,
 }
 
 impl Probe {
-    /// Makes a state in which nothing was asked. `configured` is the size without a probe,
-    /// `command_timeout` the time without a command after which the guard stops the machine.
+    /// Creates a state without a probe. `configured` is the size without a probe; `command_timeout`
+    /// is the time without a command after which the guard stops the machine.
     pub fn new(configured: ByteCount, command_timeout: Duration) -> Self {
         Self { configured, late: command_timeout * 2 / 3, state: Mutex::default() }
     }
 
-    /// Takes a question of the operator's.
+    /// Handles a question of the operator.
     pub fn handle_question(&self, question: &ProbeQuestion, now: Instant) {
         let mut state = self.state();
         let Some(bytes) = question.datagram_bytes else {
-            // The next turn finds it over.
+            // The next turn ends the probe.
             let over = state.asked.map(|_| (self.configured, Instant::ZERO));
             *state = State { asked: over, ..State::default() };
             return;
@@ -72,12 +72,13 @@ impl Probe {
         state.arrivals.push_back((question.sequence, now));
     }
 
-    /// Forgets what was asked in a former session.
+    /// Forgets the questions of an earlier session.
     pub fn handle_new_session(&self) {
         *self.state() = State::default();
     }
 
-    /// Decides what holds now; `None` while nobody probes, and once more says so when a probe ends.
+    /// Returns the current result; `None` without a probe. When a probe ends, one more result
+    /// reports it.
     pub fn turn(&self, health: Health, now: Instant) -> Option<Turn> {
         let mut state = self.state();
         let (bytes, until) = state.asked?;
@@ -120,7 +121,7 @@ impl Probe {
     }
 }
 
-/// A second and a half of questions, so that each is in several answers.
+/// Questions of 1.5 s, so that each is in several answers.
 const ARRIVALS_MAX: usize = 32;
 const ANSWER_INTERVAL: Duration = Duration::from_millis(200);
 

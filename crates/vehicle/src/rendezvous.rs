@@ -1,4 +1,4 @@
-//! The vehicle at the switchboard: it registers, and is introduced to its operator.
+//! The vehicle's connection to the switchboard: registration, and introduction to its operator.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -22,13 +22,13 @@ use crate::epochs::Epochs;
 use crate::orders::{Orders, Refused};
 use crate::telemetry::Reporter;
 
-/// The connection to the switchboard, and what follows from what it says.
+/// Connection to the switchboard, and the state that its messages change.
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     candidates: watch::Receiver<Vec<Candidate>>,
-    /// The lease of the newest introduction, until it has ended.
+    /// Lease of the newest introduction, until the lease has ended.
     lease: Option<[u8; 16]>,
     epochs: Epochs,
     orders: Orders,
@@ -36,15 +36,15 @@ pub(crate) struct Rendezvous {
     operators: Vec<PublicKey>,
     relays: Relays,
     disconnections: LogLimit,
-    /// Refusals, introductions of which nothing comes, and orders that are not obeyed.
+    /// Rate limit for logging refusals, failed introductions, and orders that are not obeyed.
     refusals: LogLimit,
 }
 
 impl Rendezvous {
-    /// Starts to register; connects again by itself for as long as it lives.
+    /// Starts registering; reconnects automatically for as long as it exists.
     ///
     /// # Errors
-    /// When a configured key is malformed.
+    /// Fails if a configured key is malformed.
     pub(crate) fn start(
         config: &Config,
         identity: &Identity,
@@ -81,18 +81,19 @@ impl Rendezvous {
         })
     }
 
-    /// Returns what the next one goes on from.
+    /// Returns the state for the next connection to continue with.
     pub(crate) fn kept(&self) -> (Epochs, Orders) {
         (self.epochs.clone(), self.orders.clone())
     }
 
-    /// Waits for the next word of the switchboard and acts on it; call it again and again.
+    /// Waits for the next message of the switchboard and handles it; call it in a loop.
     ///
-    /// Nothing that it says ends a session whose operator is heard, nor this process: what it
-    /// introduces runs beside, and what it refuses is asked for again.
+    /// No message ends this process, or a session whose operator is alive. An introduced session
+    /// runs alongside, and a refused registration is repeated.
     ///
     /// # Errors
-    /// When the connection is no longer kept up, or a lease's epoch cannot be kept: then start anew.
+    /// Fails if the connection is no longer maintained, or a lease's epoch cannot be stored: then
+    /// start again.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -106,7 +107,7 @@ impl Rendezvous {
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
                 let register = self.greet(config, driver);
-                // Without a connection it is said with the next.
+                // Without a connection, the next one registers.
                 let _ = self.client.handle().send(register);
                 return Ok(());
             }
@@ -224,7 +225,7 @@ impl Rendezvous {
                 driver.handle().release();
                 return Ok(());
             }
-            // A machine that was copied: the words name both.
+            // A copied machine: the text names both.
             Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => text,
             Ok(Control::Refused { text, .. }) => format!("the switchboard refuses: {text}"),
             Ok(_) => return Ok(()),
@@ -237,7 +238,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Ends the drive, if that is the order of a supervisor; what is not is counted.
+    /// Ends the drive if this is a supervisor's valid order; counts it if not.
     async fn obey(
         &mut self,
         signed: &[u8],
@@ -268,7 +269,8 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Tells whoever has signed an order for this vehicle why it is not obeyed; what nobody has signed is not answered.
+    /// Tells the signer of an order for this vehicle why it is not obeyed; unsigned input gets no
+    /// answer.
     fn answer(&self, signed: &[u8], refused: Refused, identity: &Identity) {
         let order = SignedOrder::read(signed).ok();
         let order = order.filter(|order| order.vehicle == identity.public());
@@ -277,12 +279,12 @@ impl Rendezvous {
         }
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub(crate) async fn close(self) {
         self.client.close().await;
     }
 
-    /// Sets what is said with the next connection, and returns it.
+    /// Sets the registration to send on each new connection, and returns it.
     fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
         let held = self.epochs.held(self.lease);
         let register = register(config, driver, &self.candidates.borrow(), held);
@@ -299,7 +301,7 @@ impl Rendezvous {
     }
 }
 
-/// Returns what the vehicle says of itself: also where it may be reached, as far as that is found out.
+/// Returns the vehicle's registration, including its addresses as far as they are known.
 fn register(
     config: &Config,
     driver: &Driver,
@@ -318,8 +320,9 @@ fn register(
     register.encode()
 }
 
-/// Returns the routes to an operator: the ways if it told candidates, else direct ones and behind them those
-/// through relays; last, only if they are wanted, those over TLS.
+/// Returns the routes to an operator. If the operator sent candidates, they are the candidate
+/// pairs, else direct routes followed by those through relays. Routes over TLS come last, if they
+/// are enabled.
 fn routes_to(
     config: &Config,
     locals: &[SocketAddr],
@@ -332,7 +335,7 @@ fn routes_to(
         true => routes(locals, peer_addresses),
         false => ways.iter().map(|way| way.route).collect(),
     };
-    // Of many direct routes some make room: each relay is a way that needs no luck.
+    // Direct routes yield to relayed ones, since a relay works behind any NAT.
     let relayed: Vec<_> = relayed.into_iter().filter(|route| !routes.contains(route)).collect();
     routes.truncate(LinkNumber::COUNT.saturating_sub(relayed.len()));
     routes.extend(relayed);
@@ -344,8 +347,8 @@ fn routes_to(
     routes
 }
 
-/// Returns the routes over TLS that are kept: direct ones and those through relays, two of each at least where there
-/// are so many, four in all.
+/// Returns the routes over TLS to keep, four in all: at least two direct and two relayed ones,
+/// where available.
 fn some_of_each(mut direct: Vec<Route>, mut relayed: Vec<Route>) -> Vec<Route> {
     direct.truncate(STREAMS_MAX - relayed.len().min(STREAMS_MAX / 2));
     relayed.truncate(STREAMS_MAX - direct.len());
@@ -353,9 +356,9 @@ fn some_of_each(mut direct: Vec<Route>, mut relayed: Vec<Route>) -> Vec<Route> {
     direct
 }
 
-/// As many as a session has links over TLS.
+/// Maximum of links over TLS per session.
 const STREAMS_MAX: usize = 4;
-/// A machine that is stopped stands by then, from any speed of a road vehicle at 2 m/s^2.
+/// Time in which a stopping machine stands, from any speed of a road vehicle at 2 m/s^2.
 const STANDSTILL_MAX: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Captures compared with those before: one that repeats shows nothing new, whatever its stamp says.
+//! Comparison of captures with earlier ones: a repeated capture shows nothing new, whatever its
+//! stamp.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -9,15 +10,15 @@ use tautline_video::{Digest, Origin, Picture, Sensor};
 
 use super::Counters;
 
-/// The last captures of a source, by which it is known that one came again.
+/// Recent captures of a source, for the detection of repeats.
 #[derive(Debug)]
 pub(super) struct Captures {
     origin: Origin,
-    /// Hashes of the strips of the present picture; `None` of one that was not read.
+    /// Hashes of the strips of the current picture; `None` for a strip that was not read.
     present: Vec<Option<u64>>,
-    /// Those of the captures before, the newest last.
+    /// Hashes of the captures before, the newest last.
     remembered: VecDeque<Vec<Option<u64>>>,
-    /// The newest digest of each strip.
+    /// Newest digest of each strip.
     digests: Vec<Option<Digest>>,
     sequence: Option<u32>,
     /// Whether the source's own number ever rose: some drivers leave it at 0.
@@ -26,7 +27,7 @@ pub(super) struct Captures {
     uniform: Lasting,
 }
 
-/// A state that counts once it has lasted for [`LASTING`].
+/// State that counts once it has lasted for [`LASTING`].
 #[derive(Clone, Copy, Default, Debug)]
 struct Lasting {
     since: Option<Instant>,
@@ -48,7 +49,7 @@ impl Captures {
         }
     }
 
-    /// Reads a strip of the sensor and takes its digest.
+    /// Reads a strip of the sensor and computes its digest.
     pub(super) fn read(&mut self, sensor: &mut dyn Sensor, strip: usize, rows: &mut Picture) {
         sensor.read(strip, rows);
         let digest = Digest::of(rows);
@@ -56,13 +57,13 @@ impl Captures {
         self.digests[strip] = Some(digest);
     }
 
-    /// Returns whether something of the present picture was read.
+    /// Returns whether any strip of the current picture was read.
     pub(super) fn is_begun(&self) -> bool {
         self.present.iter().any(Option::is_some)
     }
 
-    /// Takes note that the present picture has been read, whose own number is `sequence`; returns whether it counts as
-    /// a capture. One that repeats does not while the machine moves.
+    /// Ends the current picture, whose own number is `sequence`. Returns whether it counts as a
+    /// capture; a repeat does not while the machine moves.
     pub(super) fn end_picture(
         &mut self,
         sequence: Option<u32>,
@@ -78,7 +79,7 @@ impl Captures {
             }
             self.remembered.push_back(present);
         }
-        // A drawing, or a clip, that shows a machine that stands is the same again.
+        // A drawing or a clip of a standing machine repeats legitimately.
         let is_suspect = is_repeated && (is_moving || self.origin == Origin::Camera);
         if let Some(begins) = self.repeats.observe(is_suspect, now) {
             say_repeated(begins);
@@ -102,8 +103,8 @@ impl Captures {
         self.has_counted && before == Some(number)
     }
 
-    /// Returns whether every strip of one capture before was read again: of several buffers that a driver gives in
-    /// turn, too. Strips that were not read of either say nothing.
+    /// Returns whether every strip of one earlier capture was read again, also if a driver cycles
+    /// through several old buffers. Strips missing from either capture are ignored.
     fn is_remembered(&self, present: &[Option<u64>]) -> bool {
         self.remembered.iter().any(|before| {
             let mut both = before.iter().zip(present).filter_map(|(a, b)| (*a).zip(*b)).peekable();
@@ -113,14 +114,14 @@ impl Captures {
 }
 
 impl Lasting {
-    /// Takes whether the state holds; returns whether it begins or ends to count, if it does either.
+    /// Records whether the state holds; returns the change if it begins or ends to count.
     fn observe(&mut self, holds: bool, now: Instant) -> Option<bool> {
         self.since = holds.then(|| self.since.unwrap_or(now));
         let is_told = self.since.is_some_and(|since| now.since(since) >= LASTING);
         (std::mem::replace(&mut self.is_told, is_told) != is_told).then_some(is_told)
     }
 
-    /// Returns since when it holds, if it counts: nanoseconds, one more than those of the instant; else 0.
+    /// Returns the start of the state if it counts, as nanoseconds plus one; 0 otherwise.
     fn told_nanos(&self) -> u64 {
         let since = self.since.filter(|_| self.is_told);
         since.map_or(0, |since| since.as_nanos().saturating_add(1))
@@ -149,9 +150,9 @@ fn say_uniform(begins: bool) {
     }
 }
 
-/// Captures that are remembered: as many as a driver has buffers, of which it may give old ones in turn.
+/// Number of remembered captures: as many as a driver has buffers, which it may return in turn.
 const REMEMBERED_MAX: usize = 8;
-/// A tunnel's end blinds a camera, and a clip of another rate repeats a picture, for less.
+/// A tunnel's exit blinds a camera for less, and a clip of another rate repeats pictures for less.
 const LASTING: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -184,7 +185,7 @@ mod tests {
         }
 
         fn read(&mut self, strip: usize, rows: &mut Picture) {
-            // Each strip is of its own brightness, so that the picture shows something.
+            // Each strip has its own brightness, so that the picture is not uniform.
             let base = 20 + strip as u8 * 30;
             rows.planes_mut().0.fill(base);
             rows.planes_mut().0[0] = self.shade;

@@ -1,4 +1,4 @@
-//! A video file in the camera's place, read by ffmpeg.
+//! A video file in place of the camera, read by ffmpeg.
 
 mod matroska;
 
@@ -17,28 +17,28 @@ use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
 use self::matroska::{Begun, Pictures};
 
-/// The pictures of a clip, again and again, of the clip's own size and at its own times.
+/// Pictures of a clip in an endless loop, with the clip's own size and times.
 ///
-/// Pixels that are not square become so, and what is greater than [`SIZE_MAX`] is made smaller: the size is
-/// that of the pictures as they are to be seen.
+/// Pixels that are not square are resampled to square ones, and pictures greater than [`SIZE_MAX`]
+/// are reduced. The size is that of the displayed pictures.
 pub struct ClipSensor {
     reader: Reader,
     layout: Layout,
-    /// What ffmpeg gives, which the layout's macroblocks lie around.
+    /// Size of ffmpeg's pictures, which the layout pads to whole macroblocks.
     size: [usize; 2],
     pictures_per_second: f64,
     picture: Vec<u8>,
-    /// Where the picture after this one begins: pictures are read ahead that far.
+    /// Start of the next picture, up to which the output has been read ahead.
     next: Begun,
     interval: Duration,
 }
 
 impl ClipSensor {
-    /// Opens `path`.
+    /// Opens the clip at `path`.
     ///
     /// # Errors
-    /// One line that says whether the file, ffmpeg or a video in the file is missing, or what of its
-    /// size or rate is not possible.
+    /// Returns one line that says whether the file, ffmpeg or a video in the file is missing, or
+    /// which size or rate is not possible.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         check(path)?;
         let format = Format::probe(path)?;
@@ -70,10 +70,11 @@ impl ClipSensor {
     }
 }
 
-/// Checks that `path` names a regular file with something in it, which can be read from its beginning again and again.
+/// Checks that `path` names a regular, non-empty file, which can be read repeatedly from its
+/// beginning.
 ///
 /// # Errors
-/// One line that says what it is instead.
+/// Returns one line that says what it is instead.
 pub fn check(path: &Path) -> anyhow::Result<()> {
     let at = path.display();
     file::check_regular(path).map_err(|error| match error.kind() {
@@ -120,8 +121,8 @@ impl Sensor for ClipSensor {
     }
 }
 
-/// Returns how long a picture of time `at` stands until that of `next`: the mean where times are
-/// only that of a steady rate in whole milliseconds, or jump.
+/// Returns how long a picture of time `at` is displayed until the one of time `next`. It is the
+/// mean interval where times jump, or differ from a steady rate by rounding to milliseconds only.
 fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration {
     let mean = Duration::from_secs_f64(1.0 / pictures_per_second);
     match next.checked_sub(at) {
@@ -134,19 +135,19 @@ fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration 
 struct Reader {
     ffmpeg: Child,
     pictures: Pictures<Patient>,
-    /// What ffmpeg complains of, and its last line of that.
+    /// Error output of ffmpeg, and the last line of it.
     complaints: ChildStderr,
     complaint: String,
 }
 
 impl Reader {
-    /// Starts ffmpeg on `path`, to give pictures of `width` by `height` pixels.
+    /// Starts ffmpeg on `path` with an output of `width` by `height` pixels.
     fn open(path: &Path, [width, height]: [usize; 2]) -> anyhow::Result<Self> {
         let mut ffmpeg = Command::new("ffmpeg")
             .args(["-nostdin", "-v", "error", "-threads", "1", "-stream_loop", "-1", "-i"])
             .arg(path)
             .args(["-map", "0:v:0", "-vf", &format!("scale={width}:{height},setsar=1")])
-            // Raw pictures alone would have the times of a steady rate.
+            // Raw video without a container would have the times of a steady rate.
             .args(["-pix_fmt", "yuv420p", "-enc_time_base", "1:1000"])
             .args(["-c:v", "rawvideo", "-f", "matroska", "-"])
             .stdin(Stdio::null())
@@ -162,7 +163,7 @@ impl Reader {
         Ok(Self { ffmpeg, pictures, complaints, complaint: String::new() })
     }
 
-    /// Reads up to the next picture. There is no last one: an end means that ffmpeg gave up.
+    /// Reads up to the next picture. The loop has no end: end of file means that ffmpeg failed.
     fn begin(&mut self) -> Result<Begun, Error> {
         self.hear();
         self.pictures.begin().map_err(|error| self.ended(&error))
@@ -172,7 +173,7 @@ impl Reader {
         self.pictures.read(picture).map_err(|error| self.ended(&error))
     }
 
-    /// Keeps the last line that ffmpeg complained with; a pipe that nobody reads would hold it up.
+    /// Keeps the last line of ffmpeg's error output; an unread pipe would block ffmpeg.
     fn hear(&mut self) {
         let mut bytes = [0; AHEAD_BYTES];
         while let Ok(count @ 1..) = self.complaints.read(&mut bytes) {
@@ -185,7 +186,7 @@ impl Reader {
 
     fn ended(&mut self, error: &io::Error) -> Error {
         if error.kind() == ErrorKind::UnexpectedEof {
-            // Its last words come with its end, which is near.
+            // The last lines arrive when ffmpeg ends, which is imminent.
             let ends = |_: &u32| matches!(self.ffmpeg.try_wait(), Ok(None));
             (0..END_TURNS).take_while(ends).for_each(|_| std::thread::sleep(END_TURN));
         }
@@ -214,17 +215,17 @@ impl Drop for Reader {
     }
 }
 
-/// ffmpeg's output, which has to come in time.
+/// Output of ffmpeg with a read timeout.
 struct Patient {
     output: ChildStdout,
     timeout: Duration,
-    /// What was read and not taken yet: heads of a few bytes lie between the pictures.
+    /// Bytes read and not yet taken: short headers lie between the pictures.
     read: Vec<u8>,
     taken: usize,
 }
 
 impl Patient {
-    /// Reads what comes within `timeout` into `bytes`, at least one byte, or none at the end.
+    /// Reads what arrives within `timeout` into `bytes`: at least one byte, or none at the end.
     fn fetch(output: &mut ChildStdout, timeout: Duration, bytes: &mut [u8]) -> io::Result<usize> {
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: 0 };
         let mut ready = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];
@@ -255,10 +256,10 @@ impl Read for Patient {
     }
 }
 
-/// What a clip says of its pictures.
+/// Properties of a clip's pictures.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Format {
-    /// As it is seen, of square pixels.
+    /// Size as displayed, with square pixels.
     width: usize,
     height: usize,
     pictures_per_second: f64,
@@ -284,8 +285,8 @@ impl Format {
         Ok(format)
     }
 
-    /// Parses ffprobe's lines, such as `width=640`. ffmpeg turns the pictures of a clip that asks for
-    /// it upright: then their sides change places.
+    /// Parses ffprobe's lines, such as `width=640`. ffmpeg rotates the pictures of a clip with a
+    /// rotation tag; then width and height are swapped.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         let side = |name: &str| {
@@ -302,7 +303,7 @@ impl Format {
         Some(Self { width, height, pictures_per_second })
     }
 
-    /// Returns the width and height that are sent: even, and at most [`SIZE_MAX`].
+    /// Returns the width and height to send: even, and at most [`SIZE_MAX`].
     fn shown(&self) -> [usize; 2] {
         let [longest, shortest] = [self.width.max(self.height), self.width.min(self.height)];
         let share = SIZE_MAX[0] as f64 / longest as f64;
@@ -330,25 +331,25 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// The longer and the shorter side of the greatest pictures that are sent: four times as many pixels are more than
-/// a small computer decodes, encodes and sends in time.
+/// Longer and shorter side of the greatest pictures to send: a small computer cannot decode, encode
+/// and send four times as many pixels in time.
 pub const SIZE_MAX: [usize; 2] = [1920, 1080];
-/// No side of a clip is longer.
+/// Upper bound of a clip's sides.
 const SIDE_MAX: usize = 65_536;
-/// ffmpeg that says nothing for so long hangs.
+/// Time without output after which ffmpeg counts as hung.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
-/// It may take its time to begin.
+/// The same at the start, which may take longer.
 const START_MAX: Duration = Duration::from_secs(15);
-/// A picture that would stand longer is taken for one whose time is wrong.
+/// Longest plausible display time of a picture; a longer one is taken for a wrong time.
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
-/// Times come in whole milliseconds, each rounded.
+/// Times are rounded to whole milliseconds.
 const TIMES_ERROR: Duration = Duration::from_millis(1);
-/// Less than a picture, and more than what stands between two.
+/// Less than a picture, and more than the headers between two.
 const AHEAD_BYTES: usize = 4096;
-/// ffmpeg that has closed its output is waited for a fifth of a second.
+/// Wait of 0.2 s for an ffmpeg that has closed its output.
 const END_TURNS: u32 = 20;
 const END_TURN: Duration = Duration::from_millis(10);
-/// Characters of a line of ffmpeg's that are repeated.
+/// Characters of ffmpeg's error line that are repeated in ours.
 const COMPLAINT_MAX: usize = 160;
 
 #[cfg(test)]
@@ -365,7 +366,7 @@ mod tests {
     use crate::encode::EncoderControl;
     use crate::ticks::Ticks;
 
-    /// Makes a clip of what ffmpeg's `source` shows; `more` stands before the file's name.
+    /// Creates a clip from ffmpeg's `source`; `more` are arguments before the file's name.
     fn made(name: &str, source: &str, more: &[&str]) -> PathBuf {
         let process = std::process::id();
         let file = std::env::temp_dir().join(format!("tautline-{name}-{process}.mp4"));
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(shown(65_536, 3, "1:1"), [1920, 2]);
     }
 
-    /// Whoever looks sees the clip's own pixels up to its last row and column, whose repetition fills the
+    /// The clip's own pixels are visible up to its last row and column, whose repetition fills the
     /// last macroblocks.
     #[test]
     fn a_clip_of_any_size_is_seen_to_its_edge() {
@@ -424,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_clip_of_variable_rate_is_shown_at_its_own_times() {
-        // Every picture of the first ten, then every third, of 40 ms each.
+        // Every one of the first ten pictures, then every third, 40 ms each.
         let source = "testsrc=size=640x96:rate=25,select='lt(n,10)+not(mod(n,3))'";
         let file = made("variable", source, &["-vsync", "vfr", "-frames:v", "20"]);
         let mut sensor = ClipSensor::open(&file).unwrap();
@@ -477,13 +478,13 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
     }
 
-    /// As a camera that is unplugged: its source ends while it is read.
+    /// Like an unplugged camera: the source ends while it is read.
     #[test]
     fn a_source_that_ends_ends_the_reading_with_one_line() {
         let file = made("ends", "testsrc=size=640x96:rate=60", &["-frames:v", "6"]);
         let mut sensor = ClipSensor::open(&file).unwrap();
         assert_eq!(sensor.layout(), Layout::of(640, 96).unwrap());
-        // Further than the clip is long: it is looped.
+        // Further than the length of the clip, which is looped.
         for _ in 0..10 {
             assert!(sensor.next_picture().unwrap());
         }
@@ -504,7 +505,7 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
     }
 
-    /// Each of these held up what opened it, or was told to be missing.
+    /// Each of these once blocked the opening, or was reported as missing.
     #[test]
     fn what_is_no_regular_file_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();

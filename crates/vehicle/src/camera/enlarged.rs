@@ -1,23 +1,24 @@
-//! Pictures that are coded larger than the sensor gives them.
+//! Pictures coded larger than the sensor delivers them.
 
 use std::time::Duration;
 
 use tautline_video::{Enlargement, Error, Layout, Losses, Origin, Picture, Sensor};
 
-/// A sensor whose pictures are too small to be coded as they are, in a size that has room for the stamp and six strips.
+/// Sensor whose pictures are too small to be coded, enlarged to make room for the stamp and six
+/// strips.
 pub(super) struct Enlarged {
     sensor: Box<dyn Sensor>,
     enlargement: Enlargement,
-    /// Of the sensor, those of the present picture that have been read.
+    /// Strips of the current picture that have been read from the sensor.
     strips: Vec<Picture>,
     read_count: usize,
 }
 
 impl Enlarged {
-    /// Makes one of a sensor's pictures.
+    /// Creates an enlarged sensor from `sensor`.
     ///
     /// # Errors
-    /// When the sensor's strips are no pictures.
+    /// Fails if the sensor's strips are no valid pictures.
     pub(super) fn new(sensor: Box<dyn Sensor>, enlargement: Enlargement) -> Result<Self, Error> {
         let whole = sensor.layout();
         let strip = |strip| Picture::new(whole.width(), whole.strip_rows(strip).len());

@@ -1,19 +1,20 @@
-//! Pictures that are coded smaller than the sensor gives them.
+//! Pictures coded smaller than the sensor delivers them.
 
 use std::ops::Range;
 
 use tautline_video::{Layout, Picture, Reduction};
 
-/// What smaller pictures are made of: the sensor's strips, as they are read.
+/// Input of reduced pictures: the sensor's strips, as they are read.
 pub(super) struct Reduced {
     reduction: Reduction,
     strips: Vec<Picture>,
-    /// Strips of the present picture that have been read.
+    /// Number of strips of the current picture that have been read.
     read_count: usize,
 }
 
 impl Reduced {
-    /// Returns what pictures of a sensor's `whole` layout need that are `factor` times smaller: nothing if they are not.
+    /// Returns the state for reducing pictures of a sensor's `whole` layout by `factor`; `None` if
+    /// they are not reduced.
     pub(super) fn of(
         present: Option<Self>,
         whole: &Layout,
@@ -33,7 +34,7 @@ impl Reduced {
         })
     }
 
-    /// Returns the layout of the smaller pictures.
+    /// Returns the layout of the reduced pictures.
     pub(super) fn layout(&self) -> &Layout {
         self.reduction.layout()
     }
@@ -43,7 +44,8 @@ impl Reduced {
         self.reduction.strips(strip)
     }
 
-    /// Draws a strip of the smaller picture; what it needs and is not there is read from the sensor by `read`.
+    /// Draws a strip of the reduced picture; calls `read` for the sensor's strips that are still
+    /// missing.
     pub(super) fn read(
         &mut self,
         strip: usize,
@@ -57,7 +59,7 @@ impl Reduced {
         self.reduction.draw(&self.strips, strip, rows);
     }
 
-    /// Takes note that the next strips are another picture's.
+    /// Ends the picture: the next strips belong to another one.
     pub(super) fn end_picture(&mut self) {
         self.read_count = 0;
     }

@@ -1,4 +1,4 @@
-//! A camera of the machine's own, by Video4Linux.
+//! A camera of the machine's computer, by Video4Linux.
 
 mod dating;
 
@@ -16,41 +16,42 @@ use tautline_video::{Error, Layout, Losses, Picture, Sensor, jpeg};
 
 use self::dating::{Arrival, Capture, Dating};
 
-/// A sensor of what a V4L2 device captures, in NV12, I420, YUYV, UYVY, grey or MJPEG.
+/// Sensor for a V4L2 device that captures NV12, I420, YUYV, UYVY, grey or MJPEG.
 ///
-/// Linux hands over whole pictures only: all strips of one are there at once. Their capture is when exposure
-/// began, as the driver tells; of a driver that tells the end alone, or nothing, a picture's time before that.
-/// So exposure, transfer and waiting count as latency. A time that is [not possible](Dating) is replaced.
+/// Linux delivers complete pictures only, so all strips of one are available at once. The capture
+/// time is the start of exposure, if the driver reports it. If the driver reports only the end, or
+/// nothing, it is one picture interval before that. So exposure, transfer and waiting count as
+/// latency. An [implausible](Dating) time is replaced.
 ///
-/// A picture that is cut or cannot be decoded is lost, and the device goes on: an older picture in its place would seem
-/// to be fresh.
+/// A picture that is truncated or cannot be decoded is lost, and the device continues. An older
+/// picture in its place would look fresh.
 pub struct DeviceSensor {
     path: PathBuf,
     device: Box<dyn Device>,
     set: Set,
     pictures_per_second: f64,
     layout: Layout,
-    /// What the device gave, and the decoder for it if that is a JPEG.
+    /// Bytes from the device, and the decoder if they are a JPEG.
     bytes: Vec<u8>,
     jpeg: Option<jpeg::Decoder>,
-    /// The picture's pixels, if decoded.
+    /// Pixels of the picture, if decoded.
     decoded: Vec<u8>,
     dating: Dating,
-    /// When the capture of the present picture began, on the monotonic clock.
+    /// Start of the current picture's capture, on the monotonic clock.
     captured_at: Duration,
     numbers: Numbers,
     losses: Losses,
-    /// Errors of the device's own since its last picture.
+    /// Errors of the device since its last picture.
     errors_in_a_row: u32,
     misdated: Complaint,
     damaged: Complaint,
 }
 
 impl DeviceSensor {
-    /// Opens the device at `path` in the mode that `wanted` names, and fits best otherwise.
+    /// Opens the device at `path` in the mode that best fits `wanted`.
     ///
     /// # Errors
-    /// One line that says whether the device is missing, no camera, or has no such mode.
+    /// Returns one line that says whether the device is missing, is no camera, or lacks the mode.
     pub fn open(path: &Path, wanted: &Wanted, pictures_per_second: f64) -> anyhow::Result<Self> {
         let device = Kernel::open(path).map_err(|error| {
             let at = path.display();
@@ -67,10 +68,10 @@ impl DeviceSensor {
         Self::of(Box::new(device), path, wanted, pictures_per_second)
     }
 
-    /// Sets up a device that is open, as [`open`](Self::open) does.
+    /// Sets up an open device, as [`open`](Self::open) does.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn of(
         mut device: Box<dyn Device>,
         path: &Path,
@@ -144,7 +145,7 @@ impl DeviceSensor {
         })
     }
 
-    /// Returns the pixels as they lie.
+    /// Returns the pixels in their layout in memory.
     fn image(&self) -> Image<'_> {
         let Mode { code, size, .. } = self.set.mode;
         let [width, height] = size.map(|side| side as usize);
@@ -157,10 +158,10 @@ impl DeviceSensor {
         Image { format, width, height, stride, bytes }
     }
 
-    /// Checks that the picture just taken can be shown, decoded if it has to be.
+    /// Checks that the picture just taken can be displayed, and decodes it if necessary.
     ///
     /// # Errors
-    /// Words that say what it lacks.
+    /// Returns a description of the defect.
     fn check(&mut self, taken: &Taken) -> Result<(), String> {
         if taken.is_damaged {
             return Err("its driver says that something of it is missing".to_owned());
@@ -176,7 +177,7 @@ impl DeviceSensor {
         }
     }
 
-    /// Waits for the device's next picture, whatever it is like.
+    /// Waits for the device's next picture, valid or not.
     fn take(&mut self) -> Result<Taken, Error> {
         let asked_at = Clock::monotonic();
         loop {
@@ -200,7 +201,7 @@ impl DeviceSensor {
                     format!("{reason}, {ERRORS_MAX} times in a row")
                 }
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if left > Duration::ZERO => {
-                    // It promised a picture that was not there: not again at once.
+                    // The device announced a picture that was not there: do not ask again at once.
                     std::thread::sleep(PROMISED_PAUSE);
                     continue;
                 }
@@ -214,7 +215,7 @@ impl DeviceSensor {
         }
     }
 
-    /// Counts a picture that is lost; returns the error that says so.
+    /// Counts a lost picture; returns the error that reports it.
     fn lose(&mut self, reason: String) -> Error {
         self.losses.damaged += 1;
         let camera = self.device.name();
@@ -293,22 +294,22 @@ impl Sensor for DeviceSensor {
     }
 }
 
-/// A driver's numbers of its pictures.
+/// Picture numbers of a driver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     newest: Option<u32>,
-    /// Whether the driver counts at all: some tell the same number for ever.
+    /// Whether the driver counts at all: some always report the same number.
     counts: bool,
 }
 
 impl Numbers {
-    /// Takes the number of the next picture, of which `left_out` before it came and were not wanted; returns how many
-    /// never came.
+    /// Records the number of the next picture. `left_out` pictures before it arrived and were not
+    /// wanted. Returns how many never arrived.
     fn missed_before(&mut self, number: u32, left_out: u32) -> u32 {
         let Some(before) = self.newest.replace(number) else { return 0 };
         let step = number.wrapping_sub(before);
         self.counts |= step != 0;
-        // Further ahead, or back: the driver began anew.
+        // Further ahead or back: the driver restarted its count.
         if step > MISSED_MAX { 0 } else { step.saturating_sub(1).saturating_sub(left_out) }
     }
 
@@ -318,7 +319,7 @@ impl Numbers {
     }
 }
 
-/// Something that is wrong again and again, and is logged when it begins.
+/// Recurring fault, logged when it begins.
 #[derive(Clone, Debug, Default)]
 struct Complaint {
     words: String,
@@ -326,7 +327,7 @@ struct Complaint {
 }
 
 impl Complaint {
-    /// Takes note of it; returns whether it has just begun.
+    /// Records the fault; returns whether it has just begun.
     fn begin(&mut self, words: &str, now: Duration) -> bool {
         let begins = self.seen_at.is_none_or(|at| now.saturating_sub(at) > OVER_AFTER);
         words.clone_into(&mut self.words);
@@ -334,26 +335,26 @@ impl Complaint {
         begins
     }
 
-    /// Returns what is wrong, while it is.
+    /// Returns the description of the fault while it lasts.
     fn words(&self, now: Duration) -> Option<&str> {
         let lasts = self.seen_at.is_some_and(|at| now.saturating_sub(at) <= TOLD_FOR);
         lasts.then_some(&*self.words)
     }
 }
 
-/// A device that says nothing for so long stands still, and is opened anew.
+/// Time without a picture after which a device counts as stopped and is reopened.
 const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Between two questions to a device that promised a picture and had none.
+/// Pause before asking again a device that announced a picture and had none.
 const PROMISED_PAUSE: Duration = Duration::from_millis(2);
-/// A device that reports errors alone is opened anew, which may help.
+/// Consecutive errors after which a device is reopened, which may help.
 const ERRORS_MAX: u32 = 30;
-/// A gap of more numbers is a driver that began anew.
+/// Largest gap in numbers; a larger one means that the driver restarted its count.
 const MISSED_MAX: u32 = 1_000;
-/// Pictures a second that a camera may give; a driver that tells others does not know its own.
+/// Plausible rates of a camera in pictures per second; a driver with another rate is not believed.
 const RATES: RangeInclusive<f64> = 0.5..=240.0;
-/// What was not seen for so long is over, and logged when it comes again.
+/// Time without the fault after which it is over; it is logged when it recurs.
 const OVER_AFTER: Duration = Duration::from_secs(10);
-/// A person is shown what is wrong for so long after it was seen last.
+/// Time for which a person is shown a fault after its last occurrence.
 const TOLD_FOR: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

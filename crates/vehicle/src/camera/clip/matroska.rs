@@ -1,23 +1,25 @@
-//! The part of Matroska (RFC 9559) in which ffmpeg writes raw pictures to a pipe, with their times.
+//! The subset of Matroska (RFC 9559) in which ffmpeg writes raw pictures to a pipe, with their
+//! times.
 
 use std::io::{self, Error, ErrorKind, Read};
 use std::time::Duration;
 
-/// A reader of one track of raw pictures, one after the other.
+/// Reader of a single track of raw pictures.
 ///
-/// Everything but clusters and their blocks is skipped. Times are whole milliseconds, which is what ffmpeg writes.
+/// Everything except clusters and their blocks is skipped. Times are whole milliseconds, as ffmpeg
+/// writes them.
 pub(super) struct Pictures<R> {
     input: R,
-    /// The present cluster's, which those of its blocks count from.
+    /// Time of the current cluster, to which the times of its blocks are relative.
     cluster_millis: u64,
 }
 
-/// Where a picture begins in the input.
+/// Start of a picture in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Begun {
-    /// When it is to be shown.
+    /// Display time.
     pub(super) at: Duration,
-    /// Its bytes, which are next in the input.
+    /// Number of bytes of the picture, which follow in the input.
     pub(super) bytes: u64,
 }
 
@@ -26,21 +28,22 @@ impl<R: Read> Pictures<R> {
         Self { input, cluster_millis: 0 }
     }
 
-    /// Returns what is read from.
+    /// Returns the input.
     pub(super) fn input(&mut self) -> &mut R {
         &mut self.input
     }
 
-    /// Reads up to where the next picture begins.
+    /// Reads up to the start of the next picture.
     ///
     /// # Errors
-    /// As the input; [`ErrorKind::UnexpectedEof`] at its end; [`ErrorKind::InvalidData`] if it is no such file.
+    /// Returns the input's error; [`ErrorKind::UnexpectedEof`] at its end;
+    /// [`ErrorKind::InvalidData`] if the file has another format.
     pub(super) fn begin(&mut self) -> io::Result<Begun> {
         loop {
             let id = self.number(false)?.ok_or_else(|| malformed("an element's number"))?;
             let size = self.number(true)?;
             match (id, size) {
-                // What they hold is read as if it stood here.
+                // Containers: their contents are read in place.
                 (SEGMENT | CLUSTER | BLOCK_GROUP, _) => {}
                 (TIMESTAMP, Some(size @ 1..=8)) => {
                     let mut bytes = [0; 8];
@@ -71,16 +74,16 @@ impl<R: Read> Pictures<R> {
         }
     }
 
-    /// Reads the picture that was [begun](Self::begin), all of it.
+    /// Reads all bytes of the picture that was [begun](Self::begin).
     ///
     /// # Errors
-    /// As the input.
+    /// Returns the input's error.
     pub(super) fn read(&mut self, picture: &mut [u8]) -> io::Result<()> {
         self.input.read_exact(picture)
     }
 
-    /// Reads a number of one to eight bytes, whose first one tells how many; of an element's number the bits
-    /// that tell it are part. `None` is a size that is not known.
+    /// Reads a variable-length number of one to eight bytes; the first byte encodes the length. The
+    /// length marker is part of an element's ID, but not of a size. `None` is an unknown size.
     fn number(&mut self, is_size: bool) -> io::Result<Option<u64>> {
         let mut first = [0];
         self.input.read_exact(&mut first)?;
@@ -111,16 +114,17 @@ const TIMESTAMP: u64 = 0xE7;
 const SIMPLE_BLOCK: u64 = 0xA3;
 const BLOCK_GROUP: u64 = 0xA0;
 const BLOCK: u64 = 0xA1;
-/// Track, time after the cluster's, flags.
+/// Track number, time relative to the cluster, flags.
 const BLOCK_HEAD_BYTES: u64 = 4;
-/// The bits that say that a block holds several pictures.
+/// Flag bits of a block with several pictures.
 const LACING: u8 = 0x06;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns a file with elements to skip at its beginning, then two clusters, the first of no known size.
+    /// Returns a file that begins with elements to skip, followed by two clusters, the first of
+    /// unknown size.
     fn file() -> Vec<u8> {
         let mut bytes = vec![0x1A, 0x45, 0xDF, 0xA3, 0x82, 1, 2];
         bytes.extend([0x18, 0x53, 0x80, 0x67, 0x01, 255, 255, 255, 255, 255, 255, 255]);

@@ -1,72 +1,75 @@
-//! When a device's pictures were captured: its driver's word, as far as that is possible.
+//! Capture times of a device's pictures: the driver's timestamps where they are plausible.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The times of capture of a device's pictures, each checked against our own clock.
+/// Capture times of a device's pictures, each checked against our own clock.
 ///
-/// A picture that is taken now came after the one before was taken, and was captured at most a pipeline's delay before
-/// it came. A driver's time outside of that, and one that is no later than that of the picture before, is not possible:
-/// then a picture counts as captured one picture's time before it can have come at the earliest. A time that is wrong
-/// within these bounds is believed: it makes a picture younger than it is by less than its exposure and transfer.
+/// A picture arrives after its predecessor was taken, and its capture lies at most a pipeline delay
+/// before its arrival. A driver timestamp outside that range, or not later than the previous one,
+/// is implausible. The capture time is then one picture interval before the earliest possible
+/// arrival. A wrong timestamp within these bounds is believed: it makes the picture too young by
+/// less than its exposure and transfer time.
 #[derive(Debug)]
 pub(super) struct Dating {
-    /// From one picture to the next, as the driver tells.
+    /// Picture interval reported by the driver.
     nominal: Duration,
-    /// The same as the last pictures came: in the dark many cameras expose for two pictures' time.
+    /// Measured intervals of the last pictures: in the dark many cameras expose for two picture
+    /// intervals.
     measured: VecDeque<Duration>,
-    /// When the picture before was taken, or the device began.
+    /// Time at which the previous picture was taken, or the device started.
     taken_at: Duration,
-    /// When the driver says that the picture before was captured.
+    /// Driver timestamp of the previous picture.
     told_before: Option<Duration>,
 }
 
-/// When and how a picture was taken from its device; times are on the machine's monotonic clock.
+/// Arrival of a picture from its device; times are on the machine's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Arrival {
-    /// When it was asked for.
+    /// Time of the request.
     pub(super) asked_at: Duration,
-    /// When it was there.
+    /// Time at which the picture was available.
     pub(super) taken_at: Duration,
-    /// How many pictures after the one before it is, 1 if none was left out or lost.
+    /// Increment of the picture number since the previous one: 1 if none was skipped or lost.
     pub(super) steps: u32,
 }
 
-/// What is known of a picture's capture; all times are on the machine's monotonic clock.
+/// Capture time of a picture, on the machine's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Capture {
-    /// When it began, as far as can be known.
+    /// Best estimate of the start of capture.
     pub(super) at: Duration,
-    /// What is wrong with the driver's time, if that is not possible.
+    /// Fault of the driver's timestamp, if it is implausible.
     pub(super) fault: Option<Fault>,
 }
 
-/// What is wrong with a driver's time of a picture.
+/// Fault of a driver's timestamp of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// It lies so far in the future.
+    /// Lies this far in the future.
     Future(Duration),
-    /// It lies so far in the past that the picture would have come before the one before it.
+    /// Lies this far in the past: the picture would have arrived before its predecessor.
     Past(Duration),
-    /// It is not later than that of the picture before.
+    /// Not later than the previous timestamp.
     Standing,
 }
 
 impl Dating {
-    /// Makes one for a device that begins at `now`, with so long from one picture to the next.
+    /// Creates the state for a device that starts at `now` with this picture interval.
     pub(super) fn new(interval: Duration, now: Duration) -> Self {
         let measured = VecDeque::with_capacity(MEASURED);
         Self { nominal: interval, measured, taken_at: now, told_before: None }
     }
 
-    /// Returns the time from one picture to the next: the driver's word, or the least of the last eight if that is more.
+    /// Returns the picture interval: the greater of the driver's value and the least of the last
+    /// eight measured ones.
     pub(super) fn interval(&self) -> Duration {
         let least = self.measured.iter().min().filter(|_| self.measured.len() == MEASURED);
         least.map_or(self.nominal, |least| self.nominal.max((*least).min(INTERVAL_MAX)))
     }
 
-    /// Returns when a picture was captured that arrived so, of which the driver says that its exposure began at `told`,
-    /// or, unless `is_of_start`, that its last row came then.
+    /// Returns the capture time of a picture with this arrival. `told` is the driver's timestamp:
+    /// of the start of exposure, or, unless `is_of_start`, of the arrival of the last row.
     pub(super) fn date(
         &mut self,
         told: Option<Duration>,
@@ -81,7 +84,8 @@ impl Dating {
         }
         self.measured.push_back(since_before / steps.max(1));
         let interval = self.interval();
-        // One that was waited for has just come; another may have come right after the one before it.
+        // A picture that was waited for has just arrived; another may have arrived right after its
+        // predecessor.
         let waited = now.saturating_sub(asked_at);
         let came_before = if waited >= WAITED_MIN { Duration::ZERO } else { since_before };
         let own = now.saturating_sub(came_before + interval);
@@ -111,16 +115,19 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// Polls return a little before the millisecond that they were given; what came so soon may have been there.
+/// A poll may return slightly before its timeout; a picture after a shorter wait may have been
+/// available already.
 const WAITED_MIN: Duration = Duration::from_millis(1);
-/// Reading the clock and handing over take some time; what is further ahead is another clock.
+/// Allowance for reading the clock and handing over; a timestamp further ahead is from another
+/// clock.
 const AHEAD_MAX: Duration = Duration::from_millis(1);
-/// From exposure to hand-over: a pipeline of an ISP holds up to four pictures, at ten a second and more.
+/// From exposure to hand-over: the pipeline of an ISP holds up to four pictures, at 10 per second
+/// and more.
 const DELAY_MAX: Duration = Duration::from_millis(500);
 
-/// Pictures by which the rate is measured: a hiccup or two are none.
+/// Number of measured intervals; one or two outliers must not count.
 const MEASURED: usize = 8;
-/// A camera that gives fewer than one a second does not expose for longer.
+/// A camera slower than one picture per second does not expose for longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -140,7 +147,7 @@ mod tests {
         Arrival { asked_at, taken_at, steps: 1 }
     }
 
-    /// Returns the age of each of some pictures that are waited for and that the driver dates so, and whether that is
+    /// Returns the age of each picture of a series whose timestamps are `tell`'s, and whether it is
     /// a fault.
     fn dated(tell: impl Fn(u32, Duration) -> Duration, is_of_start: bool) -> Vec<(Duration, bool)> {
         let mut dating = Dating::new(INTERVAL, DAY);
@@ -161,7 +168,7 @@ mod tests {
         assert!(of_end.iter().all(|it| *it == (ms(40), false)), "{of_end:?}");
     }
 
-    /// As drivers were seen to do: zero, long past, ahead, the time of day, in steps, and ever further ahead.
+    /// As seen in drivers: zero, long past, ahead, the time of day, in steps, and drifting ahead.
     #[test]
     fn an_impossible_time_is_replaced_by_our_own_and_reported() {
         let time_of_day = ms(1_790_000_000_000);
@@ -175,7 +182,7 @@ mod tests {
         ];
         for (index, lie) in lies.into_iter().enumerate() {
             let dated = dated(lie, true);
-            // A time that stands is possible once.
+            // A constant time is plausible once.
             let begin = usize::from(index == 3);
             assert!(dated[begin..].iter().all(|it| *it == (INTERVAL, true)), "{index}: {dated:?}");
         }
@@ -192,7 +199,7 @@ mod tests {
         let faults: Vec<bool> = dated(jumps, true).iter().map(|it| it.1).collect();
         assert_eq!(faults[..30], [false; 30]);
         assert_eq!(faults[30..60], [true; 30]);
-        // Back from the future a time is earlier than the one before, once.
+        // On return from the future, one timestamp is earlier than the previous one.
         assert_eq!((faults[60], &faults[61..]), (true, &[false; 29][..]));
     }
 
@@ -200,7 +207,7 @@ mod tests {
     fn a_picture_that_was_there_before_it_was_asked_for_is_as_old_as_it_can_be() {
         let mut dating = Dating::new(INTERVAL, DAY);
         dating.date(None, true, arrival(DAY, DAY + ms(33)));
-        // This process stood still for a second.
+        // This process was suspended for a second.
         let now = DAY + ms(1_033);
         assert_eq!(now - dating.date(None, true, arrival(now, now)).at, ms(1_033));
         let now = now + ms(900);
@@ -212,7 +219,7 @@ mod tests {
         assert_eq!(impossible.fault, Some(Fault::Past(ms(2_000))));
     }
 
-    /// A camera that says 30 a second and gives 15, as many do in the dark.
+    /// A camera that reports 30 pictures per second and delivers 15, as many do in the dark.
     #[test]
     fn a_camera_that_slows_down_is_seen_to() {
         let mut dating = Dating::new(INTERVAL, DAY);
@@ -223,7 +230,7 @@ mod tests {
         };
         let ages: Vec<_> = (0..9).map(|number| age(number, 1)).collect();
         assert_eq!((ages[0], ages[8]), (38, 71), "{ages:?}");
-        // A gap that the driver's numbers explain is none.
+        // A gap that the driver's numbers explain does not count.
         assert_eq!(age(9, 2), 38);
     }
 

@@ -4,10 +4,10 @@ use tautline_video::v4l2::{Code, Fraction};
 
 use super::*;
 
-/// A device that does what was written down: pictures of one grey each and errors, and then it is unplugged.
+/// Scripted device: uniformly grey pictures and errors, and then it is unplugged.
 struct Trace {
     modes: Vec<Mode>,
-    /// What the driver gives in the place of the size that it is asked for.
+    /// Size that the driver sets in place of the requested one.
     size: Option<[u32; 2]>,
     padding: usize,
     taken: VecDeque<Result<(u8, Taken), io::Error>>,
@@ -112,7 +112,8 @@ fn a_damaged_picture_is_lost_and_an_unplugged_camera_is_told() {
     assert_eq!(sensor.losses(), Losses { damaged: 1, ..Losses::default() });
 }
 
-/// A cable that is loose, and a JPEG encoder that is short of memory: the device stays open, however long it lasts.
+/// A loose cable, or a JPEG encoder short of memory: the device stays open, however long that
+/// lasts.
 #[test]
 fn short_and_corrupt_pictures_never_end_a_source() {
     for code in [Code::Mjpeg, Code::Yuyv] {
@@ -153,11 +154,12 @@ fn a_device_that_reports_errors_alone_is_given_up_and_one_that_stands_still_is_n
     );
 }
 
-/// V4L2 drivers count their captures; what a gap tells of was lost before it came here.
+/// V4L2 drivers number their captures; a gap is a loss before the picture arrived here.
 #[test]
 fn gaps_in_the_driver_s_numbers_are_counted_as_the_camera_s() {
     let of = |sequence, left_out| (9, Taken { sequence, left_out, ..taken(None, true, false) });
-    // A gap of two, one of which was left out here; the driver begins anew; and wraps.
+    // A gap of two, one of them skipped here; then the driver restarts its count; then the count
+    // wraps.
     let pictures = [of(5, 0), of(6, 0), of(9, 1), of(0, 0), of(u32::MAX, 0), of(1, 0)];
     let mut sensor = Trace::of(Code::Yuyv, [640, 480], &pictures).open().unwrap();
     let numbers = pictures.map(|_| {
