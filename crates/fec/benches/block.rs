@@ -1,4 +1,4 @@
-//! Encodes and recovers blocks, with every kernel of this CPU; throughput is of source bytes.
+//! Encodes and recovers blocks, with every kernel of this CPU; throughput counts source bytes.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -9,7 +9,8 @@ fn main() {
     divan::main();
 }
 
-/// One block: k source packets, n - k repair packets, bytes a packet; all repairs are used.
+/// Shape of one block: k source packets, n - k repair packets, bytes per packet. All repairs are
+/// used.
 #[derive(Clone, Copy)]
 struct Shape {
     source_count: usize,
@@ -27,7 +28,7 @@ const fn shape(source_count: usize, repair_count: usize, packet_bytes: usize) ->
     Shape { source_count, repair_count, packet_bytes }
 }
 
-/// First a slice's block of 1200 bytes a packet, then the shapes of papers/1, Table II.
+/// A slice's block with 1200 bytes per packet, then the shapes of papers/1, Table II.
 const SHAPES: [Shape; 10] = [
     shape(8, 6, 1200),
     shape(16, 12, 1200),
@@ -76,7 +77,7 @@ impl Case {
         BytesCount::new(self.shape.source_count * self.shape.packet_bytes)
     }
 
-    /// Returns all packets of a block whose sources are arbitrary.
+    /// Returns all packets of a block with arbitrary sources.
     fn block(self) -> Vec<Vec<u8>> {
         let Shape { source_count, repair_count, packet_bytes } = self.shape;
         let mut sources: Vec<Vec<u8>> = (0..source_count)
@@ -106,7 +107,7 @@ fn encode(bencher: Bencher<'_, '_>, case: Case) {
     assert!(repairs.iter().eq(&block[code.source_count()..]));
 }
 
-/// Recovers as many sources as there are repair packets, spread over the block.
+/// Recovers one source per repair packet, spread over the block.
 #[divan::bench(args = cases())]
 fn recover(bencher: Bencher<'_, '_>, case: Case) {
     let code = case.code();

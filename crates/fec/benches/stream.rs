@@ -1,7 +1,7 @@
 //! Sends streams through the streaming code over erasures, with every kernel of this CPU.
 //!
-//! Items and bytes are those of source packets: a time divided by [`SOURCES`] is what one of them
-//! costs, repair packets included. Feedback takes effect 64 slots after the receiver's state.
+//! Items and bytes count source packets: a time divided by [`SOURCES`] is the cost of one of them,
+//! repair packets included. Feedback takes effect 64 slots after the receiver's state.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// A share of packets lost at random, and how many source packets stand between repair packets.
+/// A share of packets lost at random, and the number of source packets between repair packets.
 #[derive(Clone, Copy)]
 struct Setting {
     loss_percent: u64,
@@ -29,9 +29,9 @@ const SETTINGS: [Setting; 3] = [
 
 const SYMBOL_BYTES: usize = 1200;
 const FEEDBACK_SLOTS: usize = 64;
-/// The length of a stream: its received packets stay in the second-level cache.
+/// Length of a stream: its received packets stay in the second-level cache.
 const SOURCES: u64 = 2000;
-/// How many different source packets there are.
+/// Number of distinct source packets.
 const SYMBOLS: u64 = 64;
 const CONFIG: Config = Config::new(SYMBOL_BYTES, 256);
 
@@ -52,7 +52,7 @@ fn cases() -> impl Iterator<Item = Case> {
     Kernel::all().flat_map(|kernel| SETTINGS.map(|setting| Case { kernel, setting }))
 }
 
-/// What the sender does and what arrives, in the order of time.
+/// Actions of the sender and arrivals, in the order of time.
 struct Stream {
     sent: Vec<Sent>,
     received: Vec<Received>,
@@ -90,7 +90,7 @@ impl Case {
         decoder
     }
 
-    /// Lets both ends run once, losses from a fixed seed.
+    /// Runs both ends once, with losses from a fixed seed.
     fn stream(self) -> Stream {
         let (mut encoder, mut decoder) = (self.encoder(), self.decoder());
         let mut stream = Stream { sent: Vec::new(), received: Vec::new() };
@@ -139,7 +139,7 @@ fn source_bytes() -> BytesCount {
     BytesCount::new(SOURCES * SYMBOL_BYTES as u64)
 }
 
-/// Returns the bytes of a source packet; there are [`SYMBOLS`] different ones.
+/// Returns the bytes of a source packet; there are [`SYMBOLS`] distinct ones.
 fn symbol(id: u64) -> &'static [u8] {
     static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
         (0..SYMBOLS as usize * SYMBOL_BYTES).map(|at| (at * 31 + at / 251) as u8).collect()

@@ -1,9 +1,9 @@
 //! Block codes: `k` source packets and `n - k` repair packets, of which any `k` suffice.
 //!
 //! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. A decoder first
-//! computes the repair packets as if the lost sources were zero. The differences from the received
-//! repair packets, one per lost source, give the lost sources by the closed-form inverse of a
-//! Cauchy matrix.
+//! computes the repair packets as if the lost sources were zero. From the differences to the
+//! received repair packets, one per lost source, it computes the lost sources by the closed-form
+//! inverse of a Cauchy matrix.
 
 mod interpolation;
 

@@ -1,15 +1,15 @@
-//! The theory of the streaming code: what a repair packet in every interval buys, and costs.
+//! Theory of the streaming code: what one repair packet per interval achieves and costs.
 //!
 //! Source: \[STREAM\], sections III.B to III.D. Some of its formulas are wrong or lost terms in
-//! print; every function here gives the corrected value, says where the paper differs, and the
-//! ones that end in `_printed` give what the paper prints.
+//! print. Every function here returns the corrected value and says where the paper differs; those
+//! that end in `_printed` return the paper's value.
 //!
 //! # The model
 //! A slot is the time of one packet. In every interval of `l` slots, `l - 1` source packets are
 //! followed by one repair packet that combines all source packets the receiver lacks. Each packet
-//! is erased alone, with probability `e`, and every repair packet that arrives while something is
-//! missing is worth one missing packet (a large field; [`innovative_probability`] says how nearly
-//! GF(256) is one). With `z = l e < 1` the backlog of missing packets returns to zero.
+//! is erased independently with probability `e`. Every repair packet that arrives while something
+//! is missing recovers one missing packet, as in a large field ([`innovative_probability`] shows
+//! how close GF(256) comes). With `z = l e < 1` the backlog of missing packets returns to zero.
 //!
 //! ```
 //! use tautline_fec::theory::{Stream, Target, largest_interval};
@@ -36,7 +36,7 @@ mod order;
 mod plan;
 mod throughput;
 
-// Hours in an interpreter, and no unsafe code in them.
+// Too slow under an interpreter (hours), and the code has no unsafe blocks.
 #[cfg(test)]
 #[cfg(not(miri))]
 mod simulation;
@@ -52,7 +52,7 @@ pub use innovation::innovative_probability;
 pub use order::OrderStatistic;
 pub use plan::{Target, largest_interval};
 
-/// A streaming code on a link that erases packets independently: the pair (l, e), checked.
+/// A streaming code on a link with independent erasures: the validated pair (l, e).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
     interval: u32,
@@ -60,8 +60,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns the stream with one repair packet after every `interval - 1` source packets, of
-    /// whose packets, repair packets too, a share `erasure_rate` is erased.
+    /// Returns the stream with one repair packet after every `interval - 1` source packets, on a
+    /// link that erases the share `erasure_rate` of all packets, repair packets included.
     ///
     /// # Errors
     /// [`Error::Interval`] below 2, [`Error::ErasureRate`] unless `0 <= erasure_rate < 1`,
@@ -79,7 +79,7 @@ impl Stream {
         Ok(Stream { interval, erasure_rate })
     }
 
-    /// Returns the slots from one repair packet to the next: l.
+    /// Returns the number of slots from one repair packet to the next: l.
     pub fn interval(&self) -> u32 {
         self.interval
     }
@@ -94,17 +94,17 @@ impl Stream {
         (self.l() - 1.0) / self.l()
     }
 
-    /// Returns how much of what the repair packets can mend is used: z = l e, below 1.
+    /// Returns the used share of the repair capacity: z = l e, below 1.
     pub fn load(&self) -> f64 {
         self.l() * self.erasure_rate
     }
 
-    /// Returns the law of how long losses keep the receiver waiting.
+    /// Returns the distribution of the busy time, in which losses keep the receiver waiting.
     pub fn busy_time(&self) -> BusyTime {
         BusyTime::new(*self)
     }
 
-    /// Returns the law of a source packet's wait for its turn.
+    /// Returns the distribution of a source packet's in-order delay.
     pub fn delay(&self) -> Delay {
         Delay::new(*self)
     }
@@ -113,7 +113,7 @@ impl Stream {
         f64::from(self.interval)
     }
 
-    /// Returns (1 - e)^exponent, exact for small e and large exponents too.
+    /// Returns (1 - e)^exponent, exact also for small e and large exponents.
     fn kept(&self, exponent: f64) -> f64 {
         (exponent * (-self.erasure_rate).ln_1p()).exp()
     }

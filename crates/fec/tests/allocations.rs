@@ -1,4 +1,4 @@
-//! The codes do not allocate while they work.
+//! Encoders and decoders do not allocate after construction.
 
 use allocation_counter::measure;
 use tautline_fec::block::{Code, Scheme};
@@ -47,7 +47,7 @@ fn a_stream_allocates_at_construction_only() {
         for id in 0..20_000_u64 {
             let symbol = [(id % 251) as u8; LENGTH];
             encoder.push(&symbol).expect("the right length");
-            // Every ninth is lost, and at times three in a row.
+            // Every ninth packet is lost, and at times three in a row.
             if id % 9 != 0 && id % 50 > 2 {
                 decoder.handle_source(id, &symbol).expect("new");
             }

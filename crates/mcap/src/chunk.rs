@@ -13,27 +13,28 @@ use crate::{Break, CHUNK, take, take_text, write, write_text};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk<'a> {
-    /// Time of the first message: nanoseconds of Unix time.
+    /// Time of the first message, in nanoseconds of Unix time.
     pub begins_at: u64,
-    /// Time of the last, likewise.
+    /// Time of the last message, in nanoseconds of Unix time.
     pub ends_at: u64,
-    /// Length of the messages.
+    /// Uncompressed length of the messages in bytes.
     length: usize,
     block: &'a [u8],
 }
 
 impl Chunk<'_> {
-    /// Returns the records of the messages, at most [`MESSAGES_BYTES_MAX`].
+    /// Returns the decompressed message records, at most [`MESSAGES_BYTES_MAX`].
     ///
     /// # Errors
-    /// [`Break::Foreign`] if they are not as long as the chunk says, or not compressed as written here.
+    /// [`Break::Foreign`] if their length differs from the chunk's, or if they were not compressed
+    /// by this crate's method.
     pub fn messages(&self) -> Result<Vec<u8>, Break> {
         let messages = lz4_flex::block::decompress(self.block, self.length);
         messages.ok().filter(|bytes| bytes.len() == self.length).ok_or(Break::Foreign)
     }
 }
 
-/// Appends a chunk of message records, which were written one behind the other.
+/// Appends a chunk of consecutive message records.
 ///
 /// # Panics
 /// If they are longer than [`MESSAGES_BYTES_MAX`].
@@ -55,7 +56,7 @@ pub fn write_chunk(messages: &[u8], begins_at: u64, ends_at: u64, to: &mut Vec<u
     });
 }
 
-/// Reads a chunk's content, as written here.
+/// Reads the content of a chunk that this crate wrote.
 pub(crate) fn read<'a>(content: &mut &'a [u8]) -> Result<Chunk<'a>, Break> {
     let begins_at = u64::from_le_bytes(take(content)?);
     let ends_at = u64::from_le_bytes(take(content)?);
@@ -77,14 +78,15 @@ pub(crate) fn read<'a>(content: &mut &'a [u8]) -> Result<Chunk<'a>, Break> {
     }
 }
 
-/// Most bytes of a chunk's messages: bounds the memory that a file asks of its reader. Four times the
-/// chunks that are written, which end with the first message beyond 128 KiB.
+/// Maximum uncompressed size of a chunk's messages: bounds the reader's memory. Four times the size
+/// of written chunks, which end with the first message beyond 128 KiB.
 pub const MESSAGES_BYTES_MAX: usize = 512 << 10;
-/// MCAP's name for frames of LZ4.
+/// MCAP's name for LZ4 frames.
 const COMPRESSION: &str = "lz4";
-/// Magic, version 1 with independent blocks and no checksums, blocks of up to 4 MiB, the header's checksum.
+/// LZ4 frame header: magic, version 1 with independent blocks and no checksums, blocks of up to 4
+/// MiB, header checksum.
 const FRAME_BEGIN: [u8; 7] = [0x04, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73];
-/// A block of no bytes.
+/// LZ4 end mark: an empty block.
 const FRAME_END: [u8; 4] = [0; 4];
 
 #[cfg(test)]
@@ -100,7 +102,7 @@ mod tests {
         bytes
     }
 
-    /// These bytes were read by the reader of mcap.dev.
+    /// The reader of mcap.dev accepts these bytes.
     #[test]
     fn a_chunk_is_a_frame_of_lz4_with_one_block() {
         let bytes = chunk(b"abcdabcdabcdabcdabcdabcd");

@@ -1,9 +1,11 @@
-//! The records of MCAP that Tautline writes: without an index, so that what reached the disk before a
-//! power cut can be read; read with the place of each in the file.
+//! The MCAP records that Tautline writes, and a reader that returns each with its offset in the
+//! file.
 //!
-//! A file has its messages one by one, or in [chunks](Chunk), which are compressed by LZ4.
+//! Files have no index, so everything that reached the disk before a power cut is readable.
+//! Messages are stored one by one or in [chunks](Chunk) compressed with LZ4.
 //!
-//! The format: <https://mcap.dev/spec>. Numbers are little-endian, a text has its length before it.
+//! The format: <https://mcap.dev/spec>. Numbers are little-endian; a text is preceded by its
+//! length.
 #![forbid(unsafe_code)]
 
 mod chunk;
@@ -13,10 +15,10 @@ pub use chunk::{Chunk, MESSAGES_BYTES_MAX, write_chunk};
 /// The first and the last bytes of a file.
 pub const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 
-/// Where a message's data begin in its record: behind opcode, length, channel, sequence, times.
+/// Offset of a message's data in its record, after opcode, length, channel, sequence and times.
 pub const MESSAGE_DATA_AT: usize = 9 + 22;
 
-/// One record, as the format names them.
+/// One record, named as in the format.
 ///
 /// ```text
 /// 0  opcode   u8
@@ -25,79 +27,79 @@ pub const MESSAGE_DATA_AT: usize = 9 + 22;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// The first of a file.
+    /// First record of a file.
     Header {
-        /// What kind of file it is, by a name that begins with `x-`; mostly empty.
+        /// Kind of file, named with the prefix `x-`; usually empty.
         profile: &'a str,
     },
-    /// How messages of a channel look.
+    /// Definition of a channel's messages.
     Schema,
-    /// A topic's number in this file.
+    /// Number of a topic in this file.
     Channel {
-        /// The number.
+        /// Number of the channel.
         id: u16,
-        /// The topic.
+        /// Name of the topic.
         topic: &'a str,
     },
-    /// One message.
+    /// A single message.
     Message(Message<'a>),
-    /// Messages, compressed.
+    /// Compressed messages.
     Chunk(Chunk<'a>),
-    /// Behind the last message.
+    /// End of the messages.
     DataEnd,
-    /// The last of a file.
+    /// Last record of a file.
     Footer,
 }
 
-/// One message of a channel.
+/// A message of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<'a> {
-    /// The channel's number in this file.
+    /// Number of the channel in this file.
     pub channel: u16,
-    /// How many came before it.
+    /// Number of messages before it.
     pub sequence: u32,
-    /// When it was recorded: nanoseconds of Unix time.
+    /// Time of recording, in nanoseconds of Unix time.
     pub at: u64,
-    /// When it was made, likewise.
+    /// Time of publication, in nanoseconds of Unix time.
     pub published_at: u64,
-    /// What it says.
+    /// Content of the message.
     pub data: &'a [u8],
 }
 
-/// What the messages of a topic are, as a file tells it before the first of them.
+/// Description of a topic's messages, written before the first of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Channel<'a> {
-    /// Its number in this file, and its schema's; not 0.
+    /// Number of the channel in this file, and of its schema; not 0.
     pub id: u16,
-    /// What it is called.
+    /// Name of the topic.
     pub topic: &'a str,
-    /// How a message is encoded, by MCAP's name for it.
+    /// MCAP's name of the message encoding.
     pub message_encoding: &'a str,
-    /// How a message looks, if that is told.
+    /// Schema of the messages, if known.
     pub schema: Option<Schema<'a>>,
 }
 
-/// How messages of a channel look.
+/// Definition of a channel's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Schema<'a> {
-    /// What it is called.
+    /// Name of the schema.
     pub name: &'a str,
-    /// How it is encoded, by MCAP's name for it.
+    /// MCAP's name of the schema encoding.
     pub encoding: &'a str,
-    /// The schema.
+    /// Schema definition.
     pub bytes: &'a [u8],
 }
 
-/// Why the bytes from here on are no record.
+/// Reason why the bytes from this offset on are not a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Break {
     /// The file ends before the record does.
     Short,
-    /// It is none that is written here.
+    /// The record is not one that this crate writes.
     Foreign,
 }
 
-/// Appends the bytes before the first record, and the header.
+/// Appends the magic and the header record.
 pub fn write_begin(profile: &str, library: &str, to: &mut Vec<u8>) {
     to.extend(MAGIC);
     write(HEADER, to, |to| {
@@ -106,7 +108,7 @@ pub fn write_begin(profile: &str, library: &str, to: &mut Vec<u8>) {
     });
 }
 
-/// Appends a channel, behind its schema.
+/// Appends a channel, preceded by its schema.
 pub fn write_channel(channel: &Channel<'_>, to: &mut Vec<u8>) {
     if let Some(Schema { name, encoding, bytes }) = channel.schema {
         write(SCHEMA, to, |to| {
@@ -137,14 +139,14 @@ pub fn write_message(message: &Message<'_>, to: &mut Vec<u8>) {
     });
 }
 
-/// Appends what ends a file: no checksum over its data, and no summary.
+/// Appends the end of a file: no checksum over its data, and no summary.
 pub fn write_end(to: &mut Vec<u8>) {
     write(DATA_END, to, |to| to.extend([0; 4]));
     write(FOOTER, to, |to| to.extend([0; 20]));
     to.extend(MAGIC);
 }
 
-/// The records of a file, one after the other; after the first that is none there are no more.
+/// The records of a file, in order; iteration ends after the first invalid one.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -153,20 +155,20 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Returns those of `bytes`; `None` if it does not begin as MCAP does.
+    /// Returns the records of `bytes`; `None` if it does not begin with the MCAP magic.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let is_mcap = bytes.starts_with(&MAGIC);
         is_mcap.then_some(Self { bytes, at: MAGIC.len(), is_over: false })
     }
 
-    /// Returns those of a chunk's [messages](Chunk::messages).
+    /// Returns the records of a chunk's [messages](Chunk::messages).
     pub fn within(messages: &'a [u8]) -> Self {
         Self { bytes: messages, at: 0, is_over: false }
     }
 }
 
 impl<'a> Iterator for Records<'a> {
-    /// Where it begins, and what it is.
+    /// Offset of the record, and the record.
     type Item = (usize, Result<Record<'a>, Break>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -190,7 +192,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Returns the first record of `bytes` and how many bytes it has.
+/// Returns the first record of `bytes` and its length in bytes.
 fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
     let mut rest = bytes;
     let [opcode] = take(&mut rest)?;
@@ -200,7 +202,7 @@ fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
     let length = u64::from_le_bytes(take(&mut rest)?);
     let length = usize::try_from(length).map_err(|_| Break::Short)?;
     let mut content = rest.get(..length).ok_or(Break::Short)?;
-    // What a content lacks is not cut off, but wrong.
+    // The content is complete, so a missing field means that it is malformed, not truncated.
     let record = read_content(opcode, &mut content).map_err(|_| Break::Foreign)?;
     Ok((record, 9 + length))
 }
@@ -281,7 +283,7 @@ mod tests {
         bytes
     }
 
-    /// These bytes were read by the reader of mcap.dev.
+    /// The reader of mcap.dev accepts these bytes.
     #[test]
     fn a_file_has_the_bytes_that_others_read() {
         let long = |length: u64| length.to_le_bytes();
@@ -329,7 +331,8 @@ mod tests {
         for length in MAGIC.len()..bytes.len() {
             let mut cut = Records::new(&bytes[..length]).unwrap();
             let broken = cut.find_map(|(at, record)| record.err().map(|broken| (at, broken)));
-            // Between two records nothing is broken; only the footer tells that all is there.
+            // A cut between two records breaks nothing; only the footer shows that the file is
+            // complete.
             let is_between = ends[..ends.len() - 1].contains(&length);
             assert_eq!(broken.is_none(), is_between, "cut at {length}");
             assert!(broken.is_none_or(|(_, broken)| broken == Break::Short), "cut at {length}");

@@ -10,7 +10,7 @@ use crate::ByteCount;
 pub struct Bitrate(u64);
 
 impl Bitrate {
-    /// Nothing at all.
+    /// Zero bits per second.
     pub const ZERO: Self = Self(0);
 
     /// Returns `bits` bits per second.
@@ -28,7 +28,7 @@ impl Bitrate {
         Self(megabits * 1_000_000)
     }
 
-    /// Returns the rate that carries `bytes` in `duration`; zero for an empty duration.
+    /// Returns the rate that carries `bytes` in `duration`; zero for a zero duration.
     pub fn of(bytes: ByteCount, duration: Duration) -> Self {
         let nanos = duration.as_nanos();
         if nanos == 0 {
@@ -46,12 +46,12 @@ impl Bitrate {
         self.0
     }
 
-    /// Returns bits per second as a real number, for arithmetic of estimates.
+    /// Returns bits per second as `f64`, for arithmetic on estimates.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// Returns this rate times `factor`; negative factors and NaN give zero.
+    /// Returns this rate times `factor`; zero for negative factors and NaN.
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
@@ -96,7 +96,7 @@ impl AddAssign for Bitrate {
 
 impl Sub for Bitrate {
     type Output = Self;
-    /// Subtracts, held at zero.
+    /// Subtracts, saturating at zero.
     fn sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }
@@ -124,8 +124,8 @@ impl fmt::Display for Bitrate {
     }
 }
 
-/// Bits of a byte times nanoseconds of a second. Where it fits, 64 bits are used: dividing 128 bits
-/// takes ten times as long.
+/// Bits per byte times nanoseconds per second. 64-bit arithmetic is used where it fits: a 128-bit
+/// division takes ten times as long.
 const SCALE: u64 = 8_000_000_000;
 
 #[cfg(test)]

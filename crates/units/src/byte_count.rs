@@ -7,7 +7,7 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// Returns `bytes` bytes.
@@ -41,7 +41,7 @@ impl AddAssign for ByteCount {
 
 impl Sub for ByteCount {
     type Output = Self;
-    /// Subtracts, held at zero.
+    /// Subtracts, saturating at zero.
     fn sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }

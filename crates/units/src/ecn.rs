@@ -1,19 +1,20 @@
-/// The codepoint of a packet of IP by which the network says that it is congested ([RFC3168]).
+/// The ECN codepoint of an IP packet, by which the network signals congestion ([RFC3168]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecn {
-    /// Its sender understands no marks: Not-ECT.
+    /// Not-ECT: the sender does not support marks.
     #[default]
     NotEct = 0b00,
-    /// Its sender wants low delay, and answers each mark a little ([RFC9331]): ECT(1).
+    /// ECT(1): the sender wants low delay and responds to each mark with a small reduction
+    /// ([RFC9331]).
     Ect1 = 0b01,
-    /// Its sender answers a mark as a loss ([RFC3168]): ECT(0).
+    /// ECT(0): the sender responds to a mark as to a loss ([RFC3168]).
     Ect0 = 0b10,
-    /// The network marked it: CE.
+    /// CE: the network marked the packet.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// Returns the codepoint in the two lowest bits of `bits`, as IPv4's second byte has it.
+    /// Returns the codepoint in the two lowest bits of `bits`, as in IPv4's second byte.
     pub const fn of_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b01 => Self::Ect1,
@@ -23,7 +24,7 @@ impl Ecn {
         }
     }
 
-    /// Returns its two bits.
+    /// Returns the two bits of the codepoint.
     pub const fn bits(self) -> u8 {
         self as u8
     }

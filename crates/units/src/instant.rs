@@ -30,7 +30,7 @@ impl Instant {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// Returns nanoseconds since the session's start.
+    /// Returns the nanoseconds since the session's start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -50,11 +50,11 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the age at `self` of what another clock dated `dated`, give or take `error`, the bound on the error of
-    /// the comparison of the two clocks.
+    /// Returns the age at `self` of an event that another clock timestamped `dated`. `error` bounds
+    /// the error of the comparison of the two clocks.
     ///
-    /// `None` where the date lies ahead by more than the error: such an age is not known, and nobody takes it for
-    /// fresh. A date that lies ahead by less is as young as can be.
+    /// `None` if the timestamp lies ahead by more than the error: the age is unknown and must not
+    /// count as fresh. A timestamp ahead by at most the error has age zero.
     pub const fn age(self, dated: Self, error: Duration) -> Option<Duration> {
         let ahead = dated.since(self);
         if ahead.as_nanos() > error.as_nanos() { None } else { Some(self.since(dated)) }
@@ -65,8 +65,8 @@ impl Instant {
         self.0.wrapping_sub(other.0) as i64
     }
 
-    /// Returns the instant `nanos` nanoseconds later (earlier if negative), held at the clock's
-    /// ends.
+    /// Returns the instant `nanos` nanoseconds later (earlier if negative), saturating at the
+    /// clock's limits.
     pub const fn offset_by_nanos(self, nanos: i64) -> Self {
         Self(self.0.saturating_add_signed(nanos))
     }
@@ -87,7 +87,7 @@ impl AddAssign<Duration> for Instant {
 
 impl Sub<Duration> for Instant {
     type Output = Self;
-    /// Subtracts, held at [`Instant::ZERO`].
+    /// Subtracts, saturating at [`Instant::ZERO`].
     fn sub(self, rhs: Duration) -> Self {
         Self(self.0.saturating_sub(saturating_nanos(rhs)))
     }
@@ -130,7 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Over all dates: none is younger than it can be, and one that cannot be has no age.
+        /// For all timestamps: no age is below the minimum possible, and an impossible timestamp
+        /// has no age.
         #[test]
         fn no_date_is_younger_than_it_can_be(now in any::<u64>(), dated in any::<u64>(), error in any::<u64>()) {
             let age = Instant::from_nanos(now).age(Instant::from_nanos(dated), Duration::from_nanos(error));

@@ -1,4 +1,5 @@
-//! Bitrates, byte counts, instants, probabilities and marks: quantities that cannot be mixed up.
+//! Bitrates, byte counts, instants, probabilities and ECN codepoints: distinct types for
+//! quantities.
 //!
 //! Needs neither the standard library nor an allocator.
 #![no_std]

@@ -3,10 +3,10 @@
 pub struct Probability(f64);
 
 impl Probability {
-    /// It never happens.
+    /// Probability of an event that never happens.
     pub const ZERO: Self = Self(0.0);
 
-    /// It always happens.
+    /// Probability of an event that always happens.
     pub const ONE: Self = Self(1.0);
 
     /// Returns the probability `value`, or `None` outside 0 to 1.
@@ -15,7 +15,7 @@ impl Probability {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// Returns the share `part / whole`, held within 0 to 1; zero of an empty whole.
+    /// Returns the share `part / whole`, capped at 1; zero if `whole` is zero.
     pub fn share(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self::ZERO;
@@ -23,7 +23,7 @@ impl Probability {
         Self((part as f64 / whole as f64).min(1.0))
     }
 
-    /// Returns the number from 0 to 1.
+    /// Returns the value, from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

@@ -30,8 +30,8 @@ pub struct Encoder {
     feedback: Feedback,
 }
 
-/// What acknowledgements reveal about the feedback delay, and the time for which packets have been
-/// leaving the window unacknowledged.
+/// State derived from acknowledgements: whether they are later than a window, and since when
+/// packets leave the window unacknowledged.
 #[derive(Clone, Debug, Default)]
 struct Feedback {
     /// Newest acknowledged edge; `None` before the first acknowledgement.

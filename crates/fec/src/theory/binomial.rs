@@ -1,12 +1,12 @@
-//! Binomial probabilities that keep their digits for millions of trials.
+//! Binomial probabilities that stay precise for millions of trials.
 
 use std::f64::consts::TAU;
 
 /// Returns the logarithm of the probability of `hits` in `trials`, each with `probability`.
 ///
-/// Absolute error of the logarithm near 1e-14 where the probability is not vanishing: the large
-/// parts of the logarithms of the factorials, which would cost all digits, are cancelled by hand.
-/// Source: \[LOADER\], the saddle-point form of the binomial.
+/// The logarithm's absolute error is near 1e-14 unless the probability vanishes: the formula
+/// cancels the large parts of the factorials' logarithms, which would cost all digits. Source:
+/// \[LOADER\], the saddle-point form of the binomial.
 pub(super) fn ln_pmf(hits: u64, trials: u64, probability: f64) -> f64 {
     let (k, n) = (hits as f64, trials as f64);
     let misses = match trials.checked_sub(hits) {
@@ -26,17 +26,17 @@ pub(super) fn ln_pmf(hits: u64, trials: u64, probability: f64) -> f64 {
     corrections - deviances + 0.5 * (n / (TAU * k * m)).ln()
 }
 
-/// Returns `x ln(x / mean) + mean - x`, which is small where `x` is near `mean`.
+/// Returns `x ln(x / mean) + mean - x`, which is small if `x` is near `mean`.
 fn deviance(x: f64, mean: f64) -> f64 {
     let difference = x - mean;
     x * (difference / mean).ln_1p() - difference
 }
 
-/// Returns ln(n!) less the three terms of Stirling's formula.
+/// Returns ln(n!) minus the three terms of Stirling's formula.
 fn stirling_rest(n: u64) -> f64 {
     let x = n as f64;
     if n < SERIES_FROM {
-        // Up to 20! the factorial is exact enough to take the logarithm of.
+        // Up to 20!, the factorial is exact enough to compute its logarithm directly.
         let factorial: f64 = (1..=n).map(|factor| factor as f64).product();
         return factorial.ln() - (x + 0.5) * x.ln() + x - 0.5 * TAU.ln();
     }
@@ -45,10 +45,10 @@ fn stirling_rest(n: u64) -> f64 {
     series / x
 }
 
-/// From here six terms of the series are exact to 1e-17.
+/// From here on, six terms of the series are exact to 1e-17.
 const SERIES_FROM: u64 = 20;
 
-/// B(2i) / (2i (2i - 1)), the coefficients of Stirling's series.
+/// Coefficients of Stirling's series, B(2i) / (2i (2i - 1)).
 const STIRLING: [f64; 6] =
     [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1_260.0, -1.0 / 1_680.0, 1.0 / 1_188.0, -691.0 / 360_360.0];
 

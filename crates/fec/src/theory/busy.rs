@@ -1,11 +1,11 @@
 use super::{Stream, binomial};
 
-/// The law of the busy time S: the intervals from the one that begins with nothing missing and
-/// loses a source packet to the repair packet after which nothing is missing again.
+/// The distribution of the busy time S: the intervals from the one that begins with nothing missing
+/// and loses a source packet to the repair packet after which nothing is missing again.
 ///
-/// S = 0 is an interval in which no source packet is lost. The renewal period S+ = max(S, 1)
-/// counts that interval as well. Source: \[STREAM\] Theorem 1 and Corollary 1; the busy time is
-/// that of a queue with constant service, \[TANNER\].
+/// S = 0 is an interval in which no source packet is lost. The renewal period S+ = max(S, 1) counts
+/// that interval as well. Source: \[STREAM\] Theorem 1 and Corollary 1; the busy time is that of a
+/// queue with constant service, \[TANNER\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BusyTime {
     stream: Stream,
@@ -18,9 +18,9 @@ impl BusyTime {
 
     /// Returns P(S = intervals).
     ///
-    /// p(0) = (1 - e)^(l - 1); for s >= 1
-    /// p(s) = (l - 1)/s e^s (1 - e)^(s (l - 1)) C((s - 1) l, s - 1). Relative error about 1e-13
-    /// for any s that matters: computed in logarithms. O(1). Source: \[STREAM\] eq. (2).
+    /// p(0) = (1 - e)^(l - 1); for s >= 1, p(s) = (l - 1)/s e^s (1 - e)^(s (l - 1)) C((s - 1) l,
+    /// s - 1). The relative error is about 1e-13 for all relevant s: computed in logarithms. O(1).
+    /// Source: \[STREAM\] eq. (2).
     pub fn pmf(&self, intervals: u64) -> f64 {
         let Stream { erasure_rate: e, .. } = self.stream;
         let others = self.stream.l() - 1.0;
@@ -34,8 +34,8 @@ impl BusyTime {
 
     /// Returns P(S > intervals).
     ///
-    /// O(intervals) where that is not small, else O(1 / (1 - z)^2). Relative error about 1e-11;
-    /// nearer to a load of 1 than about 1e-4, absolute error about 1e-12.
+    /// O(intervals) if the result is not small, otherwise O(1 / (1 - z)^2). Relative error about
+    /// 1e-11; for loads within about 1e-4 of 1, absolute error about 1e-12.
     pub fn survival(&self, intervals: u64) -> f64 {
         let decay = self.tail_decay();
         let upper_terms = 50.0 / (-decay.ln()).max(f64::MIN_POSITIVE);
@@ -49,7 +49,7 @@ impl BusyTime {
         for s in intervals + 1.. {
             let term = self.pmf(s);
             sum += term;
-            // The terms fall at least as fast as `decay` to the end.
+            // The terms fall at least as fast as `decay`.
             if term * decay <= sum * f64::EPSILON * (1.0 - decay) {
                 break;
             }
@@ -72,8 +72,8 @@ impl BusyTime {
     /// Returns
     /// E\[S^3\] = E\[S^2\] + l (l - 1) e^2 (1 - e)^l (2 - 2e - l e^2 + l^2 e^2) / (1 - z)^5.
     ///
-    /// It follows from the relation of the moments,
-    /// E\[S^(n+1)\] = e (1 - e) / (1 - z) d/de E\[S^n\]. \[STREAM\] eq. (8) has another polynomial:
+    /// It follows from the relation of the moments, E\[S^(n+1)\] = e (1 - e) / (1 - z) d/de
+    /// E\[S^n\]. \[STREAM\] eq. (8) has a different polynomial:
     /// [`third_moment_printed`](Self::third_moment_printed).
     pub fn third_moment(&self) -> f64 {
         let (l, e) = (self.stream.l(), self.stream.erasure_rate);
@@ -81,9 +81,9 @@ impl BusyTime {
         self.second_moment() + self.bunching() * polynomial / self.slack().powi(5)
     }
 
-    /// Returns what \[STREAM\] eq. (8) prints for E\[S^3\]: with 2 - 2e - 2 l e^2 + l e + l^2 e^3.
+    /// Returns E\[S^3\] as printed in \[STREAM\] eq. (8), with 2 - 2e - 2 l e^2 + l e + l^2 e^3.
     ///
-    /// 3 to 10 % too high at the loads and rates of the paper's Table I, which it reproduces.
+    /// It is 3 to 10 % too high at the loads and rates of the paper's Table I, which it reproduces.
     pub fn third_moment_printed(&self) -> f64 {
         let (l, e) = (self.stream.l(), self.stream.erasure_rate);
         let polynomial = 2.0 - 2.0 * e - 2.0 * l * e * e + l * e + l * l * e * e * e;
@@ -114,17 +114,18 @@ impl BusyTime {
         kept * (1.0 - self.stream.erasure_rate + self.stream.load())
     }
 
-    /// Returns the factor by which P(S > s) falls per interval in the end:
-    /// e (1 - e)^(l - 1) l^l / (l - 1)^(l - 1), by Stirling's formula from the pmf.
+    /// Returns the factor by which P(S > s) falls per interval asymptotically: e (1 - e)^(l - 1)
+    /// l^l / (l - 1)^(l - 1), by Stirling's formula from the pmf.
     pub fn tail_decay(&self) -> f64 {
         let (l, e) = (self.stream.l(), self.stream.erasure_rate);
         self.stream.load() * ((l - 1.0) * ((-e).ln_1p() - (-1.0 / l).ln_1p())).exp()
     }
 
-    /// Returns a bound: P(S > intervals) <= exp(-intervals (1 - z)^2 / (1 + z)).
+    /// Returns an upper bound: P(S > intervals) <= exp(-intervals (1 - z)^2 / (1 + z)).
     ///
-    /// Chernoff's bound on the losses in that many intervals. The bound with the normal tail Q in
-    /// the proof of \[STREAM\] Theorem 1 is an approximation that fails for many intervals.
+    /// This is Chernoff's bound on the losses in that number of intervals. The bound with the
+    /// normal tail Q in the proof of \[STREAM\] Theorem 1 is an approximation that fails for many
+    /// intervals.
     pub fn chernoff(&self, intervals: u64) -> f64 {
         (-(intervals as f64) / self.chernoff_scale()).exp()
     }
@@ -145,8 +146,9 @@ impl BusyTime {
     }
 }
 
-/// Below this, one minus a sum has lost more digits than summing the tail costs time to keep.
+/// Value below which `1 - sum` has lost too many digits, so that summing the tail is worth its
+/// time.
 const DIFFERENCE_MIN: f64 = 1e-4;
 
-/// Beyond, the tail is too long to be summed: a second's work.
+/// Number of terms above which the tail is too long to sum: about one second of work.
 const UPPER_TERMS_MAX: f64 = 1e7;

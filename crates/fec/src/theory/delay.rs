@@ -1,12 +1,12 @@
 use super::{Error, Stream, binomial};
 
-/// The law of the in-order delay D of a source packet, in slots: from the slot that carries it
-/// to the slot after which it and all before it are known.
+/// The distribution of the in-order delay D of a source packet, in slots: from the slot that
+/// carries it to the slot after which it and all packets before it are known.
 ///
-/// D = 0 for a packet that arrives when nothing before it is missing; the time a slot takes to
-/// arrive is not counted. A delayed packet always waits for a repair packet, so that D is never
-/// another multiple of l. A receiver that takes source packets as soon as they are known, out of
-/// order, waits less than this.
+/// D = 0 for a packet that arrives when nothing before it is missing; the propagation time of a
+/// slot is not counted. A delayed packet always waits for a repair packet, so D is never a nonzero
+/// multiple of l. A receiver that uses source packets as soon as they are known, out of order,
+/// waits less than this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
     stream: Stream,
@@ -19,8 +19,8 @@ impl Delay {
 
     /// Returns E\[D\] in slots, exactly. O(l).
     ///
-    /// Every packet of a busy time of S intervals waits for its last slot, except those before
-    /// the first loss:
+    /// Every packet of a busy time of S intervals waits for its last slot, except those before the
+    /// first loss:
     ///
     /// ```text
     /// E[D] = { l(l-1)/2 E[S^2]
@@ -28,7 +28,7 @@ impl Delay {
     ///        / ((l-1) E[S+])
     /// ```
     ///
-    /// Not in \[STREAM\], which has [`bound`](Self::bound) only.
+    /// [STREAM\] does not have this formula, only [`bound`](Self::bound).
     pub fn mean(&self) -> f64 {
         let (l, e, z) = (self.stream.l(), self.stream.erasure_rate, self.stream.load());
         if e == 0.0 {
@@ -58,11 +58,12 @@ impl Delay {
         (1.0 - e) * loss_among_others / (e * periods)
     }
 
-    /// Returns l E\[S^2\] / (2 E\[S+\]) slots, which the mean delay does not exceed: \[STREAM\]
-    /// Theorem 2, corrected.
+    /// Returns l E\[S^2\] / (2 E\[S+\]) slots, an upper bound on the mean delay: \[STREAM\] Theorem
+    /// 2, corrected.
     ///
     /// The theorem divides the delays of a busy time by its slots, of which only l - 1 in l hold
-    /// source packets: [`bound_printed`](Self::bound_printed) is l / (l - 1) too small.
+    /// source packets: [`bound_printed`](Self::bound_printed) is too small by the factor (l - 1) /
+    /// l.
     pub fn bound(&self) -> f64 {
         let busy = self.stream.busy_time();
         self.stream.l() * busy.second_moment() / (2.0 * busy.period_mean())
@@ -70,7 +71,8 @@ impl Delay {
 
     /// Returns (l - 1) E\[S^2\] / (2 E\[S+\]) slots: \[STREAM\] Theorem 2 as printed.
     ///
-    /// No bound on a source packet's mean delay: at l = 2, e = 0.1 that is 0.1424, this 0.0712.
+    /// This does not bound a source packet's mean delay: at l = 2, e = 0.1 the mean is 0.1424, this
+    /// 0.0712.
     pub fn bound_printed(&self) -> f64 {
         self.bound() * self.stream.code_rate()
     }
@@ -105,12 +107,13 @@ impl Delay {
         rest.max(0.0)
     }
 
-    /// Returns the least number of slots that a share `share` of the source packets does not
+    /// Returns the smallest number of slots that the share `share` of the source packets does not
     /// exceed. O(result).
     ///
     /// # Errors
-    /// [`Error::Probability`] unless `0 < share <= 1 - 1e-9`: beyond, the digits do not suffice.
-    /// [`Error::Beyond`] if it is over [`PERCENTILE_MAX`] slots, as it may be close to a load of 1.
+    /// [`Error::Probability`] unless `0 < share <= 1 - 1e-9`, the limit of the precision.
+    /// [`Error::Beyond`] if the result exceeds [`PERCENTILE_MAX`] slots, as it may close to a load
+    /// of 1.
     pub fn percentile(&self, share: f64) -> Result<u64, Error> {
         check_share(share)?;
         let mut reached = self.zero_probability();
@@ -133,10 +136,10 @@ impl Delay {
     }
 }
 
-/// The delay in slots beyond which no percentile is looked for: some seconds' work.
+/// Delay in slots up to which percentiles are searched: some seconds of work.
 pub const PERCENTILE_MAX: u64 = 10_000_000;
 
-/// Rejects what [`Delay::percentile`] cannot answer.
+/// Checks that [`Delay::percentile`] is defined for `share`.
 pub(super) fn check_share(share: f64) -> Result<(), Error> {
     if share > 0.0 && share <= 1.0 - 1e-9 {
         return Ok(());
@@ -147,16 +150,16 @@ pub(super) fn check_share(share: f64) -> Result<(), Error> {
 /// A walk up the distribution of the delay, interval by interval.
 ///
 /// The packet in slot j = 1..l-1 of an interval, t intervals before the one in which the busy time
-/// ends, waits l - j + l t slots. Per renewal period this comes to pass when S >= t + 2, or when
-/// S = t + 1 and the interval is the first one and has lost a source packet in its first j slots:
+/// ends, waits l - j + l t slots. In a renewal period this happens if S >= t + 2, or if S = t + 1
+/// and the interval is the first one and has lost a source packet in its first j slots:
 ///
 /// ```text
 /// P(D = l - j + l t) = [P(S >= t+2) + f(j, t+1)] / ((l-1) E[S+])
 /// f(j, s) = P(S = s, a loss in the first j slots) = j / (s l - j) (1-e)^j P(B(s l - j, e) = s)
 /// ```
 ///
-/// with B binomial. f follows from the ballot theorem that also gives the pmf of S, which is
-/// f(l - 1, s); summed over all j and t this gives the closed forms of the mean and of P(D = 0).
+/// with B binomial. f follows from the ballot theorem that also yields the pmf of S, which is f(l -
+/// 1, s). The sum over all j and t yields the closed forms of the mean and of P(D = 0).
 struct Walk {
     stream: Stream,
     /// s = t + 1.
@@ -170,7 +173,7 @@ struct Walk {
 impl Walk {
     fn new(stream: Stream) -> Walk {
         let busy = stream.busy_time();
-        // 1 - p(0), without the loss of digits, less p(1).
+        // 1 - p(0), without loss of digits, minus p(1).
         let any = -((stream.l() - 1.0) * (-stream.erasure_rate).ln_1p()).exp_m1();
         let packets = (stream.l() - 1.0) * busy.period_mean();
         Walk { stream, intervals: 1, longer: (any - busy.pmf(1)).max(0.0), packets }

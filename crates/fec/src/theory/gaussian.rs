@@ -2,7 +2,7 @@ use std::f64::consts::SQRT_2;
 
 use super::Error;
 
-/// A normal distribution, of a delay for instance.
+/// A normal distribution, for instance of a delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaussian {
     mean: f64,
@@ -10,10 +10,10 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// Returns the distribution with that mean and standard deviation, in any one unit.
+    /// Returns the distribution with this mean and standard deviation, both in the same unit.
     ///
     /// # Errors
-    /// [`Error::Quantity`] unless the mean is finite and the deviation is, too, and above zero.
+    /// [`Error::Quantity`] unless both are finite and the deviation is above zero.
     pub fn new(mean: f64, deviation: f64) -> Result<Gaussian, Error> {
         if !mean.is_finite() {
             return Err(Error::Quantity { quantity: mean });
@@ -24,12 +24,12 @@ impl Gaussian {
         Ok(Gaussian { mean, deviation })
     }
 
-    /// Returns the probability of a value that is not above `value`.
+    /// Returns the probability that a sample does not exceed `value`.
     pub fn cdf(&self, value: f64) -> f64 {
         standard_cdf((value - self.mean) / self.deviation)
     }
 
-    /// Returns the value that is not exceeded with that probability.
+    /// Returns the value that a sample does not exceed with the given probability.
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < probability < 1`.
@@ -37,7 +37,7 @@ impl Gaussian {
         if !(probability > 0.0 && probability < 1.0) {
             return Err(Error::Probability { probability });
         }
-        // In the lower half, where the distribution function keeps all its digits.
+        // Computed in the lower half, where the distribution function keeps all its digits.
         let deviations = if probability <= 0.5 {
             standard_quantile(probability)
         } else {
@@ -51,9 +51,9 @@ fn standard_cdf(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations / SQRT_2)
 }
 
-/// Halves the range until its ends are neighbours; `probability` is at most 1/2.
+/// Bisects the range until its ends are adjacent; `probability` is at most 1/2.
 fn standard_quantile(probability: f64) -> f64 {
-    // Here the distribution function is zero in a double.
+    // At this lower end the distribution function is zero in double precision.
     let (mut low, mut high) = (-40.0_f64, 0.0_f64);
     loop {
         let middle = low.midpoint(high);

@@ -1,10 +1,10 @@
 /// Returns the probability 1 - 256^-`unknowns` that a repair packet with uniformly random
-/// coefficients in GF(256) tells something new while that many unknowns are undetermined.
+/// coefficients in GF(256) is innovative while `unknowns` unknowns are undetermined.
 ///
-/// `unknowns`: lost packets less the equations already held. The theory takes it for 1, as in a
-/// large field: what GF(256) adds to the mean delay stays near 1 %. Source: of the 256^D vectors
-/// of coefficients that remain after elimination only the zero vector tells nothing. Coefficients
-/// that are never zero, as the streaming code's, do better: they never miss a lone unknown.
+/// `unknowns`: lost packets minus the equations already held. The theory assumes 1, as in a large
+/// field: GF(256) adds about 1 % to the mean delay. Source: of the 256^D vectors of coefficients
+/// that remain after elimination, only the zero vector is not innovative. Coefficients that are
+/// never zero, as in the streaming code, do better: they never miss a single unknown.
 pub fn innovative_probability(unknowns: u32) -> f64 {
     -(-f64::from(unknowns) * 256_f64.ln()).exp_m1()
 }

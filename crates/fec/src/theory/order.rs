@@ -1,7 +1,7 @@
 use super::{Error, Gaussian, binomial};
 
-/// The `place`-th smallest of `count` independent values of one distribution: for delays, when
-/// the `place`-th of `count` packets has come.
+/// The `place`-th smallest of `count` independent values of one distribution; for delays, the time
+/// at which the `place`-th of `count` packets has arrived.
 ///
 /// A block of k source packets is complete with the k-th of its n packets, an uncoded one with the
 /// last. Source: \[LTE\] section II.
@@ -12,7 +12,7 @@ pub struct OrderStatistic {
 }
 
 impl OrderStatistic {
-    /// Returns the order statistic of that place, counted from 1 in ascending order.
+    /// Returns the order statistic of this place, counted from 1 in ascending order.
     ///
     /// # Errors
     /// [`Error::Place`] unless `1 <= place <= count`.
@@ -23,10 +23,11 @@ impl OrderStatistic {
         Ok(OrderStatistic { place, count })
     }
 
-    /// Returns the probability that it is not above a value that one of the values is not above
-    /// with probability `single`: that `place` or more of `count` are not. O(count).
+    /// Returns the probability that the order statistic does not exceed a value that a single
+    /// sample does not exceed with probability `single`: that `place` or more of `count` samples do
+    /// not. O(count).
     ///
-    /// `single` is held between 0 and 1.
+    /// `single` is clamped to 0..=1.
     pub fn cdf(&self, single: f64) -> f64 {
         let single = single.clamp(0.0, 1.0);
         if single == 1.0 {
@@ -37,8 +38,8 @@ impl OrderStatistic {
         enough.map(term).sum::<f64>().min(1.0)
     }
 
-    /// Returns what [`cdf`](Self::cdf) maps to `probability`: the distribution function of one
-    /// value at the quantile of the order statistic. O(count).
+    /// Returns the inverse of [`cdf`](Self::cdf): the distribution function of a single sample at
+    /// the quantile of the order statistic. O(count).
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < probability < 1`.
@@ -60,12 +61,12 @@ impl OrderStatistic {
         }
     }
 
-    /// Returns the probability that it is not above `value`, for values of that distribution.
+    /// Returns the probability that it does not exceed `value`, for samples of this distribution.
     pub fn gaussian_cdf(&self, each: &Gaussian, value: f64) -> f64 {
         self.cdf(each.cdf(value))
     }
 
-    /// Returns the value that it does not exceed with that probability, for values of that
+    /// Returns the value that it does not exceed with the given probability, for samples of this
     /// distribution.
     ///
     /// # Errors
@@ -75,7 +76,7 @@ impl OrderStatistic {
     }
 }
 
-/// The last probability that has a quantile.
+/// Largest probability that has a quantile.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 #[cfg(test)]
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_mixture_of_places_is_one_value() {
-        // Each of the five is somewhere in the order.
+        // The order statistics of all five places average to a single sample.
         for single in [0.1, 0.42, 0.9] {
             let places = (1..=5).map(|place| OrderStatistic::new(place, 5).unwrap().cdf(single));
             assert!((places.sum::<f64>() / 5.0 - single).abs() < 1e-14);

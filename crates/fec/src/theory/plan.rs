@@ -1,18 +1,18 @@
 use super::{Error, Stream, delay};
 
-/// What a plan has to keep: a limit on the in-order delay of source packets, in slots.
+/// Target of a plan: a limit on the in-order delay of source packets, in slots.
 ///
-/// A slot is the time between two packets of the stream, so that a delay in seconds becomes slots
-/// by the packets sent in a second, repair packets included. The link's own delay comes on top.
+/// A slot is the time between two packets of the stream: multiply a delay in seconds by the packets
+/// sent per second, repair packets included. The link's own delay is additional.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Target {
     /// The exact mean, [`Delay::mean`](super::Delay::mean), is at most `slots`.
     Mean {
-        /// Mean delay allowed.
+        /// Maximum mean delay.
         slots: f64,
     },
-    /// A share `share` of the source packets waits `slots` at most: the exact tail,
+    /// The share `share` of the source packets waits at most `slots`: the exact tail,
     /// [`Delay::tail`](super::Delay::tail), is at most `1 - share`.
     Percentile {
         /// Share of source packets, for instance 0.99.
@@ -22,17 +22,17 @@ pub enum Target {
     },
 }
 
-/// Returns the stream with the largest interval, and so the least overhead, that meets `target`
-/// where a share `erasure_rate` of all packets is erased independently.
+/// Returns the stream with the largest interval, and so the smallest overhead, that meets `target`
+/// on a link that erases the share `erasure_rate` of all packets independently.
 ///
-/// `interval_max` caps the search: without losses any interval would do. Losses in bursts need
-/// more than this plan gives. O(log(interval_max)) evaluations of the mean or of the tail: both
-/// rise with the interval.
+/// `interval_max` caps the search: without losses any interval meets the target. Bursty losses need
+/// more repair packets than this plan. O(log(interval_max)) evaluations of the mean or of the tail:
+/// both increase with the interval.
 ///
 /// # Errors
 /// [`Error::Interval`] for an `interval_max` below 2; [`Error::ErasureRate`]; [`Error::Quantity`]
-/// for a mean that is negative or no number; [`Error::Probability`] for a share not in
-/// 0 < share <= 1 - 1e-9; [`Error::Unreachable`] if not even an interval of two slots does it.
+/// for a mean that is negative or NaN; [`Error::Probability`] for a share not in 0 < share <= 1 -
+/// 1e-9; [`Error::Unreachable`] if not even an interval of two slots meets the target.
 pub fn largest_interval(
     erasure_rate: f64,
     target: Target,
@@ -74,7 +74,8 @@ impl Target {
         self.measure(stream) <= self.allowed()
     }
 
-    /// Returns what `allowed` limits: the mean in slots, or the share of packets that wait longer.
+    /// Returns the value that `allowed` limits: the mean in slots, or the share of packets that
+    /// wait longer.
     fn measure(&self, stream: &Stream) -> f64 {
         match *self {
             Target::Mean { .. } => stream.delay().mean(),

@@ -1,4 +1,4 @@
-//! The theory against this crate's own encoder and decoder.
+//! Simulations that compare the theory with this crate's own encoder and decoder.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -6,18 +6,18 @@ use rand_chacha::ChaCha8Rng;
 use super::Stream;
 use crate::stream::{Config, Decoder, Encoder};
 
-/// Renewal periods of each simulation.
+/// Number of renewal periods in each simulation.
 const PERIODS: usize = 200_000;
 
-/// Of the erasures of all simulations.
+/// Seed of the erasures in all simulations.
 const SEED: u64 = 4;
 
-/// How many standard errors a mean may be off: one test in 16 000 fails by chance, and none for
-/// this seed.
+/// Maximum deviation of a mean in standard errors: one test in 16 000 fails by chance, and none
+/// with this seed.
 const ERRORS_MAX: f64 = 4.0;
 
-/// Repair packets over GF(256) are not always new, which lengthens delays by one percent at most
-/// at these rates; the theory leaves that out.
+/// Bound on the effect of the field: repair packets over GF(256) are not always innovative, which
+/// increases delays by at most one percent at these rates. The theory neglects it.
 const FIELD: f64 = 0.01;
 
 #[test]
@@ -53,20 +53,20 @@ fn encoder_and_decoder_do_what_the_theory_says() {
 
 type Value<'a> = &'a dyn Fn(&Period) -> f64;
 
-/// What one renewal period gave.
+/// Result of one renewal period.
 #[derive(Clone, Copy, Default)]
 struct Period {
     /// S, in intervals.
     busy: u64,
     packets: u64,
-    /// Sum of the packets' delays, in slots.
+    /// Sum of the packets' delays in slots.
     delay: u64,
     undelayed: u64,
     /// Packets that waited more than two intervals.
     long: u64,
 }
 
-/// Sends intervals through erasures, with an encoder and a decoder at the ends.
+/// Runs intervals over a link with erasures, with an encoder and a decoder at the ends.
 fn simulate(stream: &Stream) -> Vec<Period> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     let mut erased = || rng.random_bool(stream.erasure_rate());

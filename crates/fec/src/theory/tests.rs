@@ -1,9 +1,9 @@
-//! The reference values, and what must hold between the formulas.
+//! Reference values, and relations that must hold between the formulas.
 
 use super::*;
 
-/// l, e, then the three moments of S, the mean of S+, the bound, the exact mean delay, P(D = 0):
-/// derived apart from this code and checked against the series.
+/// Reference values: l, e, then the three moments of S, the mean of S+, the bound, the exact mean
+/// delay, P(D = 0). Derived independently of this code and checked against the series.
 const REFERENCE: [(u32, f64, [f64; 7]); 7] = [
     (2, 0.1, [0.1125, 0.144140625, 0.234118652, 1.0125, 0.142361111, 0.142361111, 0.888888889]),
     (
@@ -81,7 +81,7 @@ fn operations_are_the_reference_table() {
         for (load, expected) in [0.5_f64, 0.6, 0.7, 0.8, 0.9].into_iter().zip(row) {
             let interval = (load / erasure_rate).round() as u32;
             let given = stream((interval, erasure_rate)).operations();
-            // The table has seven digits or six.
+            // The table has six or seven digits.
             assert!((given - expected).abs() <= expected * 2e-6, "{given} for {expected}");
         }
     }
@@ -95,7 +95,7 @@ fn operations_as_printed_are_the_papers_table() {
         for (load, printed) in [0.5_f64, 0.6, 0.7, 0.8, 0.9].into_iter().zip(row) {
             let interval = (load / erasure_rate).round() as u32;
             let given = stream((interval, erasure_rate)).operations_printed();
-            // The paper cuts off after two decimals, once after none.
+            // The paper truncates after two decimals, in one case after none.
             assert!((0.0..0.02).contains(&(given - printed)), "{given} for {printed}");
         }
     }
@@ -143,7 +143,7 @@ fn each_moment_is_the_derivative_of_the_one_before() {
         let step = e * 1e-4;
         let at = |shift: f64| stream((interval, e + shift)).busy_time();
         let factor = e * (1.0 - e) / (1.0 - f64::from(interval) * e);
-        // The difference of order four: its error is below the tolerance by far.
+        // A difference of fourth order: its error is far below the tolerance.
         let derivative = |moment: fn(&BusyTime) -> f64| {
             let near = moment(&at(step)) - moment(&at(-step));
             let far = moment(&at(2.0 * step)) - moment(&at(-2.0 * step));
@@ -209,7 +209,7 @@ fn the_delays_distribution_has_its_mean_and_its_zeroes() {
         let l = u64::from(pair.0);
         let (mut mean, mut slots) = (0.0, 0);
         let mut rest = 1.0;
-        // A direct sum of what `pmf` says, which walks from the start each time.
+        // A direct sum of `pmf`, which walks from the start each time.
         while slots < 40 * l {
             let probability = delay.pmf(slots);
             assert!(slots % l != 0 || slots == 0 || probability == 0.0);
@@ -258,7 +258,7 @@ fn percentiles_are_those_of_the_tail() {
     }
 }
 
-/// Of the reference simulation; its own error moves the larger ones by some slots.
+/// Percentiles of the reference simulation, whose own error shifts the larger ones by some slots.
 #[test]
 fn percentiles_are_near_those_of_the_reference_simulation() {
     for (pair, p95, p99) in [
@@ -296,7 +296,7 @@ fn close_to_the_capacity_every_answer_comes() {
         let stream = stream((5, load / 5.0));
         let (busy, delay) = (stream.busy_time(), stream.delay());
         assert!(busy.tail_decay() <= 1.0 + 1e-15);
-        // As of a random walk: P(S > s) falls with the root of s.
+        // As for a random walk: P(S > s) falls with the square root of s.
         let ratio = busy.survival(1_000) / busy.survival(10_000);
         assert!((3.0..3.5).contains(&ratio) || load < 0.9999, "{load}: {ratio}");
         assert!(delay.mean() > 0.4 / (1.0 - stream.load()).powi(2), "{load}");

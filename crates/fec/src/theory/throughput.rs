@@ -1,14 +1,14 @@
 use super::{Error, Stream};
 
 impl Stream {
-    /// Returns how many slots a stream must last for a share `goodput` of them to have delivered a
-    /// source packet in the end, but with probability `failure`.
+    /// Returns the length in slots of a stream that delivers a source packet in the share `goodput`
+    /// of its slots, except with probability `failure`.
     ///
-    /// Only the busy time that the end of the stream cuts short is lost, f intervals at most but
-    /// with that probability: N >= (l - 1) f / ((l - 1)/l - goodput), with
-    /// f = (1 + z)/(1 - z)^2 ln(1 / failure) by Chernoff's bound. Sufficient, not necessary.
-    /// Source: \[STREAM\] Theorem 3 and its proof, which rests on an approximation by Q in place of
-    /// the bound; so the code reaches any rate below the link's capacity 1 - e.
+    /// Only the busy time cut short by the end of the stream is lost, at most f intervals except
+    /// with that probability: N >= (l - 1) f / ((l - 1)/l - goodput), with f = (1 + z)/(1 - z)^2
+    /// ln(1 / failure) by Chernoff's bound. The length is sufficient, not necessary. Source:
+    /// \[STREAM\] Theorem 3 and its proof, which uses an approximation by Q instead of the bound.
+    /// Hence the code reaches any rate below the link's capacity 1 - e.
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < failure < 1`; [`Error::Goodput`] unless
