@@ -1,4 +1,4 @@
-//! What records say, as JSON: for people and tools, and to the bit for a replay.
+//! Content of records as JSON: readable by people and tools, and exact enough for a replay.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) struct Step {
     pub(crate) at: Instant,
 }
 
-/// Returns what is written of a step: the frames to the bit, and beside them what they say.
+/// Returns the record of a step: the frames bit by bit, and their values in readable form.
 pub(crate) fn step(step: &Step) -> Value {
     let Step { input, output, at } = step;
     let Output { control, status, transition, latched: _ } = output;
@@ -56,7 +56,7 @@ pub(crate) fn step(step: &Step) -> Value {
     })
 }
 
-/// Returns what went into the step of this body, and when.
+/// Returns input and time of the step in this body.
 pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let at = Instant::from_nanos(body["now_ns"].as_u64()?);
     let frames = &body["frames"];
@@ -64,12 +64,12 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let machine: Option<MachineState> = decoded(&frames["machine"])?;
     let status: Option<Status> = decoded(&frames["status"])?;
     let black_box = status?.black_box;
-    // Files of earlier builds have none.
+    // Files of earlier builds do not contain it.
     let latch = Latch::deserialize(&body["latch"]).unwrap_or_default();
     Some((Input { proposal, machine, black_box, latch }, at))
 }
 
-/// Returns what is written of a guard before a step.
+/// Returns the record of a guard before a step.
 pub(crate) fn snapshot(guard: &Guard, next: &Step) -> Value {
     let bytes = postcard::to_stdvec(guard).expect("a guard is numbers in a fixed shape");
     json!({
@@ -154,12 +154,13 @@ fn controls(controls: &Controls) -> Value {
     })
 }
 
-/// Returns a frame's bytes as digits; the counter of its socket is not known here, the step's is.
+/// Encodes a frame as hexadecimal digits; the tick replaces the socket's counter, which is unknown
+/// here.
 fn bytes<F: Frame>(frame: &F, tick: identity::Tick) -> String {
     hex::encode(encode(frame, tick.get() as u16).as_ref())
 }
 
-/// Returns the frame of these digits, if there is one; `None` if they are wrong.
+/// Decodes the frame of these digits, if there is one; `None` if they are invalid.
 fn decoded<F: Frame>(digits: &Value) -> Option<Option<F>> {
     match digits {
         Value::Null => Some(None),
@@ -171,7 +172,7 @@ fn decoded<F: Frame>(digits: &Value) -> Option<Option<F>> {
     }
 }
 
-/// Returns a console's name: its number has more digits than JSON's numbers keep everywhere.
+/// Returns a console's number as text: it has more digits than JSON numbers reliably keep.
 fn console(console: identity::Console) -> String {
     format!("{:016x}", console.get())
 }
@@ -188,5 +189,5 @@ fn millis(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// What wrote a record: only the same replays it.
+/// Software that wrote a record: only the same version replays it.
 pub(crate) const SOFTWARE: &str = concat!("tautline ", env!("CARGO_PKG_VERSION"));

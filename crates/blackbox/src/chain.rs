@@ -1,4 +1,4 @@
-//! The hashes that a file of a black box is bound by, and the signatures over them.
+//! Hashes that bind a file of a black box, and the signatures over them.
 
 use std::fmt;
 
@@ -8,31 +8,31 @@ use sha2::{Digest, Sha256};
 
 use crate::hex;
 
-/// The hash that a signature is over: of all bytes of the file before it; in the first format, of all
-/// records before it.
+/// Hash covered by a signature: over all preceding bytes of the file; in the first format, over all
+/// preceding records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Head([u8; 32]);
 
-/// The hash over bytes that grow.
+/// An incremental hash.
 #[derive(Clone, Default)]
 pub(crate) struct Growing(Sha256);
 
-/// The machine's key, which signs.
+/// The machine's signing key.
 #[derive(Clone)]
 pub struct Signer(SigningKey);
 
-/// The statement of one signature: the bytes before it, and how they end.
+/// The content of one signature: the bytes before it, and whether the drive ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seal {
-    /// When it was made: nanoseconds of Unix time.
+    /// Time of the signature in nanoseconds of Unix time.
     pub(crate) at: u64,
-    /// How many records come before it.
+    /// Number of preceding records.
     pub(crate) records: u32,
-    /// How many bytes of the file come before it.
+    /// Number of preceding bytes in the file.
     pub(crate) bytes: u64,
-    /// The hash of these bytes.
+    /// Hash of these bytes.
     pub(crate) head: Head,
-    /// Whether the drive has ended.
+    /// `true` if the drive has ended.
     pub(crate) is_last: bool,
 }
 
@@ -48,14 +48,15 @@ impl Growing {
 }
 
 impl Head {
-    /// Returns the hash of these bytes.
+    /// Computes the hash of these bytes.
     #[cfg(test)]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Returns the first format's head after one more record: SHA-256 over this head, the topic's length (one
-    /// byte) and name, the sequence (u32), the time (u64) and the body; numbers are big-endian.
+    /// Computes the first format's head after one more record: SHA-256 over this head, the topic's
+    /// length (one byte) and name, the sequence (u32), the time (u64) and the body; numbers are
+    /// big-endian.
     pub(crate) fn after(self, topic: &str, sequence: u32, at: u64, body: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.0);
@@ -67,7 +68,7 @@ impl Head {
         Self(hash.finalize().into())
     }
 
-    /// Returns the head of 64 hexadecimal digits.
+    /// Parses a head of 64 hexadecimal digits.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         hex::decode(text)?.try_into().ok().map(Self)
     }
@@ -86,14 +87,15 @@ impl fmt::Debug for Head {
 }
 
 impl Seal {
-    /// Returns the signed bytes: a domain, then time, records, bytes and end, big-endian, and the hash.
+    /// Returns the signed bytes: a domain, then time, records, bytes and end, big-endian, and the
+    /// hash.
     fn signed(&self) -> Vec<u8> {
         let Self { at, records, bytes, head, is_last } = self;
         let numbers = [&at.to_be_bytes()[..], &records.to_be_bytes(), &bytes.to_be_bytes()];
         [SEAL_DOMAIN, &numbers.concat(), &[u8::from(*is_last)], &head.0].concat()
     }
 
-    /// Returns the text of its record. Exactly one text belongs to a seal, a key and a signature.
+    /// Returns the text of its record. A seal, a key and a signature have exactly one text.
     pub(crate) fn text(&self, key: &str, signature: &str) -> String {
         let Self { at: _, records, bytes, head, is_last } = self;
         let (head, is_last) = (head.to_string(), *is_last);
@@ -108,7 +110,7 @@ impl Seal {
         .to_string()
     }
 
-    /// Reads the text of a record made at `at`; returns the key and the signature too.
+    /// Parses the text of a record made at `at`; also returns the key and the signature.
     pub(crate) fn read(text: &[u8], at: u64) -> Option<(Self, String, String)> {
         let body: Value = serde_json::from_slice(text).ok()?;
         let seal = Self {
@@ -123,19 +125,19 @@ impl Seal {
         (seal.text(&key, &signature).as_bytes() == text).then_some((seal, key, signature))
     }
 
-    /// Returns whether the machine of this public key signed it.
+    /// Returns whether the machine with this public key signed it.
     pub(crate) fn is_signed(&self, key: &str, signature: &str) -> bool {
         is_signed(key, signature, &self.signed())
     }
 }
 
 impl Signer {
-    /// Returns the signer whose Ed25519 key grows from this seed: a machine's identity has one.
+    /// Derives the Ed25519 key from this seed, which is part of a machine's identity.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(seed))
     }
 
-    /// Returns the 64 hexadecimal digits of the public half.
+    /// Returns the public key as 64 hexadecimal digits.
     pub fn public(&self) -> String {
         hex::encode(&self.0.verifying_key().to_bytes())
     }
@@ -144,7 +146,7 @@ impl Signer {
         seal.text(&self.public(), &self.sign(&seal.signed()))
     }
 
-    /// Returns the signature over the text of a note about the newest file.
+    /// Signs the text of a note about the newest file.
     pub(crate) fn sign_note(&self, note: &str) -> String {
         self.sign(&[NOTE_DOMAIN, note.as_bytes()].concat())
     }
@@ -160,12 +162,14 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Returns whether the machine of this public key signed the text of a note about the newest file.
+/// Returns whether the machine with this public key signed this text of a note about the newest
+/// file.
 pub(crate) fn is_note_signed(key: &str, signature: &str, note: &str) -> bool {
     is_signed(key, signature, &[NOTE_DOMAIN, note.as_bytes()].concat())
 }
 
-/// Returns whether, in the first format, the machine of this key signed that `records` records lead to `head`.
+/// Returns whether, in the first format, the machine with this key signed `head` after `records`
+/// records.
 pub(crate) fn is_signed_first(key: &str, signature: &str, head: Head, records: u32) -> bool {
     is_signed(key, signature, &[FIRST_DOMAIN, &records.to_be_bytes(), &head.0].concat())
 }
@@ -177,7 +181,7 @@ fn is_signed(key: &str, signature: &str, bytes: &[u8]) -> bool {
     key.zip(signature).is_some_and(|(key, signature)| key.verify_strict(bytes, &signature).is_ok())
 }
 
-/// Returns a body of the first format without its last brace, and the hash behind it.
+/// Splits a body of the first format into the part before its last brace, and the hash after it.
 pub(crate) fn split(data: &[u8]) -> Option<(&[u8], Head)> {
     let (body, last) = data.split_at_checked(data.len().checked_sub(MEMBER.len() + 66)?)?;
     let digits = last.strip_prefix(MEMBER)?.strip_suffix(b"\"}")?;
@@ -185,7 +189,7 @@ pub(crate) fn split(data: &[u8]) -> Option<(&[u8], Head)> {
 }
 
 const MEMBER: &[u8] = b",\"chain\":\"";
-// The machine's key signs in TLS too, and more than one statement here: none is taken for another.
+// The machine's key also signs in TLS, and several statements here: domains keep them distinct.
 const FIRST_DOMAIN: &[u8] = b"tautline black box, head 1\0";
 const SEAL_DOMAIN: &[u8] = b"tautline black box, seal 2\0";
 const NOTE_DOMAIN: &[u8] = b"tautline black box, newest 1\0";

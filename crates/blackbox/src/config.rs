@@ -1,4 +1,4 @@
-//! Where a black box is, what it holds and for how long.
+//! Settings of a black box: folder, content and retention.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,28 +7,28 @@ use serde::Deserialize;
 
 use crate::Error;
 
-/// The settings of a black box; docs/blackbox.md explains each value.
+/// Settings of a black box; docs/blackbox.md explains each value.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The folder with a folder a drive; default `blackbox`.
+    /// Folder that contains one folder per drive; default `blackbox`.
     pub folder: PathBuf,
-    /// The vehicle's identification number, which each file tells; at most 64 bytes. Without it, what the
-    /// machine tells.
+    /// Vehicle identification number, recorded in each file; at most 64 bytes. If unset, the
+    /// machine's report is used.
     pub vin: Option<String>,
     /// Time before each stop that is recorded in full; 1 s to 120 s, default 30 s.
     pub before_s: u64,
     /// Time after each stop that is recorded in full; 1 s to 600 s, default 30 s.
     pub after_s: u64,
-    /// Time from one recorded step to the next between stops; 10 ms to 10 s, default 100 ms. 0
-    /// records every step of a drive in full.
+    /// Interval between recorded steps outside the time around stops; 10 ms to 10 s, default 100
+    /// ms. 0 records every step of a drive in full.
     pub between_stops_ms: u64,
-    /// Time after which what was written is signed and brought to the disk; 100 ms to 60 s, default
-    /// 1 s. A transition is at once.
+    /// Interval at which written data is signed and synced to the disk; 100 ms to 60 s, default 1
+    /// s. A transition is synced at once.
     pub sync_ms: u64,
-    /// Age after which a drive is deleted, in days; 0, the default, keeps each.
+    /// Age after which a drive is deleted, in days; 0, the default, keeps all.
     pub keep_days: u64,
-    /// MiB of all drives above which the oldest are deleted; 0 keeps all, default 16384.
+    /// Total size in MiB above which the oldest drives are deleted; 0 keeps all, default 16384.
     pub keep_mib: u64,
 }
 
@@ -48,10 +48,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks every setting.
+    /// Checks the range of every setting.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] naming the first that is out of its bounds.
+    /// [`Error::OutOfBounds`] naming the first setting out of range.
     pub fn validate(&self) -> Result<(), Error> {
         let between_min = if self.between_stops_ms == 0 { 0 } else { 10 };
         let bounds = [
@@ -77,7 +77,7 @@ impl Config {
         Duration::from_secs(self.after_s)
     }
 
-    /// Returns the time from one recorded step to the next, unless all are recorded in full.
+    /// Returns the interval between recorded steps, unless all are recorded in full.
     pub(crate) fn between(&self) -> Option<Duration> {
         (self.between_stops_ms > 0).then(|| Duration::from_millis(self.between_stops_ms))
     }

@@ -1,4 +1,4 @@
-//! The folders of a black box: one a drive, numbered, never written over.
+//! Folders of a black box: one per drive, numbered, never overwritten.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 use crate::{Config, Error};
 
-/// One drive on the disk.
+/// One drive on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drive {
-    /// Its running number.
+    /// Sequence number.
     pub number: u32,
-    /// Its folder.
+    /// Folder of the drive.
     pub folder: PathBuf,
-    /// Its files, in the order in which they were written.
+    /// Files in the order in which they were written.
     pub files: Vec<PathBuf>,
-    /// Bytes of all of them.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// When the newest was last written to, in seconds of Unix time.
+    /// Time of the last write, in seconds of Unix time.
     pub written_at: i64,
 }
 
-/// Returns the drives of a black box, the oldest first; none if there is no such folder.
+/// Returns the drives of a black box, the oldest first; none if the folder does not exist.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -34,7 +34,7 @@ pub fn list(root: &Path) -> Result<Vec<Drive>, Error> {
     Ok(drives)
 }
 
-/// Returns the one drive of this folder, if it is one.
+/// Returns the drive in this folder, if it is a drive's folder.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -45,19 +45,19 @@ pub fn one(folder: &Path) -> Result<Option<Drive>, Error> {
     Ok((!drive.files.is_empty()).then_some(drive))
 }
 
-/// Makes the folder of all drives, if it is missing; only its owner can read it.
+/// Creates the folder of all drives if it is missing; only its owner can read it.
 pub(crate) fn make(root: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(at(root))
 }
 
-/// Makes the folder of the next drive, behind drive `after`; only its owner can read it.
+/// Creates the folder of the next drive, numbered after `after`; only its owner can read it.
 pub(crate) fn create(root: &Path, after: u32) -> Result<(u32, PathBuf), Error> {
     make(root)?;
     let newest = numbered(root, number_of_drive)?.last().map_or(0, |(number, _)| *number);
     take(root, newest.max(after))
 }
 
-/// Makes the folder of the first drive after `newest` that nobody has made.
+/// Creates the folder with the first free number after `newest`.
 fn take(root: &Path, newest: u32) -> Result<(u32, PathBuf), Error> {
     let mut number = newest.saturating_add(1);
     loop {
@@ -67,7 +67,7 @@ fn take(root: &Path, newest: u32) -> Result<(u32, PathBuf), Error> {
                 sync_folder(root).map_err(at(root))?;
                 return Ok((number, folder));
             }
-            // Another guard records into the same black box, and has just taken it.
+            // Another guard that records into the same black box has just created this folder.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {
                 number += 1;
             }
@@ -81,15 +81,15 @@ pub(crate) fn part(folder: &Path, part: u32) -> PathBuf {
     folder.join(format!("{PART}{part:03}.{EXTENSION}"))
 }
 
-/// Makes a file that must not exist yet; only its owner can read it.
+/// Creates a file that must not exist yet; only its owner can read it.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     path.parent().map_or(Ok(()), sync_folder)?;
     Ok(file)
 }
 
-/// Returns the number of the oldest drive that the settings keep, if there are older ones to delete. The newest
-/// drive is kept always.
+/// Returns the number of the oldest drive to keep under the settings, if older ones exist. The
+/// newest drive is always kept.
 pub(crate) fn kept_from(config: &Config, unix_seconds: i64) -> Result<Option<u32>, Error> {
     let drives = list(&config.folder)?;
     let days = i64::try_from(config.keep_days).unwrap_or(i64::MAX);
@@ -130,7 +130,7 @@ fn read(number: u32, folder: PathBuf) -> Result<Drive, Error> {
     Ok(drive)
 }
 
-/// Returns what of a folder has a number, the lowest first.
+/// Returns the numbered entries of a folder, the lowest first.
 fn numbered(
     folder: &Path,
     number: impl Fn(&str) -> Option<u32>,
@@ -154,7 +154,7 @@ fn number_of_drive(name: &str) -> Option<u32> {
     name.strip_prefix(DRIVE)?.parse().ok()
 }
 
-/// Returns the number of the part that is in this file, if it is one.
+/// Returns the number of the part in this file, if it is a part.
 pub fn part_of(file: &Path) -> Option<u32> {
     number_of_part(file.file_name()?.to_str()?)
 }
@@ -163,7 +163,7 @@ fn number_of_part(name: &str) -> Option<u32> {
     name.strip_prefix(PART)?.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
 }
 
-/// Brings a folder's list of names to the disk.
+/// Syncs a folder's entries to the disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes a drive of so many MiB.
+    /// Creates a drive of this many MiB.
     fn drive(root: &Path, mib: usize) -> u32 {
         let (number, folder) = create(root, 0).unwrap();
         let mut file = create_file(&part(&folder, 1)).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn two_that_record_into_one_black_box_number_their_drives_apart() {
         let root = tempfile::tempdir().unwrap();
-        // Both have read that there is none.
+        // The first two both saw an empty folder.
         let taken = [0, 0, 1].map(|newest| take(root.path(), newest).unwrap().0);
         assert_eq!((taken, numbers(root.path())), ([1, 2, 3], vec![1, 2, 3]));
     }

@@ -1,31 +1,31 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing can be recorded or read.
+/// An error that prevents recording or reading.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting is out of its bounds.
+    /// A setting is out of range.
     #[error("blackbox.{setting} = {value}: must be {min} to {max}")]
     OutOfBounds {
-        /// Which one.
+        /// Name of the setting.
         setting: &'static str,
-        /// What was set.
+        /// Its value.
         value: u64,
-        /// The least that works.
+        /// Minimum value.
         min: u64,
-        /// The most that works.
+        /// Maximum value.
         max: u64,
     },
-    /// A folder or a file cannot be made, read or deleted.
+    /// A folder or a file cannot be created, read or deleted.
     #[error("{}: {source}", path.display())]
     Disk {
-        /// Which one.
+        /// Path of the folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The thread that writes cannot be started.
+    /// The writer thread cannot be started.
     #[error("the recorder's thread cannot be started: {0}")]
     Thread(io::Error),
 }

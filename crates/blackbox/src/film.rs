@@ -1,4 +1,4 @@
-//! One file while it is written.
+//! Writer of one file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use tautline_mcap as mcap;
 use crate::chain::{Growing, Seal};
 use crate::{Head, Signer, Topic, body};
 
-/// Where a file goes: a disk, or a test's idea of one.
+/// Storage of a file: a disk, or its replacement in tests.
 pub(crate) trait Sink: Write {
-    /// Returns once what was written survives a power cut.
+    /// Syncs: returns after the written data is safe from a power cut.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -21,7 +21,10 @@ impl Sink for File {
     }
 }
 
-/// One file while it is written: records in chunks, each with a signature over all bytes before it.
+/// One file being written: records in chunks, each followed by a signature over all preceding
+/// bytes. 30 Hash of the header and the channels. 35 `true` while written data is not yet safe from
+/// a power cut. 37 Length of the file in bytes, including bytes not yet passed to the sink. 39
+/// Bytes not yet passed to the sink.
 pub(crate) struct Film<S> {
     sink: S,
     signer: Signer,
@@ -39,7 +42,7 @@ pub(crate) struct Film<S> {
     bytes: Vec<u8>,
 }
 
-/// Records that wait for a signature.
+/// Records not yet signed.
 #[derive(Default)]
 struct Chunk {
     messages: Vec<u8>,
@@ -47,7 +50,7 @@ struct Chunk {
     ends_at: u64,
 }
 
-/// Which records a signature covers.
+/// Records that a signature covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Sealed {
     pub(crate) records: u32,
@@ -79,7 +82,7 @@ impl<S: Sink> Film<S> {
         self.preamble
     }
 
-    /// Returns how many bytes the file has.
+    /// Returns the length of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -102,7 +105,7 @@ impl<S: Sink> Film<S> {
         self.flush()
     }
 
-    /// Signs what was put and brings it to the disk; does nothing if that has been done.
+    /// Signs the appended records and syncs them to the disk; does nothing if that is already done.
     pub(crate) fn seal(&mut self, is_last: bool, at: u64) -> io::Result<Sealed> {
         let newest = match self.newest {
             Some(newest) if self.chunk.messages.is_empty() && !is_last => newest,
@@ -119,7 +122,7 @@ impl<S: Sink> Film<S> {
         Ok(newest)
     }
 
-    /// Writes the records that wait as a chunk, and a signature over all bytes before itself.
+    /// Writes the waiting records as a chunk, and a signature over all preceding bytes.
     fn sign(&mut self, is_last: bool, at: u64) -> Sealed {
         let Chunk { messages, begins_at, ends_at } = std::mem::take(&mut self.chunk);
         if !messages.is_empty() {
@@ -169,7 +172,7 @@ fn preamble() -> Vec<u8> {
     bytes
 }
 
-/// Returns the record of a message.
+/// Encodes the record of a message.
 pub(crate) fn message(topic: Topic, sequence: u32, at: u64, data: &[u8]) -> Vec<u8> {
     let channel = topic.channel();
     let mut bytes = Vec::new();
@@ -178,7 +181,7 @@ pub(crate) fn message(topic: Topic, sequence: u32, at: u64, data: &[u8]) -> Vec<
     bytes
 }
 
-/// What the header calls a file of this format; the first format has no name there.
+/// Profile in the header of this format; the first format has none.
 pub(crate) const PROFILE: &str = "x-tautline-blackbox-2";
-/// Some 65 steps: what a killed guard has not handed to the system yet, at most.
+/// About 65 steps: the maximum loss when the guard's process is killed.
 const CHUNK_BYTES: usize = 128 << 10;

@@ -1,4 +1,4 @@
-//! All drives of a black box, verified together: what is missing, shortened or not in its place.
+//! Verification of all drives of a black box together: missing, shortened and misplaced files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,7 +8,7 @@ use crate::note::{self, Note};
 use crate::recording::{End, Format};
 use crate::{Head, Recording, Topic};
 
-/// The files of a black box, as far as they were taken.
+/// Files of a black box that were added for verification.
 #[derive(Default, Debug)]
 pub struct Folder {
     drives: BTreeSet<u32>,
@@ -26,22 +26,23 @@ pub struct Place {
     pub part: u32,
 }
 
-/// What is wrong with the files of a black box together.
+/// A fault of a black box's files in combination.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A file stands under a number that is not its own.
+    /// The number of a file differs from the one in its content.
     #[error("{at} says that it is {says}")]
     Misplaced {
-        /// Where it is.
+        /// Place of the file.
         at: Place,
-        /// The place that it names.
+        /// Place in its content.
         says: Place,
     },
     /// A drive is missing.
     #[error("drive {0} is missing, and no deletion of it is recorded")]
     DriveMissing(u32),
-    /// A file is missing that another names.
+    /// A file is missing although another one references it. 48 Place of the missing file. 50 File
+    /// that references it.
     #[error("{missing} is missing: {by} names it")]
     FileMissing {
         /// The place of the missing file.
@@ -49,33 +50,33 @@ pub enum Fault {
         /// The file that names it.
         by: By,
     },
-    /// A file lacks a signature that another names.
+    /// A file lacks a signature that another one references.
     #[error(
         "{at} was shortened or replaced: it lacks the signature over {records} records that {by} names"
     )]
     Shortened {
-        /// Its place.
+        /// Place of the file.
         at: Place,
-        /// How many records that signature is over.
+        /// Number of records that the signature covers.
         records: u32,
-        /// The file that names it.
+        /// File that references it.
         by: By,
     },
-    /// A file names none before it, although there is one.
+    /// A file does not reference its predecessor, although there is one.
     #[error("{0} names no file before it")]
     Unlinked(Place),
     /// The note about the newest file is missing.
     #[error("{} is missing: a newest drive that was taken away cannot be found", note::NAME)]
     NoteMissing,
-    /// The note about the newest file cannot be relied on.
+    /// The note about the newest file is not reliable.
     #[error("{}: {reason}", note::NAME)]
     NoteBroken {
-        /// The reason.
+        /// Reason.
         reason: String,
     },
 }
 
-/// The file that names another.
+/// The origin of a reference to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     /// A file of a drive.
@@ -84,23 +85,23 @@ pub enum By {
     Note,
 }
 
-/// One file, as far as others depend on it.
+/// The data of one file that other files reference.
 #[derive(Debug)]
 struct File {
     seals: Vec<Sealed>,
     previous: Option<(Place, Sealed)>,
-    /// Nothing of it was signed.
+    /// `true` if the file has no signature.
     is_empty: bool,
     format: Format,
 }
 
 impl Folder {
-    /// Takes a drive, which may have no file.
+    /// Adds a drive, which may have no file.
     pub fn take_drive(&mut self, number: u32) {
         self.drives.insert(number);
     }
 
-    /// Takes a file; returns what is wrong with its place.
+    /// Adds a file; returns the fault of its place, if there is one.
     pub fn take(&mut self, at: Place, recording: &Recording) -> Option<Fault> {
         let begin = recording.begin().unwrap_or_default();
         let number = |name: &str| begin[name].as_u64().and_then(|number| number.try_into().ok());
@@ -127,7 +128,7 @@ impl Folder {
         says.filter(|says| *says != at).map(|says| Fault::Misplaced { at, says })
     }
 
-    /// Returns what is wrong with all that was taken; `note` is the one about the newest file.
+    /// Returns all faults of the added files; `note` is the one about the newest file.
     pub fn faults(&mut self, note: &io::Result<Option<Note>>) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut named: Vec<(By, Place, Sealed)> = Vec::new();
@@ -152,12 +153,12 @@ impl Folder {
             }
             is_first = false;
         }
-        // Of drives that were recorded before deletions were, the first may have been deleted.
+        // Before deletions were recorded, the first drives may have been deleted.
         let oldest = self.drives.first().copied().unwrap_or_default();
         let kept_from = self.kept_from.unwrap_or(oldest);
         let newest = named.iter().map(|(_, place, _)| place.drive).max().unwrap_or_default();
         let newest = newest.max(self.drives.last().copied().unwrap_or_default());
-        // One fault stands for a gap, which a foreign folder's name may make as long as it likes.
+        // Each gap reports one fault: a foreign folder's name can make a gap arbitrarily long.
         let mut expected = kept_from;
         for number in self.drives.range(kept_from..).copied().chain([newest.saturating_add(1)]) {
             faults.extend((expected < number).then_some(Fault::DriveMissing(expected)));
@@ -178,7 +179,7 @@ impl Folder {
         faults
     }
 
-    /// Returns what is wrong with the parts of one drive that was taken alone.
+    /// Returns the faults between the parts of one drive that was added alone.
     pub fn faults_within(&mut self, number: u32) -> Vec<Fault> {
         let mut faults = self.faults(&Ok(None));
         faults.retain(|fault| match fault {
@@ -199,7 +200,7 @@ impl Folder {
 }
 
 impl Recording {
-    /// Returns whether the file is as it was written, up to its end or to where it breaks off.
+    /// Returns whether the file is as written, up to its end or to a break-off.
     pub fn is_right(&self) -> bool {
         !matches!(self.verdict().end, End::Broken(_))
     }

@@ -1,12 +1,12 @@
 //! Bytes as hexadecimal digits.
 
-/// Returns two digits a byte.
+/// Encodes each byte as two digits.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Returns the bytes of lower-case digits, if they are.
+/// Decodes lower-case digits; `None` if they are invalid.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let nibble = |digit: u8| DIGITS.iter().position(|known| *known == digit).map(|at| at as u8);
     let pairs = text.as_bytes().chunks(2);

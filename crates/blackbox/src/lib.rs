@@ -1,9 +1,9 @@
-//! The black box: what a guard got, decided and why, on disk.
+//! Black box: a record on disk of a guard's input, its decisions and their reasons.
 //!
 //! A [`Recorder`] steps the guard and writes on a thread of its own: every transition, all steps
-//! around each stop, and in between as configured. A [`Recording`] is a file read again: its signatures
-//! are verified, a [`folder`] those of all files together, and [`replay()`] runs the guard through the recorded
-//! inputs and compares what it decides. docs/blackbox.md has the format.
+//! around each stop, and samples in between as configured. A [`Recording`] reads a file back and
+//! verifies its signatures; a [`folder`] verifies all files together. [`replay()`] runs the guard
+//! through the recorded inputs and compares its decisions. docs/blackbox.md specifies the format.
 #![forbid(unsafe_code)]
 
 mod body;

@@ -1,4 +1,4 @@
-//! The note about the newest file: with it a newest file that is missing or was shortened is found.
+//! Note about the newest file, which reveals a missing or shortened newest file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,22 +10,23 @@ use serde_json::{Value, json};
 use crate::film::Sealed;
 use crate::{Config, Head, Signer, chain, drives};
 
-/// The newest signature of the newest file, as its writer noted it beside the drives.
+/// Newest signature of the newest file, as noted by its writer in the folder of the drives. 15
+/// Number of the drive. 17 Number of its newest file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Number of the drive.
     pub drive: u32,
     /// Number of its newest file.
     pub part: u32,
-    /// Whether the drive had ended.
+    /// `true` if the drive had ended.
     pub is_closed: bool,
-    /// Number of the oldest drive that was not deleted as the settings say.
+    /// Number of the oldest drive not deleted by the settings.
     pub kept_from: u32,
-    /// MiB of all drives above which the oldest are deleted; 0: none.
+    /// Total size in MiB above which the oldest drives are deleted; 0 if there is no limit.
     pub keep_mib: u64,
-    /// Days after which a drive is deleted; 0: never.
+    /// Days after which a drive is deleted; 0 if never.
     pub keep_days: u64,
-    /// The public key that signed it.
+    /// Public key of the signature.
     pub key: String,
     pub(crate) sealed: Sealed,
 }
@@ -34,7 +35,7 @@ impl Note {
     /// Reads the note of a black box; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, or is not signed by the key that it names.
+    /// When it cannot be read, or is not signed by the key in it.
     pub fn read(root: &Path) -> io::Result<Option<Self>> {
         let text = match fs::read(root.join(NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -44,7 +45,7 @@ impl Note {
         Self::parse(&text).map(Some).ok_or_else(wrong)
     }
 
-    /// Reads the text of a note; `None` if it is not signed by the key that it names.
+    /// Parses the text of a note; `None` if it is not signed by the key in it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = text.get(..BYTES_MAX.min(text.len())).filter(|part| part.len() == text.len())?;
         let body: Value = serde_json::from_slice(text).ok()?;
@@ -67,7 +68,7 @@ impl Note {
         chain::is_note_signed(key, signature, &note.body().to_string()).then_some(note)
     }
 
-    /// Returns its text, signed.
+    /// Returns the signed text of the note.
     pub(crate) fn text(&self, signer: &Signer) -> String {
         let note = self.body();
         let signature = signer.sign_note(&note.to_string());
@@ -102,7 +103,7 @@ impl Note {
     }
 }
 
-/// Writes the text of a note in place of the one before; it survives a power cut, or the one before does.
+/// Replaces the note atomically: after a power cut either the old or the new one exists.
 pub(crate) fn write(root: &Path, text: &str) -> io::Result<()> {
     let (path, beside) = (root.join(NAME), root.join(BESIDE));
     let mut options = OpenOptions::new();
@@ -113,10 +114,10 @@ pub(crate) fn write(root: &Path, text: &str) -> io::Result<()> {
     drives::sync_folder(root)
 }
 
-/// The note's file, in the folder of the drives.
+/// Name of the note's file, in the folder of the drives.
 pub const NAME: &str = "newest.json";
 const BESIDE: &str = "newest.json.new";
-/// A note has some 500 bytes.
+/// Maximum size in bytes; a note has about 500.
 const BYTES_MAX: usize = 4_096;
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
         assert!(Note::read(root.path()).is_err());
         write(root.path(), &note().text(&Signer::from_seed(&[7; 32]))).unwrap();
         assert_eq!(Note::read(root.path()).unwrap(), Some(note()));
-        // Signed by another than it names.
+        // Signed by a key other than the one in it.
         write(root.path(), &note().text(&Signer::from_seed(&[8; 32]))).unwrap();
         assert_ne!(Note::read(root.path()).unwrap().map(|note| note.key), Some(note().key));
     }

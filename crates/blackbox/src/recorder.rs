@@ -1,4 +1,4 @@
-//! Steps the guard and records what it did, on a thread of its own.
+//! Recorder that steps the guard and records on a thread of its own.
 
 mod ring;
 mod worker;
@@ -18,46 +18,46 @@ use crate::topic::Fact;
 use crate::{Config, Error, Signer};
 use worker::{Disk, Folder, Worker};
 
-/// Steps the guard, and hands what it got and gave to a thread that writes.
+/// A recorder that steps the guard and passes input and output to a writer thread.
 ///
-/// No call waits for the disk: what a stalled disk leaves no room for is dropped and counted, and
-/// what is recorded goes on with a [snapshot](crate::Topic::Snapshot) of the guard. A recorder that
-/// is dropped ends the drive, and waits for the disk for two seconds at most.
+/// No call waits for the disk. Items for which a stalled disk leaves no room are dropped and
+/// counted, and recording resumes with a [snapshot](crate::Topic::Snapshot) of the guard. Dropping
+/// the recorder ends the drive and waits for the disk for at most two seconds.
 #[derive(Debug)]
 pub struct Recorder {
     items: Option<SyncSender<Item>>,
     shared: Arc<Shared>,
-    /// Says that the thread is done.
+    /// Signal that the thread has ended.
     done: Receiver<()>,
-    /// When the next snapshot is due; at once after a drop.
+    /// Due time of the next snapshot; `None` after a drop, which makes it due at once.
     snapshot_at: Option<Instant>,
 }
 
-/// How the recorder does.
+/// State of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Health {
-    /// What is wrong, if something is: a person who drives is to be told.
+    /// Current fault, if there is one; the driving person is notified.
     pub trouble: Option<Trouble>,
-    /// Steps and facts that were lost because the disk was behind.
+    /// Number of steps and facts lost because the disk was behind.
     pub dropped: u64,
-    /// The drive that is recorded.
+    /// Drive that is being recorded.
     pub drive: Option<u32>,
 }
 
-/// Why not all is recorded.
+/// A fault that prevents complete recording.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trouble {
     /// The disk is full.
     DiskFull,
-    /// The disk refuses to be written to.
+    /// The disk refuses writes.
     DiskRefuses,
-    /// The disk is so slow that steps are dropped.
+    /// The disk is too slow, so steps are dropped.
     DiskBehind,
-    /// The thread that writes has ended.
+    /// The writer thread has ended.
     Ended,
 }
 
-/// What goes to the thread.
+/// An item for the thread.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a step a hundredth of a second, and no allocation")]
 enum Item {
@@ -65,7 +65,7 @@ enum Item {
     Fact(Fact, String, Instant),
 }
 
-/// A step, and the guard before it where a replay may begin.
+/// A step, and the guard before it at points where a replay may begin.
 #[derive(Debug)]
 struct Taken {
     step: Step,
@@ -79,24 +79,24 @@ struct WorkersEnd {
     done: SyncSender<()>,
 }
 
-/// What both threads see.
+/// State shared by both threads.
 #[derive(Debug, Default)]
 struct Shared {
     dropped: AtomicU64,
     is_behind: AtomicU8,
-    /// 0, or the number of what is wrong with the disk.
+    /// 0, or the number of the disk's fault.
     disk: AtomicU8,
-    /// 0 while there is none.
+    /// Number of the drive; 0 if there is none.
     drive: AtomicU32,
 }
 
 impl Recorder {
-    /// Starts to record; `unix_nanos` is the Unix time of [`Instant::ZERO`], in nanoseconds.
+    /// Starts a recorder; `unix_nanos` is the Unix time of [`Instant::ZERO`], in nanoseconds.
     ///
     /// Nothing is written before the guard's first transition, which begins a drive.
     ///
     /// # Errors
-    /// When a setting is out of its bounds, the folder cannot be made, or no thread started.
+    /// When a setting is out of range, or the folder or the thread cannot be created.
     pub fn start(config: Config, signer: Signer, unix_nanos: u64) -> Result<Self, Error> {
         config.validate()?;
         let folder = Folder::open(&config)?;
@@ -125,7 +125,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Returns a recorder, and what its thread takes.
+    /// Creates a recorder and its thread's end.
     fn pair(items_max: usize) -> (Self, WorkersEnd) {
         let shared = Arc::new(Shared::default());
         let (sender, items) = sync_channel(items_max);
@@ -134,8 +134,8 @@ impl Recorder {
         (Self { items: Some(sender), shared, done: is_done, snapshot_at: None }, end)
     }
 
-    /// Steps the guard, and records it. Takes as long as the step, and every five seconds 10 kB of
-    /// memory more.
+    /// Steps the guard and records the step. The cost is that of the step, plus an allocation of 10
+    /// kB every five seconds.
     pub fn step(&mut self, guard: &mut Guard, input: &Input, now: Instant) -> Output {
         let is_due = self.snapshot_at.is_none_or(|at| now >= at);
         let before = is_due.then(|| Box::new(guard.clone()));
@@ -149,8 +149,8 @@ impl Recorder {
         output
     }
 
-    /// Records what the guard does not know, the text of a JSON object; it is told again at the beginning
-    /// of each file. More than [`FACT_BYTES_MAX`] are not taken, and counted.
+    /// Records a fact that the guard does not have, as the text of a JSON object. It is repeated at
+    /// the beginning of each file. A text longer than [`FACT_BYTES_MAX`] is dropped and counted.
     pub fn tell(&mut self, fact: Fact, text: &str, now: Instant) {
         if text.len() > FACT_BYTES_MAX {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl Recorder {
         }
     }
 
-    /// Returns how recording does.
+    /// Returns the state of the recording.
     pub fn health(&self) -> Health {
         let drive = self.shared.drive.load(Ordering::Relaxed);
         Health {
@@ -182,7 +182,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.items = None;
-        // A thread that has panicked has said so.
+        // A thread that panicked has already logged it.
         if self.done.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Timeout) {
             tracing::error!("the black box did not get to its end: the disk stalls");
         }
@@ -200,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// Takes note of how writing went.
+    /// Stores the result of the last write.
     fn set_disk(&self, error: Option<&io::Error>) {
         let state = match error.map(io::Error::kind) {
             None => DISK_WELL,
@@ -211,13 +211,13 @@ impl Shared {
     }
 }
 
-/// Most bytes of a fact's text.
+/// Maximum length of a fact's text in bytes.
 pub const FACT_BYTES_MAX: usize = 4_096;
-/// 40 seconds of steps, 4 MB: longer than a disk stalls that works.
+/// 40 seconds of steps, 4 MB: longer than any stall of a working disk.
 const ITEMS_MAX: usize = 4_096;
-/// How far a replay may have to begin before what is looked at.
+/// Maximum distance of a replay's begin before the time of interest.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(5);
-/// A process that ends must not hang on its disk.
+/// Maximum wait at the end: a process must not hang on its disk.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 const DISK_WELL: u8 = 0;

@@ -1,4 +1,4 @@
-//! A file of a black box, read again and verified. Any bytes are safe to read.
+//! Reader that verifies a file of a black box. Any input is safe.
 
 mod first;
 mod sealed;
@@ -13,78 +13,78 @@ use tautline_mcap::{self as mcap, Records};
 use crate::film::{PROFILE, Sealed};
 use crate::{Error, Topic, utc};
 
-/// The content of a file, up to the first bytes that are not as they were written.
+/// Verified content of a file, up to the first byte that differs from what was written.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The messages, one behind the other.
+    /// Concatenated messages.
     data: Vec<u8>,
     records: Vec<Record>,
     seals: Vec<Sealed>,
     verdict: Verdict,
 }
 
-/// One record, verified: signed, or in the first format in its place in the chain.
+/// One verified record: signed, or in the first format part of the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its subject.
+    /// Subject.
     pub topic: Topic,
-    /// Nanoseconds of Unix time.
+    /// Time in nanoseconds of Unix time.
     pub unix_nanos: u64,
     data: Range<usize>,
 }
 
-/// What of a file can be relied on.
+/// Result of the verification.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Verdict {
-    /// The format of the file.
+    /// Format of the file.
     pub format: Format,
-    /// How many records follow each other unbroken.
+    /// Number of records in an unbroken sequence.
     pub records: u32,
-    /// How many of them a signature covers.
+    /// Number of them covered by a signature.
     pub sealed: u32,
-    /// How many records behind the last signature are not listed: anybody could have written them.
+    /// Number of records after the last signature. They are not listed, since anybody could have
+    /// written them.
     pub unsigned: u32,
-    /// The public key that signed, in the file's own words: compare it with the machine's.
+    /// Public key of the signatures, as written in the file: compare it with the machine's.
     pub key: Option<String>,
-    /// How the file ends.
+    /// End of the file.
     pub end: End,
 }
 
-/// How a file is protected.
+/// Protection scheme of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Format {
-    /// The file is too short to tell.
+    /// Unknown: the file is too short.
     #[default]
     Unknown,
-    /// A chain through the records, whose head is signed; header, schemas and channels are not.
+    /// A chain of hashes whose head is signed; header, schemas and channels are not.
     First,
     /// Signatures over all bytes.
     Second,
 }
 
-/// How a file ends.
+/// Kind of end of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum End {
-    /// With the end of the drive and a signature over it.
+    /// Complete, with the end of the drive and a signature over it.
     Closed,
-    /// In the midst of writing: the power was cut, it is still written to, or its end was taken
-    /// away.
+    /// Incomplete: the power was cut, the file is still written to, or its end was removed.
     #[default]
     Open,
-    /// At a record that is not as it was written.
+    /// At a record that differs from what was written.
     Broken(Fault),
 }
 
-/// The first record that is not as it was written.
+/// The first record that differs from what was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Its number, from 0.
+    /// Number of the record, from 0.
     pub record: u32,
-    /// Where it begins in the file.
+    /// Offset of the record in the file.
     pub offset: usize,
-    /// Its subject and its time, as far as it says.
+    /// Subject and time in the record, if readable.
     pub says: Option<(Topic, u64)>,
-    /// The kind of fault.
+    /// Kind of fault.
     pub what: What,
 }
 
@@ -95,34 +95,34 @@ pub enum What {
     /// The file does not begin as MCAP does.
     #[error("no MCAP file")]
     NotMcap,
-    /// These bytes are no record of a black box.
+    /// The bytes are no record of a black box.
     #[error("no record of a black box")]
     Foreign,
-    /// It belongs to no channel of a black box.
+    /// The record belongs to no channel of a black box.
     #[error("of no channel of a black box")]
     Channel,
-    /// Records are missing before it, or stand in another order.
+    /// Records before it are missing, or the order differs.
     #[error("records are missing before it, or stand in another order")]
     Order,
-    /// Its hash does not follow from it and the record before.
+    /// Its hash does not match its content and the record before.
     #[error("its hash does not follow from it and the record before")]
     Hash,
     /// It is no JSON.
     #[error("no JSON")]
     Json,
-    /// Bytes since the signature before it are not those that were signed.
+    /// Bytes since the signature before it differ from those that were signed.
     #[error("a byte since the signature before it is not as it was signed")]
     Bytes,
-    /// The header, a schema or a channel is not as it was signed.
+    /// The header, a schema or a channel differs from what was signed.
     #[error("the file's header, schemas or channels are not as they were signed")]
     Preamble,
-    /// The signature is not over the records before, or not by the key that the file names.
+    /// The signature does not cover the preceding records, or is not by the file's key.
     #[error("the signature is not by the file's key over the records before")]
     Signature,
     /// The file ends without the drive's end.
     #[error("the file ends here without a signature over the drive's end: its end was cut off")]
     End,
-    /// The file holds more than a writer puts into one.
+    /// The file is larger than any that a writer produces.
     #[error("more than a black box writes into one file")]
     TooMuch,
 }
@@ -131,7 +131,7 @@ impl Recording {
     /// Reads and verifies a file.
     ///
     /// # Errors
-    /// When it cannot be read; what is wrong in it is in the verdict.
+    /// When the file cannot be read; faults of its content are in the verdict.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bytes = std::fs::read(path);
         let bytes = bytes.map_err(|source| Error::Disk { path: path.to_path_buf(), source })?;
@@ -142,7 +142,7 @@ impl Recording {
     pub fn parse(bytes: Vec<u8>) -> Self {
         let Some(mut records) = Records::new(&bytes) else {
             let mut verdict = Verdict::default();
-            // A power cut may leave even less.
+            // After a power cut even the magic may be incomplete.
             if !mcap::MAGIC.starts_with(&bytes) {
                 let what = What::NotMcap;
                 verdict.end = End::Broken(Fault { record: 0, offset: 0, says: None, what });
@@ -169,22 +169,22 @@ impl Recording {
         serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
     }
 
-    /// Returns what can be relied on.
+    /// Returns the result of the verification.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// Returns the newest signature's cover.
+    /// Returns the records covered by the newest signature.
     pub(crate) fn sealed(&self) -> Option<Sealed> {
         self.seals.last().copied()
     }
 
-    /// Returns the cover of each signature, the oldest first.
+    /// Returns the records covered by each signature, the oldest first.
     pub(crate) fn seals(&self) -> &[Sealed] {
         &self.seals
     }
 
-    /// Returns the record with which the file begins, if it is the one that says of which drive it is.
+    /// Returns the first record, if it is the one that names the drive.
     pub(crate) fn begin(&self) -> Option<Value> {
         let first = self.records.first().filter(|record| record.topic == Topic::Drive)?;
         Some(self.body(first))
@@ -201,15 +201,16 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Returns whether the bytes from the end of data on are those of a file's end; `None` if they are cut.
+/// Returns whether the bytes after the data are those of a file's end; `None` if they are
+/// truncated.
 fn is_end(rest: &[u8]) -> Option<bool> {
     let mut end = Vec::new();
     mcap::write_end(&mut end);
     if rest.len() < end.len() && end.starts_with(rest) { None } else { Some(rest == end) }
 }
 
-/// Returns whether a file that breaks off within a record ends as one that was ended: then nothing broke
-/// off, and a length is wrong.
+/// Returns whether a file that breaks off within a record has a regular end: then the file is
+/// complete and a length is wrong.
 fn has_end(bytes: &[u8]) -> bool {
     bytes.len() > mcap::MAGIC.len() && bytes.ends_with(&mcap::MAGIC)
 }

@@ -1,5 +1,5 @@
-//! A person who drives a point of mass by a guard, for tests: every frame as it comes from a
-//! socket.
+//! A person who drives a point mass through a guard, for tests: each frame is encoded and decoded
+//! as by a socket.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tautline_guard::identity::{ActNumber, Console, Session, Tick};
 use tautline_guard::{Controls, Guard, Input, MachineState, Mode, Output, Place, Position};
 use tautline_units::Instant;
 
-/// What a person, a vehicle and a machine do; a test changes it between steps.
+/// State of person, vehicle and machine; tests change it between steps.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     pub(crate) guard: Guard,
     pub(crate) now: Instant,
     pub(crate) proposal: Proposal,
     pub(crate) machine: MachineState,
-    /// Whether proposals come.
+    /// `true` if proposals arrive.
     pub(crate) is_proposing: bool,
     pub(crate) black_box: BlackBox,
     tick: u32,
@@ -54,7 +54,7 @@ impl Rehearsal {
         }
     }
 
-    /// Steps as `step` says, for so many hundredths of a second.
+    /// Runs `count` steps of a hundredth of a second through `step`.
     pub(crate) fn steps(
         &mut self,
         count: u32,
@@ -101,7 +101,7 @@ impl Rehearsal {
         self.mode
     }
 
-    /// Drives off, for so many hundredths of a second, and loses the vehicle's proposals.
+    /// Drives off for `count` steps, then loses the vehicle's proposals.
     pub(crate) fn drive(
         &mut self,
         act: u32,
@@ -129,7 +129,7 @@ impl Rehearsal {
     }
 }
 
-/// Returns a frame as it is after its way through a socket.
+/// Encodes and decodes a frame, as on its path through a socket.
 fn received<F: Frame>(frame: &F) -> F {
     frame::decode(frame::encode(frame, 0).as_ref()).unwrap().0
 }

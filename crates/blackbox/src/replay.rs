@@ -1,4 +1,4 @@
-//! The guard, run again through what was recorded.
+//! Replay of a recording through the guard.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use tautline_guard::Guard;
 use crate::body::{self, Step};
 use crate::{Recording, Topic, utc};
 
-/// What running a guard through recorded inputs gave.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Replay {
-    /// How many steps gave what is recorded.
+    /// Number of steps with the recorded output.
     pub same: u64,
-    /// How many times a guard was taken from a snapshot after steps that are missing.
+    /// Number of times a guard was restored from a snapshot after missing steps.
     pub gaps: u64,
-    /// The first step that gave something else.
+    /// First step with a different output.
     pub difference: Option<Difference>,
 }
 
-/// A step that gave something else than is recorded.
+/// A step whose output differs from the recorded one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// Its tick.
+    /// Tick of the step.
     pub tick: u64,
-    /// Nanoseconds of Unix time.
+    /// Time in nanoseconds of Unix time.
     pub unix_nanos: u64,
-    /// What differs, by its name in the record.
+    /// Name of the differing member in the record.
     pub member: String,
-    /// What is recorded.
+    /// Recorded value.
     pub recorded: Value,
-    /// What this guard decides.
+    /// Value of the replay.
     pub replayed: Value,
 }
 
-/// Runs a guard from each snapshot of `recording` through the steps behind it, and compares what it
-/// decides, bit by bit.
+/// Runs a guard from each snapshot of `recording` through the following steps, and compares its
+/// decisions bit by bit.
 ///
-/// Snapshots and decisions are those of one version of the software: another one may differ.
+/// Snapshots and decisions depend on the version of the software: another version may differ.
 pub fn replay(recording: &Recording) -> Replay {
     let mut running = Running::default();
     for record in recording.records() {
@@ -65,19 +65,19 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A guard on its way through a record.
+/// State of a replay.
 #[derive(Default)]
 struct Running {
-    /// With the tick of its last step.
+    /// Guard, and the tick of its last step.
     guard: Option<(Guard, Option<u64>)>,
     replay: Replay,
 }
 
-/// A member that differs, as recorded and as this guard gives it.
+/// A differing member, its recorded value, and the replayed one.
 type Found = (String, Value, Value);
 
 impl Running {
-    /// Takes the guard of a snapshot, which is the running one where no steps are missing.
+    /// Restores the guard of a snapshot, which must equal the running one if no steps are missing.
     fn restore(&mut self, body: &Value) -> Option<Found> {
         let wrong = || Some(("guard".to_owned(), body["guard"].clone(), Value::Null));
         let Some(kept) = body::guard(body) else { return wrong() };
@@ -109,7 +109,7 @@ impl Running {
     }
 }
 
-/// Returns a value as it comes back from a file: a number's text may stand for a neighbour.
+/// Returns a value as read back from a file: the text of a number may round to a neighbour.
 fn written(value: &Value) -> Value {
     serde_json::from_str(&value.to_string()).unwrap_or_default()
 }

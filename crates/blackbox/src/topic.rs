@@ -1,45 +1,45 @@
-/// What a record is about: a channel of the file.
+/// The subject of a record: a channel of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Topic {
-    /// A drive begins or ends.
+    /// The begin or end of a drive.
     Drive,
-    /// The guard went from one mode to another, or to another cause.
+    /// A transition of the guard to another mode or cause.
     Transition,
-    /// One step of the guard; those after a snapshot follow each other without a gap.
+    /// One step of the guard; those after a snapshot are consecutive.
     Step,
     /// One step of the guard out of many.
     Sample,
-    /// The guard as it was before the next step.
+    /// The guard's state before the next step.
     Snapshot,
-    /// Something that the guard does not know.
+    /// A fact that the guard does not have.
     Fact(Fact),
-    /// A signature over the records before.
+    /// A signature over the preceding records.
     Seal,
 }
 
-/// What the guard does not know, told by the processes that do.
+/// A diagnostics subject outside the guard, reported by other processes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fact {
-    /// Which vehicle: its identification number, name and software.
+    /// The vehicle: identification number, name and software.
     Vehicle,
-    /// Who drives: key, name and validity of the certificate.
+    /// The person who drives: key, name and validity of the certificate.
     Person,
-    /// Delays, bitrates and losses of the links.
+    /// The links: delays, bitrates and losses.
     Network,
-    /// What only this kind of machine knows, and its fault memory.
+    /// Values specific to the machine, and its fault memory.
     Machine,
-    /// What the vehicle's computer says of itself.
+    /// The vehicle's computer.
     System,
 }
 
 impl Fact {
-    /// All of them.
+    /// All subjects.
     pub const ALL: [Self; 5] =
         [Self::Vehicle, Self::Person, Self::Network, Self::Machine, Self::System];
 }
 
 impl Topic {
-    /// All of them, in the order of their channels' numbers, from 1.
+    /// All topics in the order of their channels' numbers, from 1.
     pub const ALL: [Self; 11] = [
         Self::Drive,
         Self::Transition,

@@ -1,5 +1,5 @@
-/// Returns the date and time of day, UTC, of `unix_nanos` nanoseconds of Unix time:
-/// `2019-07-16 05:25:12.040Z`.
+/// Formats `unix_nanos` nanoseconds of Unix time as date and time of day in UTC: `2019-07-16
+/// 05:25:12.040Z`.
 pub fn utc(unix_nanos: u64) -> String {
     let (days, rest) = (unix_nanos / DAY, unix_nanos % DAY);
     let (year, month, day) = date(days);
@@ -10,7 +10,7 @@ pub fn utc(unix_nanos: u64) -> String {
 
 /// Returns the date `days` days after 1 January 1970.
 fn date(days: u64) -> (u64, u64, u64) {
-    // From 1 March 0000 on the day of leap years comes last; 400 years have 146,097 days.
+    // A year that begins on 1 March has its leap day last; 400 years have 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,7 +1,8 @@
-//! A machine behind Tautline's guard, to begin from: your actuators go into `apply`, your sensors into `state`.
+//! Template of a machine behind Tautline's guard: put your actuators into `apply`, your sensors
+//! into `state`.
 //!
-//! Usage: `machine ADDRESS`, where `tautline guard --machine ADDRESS` listens. Of a package of its own it needs
-//! `tautline-guard`, `tautline-net`, `tautline-port` and `tautline-units`.
+//! Usage: `machine ADDRESS`, where `tautline guard --machine ADDRESS` listens. A package of its own
+//! depends on `tautline-guard`, `tautline-net`, `tautline-port` and `tautline-units`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use tautline_net::datagram::Address;
 use tautline_port::serve;
 use tautline_units::Instant;
 
-/// Drives straight on.
+/// A cart that drives straight ahead.
 #[derive(Default)]
 struct Cart {
-    /// m/s.
+    /// In m/s.
     speed: f32,
     controls: Controls,
     moved_until: Option<Instant>,
@@ -55,7 +56,8 @@ impl Machine for Cart {
 fn main() -> anyhow::Result<()> {
     let address = std::env::args().nth(1).context("usage: machine ADDRESS")?;
     let guard: Address = address.parse().context("ADDRESS is a path, or host:port for UDP")?;
-    // Set when the process is asked to end: the machine then stands before it does, see cli/src/car.rs.
+    // Set on a request to end: `serve` first brings the machine to a standstill, see
+    // cli/src/car.rs.
     let stop = AtomicBool::new(false);
     let cart = Cart { controls: Controls { brake: 1.0, ..Controls::default() }, ..Cart::default() };
     serve(cart, &guard, serve::Settings::default(), Clock::start(), &stop);

@@ -13,7 +13,7 @@ pub(crate) struct End<In> {
     counts: Counts,
 }
 
-/// Whoever was heard last; another one is heard once it is silent.
+/// Current peer; another one is accepted only after it has been silent for [`HOLD`].
 #[derive(Debug)]
 struct Peer<In> {
     sender: Sender,
@@ -23,18 +23,18 @@ struct Peer<In> {
     counter: Counter,
 }
 
-/// What an end did not take, and could not send.
+/// Counts of frames that an end refused or could not send.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
-    /// Frames of the peer that were not sound, not whole, or not newer.
+    /// Invalid, incomplete or repeated frames of the peer.
     pub refused: u64,
-    /// Frames of somebody else while the peer speaks, or of nobody who ever sent a sound one.
+    /// Frames of another sender while the peer is active, or invalid frames while there is no peer.
     pub foreign: u64,
-    /// Frames that the system did not take.
+    /// Frames that the system did not send.
     pub unsent: u64,
-    /// Numbers beyond what there can be, in frames that were taken: they are not known.
+    /// Values out of range in accepted frames: they are treated as unknown.
     pub impossible: u64,
-    /// Frames that were taken, but for numbers at their end that are not known here.
+    /// Accepted frames with trailing numbers unknown to this build.
     pub skipped: u64,
 }
 
@@ -43,10 +43,10 @@ impl<In: Frame> End<In> {
         Self { server, peer: None, fact: None, counts: Counts::default() }
     }
 
-    /// Takes all that has come, at most [`DATAGRAMS_MAX`]; returns the newest sound frame.
+    /// Receives all waiting datagrams, at most [`DATAGRAMS_MAX`]; returns the newest valid frame.
     ///
-    /// The clock is read behind each datagram: by a time from before, one that comes while this thread stands still
-    /// would be early.
+    /// The clock is read after each datagram. With an earlier reading, a datagram that arrives
+    /// while this thread is paused would look early.
     pub(crate) fn receive(&mut self, clock: impl Fn() -> Instant) -> Option<In> {
         let mut buffer = [0; BYTES_MAX];
         let mut newest = None;
@@ -57,7 +57,7 @@ impl<In: Frame> End<In> {
         newest
     }
 
-    /// Takes out what the peer told the black box since the last time, the newest if it was more.
+    /// Takes the newest fact from the peer since the last call, for the black box.
     pub(crate) fn take_fact(&mut self) -> Option<Fact> {
         self.fact.take()
     }
@@ -114,12 +114,12 @@ impl<In: Frame> End<In> {
     }
 }
 
-/// For so long a peer that has fallen silent is waited for before another one is heard: ten frames.
+/// Silence after which a peer may be replaced by another: ten frames.
 const HOLD: Duration = Duration::from_millis(100);
-/// Frames that are taken in one step: three times what comes in a tenth of a second. What is more
-/// waits for the next step, in the socket's own bounded queue.
+/// Maximum datagrams per step: three times the arrivals of a tenth of a second. The rest waits for
+/// the next step, in the socket's own bounded queue.
 const DATAGRAMS_MAX: usize = 32;
-/// Longer than every frame: what is cut has another length than it says.
+/// Longer than every frame: a truncated datagram then differs from the length in its header.
 const BYTES_MAX: usize = Fact::BYTES + 1;
 
 #[cfg(test)]
@@ -145,7 +145,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// Sends and takes; loopback delivers before the call returns.
+    /// Sends and receives; loopback delivers before the call returns.
     fn exchange(rig: &mut Rig, client: &mut Client, bytes: &[u8], now: Instant) -> Option<Control> {
         assert!(client.send(bytes));
         rig.end.receive(|| now)

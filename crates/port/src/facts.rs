@@ -10,7 +10,7 @@ pub(crate) const OF_VEHICLE: &[About] = &[About::Person, About::Network, About::
 /// Subjects of a machine's facts.
 pub(crate) const OF_MACHINE: &[About] = &[About::Vehicle, About::Machine];
 
-/// The sieve of one end's facts: what it may tell, and how often. A disk is not filled by whoever speaks here.
+/// A filter of one end's facts, by subject and rate, so that no sender can fill the disk.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     about: &'static [About],
@@ -18,12 +18,12 @@ pub(crate) struct Sieve {
 }
 
 impl Sieve {
-    /// Returns a sieve that lets through what is `about` these.
+    /// Creates a filter that accepts these subjects.
     pub(crate) fn new(about: &'static [About]) -> Self {
         Self { about, taken_at: [None; About::ALL.len()] }
     }
 
-    /// Returns what the fact is about, if it is to be recorded.
+    /// Returns the subject of a fact that is to be recorded.
     pub(crate) fn pass(&mut self, fact: &Fact, now: Instant) -> Option<blackbox::Fact> {
         let taken_at = &mut self.taken_at[usize::from(fact.about.number())];
         let is_soon = taken_at.is_some_and(|at| now.since(at) < INTERVAL);
@@ -41,8 +41,8 @@ impl Sieve {
     }
 }
 
-/// Between two facts about the same: a kilobyte five times a second is a twentieth of what the guard's
-/// own steps take.
+/// Minimum interval between two facts with the same subject: a kilobyte five times a second is a
+/// twentieth of the data of the guard's own steps.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

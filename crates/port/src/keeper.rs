@@ -1,5 +1,5 @@
-//! The guard's process: one thread that steps the guard every 10 ms, one that keeps the latch
-//! ([`latch`](crate::latch)), and one that tells what happens.
+//! The guard's process: one thread steps the guard every 10 ms, one keeps the latch
+//! ([`latch`](crate::latch)), and one logs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -33,26 +33,26 @@ pub struct Keeper {
     hooks: Vec<Hook>,
 }
 
-/// One step of the guard: what came, and what was decided.
+/// One step of the guard: its input and its output.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
-    /// When, by the guard's clock.
+    /// Time of the step, by the guard's clock.
     pub at: Instant,
-    /// What came since the step before.
+    /// Input received since the previous step.
     pub input: Input,
-    /// What was sent, and the transition if there was one.
+    /// Output that was sent, and the transition if there was one.
     pub output: Output,
-    /// What the vehicle's end did not take so far.
+    /// Counts of the vehicle's end.
     pub vehicle: Counts,
-    /// What the machine's end did not take so far.
+    /// Counts of the machine's end.
     pub machine: Counts,
-    /// How the black box does, if there is one.
+    /// Health of the black box, if there is one.
     pub blackbox: Option<Health>,
-    /// Steps before this one that the hook had no room for.
+    /// Number of earlier steps dropped because the hook's queue was full.
     pub lost: u64,
 }
 
-/// Where every step goes: a queue that never holds the guard up.
+/// A queue of steps that never blocks the guard.
 #[derive(Debug)]
 struct Hook {
     steps: SyncSender<Step>,
@@ -60,7 +60,7 @@ struct Hook {
 }
 
 impl Keeper {
-    /// Returns a keeper of `guard` that hears whoever speaks to `vehicle` and `machine`.
+    /// Creates a keeper of `guard` that serves the peers of `vehicle` and `machine`.
     pub fn new(guard: Guard, vehicle: Server, machine: Server) -> Self {
         let (vehicle, machine) = (End::new(vehicle), End::new(machine));
         Self {
@@ -75,18 +75,18 @@ impl Keeper {
         }
     }
 
-    /// Has every step recorded from now on.
+    /// Enables recording of every step.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Has the latch of a stop kept from now on.
+    /// Enables storage of the latch of a stop.
     pub fn keep_latch(&mut self, latching: Latching) {
         self.latching = Some(latching);
     }
 
-    /// Returns a queue that gets every step from now on. It holds three seconds; what it has no room
-    /// for is counted in the next step that it takes.
+    /// Returns a queue that receives every step from now on. It holds three seconds. Steps dropped
+    /// while it is full are counted in the next step that it accepts.
     pub fn hook(&mut self) -> Receiver<Step> {
         let (steps, queue) = sync_channel(STEPS_MAX);
         self.hooks.push(Hook { steps, lost: 0 });
@@ -108,8 +108,8 @@ impl Keeper {
         }
     }
 
-    /// Steps the guard once; the time of the step is read behind all that was received for it, for nothing may have come
-    /// after it.
+    /// Steps the guard once. The time of the step is read after everything was received for it, so
+    /// that no input is newer than the step.
     fn step(&mut self, clock: impl Fn() -> Instant) {
         let blackbox = self.recorder.as_ref().map(Recorder::health);
         let (proposal, machine) = (self.vehicle.receive(&clock), self.machine.receive(&clock));
@@ -124,7 +124,7 @@ impl Keeper {
             Some(recorder) => recorder.step(&mut self.guard, &input, now),
             None => self.guard.step(&input, now),
         };
-        // The machine first: nothing else is as urgent.
+        // The machine's control frame is the most urgent, so it is sent first.
         self.machine.send(&output.control);
         self.vehicle.send(&output.status);
         if let Some(latching) = &mut self.latching {
@@ -142,7 +142,7 @@ impl Keeper {
         }
     }
 
-    /// Hands what the ends told the black box to its thread.
+    /// Passes the facts of both ends to the black box's thread.
     fn record_facts(&mut self, now: Instant) {
         let ends = [
             (self.vehicle.take_fact(), &mut self.vehicle_facts),
@@ -158,7 +158,7 @@ impl Keeper {
     }
 }
 
-/// Returns what the person is told of the black box.
+/// Converts the black box's health to the state shown to the person.
 fn told(health: Option<Health>) -> BlackBox {
     match health.map(|health| health.trouble) {
         None => BlackBox::Absent,
@@ -170,18 +170,18 @@ fn told(health: Option<Health>) -> BlackBox {
     }
 }
 
-/// Returns a tick to begin with that nobody foresees, so that nothing stamped before a restart counts.
+/// Returns an unpredictable first tick, so that no stamp from before a restart counts.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// When the system provides no randomness.
 pub fn first_tick() -> anyhow::Result<Tick> {
     let [a, b, c, d, ..] = random::seed()?;
-    // Far from the end, where the ticks begin anew.
+    // Far from the maximum, where the ticks wrap around.
     let number = u32::from_be_bytes([a, b, c, d]) >> 1;
     Ok(Tick::new(number).unwrap_or(Tick::new(1).context("1 is a tick")?))
 }
 
-/// Logs what happens, and counts `transitions`, until the keeper of `steps` ends.
+/// Logs events and counts `transitions` until the keeper of `steps` ends.
 pub fn tell(steps: &Receiver<Step>, transitions: &AtomicU64) {
     let mut teller = Teller::default();
     while let Ok(step) = steps.recv() {
@@ -195,7 +195,7 @@ struct Teller {
     vehicle: Counts,
     machine: Counts,
     blackbox: Option<Health>,
-    /// Of the last minute.
+    /// Longest gap in the current minute.
     gap: Duration,
     told_at: Instant,
 }
@@ -260,7 +260,7 @@ impl Teller {
     }
 }
 
-/// Three seconds.
+/// Three seconds of steps.
 const STEPS_MAX: usize = 300;
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(slow.try_recv().map(|step| step.lost), Ok(extra as u64));
     }
 
-    /// A guard that is held up right behind a look at its clock: what comes meanwhile is not early, so that nothing that
-    /// follows is late.
+    /// A guard that is paused just after it read its clock: frames that arrive meanwhile are not
+    /// early, so no later frame counts as late.
     #[test]
     fn what_comes_while_the_guard_stands_makes_no_later_frame_late() {
         let any = "127.0.0.1:0".parse().unwrap();

@@ -1,4 +1,5 @@
-//! The latch of a stop on the disk: written by a thread of its own, for which no step of the guard waits.
+//! Storage of the latch of a stop on disk, written by a separate thread so that no step of the
+//! guard waits.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use tautline_units::Instant;
 pub struct Latching {
     shared: Arc<Shared>,
     wake: SyncSender<()>,
-    /// Since when the file has not held what it is to hold.
+    /// Time since which the file has not held the wanted latch.
     behind_since: Option<Instant>,
 }
 
@@ -27,20 +28,20 @@ pub struct LatchWriter {
     shared: Arc<Shared>,
     wakes: Receiver<()>,
     file: PathBuf,
-    /// The newest failure in the system's words.
+    /// Text of the newest failure, from the system.
     failure: Option<String>,
 }
 
-/// The stop whose latch the file is to hold, and the one that it holds.
+/// Stop whose latch the file must hold, and the one that it holds.
 #[derive(Debug)]
 struct Shared {
-    /// A stop's number; 0: none.
+    /// Number of a stop; 0 if there is none.
     wanted: AtomicU64,
-    /// The same, or [`REFUSED`].
+    /// Number of the stored stop, or [`REFUSED`].
     kept: AtomicU64,
 }
 
-/// Returns both ends of the latch in `file`, which holds `latched` now.
+/// Creates both ends of the latch in `file`, which currently holds `latched`.
 pub fn latch(file: &Path, latched: Option<Stop>) -> (Latching, LatchWriter) {
     let wanted = AtomicU64::new(number(latched));
     let shared = Arc::new(Shared { wanted, kept: AtomicU64::new(REFUSED) });
@@ -50,7 +51,7 @@ pub fn latch(file: &Path, latched: Option<Stop>) -> (Latching, LatchWriter) {
 }
 
 impl Latching {
-    /// Returns where the latch is kept at `now`, for the guard's next step.
+    /// Returns the state of the latch's storage at `now`, for the guard's next step.
     pub fn state(&mut self, now: Instant) -> Latch {
         let kept = self.shared.kept.load(Ordering::Acquire);
         if kept == self.shared.wanted.load(Ordering::Relaxed) {
@@ -64,11 +65,11 @@ impl Latching {
         }
     }
 
-    /// Has the latch of `stop` kept, or none.
+    /// Requests storage of the latch of `stop`, or of none.
     pub fn keep(&mut self, stop: Option<Stop>) {
         let wanted = number(stop);
         if self.shared.wanted.swap(wanted, Ordering::Relaxed) != wanted {
-            // A full queue has woken the writer already, which reads the newest.
+            // A full queue has already woken the writer, which reads the newest value.
             let _ = self.wake.try_send(());
         }
     }
@@ -77,8 +78,8 @@ impl Latching {
 impl LatchWriter {
     /// Writes the file whenever its latch changes, until the other end is dropped.
     ///
-    /// A file that is refused is tried again every second; one that is not needed is tried every minute, so that
-    /// a disk that takes nothing any more is found before a stop needs it.
+    /// After a failure the write is retried every second. While no latch is set, a test file is
+    /// written every minute, so that a failing disk is detected before a stop needs it.
     pub fn run(mut self) {
         loop {
             self.turn();
@@ -93,7 +94,7 @@ impl LatchWriter {
         }
     }
 
-    /// Brings the file to what it is to hold.
+    /// Updates the file to the wanted latch.
     fn turn(&mut self) {
         let wanted = self.shared.wanted.load(Ordering::Relaxed);
         let is_kept = wanted == self.shared.kept.load(Ordering::Relaxed);
@@ -120,10 +121,10 @@ impl LatchWriter {
     }
 }
 
-/// Returns the stop that a former run left latched in `file`, if it did.
+/// Returns the stop that an earlier run left latched in `file`, if there is one.
 ///
 /// # Errors
-/// When the file cannot be read, or holds no stop: what was latched is not known.
+/// When the file cannot be read or holds no stop: it is then unknown whether a stop was latched.
 pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match tautline_net::file::read_text(file) {
@@ -136,7 +137,7 @@ pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
     }
 }
 
-/// Removes the latch, and makes sure that there is room for the next one.
+/// Removes the latch and checks that the next one can be written.
 fn clear(file: &Path) -> io::Result<()> {
     match tautline_net::file::remove(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -144,7 +145,7 @@ fn clear(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file beside the latch's, and removes it.
+/// Writes a test file next to the latch's and removes it.
 fn try_folder(file: &Path) -> io::Result<()> {
     let mut name = file.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_owned();
     name.push(".try");
@@ -157,9 +158,9 @@ fn number(stop: Option<Stop>) -> u64 {
     stop.map_or(0, |stop| stop.get().into())
 }
 
-/// Nothing is kept: beyond every stop.
+/// Value for "not stored", above every stop.
 const REFUSED: u64 = u64::MAX;
-/// For so long a disk may take to keep a latch before it counts as refusing it.
+/// Time without a successful write after which the disk counts as refusing the latch.
 const BEHIND_MAX: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_secs(1);
 const TRY_INTERVAL: Duration = Duration::from_secs(60);

@@ -1,9 +1,8 @@
-//! Guard and machine as processes of their own, and what speaks to them: the frames of
-//! `tautline_guard::frame` over sockets, every 10 ms.
+//! Guard and machine as separate processes: the frames of `tautline_guard::frame` over sockets,
+//! every 10 ms.
 //!
-//! [`keeper`] runs a guard between a vehicle and a machine. [`serve()`] puts any
-//! [`Machine`](tautline_guard::Machine) behind the guard's port in one call. [`Proposer`] is a
-//! vehicle's end.
+//! [`keeper`] runs a guard between a vehicle and a machine. [`serve()`] connects any
+//! [`Machine`](tautline_guard::Machine) to a guard in one call. [`Proposer`] is the vehicle's end.
 #![forbid(unsafe_code)]
 
 mod end;

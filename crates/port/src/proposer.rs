@@ -12,7 +12,7 @@ pub struct Proposer {
 }
 
 impl Proposer {
-    /// Returns an end towards the guard at `address`, which need not be there yet.
+    /// Creates an end towards the guard at `address`, which need not run yet.
     pub fn new(address: &Address) -> Self {
         Self {
             client: Client::new(address),
@@ -23,22 +23,22 @@ impl Proposer {
         }
     }
 
-    /// Sends a proposal; one that cannot be sent is counted, and the next one follows.
+    /// Sends a proposal; a failure is counted, and the next proposal replaces it.
     pub fn propose(&mut self, proposal: &Proposal) {
         if !self.client.send(&self.sender.encode(proposal)) {
             self.unsent_count += 1;
         }
     }
 
-    /// Tells the guard's black box something; what cannot be sent is counted, and told again by whoever
-    /// tells it.
+    /// Sends a fact to the guard's black box; a failure is counted, and the caller repeats the fact
+    /// later.
     pub fn tell(&mut self, fact: &Fact) {
         if !self.client.send(&self.facts.encode(fact)) {
             self.unsent_count += 1;
         }
     }
 
-    /// Takes all that the guard has sent; returns the newest status, if there is one.
+    /// Receives all waiting frames of the guard; returns the newest status, if there is one.
     pub fn receive(&mut self) -> Option<Status> {
         let mut buffer = [0; BYTES_MAX + 1];
         let mut newest = None;
@@ -49,17 +49,17 @@ impl Proposer {
         newest
     }
 
-    /// Returns how many proposals and facts the system did not take.
+    /// Returns the number of proposals and facts that the system did not send.
     pub fn unsent_count(&self) -> u64 {
         self.unsent_count
     }
 
-    /// Returns how many of the guard's frames were not sound.
+    /// Returns the number of invalid frames from the guard.
     pub fn refused_count(&self) -> u64 {
         self.receiver.refused_count()
     }
 
-    /// Returns how many of them had more at their end than is known here.
+    /// Returns the number of frames with trailing numbers unknown to this build.
     pub fn skipped_count(&self) -> u64 {
         self.receiver.skipped_count()
     }

@@ -1,4 +1,4 @@
-//! Any machine behind the guard's port.
+//! The machine's side of the connection to the guard, for any machine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,12 @@ use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
 use tautline_units::Instant;
 
-/// What a machine's side does by itself.
+/// Settings of the brake that a machine's side applies without a guard.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// Time without a control after which it brakes; default 30 ms.
+    /// Time without a control frame after which it brakes; default 30 ms.
     pub control_timeout: Duration,
-    /// Share of the service brake with which it does; default 0.5.
+    /// Share of the service brake that it applies; default 0.5.
     pub brake: f32,
 }
 
@@ -26,18 +26,20 @@ impl Default for Settings {
     }
 }
 
-/// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set and it stands.
+/// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set and the
+/// machine is stationary.
 ///
-/// The machine goes on by the controls that came last until none has come for
-/// [`control_timeout`](Settings::control_timeout), by when they were sent, of which what this thread itself stood still
-/// does not count ([`Pauses`]). Then it brakes by itself along the arc that it was on, its hazard
-/// lights on, and stands on both brakes; it says so, and begins to follow again with the next control.
+/// The machine applies the last controls until their age exceeds
+/// [`control_timeout`](Settings::control_timeout). The age counts from their sending, without this
+/// thread's own pauses ([`Pauses`]). Then the machine brakes by itself along its current arc,
+/// switches its hazard lights on, and holds with both brakes. It reports this, and follows the
+/// guard again after the next control frame.
 ///
-/// Once `stop` is set, it hears the guard no more and brakes in the same way. What does not stand after
-/// 30 s is left as it is, on its full brake.
+/// Once `stop` is set, it ignores the guard and brakes in the same way. A machine that still moves
+/// after 30 s is left with its full brake applied.
 ///
 /// # Panics
-/// When a call of the machine does; its full brake is applied before.
+/// When a call of the machine panics; its full brake is applied first.
 pub fn serve(
     machine: impl Machine,
     guard: &Address,
@@ -54,7 +56,7 @@ pub fn serve(
     }
 }
 
-/// A machine, and its way to the guard.
+/// A machine and its connection to the guard.
 struct Served<M> {
     machine: M,
     client: Client,
@@ -111,13 +113,13 @@ impl<M: Machine> Served<M> {
             if let Some(fault) = fault {
                 told.faults = told.faults.with(fault);
             }
-            // A guard that is not there is tried again with the next one.
+            // Without a guard the send fails; the next turn sends again.
             self.client.send(&self.sender.encode(&told));
         }
         is_last
     }
 
-    /// Applies what holds from now on: the full brake, and no throttle.
+    /// Applies the final controls: the full brake, and no throttle.
     fn leave(&mut self, now: Instant) {
         let was_heard = self.follower.heard_at.is_some();
         let controls = Controls {
@@ -126,25 +128,25 @@ impl<M: Machine> Served<M> {
             signals: self.applied.signals.with_if(Signal::Hazard, was_heard),
             ..self.applied
         };
-        // Nobody is left who could be told of a fault.
+        // Nobody remains to receive a report of the fault.
         let _ = self.machine.apply(&controls, now);
     }
 }
 
-/// What follows the guard, or brakes without it.
+/// State machine that follows the guard, or brakes without it.
 #[derive(Debug)]
 struct Follower {
     settings: Settings,
     receiver: Receiver<Control>,
     late: LateFrames,
     controls: Controls,
-    /// When the newest control was sent, by this clock.
+    /// Time at which the newest control was sent, by this clock.
     heard_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
-    /// When it last braked by itself.
+    /// Time at which it last braked by itself.
     silent_at: Option<Instant>,
-    /// Since when it hears nobody, to end.
+    /// Time since which it ignores the guard in order to end.
     ends_since: Option<Instant>,
 }
 
@@ -163,18 +165,20 @@ impl Follower {
         }
     }
 
-    /// Takes note that the machine is to be left: from now on it hears nobody.
+    /// Starts the end: from now on the guard is ignored.
     fn end(&mut self, now: Instant) {
         self.ends_since.get_or_insert(now);
     }
 
-    /// Returns whether the machine is to be left and stands, or is given up.
+    /// Returns whether the machine may be left: it ends and is stationary, or [`END_MAX`] has
+    /// passed.
     fn may_leave(&self, state: &MachineState, now: Instant) -> bool {
         self.ends_since.is_some_and(|since| stands(state) || now.since(since) >= END_MAX)
     }
 
-    /// Takes the newest control that has come; what waited while this thread stood still is old. Returns the time of the
-    /// turn, which is read behind what was received: nothing has come after it.
+    /// Receives the newest control; frames that waited during a pause of this thread are discarded
+    /// as old. Returns the time of the turn, which is read after receiving so that no frame is
+    /// newer.
     fn receive(&mut self, client: &mut Client, clock: impl Fn() -> Instant) -> Instant {
         let mut buffer = [0; Control::BYTES + 1];
         let mut newest = None;
@@ -198,7 +202,7 @@ impl Follower {
         self.pauses.hear();
     }
 
-    /// Returns what the machine is to do.
+    /// Returns the controls for the machine.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
         let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
         let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
@@ -219,7 +223,7 @@ impl Follower {
         }
     }
 
-    /// Returns what the guard is told: also, for some frames, that it was silent.
+    /// Returns the state reported to the guard; for some frames it notes that the guard was silent.
     fn told(&self, state: MachineState, now: Instant) -> MachineState {
         let was_silent = self.silent_at.is_some_and(|at| now.since(at) < SILENT_TOLD);
         let notices = state.notices.with_if(Notice::GuardSilent, was_silent);
@@ -227,18 +231,18 @@ impl Follower {
     }
 }
 
-/// Returns whether the machine counts as standing; one whose speed is not known does not.
+/// Returns whether the machine counts as stationary; one with unknown speed does not.
 fn stands(state: &MachineState) -> bool {
     state.speed.abs() < STANDING_SPEED
 }
 
-/// A machine that asks for more than a thousand turns a second gets so many.
+/// Minimum period: a machine gets at most a thousand turns a second.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-/// m/s below which the machine counts as standing.
+/// Speed in m/s below which the machine counts as stationary.
 const STANDING_SPEED: f32 = 0.05;
-/// Ten frames: as many as may be lost in a row of the same sequence.
+/// Time for which the silence is reported: ten frames, the maximum loss within one sequence.
 const SILENT_TOLD: Duration = Duration::from_millis(100);
-/// What does not stand after so long has no brake that answers, or does not know its speed.
+/// Time after which a moving machine has no working brake, or does not know its speed.
 const END_MAX: Duration = Duration::from_secs(30);
 const DATAGRAMS_MAX: usize = 32;
 
@@ -252,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine that its brake slows by up to 8 m/s², and that nothing makes faster.
+    /// A machine that its brake slows by up to 8 m/s², and that never accelerates.
     #[derive(Default)]
     struct Cart {
         speed: f32,
@@ -278,7 +282,7 @@ mod tests {
         }
     }
 
-    /// A machine that panics once it has been given throttle.
+    /// A machine that panics once throttle is applied.
     struct Failing(Arc<Mutex<Controls>>);
 
     impl Machine for Failing {
@@ -312,7 +316,7 @@ mod tests {
         Control { source, controls, ..Control::default() }
     }
 
-    /// Answers what the machine has said, if it has, by throttle.
+    /// Answers the machine's report, if there is one, with throttle.
     fn give_throttle(guard: &Server, counter: &mut Sender, now: Instant) -> bool {
         let mut buffer = [0; MachineState::BYTES];
         let Some((_, machine)) = guard.receive(&mut buffer) else { return false };
@@ -352,7 +356,8 @@ mod tests {
                 now += PERIOD;
             }
             let held = *world.car();
-            // The wheel has yet to follow the guard's last word, which turns it by so much in a period.
+            // The wheel has yet to follow the last control frame, which turns it by this much in a
+            // period.
             let rate = (20.0 * WHEELBASE / (held.speed * held.speed)).min(1.05);
             let ahead = rate * PERIOD.as_secs_f64() * if stretch % 2 == 0 { 1.0 } else { -1.0 };
             let steering = ((held.steering_angle + ahead) / STEERING_ANGLE_MAX) as f32;
@@ -389,8 +394,8 @@ mod tests {
         assert_eq!(follower.controls(&state, at(965)).throttle, 0.0, "so long is too long");
     }
 
-    /// A machine's thread that is held up right behind a look at its clock, between the look and what it receives, or at
-    /// any other place: what comes meanwhile is not early.
+    /// A machine's thread that is paused just after it read its clock, before it receives, or at
+    /// any other place: frames that arrive meanwhile are not early.
     #[test]
     fn what_comes_while_the_machine_stands_makes_no_later_control_late() {
         for stood in [0, 20, 75, 106, 400] {
@@ -434,7 +439,7 @@ mod tests {
     #[test]
     fn what_a_control_was_under_way_beyond_the_quickest_is_silence() {
         let (mut follower, state) = driven();
-        // A queue in which each waits for 2 ms longer than the one before.
+        // A queue in which each frame waits 2 ms longer than the one before.
         for number in 1..=20 {
             let (sent, late) = (100 + 10 * number, 2 * number);
             follower.handle(&control(follower.controls, at(sent)), at(sent + late));

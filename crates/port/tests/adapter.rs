@@ -1,4 +1,4 @@
-//! The adapter in Python, tested by its own tests.
+//! Runs the Python adapter's own tests.
 
 use std::path::Path;
 use std::process::Command;

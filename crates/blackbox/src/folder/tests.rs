@@ -7,7 +7,7 @@ use super::*;
 use crate::rehearsal::Rehearsal;
 use crate::{Config, Recorder, Signer, drives};
 
-/// Records drives into `root`, each by a process of its own.
+/// Records drives into `root`, each by a separate process.
 fn record(root: &Path, count: u32, change: impl Fn(&mut Config)) {
     for _ in 0..count {
         let folder = root.to_path_buf();
@@ -20,7 +20,7 @@ fn record(root: &Path, count: u32, change: impl Fn(&mut Config)) {
     }
 }
 
-/// Returns what is wrong with a folder: with each of its files, and with all together.
+/// Returns the faults of a folder: of each file, and of all together.
 fn wrong(root: &Path) -> Vec<String> {
     let mut folder = Folder::default();
     let mut wrong = Vec::new();
@@ -114,13 +114,13 @@ fn a_newest_drive_that_is_missing_is_named_after_the_next_drive_too() {
 fn a_drive_deleted_as_the_settings_say_is_not_missing() {
     let root = tempfile::tempdir().unwrap();
     record(root.path(), 2, |_| {});
-    // Of a drive that is long past.
+    // The drive ended a long time ago.
     let file = std::fs::File::options().append(true).open(part(root.path(), 1)).unwrap();
     file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
     record(root.path(), 1, |config| config.keep_days = 7);
     assert!(!part(root.path(), 1).exists());
     assert_eq!(wrong(root.path()), [""; 0]);
-    // The next process knows of it too; a drive that is deleted by hand is named.
+    // The next process knows about the deletion; a drive deleted by hand is reported.
     record(root.path(), 1, |_| {});
     assert_eq!(wrong(root.path()), [""; 0]);
     std::fs::remove_dir_all(root.path().join("drive-000002")).unwrap();
@@ -161,7 +161,7 @@ proptest! {
         let mut bytes = std::fs::read(part(copy.path(), drive)).unwrap();
         let at = (at * bytes.len() as f64) as usize;
         match is_cut {
-            // The end of the file says nothing but that it ends.
+            // A cut within the end of the file is no fault.
             true => bytes.truncate(at.min(bytes.len() - 600)),
             false => bytes[at] ^= 1 << bit,
         }

@@ -3,14 +3,14 @@ use std::time::Duration;
 
 use super::Taken;
 
-/// The newest steps, kept in case a stop follows. The first always has a snapshot, or there is none.
+/// Newest steps, kept in case a stop follows. The first step always has a snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     steps: VecDeque<Taken>,
 }
 
 impl Ring {
-    /// Keeps a step, and of those before as many as lie within `span` and reach back to a snapshot.
+    /// Adds a step and drops old ones outside `span`, up to a snapshot.
     pub(super) fn push(&mut self, taken: Taken, span: Duration) {
         if self.steps.is_empty() && taken.before.is_none() {
             return;
@@ -26,7 +26,7 @@ impl Ring {
         }
     }
 
-    /// Takes all steps out, the oldest first.
+    /// Removes and returns all steps, the oldest first.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Taken> {
         self.steps.drain(..)
     }
@@ -35,12 +35,12 @@ impl Ring {
         self.steps.clear();
     }
 
-    /// Returns where the second snapshot is.
+    /// Returns the index of the second snapshot.
     fn next_snapshot(&self) -> Option<usize> {
         let mut steps = self.steps.iter().enumerate().skip(1);
         steps.find(|(_, taken)| taken.before.is_some()).map(|(place, _)| place)
     }
 }
 
-/// Two minutes and a snapshot's time of steps, and as many again that come early.
+/// Twice the steps of two minutes and a snapshot's interval, for steps that come early.
 const STEPS_MAX: usize = 25_000;

@@ -16,7 +16,7 @@ use crate::{Recording, Topic, drives, replay};
 /// Files by drive and part.
 type Files = Arc<Mutex<BTreeMap<(u32, u32), Vec<u8>>>>;
 
-/// A disk in memory, on which each part has room for so many bytes.
+/// A disk in memory with a limited size for each part.
 struct Memory {
     files: Files,
     drive: u32,
@@ -96,7 +96,7 @@ fn signer() -> Signer {
     Signer::from_seed(&[7; 32])
 }
 
-/// Runs what `act` does and the worker behind it, all on this thread.
+/// Runs `act` and then the worker, both on this thread.
 fn record<D: Disk>(
     disk: D,
     config: Config,
@@ -111,7 +111,7 @@ fn record<D: Disk>(
     recorder.health()
 }
 
-/// Makes a drive with one stop, and the time after it.
+/// Records a drive with one stop, and the time after it.
 fn one_drive(recorder: &mut Recorder, rehearsal: &mut Rehearsal) {
     let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
     rehearsal.drive(1, 1_500, &mut step);
@@ -243,7 +243,7 @@ fn a_second_stop_long_after_the_first_has_its_time_before_it_too() {
 
 #[test]
 fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
-    /// A part that says that it is asked, and waits until it may go on.
+    /// A part that signals each sync, and waits until it may continue.
     struct Stalling(Part, SyncSender<()>, Arc<Mutex<Receiver<()>>>);
 
     impl Write for Stalling {
@@ -301,7 +301,7 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
         let mut dropped = recorder.health().dropped;
         let mut step = |guard: &mut Guard, input: &Input, now| {
             let output = recorder.step(guard, input, now);
-            // A disk that works keeps up with a step each 10 ms; here they come at once.
+            // A working disk keeps up with one step per 10 ms; here they come at once.
             while waits && recorder.health().dropped > dropped {
                 let _ = recorder.done.recv_timeout(Duration::from_millis(5));
                 dropped = recorder.health().dropped;
@@ -311,14 +311,14 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
         rehearsal.drive(act, 500, &mut step);
     };
     // Arming begins a drive, whose first signature stalls. The queue has room for one drive and not
-    // for two; the guard steps on.
+    // for two; the guard continues to step.
     drive(&mut recorder, 1, false);
     asked.recv().unwrap();
     drive(&mut recorder, 2, false);
     let health = recorder.health();
     assert!(health.dropped >= 300, "{health:?}");
     assert_eq!(health.trouble, Some(Trouble::DiskBehind));
-    // From now on nothing stalls: what comes then is recorded, from a snapshot on.
+    // From now on nothing stalls, and recording resumes with a snapshot.
     drop(go_on);
     drive(&mut recorder, 3, true);
     recorder.items = None;
@@ -370,7 +370,7 @@ fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
 
 #[test]
 fn a_disk_without_room_is_told_before_a_drive_begins() {
-    /// Looks at a disk without room, so many times.
+    /// A disk without room for this number of checks.
     struct Tight(Memory, u32);
 
     impl Disk for Tight {
@@ -432,7 +432,7 @@ fn a_folder_that_is_gone_is_found_before_a_drive_begins() {
 
 #[test]
 fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
-    /// Full for two attempts after the first file.
+    /// A disk that is full for two attempts after the first file.
     struct Filling(Memory, u32);
 
     impl Disk for Filling {
@@ -583,7 +583,7 @@ fn a_thread_that_panics_is_told_to_have_ended() {
     one_drive(&mut recorder, &mut rehearsal);
     let ended = recorder.done.recv_timeout(Duration::from_secs(120));
     assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
-    // What finds no room any more is not the disk's delay.
+    // An item without room after that does not count as the disk's delay.
     rehearsal.steps(1, &mut |guard, input, now| recorder.step(guard, input, now));
     assert_eq!(recorder.health().trouble, Some(Trouble::Ended));
 }

@@ -1,4 +1,4 @@
-//! What the recorder's thread does: when a drive begins and ends, and what of it is written.
+//! The recorder's thread: decides when a drive begins and ends, and which records are written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,26 +21,26 @@ use crate::recording::End;
 use crate::topic::Fact;
 use crate::{Config, Error, Note, Recording, Signer, Topic, drives, note, utc};
 
-/// Where drives are put: a folder, or a test's idea of one.
+/// Storage of drives: a folder, or its replacement in tests.
 pub(super) trait Disk: Send + 'static {
     type File: Sink + Send;
 
-    /// Fails where no drive could be begun, or none recorded around a stop.
+    /// Checks the disk; fails if no drive could be begun or no stop recorded.
     fn look(&mut self) -> io::Result<()>;
 
-    /// Begins the next drive, behind drive `after`; returns its number.
+    /// Begins the next drive, numbered after `after`; returns its number.
     fn begin(&mut self, after: u32) -> io::Result<u32>;
 
-    /// Makes a file of the drive that was begun last.
+    /// Creates a file of the drive begun last.
     fn create(&mut self, part: u32) -> io::Result<Self::File>;
 
-    /// Takes back a file that was made last, and of which nothing was signed.
+    /// Deletes the file created last, which has no signature.
     fn discard(&mut self, part: u32);
 
     /// Returns the newest signature of the file written before this process, if there is one.
     fn previous(&mut self) -> Option<Previous>;
 
-    /// Returns the note about that file, if its signature is right.
+    /// Returns the note about that file, if its signature is valid.
     fn noted(&mut self) -> Option<Note> {
         None
     }
@@ -50,12 +50,12 @@ pub(super) trait Disk: Send + 'static {
         Ok(())
     }
 
-    /// Returns the number of the oldest drive that is there.
+    /// Returns the number of the oldest existing drive.
     fn oldest(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns the number of the oldest drive that the settings keep, if there are older ones to delete.
+    /// Returns the number of the oldest drive to keep under the settings, if older ones exist.
     fn kept_from(&mut self, _unix_nanos: u64) -> Option<u32> {
         None
     }
@@ -64,72 +64,73 @@ pub(super) trait Disk: Send + 'static {
     fn delete_below(&mut self, _number: u32) {}
 }
 
-/// The newest signature of a file.
+/// Newest signature of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Previous {
     drive: u32,
     part: u32,
     sealed: Sealed,
     is_closed: bool,
-    /// The public key of the signature.
+    /// Public key of the signature.
     key: String,
-    /// As [`Note::kept_from`], if the file says.
+    /// Same as [`Note::kept_from`], if the file contains it.
     kept_from: Option<u32>,
 }
 
-/// A folder with a folder a drive.
+/// A folder that contains one folder per drive.
 #[derive(Debug)]
 pub(super) struct Folder {
     config: Config,
     drive: Option<PathBuf>,
 }
 
-/// The recorder's thread.
+/// State of the recorder's thread.
 pub(super) struct Worker<D: Disk> {
     disk: D,
     config: Config,
     signer: Signer,
-    /// Unix time of [`Instant::ZERO`].
+    /// Unix time of [`Instant::ZERO`], in nanoseconds.
     unix_nanos: u64,
     shared: Arc<Shared>,
     ring: Ring,
     facts: BTreeMap<Fact, String>,
     previous: Option<Previous>,
-    /// Number of the oldest drive that was not deleted as the settings say.
+    /// Number of the oldest drive not deleted by the settings.
     kept_from: u32,
-    /// The note about the newest file is to be written.
+    /// `true` while the note about the newest file must be written.
     is_note_due: bool,
-    /// Bytes of a part after which the next one begins.
+    /// Size in bytes after which the next part begins.
     pub(super) part_bytes: u64,
-    /// When old drives are looked for next.
+    /// Time of the next search for old drives. 108 Time of the next check of the disk, while there
+    /// is no drive.
     prune_at: Instant,
     drive: Option<Drive<D::File>>,
     /// When the disk is looked at next, while there is no drive.
     look_at: Instant,
-    /// Whether it was found unfit then.
+    /// `true` if the last check failed.
     is_unfit: bool,
-    /// When the last item was made.
+    /// Time of the last item.
     now: Instant,
 }
 
-/// What tells, when it is dropped, that the thread has ended: a panic drops it too.
+/// A guard object that reports the end of the thread when dropped, also by a panic.
 struct Ending(Arc<Shared>);
 
-/// A drive while it is recorded.
+/// A drive being recorded.
 struct Drive<F> {
-    /// Not known while the disk refuses a folder.
+    /// `None` while the disk refuses a folder.
     number: Option<u32>,
     part: u32,
-    /// Not there while the disk refuses a file.
+    /// `None` while the disk refuses a file.
     film: Option<Film<F>>,
-    /// When the disk is tried again.
+    /// Time of the next attempt.
     retry_at: Instant,
-    /// Until when the end of the drive and of full recording waits.
+    /// Time until which the drive and its full recording continue.
     full_until: Instant,
     is_full: bool,
     sampled_at: Instant,
     synced_at: Instant,
-    /// Bytes of the parts before this one.
+    /// Total size of the preceding parts in bytes.
     bytes: u64,
     begun_at: Instant,
 }
@@ -162,7 +163,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Takes items until nobody can send any more.
+    /// Processes items until all senders are gone.
     pub(super) fn run(mut self, items: &Receiver<Item>) {
         let _ending = Ending(Arc::clone(&self.shared));
         self.look_back();
@@ -175,7 +176,7 @@ impl<D: Disk> Worker<D> {
         self.end("the process ended");
     }
 
-    /// Finds out what was recorded before this process. The note counts where it knows more than the files.
+    /// Determines the records before this process. The note overrides the files where it is newer.
     fn look_back(&mut self) {
         let own = self.signer.public();
         let oldest = self.disk.oldest().unwrap_or(1);
@@ -203,7 +204,7 @@ impl<D: Disk> Worker<D> {
 
     fn handle_fact(&mut self, fact: Fact, text: String, now: Instant) {
         self.now = now;
-        // The one that is configured is not the machine's to change.
+        // The machine must not change the configured one.
         let is_configured = fact == Fact::Vehicle && self.config.vin.is_some();
         let is_known = self.facts.contains_key(&fact) && is_configured;
         if is_known || self.facts.get(&fact) == Some(&text) {
@@ -247,7 +248,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Looks whether the next drive can be recorded: a person is to know before it begins.
+    /// Checks whether the next drive can be recorded, so that a person knows before it begins.
     fn look(&mut self) {
         if self.now < self.look_at {
             return;
@@ -261,14 +262,14 @@ impl<D: Disk> Worker<D> {
             Ok(()) if self.is_unfit => tracing::info!("the black box will record"),
             Ok(()) | Err(_) => {}
         }
-        // What writing found stands until writing goes well.
+        // A fault found by writing stays until a write succeeds.
         if self.is_unfit || seen.is_err() {
             self.shared.set_disk(seen.as_ref().err());
         }
         self.is_unfit = seen.is_err();
     }
 
-    /// Writes a step, in full or now and then.
+    /// Writes a step: in full, or as a sample.
     fn put_step(&mut self, taken: Taken) {
         if taken.before.is_some() {
             self.turn();
@@ -276,7 +277,7 @@ impl<D: Disk> Worker<D> {
         let Some(drive) = &mut self.drive else { return };
         let step = taken.step;
         let is_past = step.at >= drive.full_until && self.config.between().is_some();
-        // Steps in full end where those begin that are kept for the next stop.
+        // Full recording ends at the snapshot where the buffer for the next stop begins.
         if drive.is_full && is_past && taken.before.is_some() {
             drive.is_full = false;
             self.ring.clear();
@@ -303,13 +304,14 @@ impl<D: Disk> Worker<D> {
         self.put_at(Topic::Step, &body::step(&taken.step), taken.step.at);
     }
 
-    /// Writes the steps before a stop.
+    /// Writes the buffered steps before a stop.
     fn put_ring(&mut self) {
         let steps: Vec<Taken> = self.ring.drain().collect();
         steps.iter().for_each(|taken| self.put_full(taken));
     }
 
-    /// Goes on in the next part where one is as long as it may be: from a snapshot on, so that it replays.
+    /// Begins the next part if this one has reached its size, at a snapshot so that it can be
+    /// replayed.
     fn turn(&mut self) {
         let film = self.drive.as_ref().and_then(|drive| drive.film.as_ref());
         if film.is_none_or(|film| film.length() < self.part_bytes) {
@@ -342,7 +344,7 @@ impl<D: Disk> Worker<D> {
         self.retry();
     }
 
-    /// Opens a file where there is none, if it is time to try.
+    /// Opens a file if there is none and a retry is due.
     fn retry(&mut self) {
         let now = self.now;
         let after = self.previous.as_ref().map_or(0, |previous| previous.drive);
@@ -372,7 +374,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Leaves no file behind that the disk refused at once: there would be one more with each attempt.
+    /// Deletes a file that the disk refused at once: otherwise each attempt would leave one.
     fn discard_refused(&mut self) {
         let Some(drive) = self.drive.as_mut().filter(|drive| drive.film.is_none()) else { return };
         self.disk.discard(drive.part);
@@ -440,7 +442,8 @@ impl<D: Disk> Worker<D> {
         self.put(Topic::Drive, &body);
     }
 
-    /// Deletes old drives as the settings say, once that is signed: a rotation is no tampering.
+    /// Deletes old drives under the settings after signing that, so that rotation differs from
+    /// tampering.
     fn prune(&mut self) {
         if self.now < self.prune_at {
             return;
@@ -461,8 +464,8 @@ impl<D: Disk> Worker<D> {
         self.disk.delete_below(kept_from);
     }
 
-    /// Writes the note about the newest file, where that is due; one that is refused is tried again with the next
-    /// signature.
+    /// Writes the note about the newest file, if it is due; after a failure the next signature
+    /// retries.
     fn put_note(&mut self) {
         let Some(previous) = self.previous.as_ref().filter(|_| self.is_note_due) else { return };
         let Previous { drive, part, sealed, is_closed, .. } = *previous;
@@ -477,7 +480,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Signs what was written and brings it to the disk, if it is time or `is_urgent`.
+    /// Signs the written records and syncs them to the disk, if it is due or `is_urgent`.
     fn sync(&mut self, is_urgent: bool) {
         let now = self.now;
         self.prune();
@@ -520,7 +523,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Gives a file up that the disk does not take: what reached it stays, the next part is tried
+    /// Abandons a file after the disk refused it: written data stays, and the next part is tried
     /// later.
     fn refused(&mut self, error: &io::Error) {
         tracing::error!(%error, "the black box cannot be written");
@@ -529,7 +532,7 @@ impl<D: Disk> Worker<D> {
             drive.bytes += drive.film.as_ref().map_or(0, Film::length);
             drive.film = None;
             drive.retry_at = self.now + RETRY_EVERY;
-            // What follows in the next part has to begin with a snapshot.
+            // The next part must begin with a snapshot.
             drive.is_full = false;
         }
         self.ring.clear();
@@ -547,7 +550,7 @@ impl Drop for Ending {
 }
 
 impl Folder {
-    /// Returns the folder of the settings, made if it is missing.
+    /// Opens the configured folder, and creates it if it is missing.
     pub(super) fn open(config: &Config) -> Result<Self, Error> {
         drives::make(&config.folder)?;
         Ok(Self { config: config.clone(), drive: None })
@@ -588,7 +591,7 @@ impl Disk for Folder {
 
     fn previous(&mut self) -> Option<Previous> {
         let drives = drives::list(&self.config.folder).ok()?;
-        // A file of which nothing was signed is named by none.
+        // A file without a signature is not referenced.
         drives.iter().rev().flat_map(files).find_map(|(drive, part, file)| {
             let recording = Recording::read(file).ok()?;
             let begin = recording.begin().unwrap_or_default();
@@ -640,17 +643,17 @@ fn files(drive: &drives::Drive) -> impl Iterator<Item = (u32, u32, &PathBuf)> {
     numbered.filter_map(|file| Some((drive.number, drives::part_of(file)?, file)))
 }
 
-/// Returns bytes an hour.
+/// Returns the rate in bytes per hour.
 fn rate(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64().max(1.0) * 3_600.0
 }
 
-/// Returns whether what goes before and after is recorded in full.
+/// Returns whether steps before and after this transition are recorded in full.
 fn is_stop(transition: &Transition) -> bool {
     matches!(transition.to, Mode::Manoeuvre | Mode::Held)
 }
 
-/// Returns what is written of a fact; one that is no object of JSON is kept as the text that it is.
+/// Returns the record of a fact; a text that is no JSON object is kept as text.
 fn said(text: &str) -> Value {
     let fact = serde_json::from_str(text).ok().filter(Value::is_object);
     json!({ "fact": fact.unwrap_or_else(|| json!({ "text": text })) })
@@ -663,12 +666,12 @@ fn source(error: Error) -> io::Error {
     }
 }
 
-/// Bytes that a drive with one stop takes.
+/// Size in bytes of a drive with one stop.
 const ROOM_LEAST: u64 = 16 << 20;
-/// A full disk may have room again soon; asking more often gains nothing.
+/// Interval of attempts on a full disk: more frequent ones gain nothing.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
-/// Bytes of a part after which the next one begins: five hours of samples, so that a reader has 400 MB at most to
-/// unpack.
+/// Size in bytes after which the next part begins: five hours of samples, so that a reader unpacks
+/// at most 400 MB.
 const PART_BYTES: u64 = 32 << 20;
-/// How often old drives are looked for while one is recorded: a minute writes a few megabytes at most.
+/// Interval of the search for old drives during a drive: a minute writes a few megabytes at most.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Files of the first format: records one by one, each with the hash of a chain.
+//! Reader of the first format: single records, each with the hash of a chain.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{End, Fault, Format, Record, Recording, Verdict, What, has_end, is_en
 use crate::film::Sealed;
 use crate::{Head, Topic, chain};
 
-/// Reads and verifies a file, which begins as MCAP does.
+/// Reads and verifies a file that begins as MCAP does.
 pub(super) fn read(bytes: Vec<u8>) -> Recording {
     let mut reading = Reading::default();
     reading.run(&bytes);
@@ -17,16 +17,16 @@ pub(super) fn read(bytes: Vec<u8>) -> Recording {
     Recording { data: bytes, records, seals, verdict }
 }
 
-/// A file while it is read.
+/// State of the reader.
 #[derive(Default)]
 struct Reading {
     channels: BTreeMap<u16, Topic>,
     head: Head,
     records: Vec<Record>,
     seals: Vec<Sealed>,
-    /// The record before says that the drive ends.
+    /// `true` if the last record is the end of the drive.
     is_ending: bool,
-    /// The record before is a signature over the drive's end.
+    /// `true` if the last record is a signature over the drive's end.
     is_ended: bool,
     verdict: Verdict,
 }
@@ -55,7 +55,7 @@ impl Reading {
         }
     }
 
-    /// Returns how the file ends whose data end here.
+    /// Returns the kind of end of a file whose data ends here.
     fn end(&self, offset: usize, rest: &[u8]) -> End {
         match is_end(rest) {
             None => End::Open,
@@ -72,7 +72,8 @@ impl Reading {
         None
     }
 
-    /// Takes a message; returns how the file ends if it ends here.
+    /// Takes a message; returns the kind of end if the file ends here. 80 The chain holds a single
+    /// time, so a record must too.
     fn take(&mut self, message: &mcap::Message<'_>, offset: usize) -> Option<End> {
         let Some(topic) = self.channels.get(&message.channel).copied() else {
             return Some(self.broken(offset, None, What::Channel));
@@ -107,7 +108,7 @@ impl Reading {
         None
     }
 
-    /// Checks a signature over the records so far, which lead to `head`.
+    /// Checks a signature over the records so far, whose chain ends in `head`.
     fn check(&mut self, data: &[u8], head: Head) -> Result<(), What> {
         let body: Value = serde_json::from_slice(data).map_err(|_| What::Json)?;
         let text = |member: &str| body[member].as_str().unwrap_or_default();

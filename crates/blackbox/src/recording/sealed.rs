@@ -1,4 +1,5 @@
-//! Files of the second format: chunks of records, each followed by a signature over all bytes before.
+//! Reader of the second format: chunks of records, each followed by a signature over all preceding
+//! bytes.
 
 use serde_json::Value;
 use tautline_mcap::{self as mcap, Break, MAGIC, Records};
@@ -8,7 +9,7 @@ use crate::chain::{Growing, Seal};
 use crate::film::{self, Sealed};
 use crate::{Head, Topic};
 
-/// Reads and verifies a file, whose header names this format.
+/// Reads and verifies a file whose header names this format.
 pub(super) fn read(bytes: &[u8]) -> Recording {
     let mut reading = Reading {
         bytes,
@@ -29,29 +30,29 @@ pub(super) fn read(bytes: &[u8]) -> Recording {
     Recording { data, records, seals, verdict }
 }
 
-/// A file while it is read.
+/// State of the reader.
 struct Reading<'a> {
     bytes: &'a [u8],
     hash: Growing,
-    /// How many bytes are in the hash.
+    /// Number of bytes in the hash.
     hashed: usize,
-    /// How many channels were named.
+    /// Number of channels read.
     channels: usize,
     /// Hash of all bytes before the first chunk.
     preamble: Option<Head>,
-    /// The content of records, one behind the other.
+    /// Concatenated content of the records.
     data: Vec<u8>,
     records: Vec<Record>,
-    /// Records that no signature covers yet.
+    /// Records not yet covered by a signature.
     pending: Vec<Record>,
-    /// The newest signature is the last one, over the drive's end.
+    /// `true` if the newest signature is the last one, over the drive's end.
     is_ended: bool,
     seals: Vec<Sealed>,
     verdict: Verdict,
 }
 
 impl Reading<'_> {
-    /// Returns how the file ends; `None` if it ends between two records.
+    /// Returns the kind of end of the file; `None` if it ends between two records.
     fn run(&mut self) -> Option<End> {
         let bytes = self.bytes;
         for (offset, record) in Records::new(bytes)? {
@@ -68,7 +69,7 @@ impl Reading<'_> {
                     Some(false) => Err(What::Foreign),
                 },
                 Err(Break::Short) if !has_end(bytes) => return Some(End::Open),
-                // Some file systems leave zeros where a power cut kept them from writing.
+                // Some file systems leave zeros in place of data lost in a power cut.
                 Err(Break::Foreign) if bytes[offset..].iter().all(|byte| *byte == 0) => {
                     return Some(End::Open);
                 }
@@ -82,7 +83,7 @@ impl Reading<'_> {
         None
     }
 
-    /// Takes a channel: all of them, in their order.
+    /// Takes a channel: all must be present, in order.
     fn name(&mut self, id: u16, topic: &str) -> Result<(), What> {
         let expected = Topic::ALL.get(self.channels).filter(|_| self.preamble.is_none());
         let is_it = expected.is_some_and(|known| known.channel() == id && known.name() == topic);
@@ -121,7 +122,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Checks a signature over all bytes before it, and takes the records that waited for it.
+    /// Checks a signature over all preceding bytes, and accepts the records that waited for it.
     fn check(&mut self, message: &mcap::Message<'_>, offset: usize) -> Result<(), What> {
         let says = Seal::read(message.data, message.at);
         let (seal, key, signature) =
@@ -129,7 +130,7 @@ impl Reading<'_> {
         let record = film::message(Topic::Seal, message.sequence, message.at, message.data);
         let is_its = self.verdict.key.as_deref().is_none_or(|known| known == key);
         let records = self.verdict.records + self.pending.len() as u32;
-        // Only its own hash tells a record that was changed from a signature that was.
+        // Only the seal's own hash distinguishes a changed record from a changed signature.
         if seal.head != self.head_at(offset) {
             return Err(match self.is_preamble_right() {
                 true => What::Bytes,
@@ -156,7 +157,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns whether header, schemas and channels are those that the first record names.
+    /// Returns whether header, schemas and channels match the hash in the first record.
     fn is_preamble_right(&self) -> bool {
         let first = self.records.first().or(self.pending.first());
         let named = first.map(|first| self.body(first)["preamble"].clone());
@@ -174,7 +175,7 @@ impl Reading<'_> {
         serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
     }
 
-    /// Returns the hash of all bytes before `offset`, which grows from call to call.
+    /// Returns the hash of all bytes before `offset`, which must not decrease between calls.
     fn head_at(&mut self, offset: usize) -> Head {
         self.hash.extend(&self.bytes[self.hashed..offset]);
         self.hashed = offset;
@@ -187,5 +188,5 @@ impl Reading<'_> {
     }
 }
 
-/// Most bytes of records that are unpacked: three times those of a part that its writer ends in time.
+/// Maximum size of unpacked records in bytes: three times that of a regular part.
 const DATA_BYTES_MAX: usize = 1 << 30;

@@ -15,7 +15,7 @@ fn signer() -> Signer {
     Signer::from_seed(&[7; 32])
 }
 
-/// Returns a file of a drive: eight records of it and four signatures.
+/// Returns a file with eight records of a drive and four signatures.
 fn file_of(drive: u32, signer: &Signer) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, signer.clone());
@@ -37,10 +37,10 @@ fn file() -> Vec<u8> {
     file_of(1, &signer())
 }
 
-/// A file as the first format has it, with a drive's end.
+/// A file in the first format, with a drive's end.
 const FIRST: &[u8] = include_bytes!("files/first-format.mcap");
 
-/// Returns where each record of a file begins, and where the last ends.
+/// Returns the offset of each record of a file, and the end of the last.
 fn places(bytes: &[u8]) -> Vec<usize> {
     let places = Records::new(bytes).unwrap().map(|(at, _)| at);
     places.chain([bytes.len()]).collect()
@@ -109,7 +109,7 @@ fn a_text_in_a_schema_or_a_channel_that_was_changed_is_named() {
         let mut changed = file.clone();
         changed[at] ^= 1;
         let fault = fault(changed);
-        // Under another name of the format its chunks are none.
+        // With another profile its chunks are not valid.
         let what = if text.starts_with("x-") { What::Foreign } else { What::Preamble };
         assert_eq!((fault.record, fault.what), (0, what), "{text}");
     }
@@ -119,7 +119,7 @@ fn a_text_in_a_schema_or_a_channel_that_was_changed_is_named() {
 fn records_that_nobody_signed_are_not_listed() {
     let file = file();
     let places = places(&file);
-    // Behind a signature of a file that was not ended: anybody can write that.
+    // After a signature of a file that was not ended, anybody can write this.
     let cut = places[places.len() - 5];
     let mut forged = file[..cut].to_vec();
     let message = crate::film::message(Topic::Sample, 10, 9_000, b"{\"number\":666}");
@@ -178,7 +178,7 @@ proptest! {
         let before = places(&file).iter().rposition(|place| *place <= at).unwrap_or_default();
         file[at] ^= 1 << bit;
         let fault = fault(file.clone());
-        // Named where it is, or with the signature over it.
+        // The fault is reported at the change, or at the signature over it.
         let place = places(&file).iter().position(|place| *place == fault.offset);
         prop_assert!(place.is_some_and(|place| place <= before + 25), "{fault} for byte {at}");
     }
@@ -235,7 +235,7 @@ proptest! {
         };
         let (cut, places) = ((cut * mine.len() as f64) as usize, places(&other));
         let rest = &other[places[from % (places.len() - 1)]..];
-        // All files end alike.
+        // All files have the same end.
         prop_assume!(!mine[cut..].starts_with(rest) || mine.len() - cut != rest.len());
         let end = end_of([&mine[..cut], rest].concat());
         prop_assert!(matches!(end, End::Broken(_)), "{end:?}");

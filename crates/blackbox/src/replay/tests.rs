@@ -6,7 +6,7 @@ use crate::film::Film;
 use crate::rehearsal::Rehearsal;
 use crate::{Recording, Signer};
 
-/// Returns a recorded drive of which `change` changes each body before it is written.
+/// Returns a recorded drive; `change` modifies each body before it is written.
 fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, Signer::from_seed(&[7; 32]));
@@ -52,7 +52,7 @@ fn a_decision_that_was_not_the_guards_is_named() {
 
 #[test]
 fn an_input_that_did_not_come_is_told_by_what_it_changes() {
-    // The proposal of one step is said not to have come.
+    // The record of one step is changed to have no proposal.
     let recording = recorded(|topic, body| {
         if topic == Topic::Step && body["tick"] == 1_300 {
             body["frames"]["proposal"] = Value::Null;
