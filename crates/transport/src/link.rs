@@ -1,4 +1,4 @@
-//! One link: its route, what is known of it, and what waits to be sent on it.
+//! One link: its route, its state, and its send queues.
 
 mod beside;
 mod choice;
@@ -71,7 +71,7 @@ use spare::Spare;
 use sparing::Sparing;
 use stream::Stream;
 
-/// All that a session keeps of one link, and how it behaves.
+/// State and behaviour of one link of a session.
 #[derive(Debug)]
 pub(crate) struct Link {
     number: LinkNumber,
@@ -80,12 +80,12 @@ pub(crate) struct Link {
     liveness: Liveness,
     probe: Probe,
     rtt: Rtt,
-    /// What the peer's reports say about our sending.
+    /// Statistics of our sending, from the peer's reports.
     loss: Loss,
     queue: Queue,
     controller: Box<dyn Controller>,
     grant: Grant,
-    /// What units of the floor may have on their way beyond the window.
+    /// Bytes of units at the floor rate that may be in flight beyond the window.
     reserve: ByteCount,
     pacer: Pacer,
     spare: Spare,
@@ -94,41 +94,42 @@ pub(crate) struct Link {
     marking: Marking,
     fates: Fates,
     on_time: OnTime,
-    /// When media last left on the link.
+    /// Time of the last media packet sent on the link.
     media_at: Instant,
     urgent: UrgentQueue,
     pongs: VecDeque<PongDue>,
     next_number: u64,
     media: Media,
     replay: Window,
-    /// What arrived here.
+    /// Record of the datagrams received on the link.
     arrivals: Arrivals,
-    /// How large our datagrams may be.
+    /// Discovery of the largest datagram that passes.
     mtu: Mtu,
     dispersion: Dispersion,
     stream: Stream,
     sparing: Sparing,
-    /// Whether it is suspect is looked at again then: the peer was not heard at all.
+    /// Next re-check of whether the link is suspect, while nothing arrives over any link.
     judged_from: Instant,
-    /// How far apart the peer says that its reports come, if more than usual, and when it said so.
+    /// Report interval announced by the peer, if longer than usual, and the time of the
+    /// announcement.
     cadence: Option<(Duration, Instant)>,
 }
 
-/// Changes by one call that others go by.
+/// Changes caused by one call that other parts depend on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Change {
-    /// Whether the application's budget may be another.
+    /// True if the application's budget may have changed.
     pub(crate) budget: bool,
-    /// The link's state, if it is another.
+    /// New state of the link, if it changed.
     pub(crate) state: Option<State>,
 }
 
-/// How a packet was missed.
+/// Cause of a missed packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missed {
-    /// By itself: lost or overtaken, alone or with a few.
+    /// Lost or overtaken on its own, or with a few others.
     ByChance,
-    /// With the others of its link.
+    /// Missed together with the other packets of its link.
     WithLink,
 }
 
@@ -179,37 +180,37 @@ impl Link {
         self.routing.route()
     }
 
-    /// Returns whether pongs come.
+    /// Returns whether pongs arrive.
     pub(crate) fn is_up(&self) -> bool {
         self.liveness.is_up()
     }
 
-    /// Returns whether the link is up and its pongs and reports come as they should.
+    /// Returns whether the link is up and its pongs and reports arrive on time.
     pub(crate) fn is_trusted(&self) -> bool {
         self.liveness.is_trusted()
     }
 
-    /// Returns whether the link is trusted, and some pongs have come since it was silent.
+    /// Returns whether the link is trusted and several pongs have arrived since it was last silent.
     pub(crate) fn is_settled(&self) -> bool {
         self.liveness.is_settled()
     }
 
-    /// Returns when the link was last found not to be trusted, or began.
+    /// Returns when the link last stopped being trusted, or its creation time.
     pub(crate) fn doubted_at(&self) -> Instant {
         self.liveness.doubted_at()
     }
 
-    /// Returns whether a pong has ever come.
+    /// Returns whether a pong has ever arrived.
     pub(crate) fn has_been_up(&self) -> bool {
         self.rtt.rtt_min().is_some()
     }
 
-    /// Returns whether the rate control is at an experiment, which padding must fill.
+    /// Returns whether rate control is probing, which padding must fill.
     pub(crate) fn is_rate_probing(&self) -> bool {
         self.grant.probing
     }
 
-    /// Returns what the link has shown that it carries at least; zero while nothing shows it.
+    /// Returns the measured lower bound of the link's capacity; zero before the first measurement.
     pub(crate) fn shown(&self) -> Bitrate {
         self.dispersion.shown()
     }
@@ -219,23 +220,24 @@ impl Link {
         self.mtu.size()
     }
 
-    /// Sets the largest datagram to use and to look for.
+    /// Sets the largest datagram to use and to probe for.
     pub(crate) fn set_datagram_bytes_max(&mut self, most: usize, now: Instant) {
         self.mtu.set_most(most, now);
     }
 
-    /// Takes the kernel's word that a datagram of `bytes` bytes is too large for the link's route.
+    /// Handles the kernel's error that a datagram of `bytes` bytes exceeds the MTU of the link's
+    /// route.
     pub(crate) fn on_too_large(&mut self, bytes: usize, now: Instant) {
         self.mtu.on_refused(bytes, now);
     }
 }
 
-/// Arrivals.
+/// Inputs.
 impl Link {
-    /// Returns the full number of a datagram that says to be `number_low`, if it may be taken.
+    /// Returns the full number of a datagram with the low bits `number_low`, if it is acceptable.
     ///
     /// # Errors
-    /// Why it may not: it came before, or is too old to be known.
+    /// [`Discard::DatagramReplayed`] or [`Discard::DatagramStale`].
     // protocol 3
     pub(crate) fn expand(&self, number_low: u32) -> Result<u64, Discard> {
         let number = self.replay.expand(number_low);
@@ -246,7 +248,7 @@ impl Link {
         }
     }
 
-    /// Takes note of datagram `number`, which has proved authentic.
+    /// Records datagram `number`, which is authentic.
     pub(crate) fn on_datagram(
         &mut self,
         number: u64,
@@ -270,12 +272,12 @@ impl Link {
         }
     }
 
-    /// Notes that a datagram brought media.
+    /// Records that a datagram carried media.
     pub(crate) fn on_media(&mut self, config: &Config, now: Instant) {
         self.arrivals.on_media(self.report_interval(config), now);
     }
 
-    /// Takes a ping that came by `route`: a pong is due there.
+    /// Handles a ping received by `route` and queues a pong for that route.
     pub(crate) fn on_ping(
         &mut self,
         route: Route,
@@ -299,8 +301,8 @@ impl Link {
         self.pongs.push_back(PongDue { route, id: ping.id, received_at: now });
     }
 
-    /// Takes a pong: what it says of the clocks, the route, the datagram size, the delays and the
-    /// link's life.
+    /// Handles a pong: updates the clock estimate, the route, the datagram size, the delays and the
+    /// liveness.
     pub(crate) fn on_pong(
         &mut self,
         pong: &Pong,
@@ -340,7 +342,7 @@ impl Link {
             if let Some(bytes) = confirmed {
                 self.dispersion.on_padded(upper, bytes);
             }
-            // The budget counts what goes around each packet.
+            // The budget accounts for the overhead per packet.
             return Change { budget: confirmed.is_some(), state: None };
         }
         self.dispersion.on_small(upper);
@@ -352,16 +354,16 @@ impl Link {
         let state = self.liveness.on_pong(now);
         if state.is_some() {
             self.probe.hurry(now);
-            // What came back may be another path.
+            // The link may have returned on another network path.
             self.mtu.doubt(now);
         }
         Change { budget: state.is_some(), state }
     }
 
-    /// Takes a report of what arrived at the peer; `settled` gets the media packets that it tells
-    /// of. False if a newer one came before.
+    /// Handles a report of what arrived at the peer and appends the media packets that it settles
+    /// to `settled`. Returns false if a newer report came before.
     ///
-    /// `may_probe`: whether no other link is at an experiment with its rate.
+    /// `may_probe` is true while no other link is probing its rate.
     ///
     /// # Errors
     /// [`Discard::ReportImpossible`], [`Discard::TimeAhead`].
@@ -375,7 +377,7 @@ impl Link {
         config: &Config,
         now: Instant,
     ) -> Result<bool, Discard> {
-        // One from the future would make all that follow old.
+        // A report from the future would make all later ones look old.
         if clock.is_some_and(|clock| clock.age(report.taken_at, now).is_none()) {
             return Err(Discard::TimeAhead);
         }
@@ -385,14 +387,14 @@ impl Link {
         };
         let sample = match self.loss.on_report(*report, self.next_number, seen_until) {
             Told::News(sample) => sample,
-            // The same report comes over every link, by a slow one after its successor.
+            // The same report travels over every link; a slow link delivers it after its successor.
             Told::Old => return Ok(false),
             Told::Impossible => return Err(Discard::ReportImpossible),
         };
         if self.loss.recent().get() > LOSS_DOUBTED {
             self.mtu.doubt(now);
         }
-        // A packet arrived somewhere between this report and the one before it.
+        // A packet arrived at some time between this report and the previous one.
         self.cadence = self.cadence.filter(|(_, at)| now.since(*at) < CADENCE_LIFE);
         let half = self.feedback(config) / 2;
         let by = clock.map(|clock| clock.for_sending(config.media_deadline));
@@ -453,12 +455,12 @@ impl Link {
         Ok(true)
     }
 
-    /// Takes note of all media packets of which a report tells, before each of them.
+    /// Counts all media packets that a report settles, before each is handled.
     pub(crate) fn count_fates(&mut self, settled: &[Settled]) {
         self.fates.count(settled);
     }
 
-    /// Learns from what became of a media packet, and tells how it was missed if it was.
+    /// Learns from the outcome of a media packet. Returns the cause if it was missed.
     pub(crate) fn on_settled(&mut self, packet: &Settled, now: Instant) -> Option<Missed> {
         self.media.settle(packet.fate);
         let missed = packet.fate != Fate::InTime;
@@ -474,33 +476,32 @@ impl Link {
     }
 }
 
-/// Media: what a packet given to the link may expect, and the packets that wait and are on their
-/// way.
+/// Media: prospects of new packets, and packets queued or in flight.
 impl Link {
-    /// Returns what is known of the link for a packet that would arrive `spare` before its
-    /// deadline.
+    /// Returns the class of the link's present condition, for a packet that would arrive `spare`
+    /// before its deadline.
     pub(crate) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
         let unheard_for = self.unheard_for(config, now);
         self.on_time.standing(&Outlook { unheard_for, spare }, now)
     }
 
-    /// Returns the probability that what is given to the link now is in time.
+    /// Returns the probability that a packet queued now arrives in time.
     pub(crate) fn on_time(&self, config: &Config, now: Instant) -> OnTimeCurve {
         self.on_time.curve(self.unheard_for(config, now), now)
     }
 
-    /// Returns for how long there could have been news, although there were none.
+    /// Returns for how long a report has been overdue.
     fn unheard_for(&self, config: &Config, now: Instant) -> Duration {
         self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at))
     }
 
-    /// Returns the probability that a packet is lost by chance, whatever the others do.
+    /// Returns the probability of a random loss, independent of other packets.
     pub(crate) fn chance_loss(&self) -> Probability {
         self.on_time.loss()
     }
 
-    /// Returns the probability that a packet is lost by chance, or late, and what is sent again in its
-    /// place as well, where a packet is worth something for `span`.
+    /// Returns the probability that a packet of lifetime `span` and its retransmissions are all
+    /// missed, by random loss or delay.
     pub(crate) fn chance_of_missing(
         &self,
         span: Duration,
@@ -522,14 +523,15 @@ impl Link {
         Probability::new(missing.min(1.0)).unwrap_or(Probability::ONE)
     }
 
-    /// Returns the delay that a packet will see; half the RTT, or a mobile link's usual, before it
-    /// is known.
+    /// Returns the expected one-way delay of a packet. Before it is known: half the RTT, or a
+    /// mobile link's usual delay.
     pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
         self.owd_out(clock, now).or(half).unwrap_or(OWD_GUESS)
     }
 
-    /// Returns the delay of what leaves now: as of late, but for the wait of a queue that has drained since.
+    /// Returns the one-way delay of a packet sent now: the recent delay, minus queueing that has
+    /// drained since.
     fn owd_out(&self, clock: Option<ClockEstimate>, now: Instant) -> Option<Duration> {
         let (smoothed, clock) = (self.rtt.owd_out(clock)?, clock?);
         let ahead = self.queue.transit_ahead(self.in_flight.bytes(), now).map(|transit| {
@@ -539,7 +541,7 @@ impl Link {
         Some(ahead.map_or(smoothed, |ahead| smoothed.min(ahead)))
     }
 
-    /// Returns the least delay that a packet can see, the clock estimate's error in its favour.
+    /// Returns the smallest possible one-way delay, with the clock estimate's error subtracted.
     pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         match (clock, self.owd_out(clock, now)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
@@ -551,143 +553,142 @@ impl Link {
         self.rtt.rtt_min()
     }
 
-    /// Returns the rate at which media is paced.
+    /// Returns the pacing rate of media.
     pub(crate) fn rate(&self) -> Bitrate {
         self.pacer.rate()
     }
 
-    /// Returns when all that waits will have been sent.
+    /// Returns when everything queued will have been sent.
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.pacer.free_at(now)
     }
 
-    /// Returns when the link will have sent all that waits and is due by `deadline`.
+    /// Returns when everything queued with a deadline up to `deadline` will have been sent.
     pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
         self.pacer.free_before(deadline, now)
     }
 
-    /// Returns the media bytes that wait.
+    /// Returns the queued media bytes.
     pub(crate) fn queued(&self) -> ByteCount {
         self.pacer.queued()
     }
 
-    /// Returns the bytes that left and that no report has settled.
+    /// Returns the bytes that were sent and not settled by a report, without data.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight.bytes() - self.spare.in_flight()
     }
 
-    /// Returns whether `bytes` more of data may be on their way, beside all that is.
+    /// Returns whether `bytes` more of data may be in flight in addition to everything else.
     pub(crate) fn has_room_for_data(&self, bytes: ByteCount) -> bool {
         self.grant.window.is_none_or(|most| self.in_flight.bytes() + bytes < most)
     }
 
-    /// Returns when the next datagram of data may leave, as far as the link has something to spare.
+    /// Returns when the link's headroom allows the next data datagram.
     pub(crate) fn data_free_at(&self) -> Instant {
         self.spare.free_at()
     }
 
-    /// Returns the rate that data may take.
+    /// Returns the rate available to data.
     pub(crate) fn data_rate(&self) -> Bitrate {
         self.spare.rate(self.grant.rate)
     }
 
-    /// Returns the largest datagram of data that the link should carry.
+    /// Returns the largest data datagram that the link should carry.
     pub(crate) fn data_bytes_max(&self) -> ByteCount {
         self.spare.datagram_bytes_max()
     }
 
-    /// Returns the most that may be on its way unreported, if there is a bound.
+    /// Returns the maximum number of unreported bytes in flight; `None` without a limit.
     pub(crate) fn window(&self) -> Option<ByteCount> {
         self.grant.window
     }
 
-    /// Returns the rate of what leaves that is neither media nor data.
+    /// Returns the rate of traffic that is neither media nor data.
     pub(crate) fn beside(&self) -> Bitrate {
         self.beside.rate()
     }
 
-    /// Returns when media last left.
+    /// Returns when media was last sent.
     pub(crate) fn media_at(&self) -> Instant {
         self.media_at
     }
 
-    /// Returns what may be on its way beyond the window.
+    /// Returns the bytes that may be in flight beyond the window.
     pub(crate) fn reserve(&self) -> ByteCount {
         self.reserve
     }
 
-    /// Lets `bytes` be on their way beyond the window.
+    /// Sets the bytes that may be in flight beyond the window.
     pub(crate) fn set_reserve(&mut self, bytes: ByteCount) {
         self.reserve = bytes;
     }
 
-    /// Returns whether `bytes` more may be on their way unreported.
+    /// Returns whether `bytes` more may be in flight unreported.
     pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
         let most = self.grant.window.map(|window| window + self.reserve);
         most.is_none_or(|most| self.bytes_in_flight() + bytes < most)
     }
 
-    /// Returns whether the packet that is next in the queue may leave as far as the window goes.
+    /// Returns whether the window allows the next queued packet to be sent.
     pub(crate) fn may_send_next(&self) -> bool {
         self.pacer.next_bytes().is_some_and(|bytes| self.has_room(bytes))
     }
 
-    /// Returns whether the pace allows media now, and there is some, or padding in its place.
+    /// Returns whether pacing allows media now and some is queued, or padding in its place.
     pub(crate) fn has_media(&self, now: Instant) -> bool {
         let waits = self.grant.probing || self.pacer.next_bytes().is_some();
         waits && !self.is_blocked() && self.pacer.is_ready(now)
     }
 
-    /// Returns the rate that the budget may count on: what is left beside the work of emptying,
-    /// within [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
+    /// Returns the rate that the budget may count on. A queue longer than a quarter of `span`
+    /// reduces it so that the excess drains within [`BACKLOG_TIME`].
     pub(crate) fn budget(&self, span: Duration) -> Bitrate {
         let sustained = self.grant.sustained.scale(self.queue_factor());
         let backlog = self.pacer.queued() - sustained * (span / 4);
         sustained - Bitrate::of(backlog, BACKLOG_TIME)
     }
 
-    /// Takes a media packet, or gives it back if the queue is full.
+    /// Queues a media packet, or returns it if the queue is full.
     pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Entry> {
         self.pacer.push(entry)
     }
 
-    /// Takes a media packet that is sent again, or gives it back if the queue is full.
+    /// Queues a retransmitted media packet, or returns it if the queue is full.
     pub(crate) fn push_again(&mut self, entry: Entry) -> Result<(), Entry> {
         self.pacer.push(entry)?;
         self.media.again += 1;
         Ok(())
     }
 
-    /// Gives the media packet that is next in the queue.
+    /// Removes and returns the next queued media packet.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         self.pacer.pop()
     }
 
-    /// Takes a media packet off the link, which may carry media no more.
+    /// Removes a queued media packet because the link may no longer carry media.
     pub(crate) fn withdraw(&mut self) -> Option<Entry> {
         let entry = self.pacer.pop()?;
         self.media.withdrawn += 1;
         Some(entry)
     }
 
-    /// Returns the media packets that may still be on their way and were not sent again, oldest
-    /// first.
+    /// Returns the media packets that may still be in flight and were not resent, oldest first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.in_flight.doubtful()
     }
 
-    /// Returns how many packets of a unit wait here or are on their way.
+    /// Returns how many packets of a unit are queued or in flight here.
     pub(crate) fn expected(&self, unit: u64) -> usize {
         self.in_flight.carried(unit) + self.pacer.holds(unit)
     }
 
-    /// Paces at the granted rate, or below it while a queue stands in the link: the controller
-    /// judges by what came in 400 ms, but within these a queue can grow past the deadline.
+    /// Paces at the granted rate, or below it while a standing queue exists. The controller judges
+    /// by samples of 400 ms, and within that time a queue can grow beyond the deadline.
     fn pace(&mut self, now: Instant) {
         self.pacer.set_rate(self.grant.rate.scale(self.queue_factor()), now);
     }
 
-    /// Returns the share of the granted rate that a standing queue leaves.
+    /// Returns the share of the granted rate that remains with a standing queue.
     fn queue_factor(&self) -> f64 {
         if !self.controller.spares_queues() {
             return 1.0;
@@ -698,28 +699,28 @@ impl Link {
     }
 }
 
-/// The peer's word on its reports holds for so long.
+/// Validity of the peer's announced report interval.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
-/// More rounds of sending again are not counted on.
+/// Maximum number of retransmission rounds to count on.
 const ROUNDS_MOST: u64 = 2;
-/// What is sent again is missing more often than chance has it: its report was lost as well.
+/// Additional loss probability of a retransmission: the report may be lost as well.
 const LOST_AGAIN: f64 = 0.02;
-/// Two clocks of 200 ppm each, running apart: a peer's may have counted a little more.
+/// Two clocks that drift apart by 200 ppm each: the peer may have measured a little more time.
 const DRIFT_DIVISOR: u32 = 2_500;
-/// Pongs that wait for their turn, at most.
+/// Maximum number of queued pongs.
 const PONGS_MAX: usize = 8;
-/// A share of losses that may be those of all large datagrams.
+/// Loss ratio that may mean that all large datagrams are lost.
 const LOSS_DOUBTED: f64 = 0.05;
-/// How much later than due a report may come without jitter.
+/// Delay of a report beyond its due time that needs no jitter to explain.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
-/// As long as a unit lives: a backlog is gone before the next ones are late.
+/// Lifetime of a unit: a backlog drains before the next units are late.
 const BACKLOG_TIME: Duration = Duration::from_millis(200);
-/// A shorter queue is a radio's own repeats, or soon gone.
+/// Queueing delay that is ignored: it comes from radio retransmissions, or drains soon.
 const QUEUE_FREE: Duration = Duration::from_millis(40);
-/// How much more queue would bring the rate to zero, if it were not for the least share.
+/// Additional queueing delay that would reduce the rate to zero without the minimum factor.
 const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
-/// What is missing is told of so many times as soon as what arrives.
+/// Divisor of the report interval for reports of missing datagrams.
 const GAP_INTERVALS: u32 = 4;
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);

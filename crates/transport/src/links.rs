@@ -10,39 +10,39 @@ use crate::link::{self, Change, Entry, Hush, Link};
 use crate::round_trips::{RoundTrip, RoundTrips};
 use crate::wire::{LinkNumber, Pong};
 
-/// The links of a session in order of their numbers, and the clock that their pongs compare.
+/// The links of a session in order of link numbers, and the clock estimate from their pongs.
 ///
-/// A link's place among them moves when one with a lower number is learned.
+/// A link's index changes when a link with a lower number is learned.
 #[derive(Debug)]
 pub(crate) struct Links {
     links: Vec<Link>,
     clock: Estimator,
     round_trips: RoundTrips,
-    /// By place: which links may want to be called at another time than they last said.
+    /// Bit mask by index: links whose timeouts may have changed.
     touched: u16,
     hush: Hush,
-    /// What that was said under.
+    /// Rule that was in force when their timeouts were computed.
     carrying: Carrying,
 }
 
-/// The rule for which links may carry media: those that are trusted and do not stand by for another of
-/// their group; if there is none, those that are trusted; if none is, those that are up; streams only
-/// where no other link lives.
+/// The rule for which links may carry media: trusted links that are not on standby for their group.
+/// If there is none, all trusted links; if there is none either, all links that are up. Streams
+/// carry media only while no other link is alive.
 ///
-/// A suspect link's media moves to better links. Where there is none, media waits for the end of a
-/// short stall, until the link is silent, or until a stream answers a ping that left since: that one
-/// lives where the other does not, and carries until the other has settled.
+/// A suspect link's media moves to better links. If there is none, media waits for the end of a
+/// short stall until the link is silent, or until a stream answers a ping sent since the stall
+/// began. That stream works while the link does not, and carries media until the link has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrying {
-    /// Those that are trusted, streams not; if there is one that does not stand by, only such.
+    /// Trusted links without streams; if one is not on standby, only such links.
     Trusted { any_chosen: bool },
-    /// Those that are up, streams not.
+    /// Links that are up, without streams.
     Up,
-    /// Streams: those that are trusted or, if none is, those that are up.
+    /// Streams: the trusted ones or, if there is none, those that are up.
     Streams { any_trusted: bool },
 }
 
-/// The places of some links.
+/// Indices of some links.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
     places: [usize; LinkNumber::COUNT],
@@ -61,7 +61,7 @@ impl Links {
         }
     }
 
-    /// Adds a link that is not known and gives its place.
+    /// Adds a new link and returns its index.
     pub(crate) fn insert(&mut self, link: Link) -> usize {
         let place = self.links.partition_point(|known| known.number() < link.number());
         self.links.insert(place, link);
@@ -73,7 +73,7 @@ impl Links {
         self.links.len()
     }
 
-    /// Returns the place of link `number`.
+    /// Returns the index of link `number`.
     pub(crate) fn place(&self, number: LinkNumber) -> Option<usize> {
         self.links.iter().position(|link| link.number() == number)
     }
@@ -87,17 +87,18 @@ impl Links {
         self.links.iter_mut()
     }
 
-    /// Returns the peer's clock against ours; `None` before the first pong.
+    /// Returns the estimate of the peer's clock relative to ours; `None` before the first pong.
     pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(now)
     }
 
-    /// Returns the peer's clock as the deadlines of what we send go by it: see [`ClockEstimate::for_sending`].
+    /// Returns the clock estimate used for the deadlines of sent packets; see
+    /// [`ClockEstimate::for_sending`].
     pub(crate) fn clock_for_sending(&self, config: &Config, now: Instant) -> Option<ClockEstimate> {
         self.clock(now).map(|clock| clock.for_sending(config.media_deadline))
     }
 
-    /// Takes a pong that came over the link at `place`.
+    /// Handles a pong received on the link at index `place`.
     pub(crate) fn on_pong(
         &mut self,
         place: usize,
@@ -114,12 +115,12 @@ impl Links {
         self.round_trips.iter()
     }
 
-    /// Notes that something came over a link.
+    /// Records that a datagram was received.
     pub(crate) fn hear(&mut self, now: Instant) {
         self.hush.hear(now);
     }
 
-    /// Lets the link at `place` know the time: see [`Link::on_timeout`].
+    /// Runs the timers of the link at index `place`; see [`Link::on_timeout`].
     pub(crate) fn on_timeout(&mut self, place: usize, config: &Config, now: Instant) -> Change {
         self.touched |= 1 << place;
         let several = self.links.iter().filter(|link| link.is_up()).nth(1).is_some();
@@ -144,7 +145,7 @@ impl Links {
         Carrying::Up
     }
 
-    /// Lets streams stand by while another link lives, and calls them when none does.
+    /// Puts streams on standby while another link is alive, and activates them otherwise.
     // protocol 9
     pub(crate) fn call_streams(&mut self, config: &Config, now: Instant) {
         if !self.links.iter().any(Link::is_stream) {
@@ -163,9 +164,9 @@ impl Links {
         }
     }
 
-    /// Returns the links that commands and other copies go over, a bit for each number: all that are live, but not
-    /// those whose way out is too thin even for what rides with commands, where two others are better; if none is
-    /// live, all that have been up.
+    /// Returns the links that carry commands and other copies, one bit per link number. These are
+    /// all live links, except those whose low-rate uplink is overloaded by that traffic alone while
+    /// two others are better. If no link is live, all links that were ever up.
     // protocol 3, life of a link
     pub(crate) fn copied_to(&self) -> u16 {
         let live = || self.links.iter().filter(|link| link.is_live());
@@ -180,7 +181,7 @@ impl Links {
         }
     }
 
-    /// Takes note that the stream of `route` takes no datagram at present, or takes them again.
+    /// Sets whether the stream of `route` is blocked.
     pub(crate) fn set_blocked(&mut self, route: link::Route, is_blocked: bool) {
         for link in self.iter_mut().filter(|link| link.route() == route) {
             link.set_blocked(is_blocked);
@@ -193,7 +194,7 @@ impl Links {
         self.links.iter().filter(move |link| carrying.allows(link))
     }
 
-    /// Returns the places of the links that may carry media.
+    /// Returns the indices of the links that may carry media.
     pub(crate) fn carrier_places(&self) -> Places {
         let carrying = self.carrying();
         let mut found = Places { places: [0; LinkNumber::COUNT], count: 0 };
@@ -205,10 +206,11 @@ impl Links {
         found
     }
 
-    /// Chooses of each group the link that carries media, the others stand by; true if anything is
-    /// another than before.
+    /// Selects the link of each group that carries media and puts the others on standby. Returns
+    /// true if anything changed.
     ///
-    /// The best that is trusted; from one that does well only to one that has done well for a while.
+    /// It selects the best trusted link. From a trusted link it switches only to one that has been
+    /// trusted for a while.
     // protocol 10
     pub(crate) fn elect(&mut self, now: Instant) -> bool {
         let mut changed = false;
@@ -250,9 +252,9 @@ impl Links {
         changed
     }
 
-    /// Doubts the link that carries media for the group of the one at `place`, over which something has just come,
-    /// if nothing comes over the former: they share both sockets, and so what stands still is the way. True if it is
-    /// doubted for that.
+    /// Marks the media link of a group suspect if it receives nothing while the standby link at
+    /// index `place` does. The two share both sockets, so the fault lies in the path. Returns true
+    /// if the link became suspect.
     // protocol 10
     pub(crate) fn doubt_beside(&mut self, place: usize, now: Instant) -> bool {
         let link = &self.links[place];
@@ -265,7 +267,8 @@ impl Links {
         carrier.is_some_and(|carrier| self[carrier].doubt(now))
     }
 
-    /// Doubts each link that is `lost`, if nothing comes over it; true if any is doubted for that.
+    /// Marks each link that is `lost` suspect if it receives nothing. Returns true if any became
+    /// suspect.
     pub(crate) fn doubt(&mut self, lost: impl Fn(&Link) -> bool, now: Instant) -> bool {
         let mut any = false;
         for link in self.iter_mut().filter(|link| lost(link)) {
@@ -274,20 +277,21 @@ impl Links {
         any
     }
 
-    /// Returns the links that stand by, a bit for each number.
+    /// Returns the links on standby, one bit per link number.
     pub(crate) fn standing_by(&self) -> u16 {
         let standing = self.links.iter().filter(|link| link.stands_by());
         standing.fold(0, |bits, link| bits | link.bit())
     }
 
-    /// Returns the largest datagram that every link that is up can carry; `configured` if none is.
+    /// Returns the largest datagram that fits every link that is up; `configured` if none is.
     // protocol 3, size of datagrams
     pub(crate) fn datagram_bytes_max(&self, configured: usize) -> usize {
         let live = self.links.iter().filter(|link| link.is_live());
         live.map(Link::datagram_bytes_max).min().unwrap_or(configured)
     }
 
-    /// Gives a media packet to the link that delivers it first, or back if none does in time.
+    /// Queues a media packet on the link that delivers it first, or returns it if none does in
+    /// time.
     pub(crate) fn send_again(
         &mut self,
         mut entry: Entry,
@@ -301,7 +305,7 @@ impl Links {
         let ends = ends.map(|(place, link)| {
             let free_at = link.free_before(entry.deadline, now);
             let end = free_at + link.rate().time_for(bytes) + link.owd_out_or_guess(clock, now);
-            // A link that has told nothing of late is the one that brought this about.
+            // A link with overdue reports probably caused the retransmission; it ranks last.
             (link.is_overdue(config, now), end, place)
         });
         let Some((_, end, place)) = ends.min().filter(|(_, end, _)| *end <= entry.deadline) else {
@@ -313,7 +317,7 @@ impl Links {
         link.push_again(entry)
     }
 
-    /// Drops every media packet that waits: another session takes this one's place.
+    /// Drops every queued media packet because a new session replaces this one.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         for link in self.iter_mut() {
             while link.pop().is_some() {
@@ -322,8 +326,7 @@ impl Links {
         }
     }
 
-    /// Gives the places of the links that may want to be called at another time than before, and
-    /// that time.
+    /// Returns the indices and timeouts of the links whose timeout may have changed.
     pub(crate) fn take_timeouts(
         &mut self,
         config: &Config,
@@ -339,7 +342,7 @@ impl Links {
             .map(move |(place, link)| (place, link.next_timeout(config, carrying.allows(link))))
     }
 
-    /// Returns what is known of each link; `span`: for how long a media unit is worth something.
+    /// Returns a view of each link; `span` is the lifetime of a media unit.
     pub(crate) fn views(&self, span: Duration, now: Instant) -> impl Iterator<Item = link::View> {
         let (clock, carrying) = (self.clock(now), self.carrying());
         self.links.iter().map(move |link| {
@@ -386,13 +389,13 @@ impl Places {
     }
 }
 
-/// Copies of commands go over so many links, however thin.
+/// Minimum number of links that carry copies of commands, even over low-rate uplinks.
 const COPIES_LEAST: usize = 2;
-/// A better way may be so much slower and is still taken.
+/// RTT excess over the fastest link at which a better-ranked link is still preferred.
 const SLOWER_MOST: Duration = Duration::from_millis(30);
-/// Behind every way that is not slow.
+/// Rank penalty of a slow link: behind every link that is not slow.
 const RANK_SLOW: u8 = 16;
-/// Every place.
+/// All indices.
 const ALL: u16 = u16::MAX;
 
 const _: () = assert!(LinkNumber::COUNT == 16, "a bit for each place");

@@ -2,18 +2,18 @@ use std::collections::VecDeque;
 
 use tautline_units::{Duration, Instant};
 
-/// The times in which the peer is heard over no link.
+/// The receive gaps: times in which nothing arrives over any link.
 ///
-/// Links fail one by one, and others are heard meanwhile. Where nothing comes over any of several, one of the two ends
-/// did not run for a moment, or all links stand still: that makes none of them worse than another. So of each such time
-/// no more than [`HUSH_LEAST`] counts against a link. What counted in full took the media off those links whose news come
-/// most regularly, and gave it to the one that is waited for longest.
+/// Links fail one by one while others still receive. If nothing arrives over any of several links,
+/// either one end paused for a moment or all links stall; no link is then worse than another. So
+/// each gap counts against a link for at most [`HUSH_LEAST`]. Counting it in full moved media off
+/// the links with the most regular reports, to the link that takes longest to become overdue.
 ///
-/// Remembers the last [`PAST_MAX`] of them.
+/// It keeps the last [`PAST_MAX`] gaps.
 #[derive(Debug)]
 pub(crate) struct Hush {
     heard_at: Instant,
-    /// When each ended, and what of it does not count.
+    /// End of each gap, and the part of it that does not count.
     past: VecDeque<(Instant, Duration)>,
 }
 
@@ -22,7 +22,7 @@ impl Hush {
         Self { heard_at: Instant::ZERO, past: VecDeque::with_capacity(PAST_MAX) }
     }
 
-    /// Notes that something came over a link.
+    /// Records that a datagram was received.
     pub(crate) fn hear(&mut self, now: Instant) {
         let beyond = now.since(self.heard_at).saturating_sub(HUSH_LEAST);
         self.heard_at = self.heard_at.max(now);
@@ -42,9 +42,10 @@ impl Hush {
     }
 }
 
-/// Of a quarter of a second, in which a link falls silent, with room to spare.
+/// Enough for the quarter of a second in which a link falls silent, with a margin.
 const PAST_MAX: usize = 16;
-/// Longer than between two datagrams that come while there is media: reports, every 10 ms, and pongs.
+/// Part of a gap that counts: longer than the interval between datagrams during media, when reports
+/// arrive every 10 ms, and pongs.
 const HUSH_LEAST: Duration = Duration::from_millis(25);
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod tests {
         assert_eq!(hush.beyond(at(1_500), at(2_000)), Duration::ZERO);
         assert_eq!(hush.beyond(at(1_500), at(2_025)), Duration::ZERO);
         assert_eq!(hush.beyond(at(1_500), at(2_060)), ms(35));
-        // What begins amid it has its own part.
+        // An interval that begins within a gap has only its own part.
         assert_eq!(hush.beyond(at(2_030), at(2_060)), ms(5));
         hush.hear(at(2_060));
         assert_eq!(hush.beyond(at(1_500), at(2_070)), ms(35));

@@ -2,24 +2,24 @@ use tautline_units::{Duration, Instant};
 
 use crate::life::State;
 
-/// The liveness of one link.
+/// Liveness of one link.
 #[derive(Debug, Clone)]
 pub(crate) struct Liveness {
     life: Life,
-    /// When the last pong came, or the state began.
+    /// Time of the last pong, or of the last state change.
     heard_at: Instant,
-    /// When it was last found not to be trusted, or began.
+    /// Time at which the link last stopped being trusted, or was created.
     doubted_at: Instant,
-    /// Pongs since it was silent, as far as they count.
+    /// Pongs since the link was last silent; saturates.
     pongs: u8,
 }
 
-/// A link's state, and whether a link that is up is trusted.
+/// State of a link, with trust while it is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Validating,
     Trusted,
-    /// Pongs are overdue: up in name, but others carry its media where there are others.
+    /// Pongs or reports are overdue: still up, but its media moves to other links if there are any.
     Suspect,
     Silent,
 }
@@ -41,27 +41,27 @@ impl Liveness {
         self.state() == State::Up
     }
 
-    /// Returns whether the link is up and its pongs come as they should.
+    /// Returns whether the link is up and its pongs arrive on time.
     pub(crate) fn is_trusted(&self) -> bool {
         self.life == Life::Trusted
     }
 
-    /// Returns whether the link is trusted, and some pongs have come since it was silent.
+    /// Returns whether the link is trusted and several pongs have arrived since it was last silent.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_trusted() && self.pongs >= PONGS_SETTLED
     }
 
-    /// Returns when the link was last found not to be trusted, or began.
+    /// Returns when the link last stopped being trusted, or its creation time.
     pub(crate) fn doubted_at(&self) -> Instant {
         self.doubted_at
     }
 
-    /// Returns when the last pong came, or the state began.
+    /// Returns the time of the last pong, or of the last state change.
     pub(crate) fn heard_at(&self) -> Instant {
         self.heard_at
     }
 
-    /// Notes a pong; gives the state if it changed.
+    /// Records a pong; returns the new state if it changed.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;
         self.pongs = self.pongs.saturating_add(1);
@@ -71,12 +71,12 @@ impl Liveness {
         }
     }
 
-    /// Begins the wait for pongs anew: they come more often from now on.
+    /// Restarts the wait for pongs, because they are more frequent from now on.
     pub(crate) fn renew(&mut self, now: Instant) {
         self.heard_at = self.heard_at.max(now);
     }
 
-    /// Notes that reports are overdue; true if the link has just become suspect.
+    /// Records that reports are overdue; returns true if the link has just become suspect.
     pub(crate) fn suspect(&mut self, now: Instant) -> bool {
         let suspected = self.life == Life::Trusted;
         if suspected {
@@ -85,15 +85,15 @@ impl Liveness {
         suspected
     }
 
-    /// Notes that a report brought news: a suspect link is trusted again.
+    /// Records a report with new information: a suspect link is trusted again.
     pub(crate) fn on_news(&mut self) {
         if self.life == Life::Suspect {
             self.life = Life::Trusted;
         }
     }
 
-    /// Notes that time passed; true if the link has just become suspect: no pong for
-    /// `suspect_after`.
+    /// Marks the link suspect after `suspect_after` without a pong; returns true if it has just
+    /// become so.
     pub(crate) fn on_doubt(&mut self, suspect_after: Duration, now: Instant) -> bool {
         match self.life {
             Life::Trusted if now >= self.heard_at + suspect_after => {
@@ -104,7 +104,8 @@ impl Liveness {
         }
     }
 
-    /// Notes that time passed; gives the state if it changed.
+    /// Marks the link silent after `link_timeout` without a pong; returns the new state if it
+    /// changed.
     pub(crate) fn on_timeout(&mut self, link_timeout: Duration, now: Instant) -> Option<State> {
         match self.life {
             Life::Trusted | Life::Suspect if now >= self.heard_at + link_timeout => {
@@ -118,7 +119,7 @@ impl Liveness {
         }
     }
 
-    /// Returns when a link that is up will be suspect or silent unless a pong comes.
+    /// Returns when a link that is up becomes suspect or silent without a pong.
     pub(crate) fn due_at(
         &self,
         suspect_after: Duration,
@@ -131,13 +132,13 @@ impl Liveness {
         }
     }
 
-    /// Returns when a link that is up will be silent unless a pong comes.
+    /// Returns when a link that is up becomes silent without a pong.
     pub(crate) fn silent_at(&self, link_timeout: Duration) -> Option<Instant> {
         self.is_up().then(|| self.heard_at + link_timeout)
     }
 }
 
-/// A sixth of a second at 20 ms: what passes now and then only is not gone back to.
+/// Pongs until a link has settled, 160 ms at 20 ms: an intermittent link must not get media back.
 const PONGS_SETTLED: u8 = 8;
 
 #[cfg(test)]

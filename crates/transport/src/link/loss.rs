@@ -5,15 +5,15 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 use crate::rate::Sample;
 use crate::wire::Report;
 
-/// A record of what was sent on a link, and of what the peer's reports say of it.
+/// A record of what was sent on a link, and of the peer's reports on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Loss {
-    /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
+    /// Bytes sent up to a time, in steps of [`LOG_STEP`].
     log: VecDeque<(Instant, u64)>,
     bytes_sent: u64,
-    /// Bytes of probes for the packet size: sent, and left out of the rates.
+    /// Bytes of MTU probes: sent, but excluded from the rates.
     probe_bytes: u64,
-    /// A tenth of a second apart, the last at the back.
+    /// Reports a tenth of a second apart, the latest at the back.
     reports: VecDeque<Known>,
     newest: Option<Report>,
     sent: Bitrate,
@@ -23,18 +23,18 @@ pub(crate) struct Loss {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     report: Report,
-    /// Bytes we had sent by the time whose datagrams the report can have seen.
+    /// Bytes sent by the time up to which the report can cover datagrams.
     bytes_sent: u64,
 }
 
-/// A report's meaning for the sender.
+/// Effect of a report at the sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Told {
-    /// News; with a sample if a tenth of a second has passed since the last.
+    /// A newer report, with a sample if a tenth of a second has passed since the last one.
     News(Option<Sample>),
-    /// No newer than one that came before, perhaps over another link.
+    /// No newer than an earlier one, which may have come over another link.
     Old,
-    /// It speaks of more than was sent, or takes something back.
+    /// Invalid: it covers more than was sent, or contradicts an earlier report.
     Impossible,
 }
 
@@ -51,7 +51,7 @@ impl Loss {
         }
     }
 
-    /// Notes a datagram of `bytes` bytes.
+    /// Records a datagram of `bytes` bytes.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         self.bytes_sent += bytes as u64;
         match self.log.back_mut() {
@@ -65,7 +65,8 @@ impl Loss {
         }
     }
 
-    /// Takes the datagram just noted as a probe for the packet size: its loss is no congestion.
+    /// Reclassifies the last recorded datagram as an MTU probe: its loss does not indicate
+    /// congestion.
     pub(crate) fn was_probe(&mut self, bytes: usize) {
         self.bytes_sent -= bytes as u64;
         self.probe_bytes += bytes as u64;
@@ -74,7 +75,7 @@ impl Loss {
         }
     }
 
-    /// Takes a report; what was sent until `seen_until` could have arrived when it was written.
+    /// Handles a report; datagrams sent until `seen_until` could have arrived when it was written.
     pub(crate) fn on_report(
         &mut self,
         report: Report,
@@ -125,7 +126,7 @@ impl Loss {
         self.received
     }
 
-    /// Returns the share lost over the reports kept: the last second or so.
+    /// Returns the share lost over the reports kept: about the last second.
     pub(crate) fn recent(&self) -> Probability {
         let (Some(first), Some(last)) = (self.reports.front(), self.reports.back()) else {
             return Probability::ZERO;
@@ -139,7 +140,7 @@ impl Loss {
         ByteCount::new(self.bytes_sent + self.probe_bytes)
     }
 
-    /// Returns the bytes sent that speak of the link's rate: without probes.
+    /// Returns the bytes sent that indicate the link's rate: without MTU probes.
     pub(crate) fn bytes_counted(&self) -> ByteCount {
         ByteCount::new(self.bytes_sent)
     }
@@ -152,8 +153,7 @@ impl Loss {
         self.newest.map_or(0, |report| (report.highest + 1).saturating_sub(report.datagrams))
     }
 
-    /// Returns the bytes sent until `when`, between two entries of the log by the line that joins
-    /// them.
+    /// Returns the bytes sent until `when`, linearly interpolated between two entries of the log.
     fn sent_until(&self, when: Instant) -> u64 {
         let after = self.log.partition_point(|(at, _)| *at <= when);
         match (after.checked_sub(1).and_then(|i| self.log.get(i)), self.log.get(after)) {
@@ -169,11 +169,11 @@ impl Loss {
     }
 }
 
-/// Fine against a report's 100 ms.
+/// Fine compared with a report's 100 ms.
 const LOG_STEP: Duration = Duration::from_millis(5);
-/// Three seconds at least: more than a report's age on any link in use.
+/// At least three seconds: more than a report's age on any link in use.
 const LOG_MAX: usize = 640;
-/// [LLMLNCL] measures rates over 100 ms; a report may come a little early.
+/// [LLMLNCL] measures rates over 100 ms; a report may arrive a little early.
 const SAMPLE_SPAN: Duration = Duration::from_millis(95);
 /// A second at 100 ms.
 const REPORTS_MAX: usize = 11;

@@ -1,4 +1,5 @@
-//! What a link over a stream has of its own: it stands by while others live, and its socket may be full.
+//! Behaviour specific to a link over a stream: standby while others are alive, and blocking
+//! sockets.
 
 use tautline_units::{Duration, Instant};
 
@@ -12,17 +13,18 @@ impl Link {
         self.routing.route().stream_index().is_some()
     }
 
-    /// Returns whether the link waits until no link by datagrams lives.
+    /// Returns whether the link waits until no datagram link is alive.
     pub(crate) fn is_standby(&self) -> bool {
         self.stream.is_standby
     }
 
-    /// Lets the link stand by.
+    /// Puts the link on standby.
     pub(crate) fn stand_by(&mut self) {
         self.stream.is_standby = true;
     }
 
-    /// Ends that: the next ping leaves at once, and the rate begins anew, for pings showed nothing of it.
+    /// Ends standby: pings at once and restarts rate control, because pings showed nothing of the
+    /// rate.
     pub(crate) fn call(&mut self, config: &Config, now: Instant) {
         self.stream.is_standby = false;
         self.probe.hurry(now);
@@ -31,32 +33,32 @@ impl Link {
         self.pace(now);
     }
 
-    /// Returns whether what goes over every live link goes over this one.
+    /// Returns whether the link carries the packets that are copied to every live link.
     pub(crate) fn is_live(&self) -> bool {
         self.is_up() && !self.is_standby()
     }
 
-    /// Returns whether anything can leave over the link now, as far as that is known.
+    /// Returns whether the link is live and not known to be blocked.
     pub(crate) fn can_speak(&self) -> bool {
         self.is_live() && !self.is_blocked()
     }
 
-    /// Returns whether the link's socket takes nothing at present.
+    /// Returns whether the link's socket accepts no data.
     pub(crate) fn is_blocked(&self) -> bool {
         self.stream.is_blocked
     }
 
-    /// Takes note that the link's socket takes nothing, or takes datagrams again.
+    /// Sets whether the link's socket is blocked.
     pub(crate) fn set_blocked(&mut self, is_blocked: bool) {
         self.stream.is_blocked = is_blocked;
     }
 
-    /// Returns whether a ping that left at `since` or later has been answered.
+    /// Returns whether a ping sent at `since` or later was answered.
     pub(crate) fn answered_since(&self, since: Instant) -> bool {
         self.stream.answered_at.is_some_and(|at| at >= since)
     }
 
-    /// Returns the pause between two pings while the link is up.
+    /// Returns the interval between pings while the link is up.
     pub(super) fn ping_interval(&self, config: &Config) -> Duration {
         match self.is_standby() {
             true => config.ping_interval.max(STANDBY_PING_INTERVAL),
@@ -64,7 +66,7 @@ impl Link {
         }
     }
 
-    /// Returns how long the link may be without a pong before it is silent.
+    /// Returns the time without a pong after which the link is silent.
     pub(super) fn link_timeout(&self, config: &Config) -> Duration {
         match self.is_stream() {
             true => config.link_timeout * STREAM_TIMEOUTS,
@@ -73,8 +75,9 @@ impl Link {
     }
 }
 
-/// With reports a second: 20 kbit/s each way, headers of TCP and its acknowledgements included.
+/// With one report per second: 20 kbit/s each direction, including TCP headers and
+/// acknowledgements.
 const STANDBY_PING_INTERVAL: Duration = Duration::from_millis(100);
-/// A stream stands still for a lost segment, 200 ms and a round trip where that is lost twice, and holds
-/// all that it was given: to wait costs nothing that is not lost anyway.
+/// A stream stalls on a lost segment, for 200 ms and a round trip if that is lost twice, and keeps
+/// all its data. Waiting costs nothing beyond that.
 const STREAM_TIMEOUTS: u32 = 3;

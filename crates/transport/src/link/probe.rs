@@ -4,7 +4,7 @@ use tautline_units::{Duration, Instant};
 
 use super::{Route, State};
 
-/// The rhythm of pings, and those that wait for their pong.
+/// Schedule of pings, and the pings awaiting their pong.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     next_id: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Probe {
     outstanding: VecDeque<Outstanding>,
     /// Pings sent since the last pong.
     unanswered: u32,
-    /// The share of small pings of late that were answered.
+    /// Share of recent small pings that were answered.
     answered: f64,
 }
 
@@ -24,12 +24,12 @@ struct Outstanding {
     padded: bool,
 }
 
-/// The ping that a pong answers.
+/// A ping matched to its pong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) sent_at: Instant,
     pub(crate) route: Route,
-    /// Whether it was padded to find out a size: then it says little about delays.
+    /// True if it was padded to probe the MTU; its delay then says little.
     pub(crate) padded: bool,
 }
 
@@ -48,11 +48,10 @@ impl Probe {
         self.due_at
     }
 
-    /// Takes the next ping's id and arms the one after it.
+    /// Allocates the next ping's id and schedules the one after it.
     ///
-    /// A link that is up is pinged at `interval`; one that is not, ever more seldom, down to
-    /// [`INTERVAL_MAX`], so that a dead address is not pestered and a modem that returns is
-    /// found soon.
+    /// A link that is up is pinged at `interval`. Otherwise the interval grows up to
+    /// [`INTERVAL_MAX`], so that a dead address is not flooded and a returning modem is found soon.
     pub(crate) fn send(
         &mut self,
         route: Route,
@@ -67,17 +66,17 @@ impl Probe {
         id
     }
 
-    /// Takes an id for a padded ping, beside those that are due.
+    /// Allocates an id for a padded ping outside the schedule.
     pub(crate) fn send_padded(&mut self, route: Route, now: Instant) -> u32 {
         self.enter(route, true, now)
     }
 
-    /// Returns the share of small pings of late that were answered; 0 to 1.
+    /// Returns the share of recent small pings that were answered, 0 to 1.
     pub(crate) fn answered(&self) -> f64 {
         self.answered
     }
 
-    /// Puts the next ping off until `at`, if long nothing has come back.
+    /// Postpones the next ping until `at` if pings have long been unanswered.
     pub(crate) fn put_off(&mut self, at: Instant) {
         if self.unanswered > PINGS_PER_STEP * 3 {
             self.due_at = self.due_at.max(at);
@@ -89,7 +88,7 @@ impl Probe {
         self.due_at = now;
     }
 
-    /// Finds the ping that a pong answers. Each answers once.
+    /// Returns the ping that a pong answers. Each is answered once.
     pub(crate) fn answer(&mut self, id: u32) -> Option<Asked> {
         let at = self.outstanding.iter().position(|ping| ping.id == id)?;
         let Outstanding { sent_at, route, padded, .. } = self.outstanding.remove(at)?;
@@ -107,7 +106,7 @@ impl Probe {
         id
     }
 
-    /// Takes note of what became of the ping that is old enough now.
+    /// Records whether the ping that is now old enough was answered.
     fn judge(&mut self) {
         if self.next_id < JUDGED_AFTER {
             return;
@@ -134,14 +133,14 @@ impl Probe {
 
 /// More than a second of pings at 5 ms, more than five at 20 ms.
 const OUTSTANDING_MAX: usize = 256;
-/// A returning modem is found within this time.
+/// Time within which a returning modem is found.
 const INTERVAL_MAX: Duration = Duration::from_millis(200);
-/// Pings later, a pong does not come any more: a third of a second at 20 ms.
+/// Later pings after which a pong is no longer expected: a third of a second at 20 ms.
 const JUDGED_AFTER: u32 = 16;
 const ANSWERED_SHARE: f64 = 16.0;
-/// Before anything is known, a lost ping is no surprise.
+/// Initial value: before the first result, a lost ping is no surprise.
 const ANSWERED_FIRST: f64 = 0.5;
-/// Pings before the pause doubles: a third of a second at 20 ms.
+/// Pings before the interval doubles: a third of a second at 20 ms.
 const PINGS_PER_STEP: u32 = 16;
 
 #[cfg(test)]

@@ -2,37 +2,37 @@ use std::net::SocketAddr;
 
 use tautline_units::{Duration, Instant};
 
-/// A link's way to the peer: a local socket and the address at the other end.
+/// Route of a link to the peer: a local socket and a remote address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
-    /// The local socket's index; the application numbers its sockets, streams from 128 on.
+    /// Index of the local socket. The application numbers its sockets, and streams from 128 on.
     pub socket: u8,
-    /// The address at the other end.
+    /// Remote address.
     pub remote: SocketAddr,
 }
 
 impl Route {
-    /// Makes a route by a stream: reliable, in order, as slow as it takes to be that.
+    /// Creates a route over a stream: reliable, ordered, with the delay that this costs.
     ///
-    /// `index`, below 128, numbers the streams as a socket's does the others. Its link carries media only
-    /// while no link of another kind lives.
+    /// `index`, below 128, numbers the streams as other indices number sockets. The link carries
+    /// media only while no link of another kind is alive.
     // protocol 9
     pub fn stream(index: u8, remote: SocketAddr) -> Self {
         Self { socket: STREAMS_FROM | index, remote }
     }
 
-    /// Returns the stream's index; `None` of a route by datagrams.
+    /// Returns the stream's index; `None` for a datagram route.
     pub fn stream_index(&self) -> Option<u8> {
         self.socket.checked_sub(STREAMS_FROM)
     }
 }
 
-/// A link's route, and the one it may move to.
+/// A link's route, and the candidate route it may move to.
 ///
-/// A newer authentic datagram from elsewhere makes a candidate (a NAT gave the link another
-/// address, or a modem came back with one). The candidate is sent pings only, never more bytes
-/// than came from it; a pong to such a ping proves it, and the link moves. Until then the old
-/// route stays: a datagram that somebody replays from a victim's address moves nothing.
+/// A newer authentic datagram from another address creates a candidate: a NAT rebound the link, or
+/// a modem reconnected with a new address. Only pings are sent to the candidate, never more bytes
+/// than arrived from it. A pong to such a ping validates it, and the link moves. Until then the old
+/// route stays in use, so a datagram replayed from a victim's address moves nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Routing {
     active: Leg,
@@ -47,35 +47,35 @@ struct Leg {
     pinged_at: Option<Instant>,
 }
 
-/// Proof that the machine behind a route is there.
+/// Validation state of a route's remote address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// It may be sent as many bytes as it sent, and has been sent `sent`.
+    /// Not validated: at most `received` bytes may be sent, and `sent` were.
     Owed { received: u64, sent: u64 },
-    /// Its pong came, or the application gave us the route itself.
+    /// Validated by a pong, or configured by the application.
     Shown,
 }
 
-/// The meaning of a newly authenticated datagram for the route.
+/// Effect of a newly authenticated datagram on the route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// By the active route.
+    /// Received by the active route.
     Active,
-    /// By a route that was not known: a ping should go there.
+    /// Received by an unknown route: a ping is due there.
     Candidate,
-    /// By the candidate again.
+    /// Received by the candidate again.
     CandidateAgain,
-    /// By another route, but not newer than what has come: no news.
+    /// Received by another route, but not newer than earlier datagrams: ignored.
     Ignored,
 }
 
 impl Routing {
-    /// Makes the initiator's routing, given by the application.
+    /// Creates the initiator's routing, configured by the application.
     pub(crate) fn given(route: Route, now: Instant) -> Self {
         Self { active: Leg::new(route, Proof::Shown, now), candidate: None }
     }
 
-    /// Makes the responder's routing, learned from a datagram, not yet proved.
+    /// Creates the responder's routing, learned from a datagram and not validated yet.
     pub(crate) fn learned(route: Route, now: Instant) -> Self {
         let proof = Proof::Owed { received: 0, sent: 0 };
         Self { active: Leg::new(route, proof, now), candidate: None }
@@ -93,8 +93,8 @@ impl Routing {
         self.active.proof == Proof::Shown
     }
 
-    /// Notes an authentic datagram of `bytes` bytes from `route`; `newest` if no higher packet
-    /// number had come on the link.
+    /// Records an authentic datagram of `bytes` bytes from `route`; `newest` if it has the highest
+    /// packet number of the link.
     pub(crate) fn note(
         &mut self,
         route: Route,
@@ -105,7 +105,7 @@ impl Routing {
         if route == self.active.route {
             self.active.credit(bytes);
             if newest {
-                // The peer still speaks from where it was: nothing has moved.
+                // The peer still sends from its known address: nothing has moved.
                 self.candidate = None;
             }
             return Arrival::Active;
@@ -134,7 +134,7 @@ impl Routing {
         self.candidate.is_some()
     }
 
-    /// Returns the candidate, if a ping of `bytes` bytes may go there now; at most one per
+    /// Returns the candidate if a ping of `bytes` bytes may be sent there now; at most one per
     /// `interval`.
     pub(crate) fn ping_candidate(
         &mut self,
@@ -151,7 +151,7 @@ impl Routing {
         Some(leg.route)
     }
 
-    /// Notes that `bytes` were sent to `route`.
+    /// Records that `bytes` were sent to `route`.
     pub(crate) fn spend(&mut self, route: Route, bytes: usize) {
         let candidate = self.candidate.iter_mut().find(|leg| leg.route == route);
         let leg = match candidate {
@@ -164,7 +164,7 @@ impl Routing {
         }
     }
 
-    /// Takes `route` as proved; true if the link moves to it.
+    /// Marks `route` as validated; returns true if the link moves to it.
     pub(crate) fn prove(&mut self, route: Route, now: Instant) -> bool {
         if route == self.active.route {
             self.active.proof = Proof::Shown;
@@ -178,12 +178,12 @@ impl Routing {
         true
     }
 
-    /// Returns whether there is a candidate that has not proved itself in time.
+    /// Returns whether there is a candidate that was not validated in time.
     pub(crate) fn is_expiring(&self, now: Instant) -> bool {
         self.candidate.is_some_and(|leg| now.since(leg.since) > CANDIDATE_LIFE)
     }
 
-    /// Forgets a candidate that has not proved itself in time.
+    /// Drops a candidate that was not validated in time.
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.is_expiring(now) {
             self.candidate = None;
@@ -218,9 +218,9 @@ impl Leg {
     }
 }
 
-/// Sixteen links never need so many sockets.
+/// First socket index of streams: sixteen links never need as many sockets.
 const STREAMS_FROM: u8 = 128;
-/// Longer than any RTT that an operator could drive with.
+/// Validation timeout: longer than any RTT that an operator could drive with.
 const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::clock::ClockEstimate;
 
 /// Round trips and one-way delays of one link.
 ///
-/// One-way samples are kept as differences of two clocks and read through the clock estimate only
-/// when asked for, so a better estimate mends the past; their percentiles go by the estimate of the
-/// time.
+/// One-way samples are stored as clock differences and converted by the clock estimate only on
+/// reading, so that a better estimate corrects earlier samples. Their percentiles use the estimate
+/// at the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
@@ -30,11 +30,11 @@ struct Smooth {
     jitter: f64,
 }
 
-/// The least of the last ten seconds, by the second.
+/// Minimum of the last ten seconds, in slots of one second.
 #[derive(Debug, Clone, Default)]
 struct Floor {
     slots: VecDeque<(u64, Duration)>,
-    /// The least of all slots.
+    /// Minimum of all slots.
     least: Option<Duration>,
 }
 
@@ -51,7 +51,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a pong: ping sent, ping received, pong sent, pong received.
+    /// Records a pong: ping sent, ping received, pong sent, pong received.
     pub(crate) fn on_pong(&mut self, [t0, t1, t2, t3]: [Instant; 4], clock: Option<ClockEstimate>) {
         let held = t2.since(t1);
         let rtt = t3.since(t0).saturating_sub(held);
@@ -66,7 +66,7 @@ impl Rtt {
         self.on_arrival(t2, clock, t3);
     }
 
-    /// Takes the peer's clock at a datagram's arrival minus ours at its sending.
+    /// Records the peer's clock at a datagram's arrival minus ours at its sending.
     pub(crate) fn on_transit(&mut self, nanos: i64, clock: Option<ClockEstimate>, now: Instant) {
         self.out.observe(nanos);
         if let Some(clock) = clock {
@@ -74,7 +74,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a packet that says when the peer sent it.
+    /// Records a packet that carries its send time at the peer.
     pub(crate) fn on_arrival(
         &mut self,
         sent_at: Instant,
@@ -96,7 +96,7 @@ impl Rtt {
         self.rtt_floor.least
     }
 
-    /// Returns how long the latest ping or its pong waited in queues: its RTT less the least.
+    /// Returns the queueing delay of the latest ping and its pong: its RTT minus the minimum.
     pub(crate) fn queueing_latest(&self) -> Option<Duration> {
         self.rtt_min().map(|least| self.rtt_latest.saturating_sub(least))
     }
@@ -111,12 +111,12 @@ impl Rtt {
         Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
     }
 
-    /// Returns how delays from us to the peer were spread of late.
+    /// Returns the percentiles of recent delays from us to the peer.
     pub(crate) fn owd_out_spread(&self, now: Instant) -> Option<Percentiles> {
         self.out_spread.percentiles(now)
     }
 
-    /// Returns how delays from the peer to us were spread of late.
+    /// Returns the percentiles of recent delays from the peer to us.
     pub(crate) fn owd_in_spread(&self, now: Instant) -> Option<Percentiles> {
         self.back_spread.percentiles(now)
     }
@@ -130,7 +130,7 @@ impl Smooth {
     fn observe(&mut self, sample: i64) {
         let real = sample as f64;
         self.nanos = Some(match self.nanos {
-            // A difference of seconds is a clock that was set, not a delay.
+            // A difference of seconds is a clock step, not a delay.
             Some(old) if (real - old).abs() < STEP_NANOS => old + (real - old) / RTT_SHARE,
             Some(_) | None => real,
         });
@@ -158,8 +158,8 @@ impl Floor {
     }
 }
 
-/// Returns the duration; negative delays, which only an error of the clock estimate makes, are
-/// none.
+/// Returns the duration; a negative delay, which only an error of the clock estimate produces,
+/// becomes zero.
 fn nanos(value: f64) -> Duration {
     Duration::from_nanos(value as u64)
 }

@@ -1,4 +1,4 @@
-//! What is told of a link: all that is known of it, and how its delays are spread.
+//! Observable state of a link: its view and the distribution of its delays.
 
 use tautline_units::{Bitrate, ByteCount, Instant};
 
@@ -16,7 +16,7 @@ impl Link {
         }
     }
 
-    /// Returns all that is known of it; `budget`: see [`View::budget`].
+    /// Returns the link's view; for `budget` see [`View::budget`].
     pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>) -> View {
         View {
             number: self.number,

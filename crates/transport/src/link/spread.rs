@@ -1,9 +1,10 @@
 use tautline_units::{Duration, Instant};
 
-/// The spread of the one-way delays of the last ten seconds: a logarithmic histogram by the second.
+/// Distribution of the one-way delays of the last ten seconds: one logarithmic histogram per
+/// second.
 ///
-/// Fixed: about 6 kB, nothing allocated after its making. O(1) for a sample. A delay is known to a
-/// 32nd part of itself, which is finer than the clock estimate on any link in use.
+/// Fixed size: about 6 kB, allocated once. O(1) per sample. The resolution is 1/32 of the delay,
+/// finer than the clock estimate on any link in use.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     slots: Box<[Slot; SECONDS]>,
@@ -15,14 +16,14 @@ struct Slot {
     counts: [u16; BINS],
 }
 
-/// The delays that a half, 95 and 99 of a hundred samples of the last ten seconds do not exceed.
+/// Percentiles of the delay samples of the last ten seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentiles {
-    /// The median.
+    /// Median.
     pub p50: Duration,
-    /// Of 95 in a hundred.
+    /// 95th percentile.
     pub p95: Duration,
-    /// Of 99 in a hundred.
+    /// 99th percentile.
     pub p99: Duration,
 }
 
@@ -31,7 +32,8 @@ impl Spread {
         Self { slots: Box::new([Slot { second: 0, counts: [0; BINS] }; SECONDS]) }
     }
 
-    /// Takes a delay; one below zero, which only an error of the clock estimate makes, is none.
+    /// Records a delay; a negative one, which only an error of the clock estimate produces, counts
+    /// as zero.
     pub(crate) fn observe(&mut self, nanos: i64, now: Instant) {
         let second = second(now);
         let slot = &mut self.slots[(second % SECONDS as u64) as usize];
@@ -72,7 +74,7 @@ fn second(now: Instant) -> u64 {
     now.as_millis() / 1_000
 }
 
-/// Returns the place of a delay: 16 bins for the first 65 microseconds, then 16 for each doubling.
+/// Returns the bin of a delay: 16 bins for the first 65 microseconds, then 16 for each doubling.
 fn bin(nanos: u64) -> usize {
     let value = nanos >> GRAIN_BITS;
     let octave = (value.max(1).ilog2() as usize).saturating_sub(STEP_BITS);
@@ -89,11 +91,11 @@ fn middle(bin: usize) -> Duration {
 }
 
 const SECONDS: usize = 10;
-/// Four microseconds: no clock estimate is as good.
+/// Four microseconds: no clock estimate is as accurate.
 const GRAIN_BITS: usize = 12;
 const STEP_BITS: usize = 4;
 const STEPS: usize = 1 << STEP_BITS;
-/// Up to 8.6 seconds; what takes longer is in the last bin.
+/// Up to 8.6 seconds; longer delays count in the last bin.
 const BINS: usize = 18 * STEPS;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 use tautline_units::Instant;
 
-/// The state of a link that only one over a stream can have.
+/// State that only links over a stream have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stream {
-    /// Whether links by datagrams live, so that it carries pings and nothing else.
+    /// True while datagram links are alive and the stream carries only pings.
     pub(super) is_standby: bool,
-    /// Whether the socket takes nothing at present.
+    /// True while the socket accepts no data.
     pub(super) is_blocked: bool,
-    /// When the newest ping left that was answered.
+    /// Send time of the newest answered ping.
     pub(super) answered_at: Option<Instant>,
 }

@@ -1,4 +1,4 @@
-//! What a link does as time passes, and when it next wants to be called.
+//! Timers of a link: actions that are due, and the next timeout.
 
 use tautline_units::{Duration, Instant};
 
@@ -7,18 +7,19 @@ use crate::config::Config;
 use crate::event::Timer;
 
 impl Link {
-    /// Returns whether there is something to give up: see [`Link::expire`].
+    /// Returns whether [`Link::expire`] has something to drop.
     pub(crate) fn is_expiring(&self, now: Instant) -> bool {
         self.routing.is_expiring(now) || self.in_flight.is_expiring(now)
     }
 
-    /// Gives up an address that has not proved itself, and what nothing was heard of for long.
+    /// Drops an address that was not validated in time, and packets that stayed unreported for
+    /// long.
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         self.routing.expire(now);
         self.in_flight.expire(settled, now);
     }
 
-    /// Finds out whether pongs or reports are overdue, or the link is silent.
+    /// Checks whether pongs or reports are overdue, or the link is silent.
     pub(crate) fn on_timeout(
         &mut self,
         hush: Option<&Hush>,
@@ -56,8 +57,8 @@ impl Link {
         change
     }
 
-    /// Returns when the link next wants to be served, and why; `may_carry`: whether media may leave
-    /// on it.
+    /// Returns the link's next timeout and its reason; `may_carry` is true if the link may carry
+    /// media.
     pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
         let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
         let news = news.map(|at| at.max(self.judged_from));
@@ -68,7 +69,7 @@ impl Link {
         let liveness = self.liveness.due_at(self.suspect_after(config), self.link_timeout(config));
         let liveness = liveness.map(|at| at.max(self.judged_from));
         let (pace, probe) = match self.is_blocked() {
-            // Its socket says when it takes something again.
+            // The socket reports when it is writable again.
             true => (None, NEVER),
             false => (pace, self.beside_due_at()),
         };
@@ -85,45 +86,45 @@ impl Link {
         SUSPECT_AFTER_LEAST.max(self.ping_interval(config) * PONGS_MISSED + jitter * JITTERS)
     }
 
-    /// Returns how far apart the peer's reports come.
+    /// Returns the interval of the peer's reports.
     pub(crate) fn feedback(&self, config: &Config) -> Duration {
         let told = self.cadence.map_or(Duration::ZERO, |(interval, _)| interval);
         told.clamp(config.report_interval, CADENCE_MOST.max(config.report_interval))
     }
 
-    /// Takes the peer's word on how far apart its reports come.
+    /// Handles the peer's announcement of its report interval.
     // protocol 4, cadence
     pub(crate) fn on_cadence(&mut self, interval: Duration, config: &Config, now: Instant) {
         self.cadence = Some((interval, now)).filter(|_| interval > config.report_interval);
     }
 
-    /// Returns when reports on what is on its way are overdue: later than a round trip after the
-    /// oldest left, or than a pause that jitter explains after the last news.
+    /// Returns when reports on packets in flight are overdue. That is a round trip after the oldest
+    /// packet left, or a pause that jitter explains after the last report, whichever is later.
     fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.rtt.jitter().unwrap_or_default();
         Some(self.news_due_at(config)? + self.feedback(config) + NEWS_PAUSE + jitter * JITTERS)
     }
 
-    /// Returns whether a report on what is on its way should have come.
+    /// Returns whether a report on packets in flight should have arrived.
     pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
         self.news_due_at(config).is_some_and(|at| now > at + self.feedback(config))
     }
 
-    /// Returns when the next report on what is on its way may be expected.
+    /// Returns when the next report on packets in flight is expected.
     pub(super) fn news_due_at(&self, config: &Config) -> Option<Instant> {
         let trip = self.rtt.rtt_min()? + self.feedback(config);
         self.in_flight.news_due_at(trip)
     }
 }
 
-/// While the peer is not heard at all, links are looked at so often.
+/// Interval of re-checks while nothing arrives over any link.
 const JUDGED_AGAIN: Duration = Duration::from_millis(10);
-/// Three pongs in a row are missing: less is jitter and a radio's own repeats.
+/// Consecutive missing pongs; fewer are explained by jitter and radio retransmissions.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
 const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
-/// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
+/// Queueing delay below which a link without pongs did not stop because of its queue.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
-/// The peer's word on its reports goes to this.
+/// Maximum report interval accepted from the peer.
 const CADENCE_MOST: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use crate::life::State;
 use crate::rate::Cause;
 use crate::wire::LinkNumber;
 
-/// A view of one link for policies, for the operator, for records.
+/// A view of one link for policies, operators and records.
 ///
 /// `out` is our sending, `in` our receiving.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,74 +15,74 @@ use crate::wire::LinkNumber;
 pub struct View {
     /// The link's number.
     pub number: LinkNumber,
-    /// Where its datagrams go.
+    /// Destination of its datagrams.
     pub route: Route,
-    /// Whether it is alive.
+    /// Liveness state.
     pub state: State,
-    /// Whether it lives, and another way of its group carries media in its place.
+    /// True if the link is alive and on standby while another of its group carries media.
     pub stands_by: bool,
-    /// The rate at which media may be sent now.
+    /// Rate at which media may be sent now.
     pub granted: Bitrate,
-    /// Why it changed last.
+    /// Cause of the last rate change.
     pub cause: Cause,
-    /// The queue that stands in the link: how much longer than the least of the last ten seconds every
-    /// datagram of late was on its way.
+    /// Standing queue in the link: the smallest recent excess of the one-way delay over its minimum
+    /// of the last ten seconds.
     pub queueing: Duration,
-    /// The media bits per second that the application's budget counts on here, repair and our bytes
-    /// included; zero while the link may carry no media.
+    /// Media rate that the application's budget counts on here, including repair and our overhead;
+    /// zero while the link may not carry media.
     pub budget: Bitrate,
-    /// The rate that was sent, over the last report's span.
+    /// Sending rate over the last report's span.
     pub sent: Bitrate,
-    /// The rate that arrived at the peer, by its last report.
+    /// Rate of arrival at the peer, from its last report.
     pub received: Bitrate,
-    /// The rate that arrives here, over the last report interval.
+    /// Rate of arrival here, over the last report interval.
     pub incoming: Bitrate,
-    /// RTT, smoothed ([RFC6298]); `None` before the first pong.
+    /// Smoothed RTT ([RFC6298]); `None` before the first pong.
     pub rtt: Option<Duration>,
-    /// The smallest RTT of the last ten seconds.
+    /// Minimum RTT of the last ten seconds.
     pub rtt_min: Option<Duration>,
-    /// One-way delay from us to the peer, smoothed; exact to the clock estimate's error.
+    /// Smoothed one-way delay from us to the peer, accurate to the clock estimate's error.
     pub owd_out: Option<Duration>,
-    /// One-way delay from the peer to us, smoothed; exact to the clock estimate's error.
+    /// Smoothed one-way delay from the peer to us, accurate to the clock estimate's error.
     pub owd_in: Option<Duration>,
-    /// How much the delay from the peer to us varies ([RFC3550] 6.4.1).
+    /// Jitter of the delay from the peer to us ([RFC3550] 6.4.1).
     pub jitter: Option<Duration>,
-    /// Share of our datagrams of the last second or so that the peer has not received.
+    /// Share of our datagrams of about the last second that the peer has not received.
     pub loss_out: Probability,
-    /// The peer's datagrams that have not arrived, though later ones have.
+    /// Datagrams from the peer that are missing although later ones arrived.
     pub datagrams_missing: u64,
-    /// The size that our datagrams may have, as far as probing has come.
+    /// Largest confirmed size of our datagrams.
     pub datagram_bytes: ByteCount,
-    /// Media bytes that wait here.
+    /// Queued media bytes.
     pub queued: ByteCount,
-    /// Bytes that left and that no report has settled.
+    /// Bytes sent and not settled by a report.
     pub in_flight: ByteCount,
-    /// The most that may be on their way unreported, if there is a bound.
+    /// Maximum number of unreported bytes in flight; `None` without a limit.
     pub window: Option<ByteCount>,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Media packets on their way out, and what became of them.
+    /// Media packets sent, by outcome.
     pub media: Media,
-    /// Bytes sent, headers included.
+    /// Bytes sent, including headers.
     pub bytes_sent: ByteCount,
-    /// Our datagrams that the peer reports.
+    /// Datagrams that the peer reported as received.
     pub datagrams_reported: u64,
-    /// Our datagrams that the peer's reports show to be lost.
+    /// Datagrams that the peer's reports show to be lost.
     pub datagrams_lost: u64,
-    /// Datagrams that arrived here, authentic and each once.
+    /// Datagrams received here, authentic and without duplicates.
     pub datagrams_received: u64,
     /// Their bytes.
     pub bytes_received: ByteCount,
 }
 
-/// The spread of one link's delays over the last ten seconds: for people and records, too much work
-/// for every datagram.
+/// Distribution of one link's delays over the last ten seconds, for people and records. It is too
+/// expensive to compute per datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spreads {
     /// The link's number.
     pub number: LinkNumber,
-    /// From us to the peer, as far as the clock estimate of the time tells.
+    /// From us to the peer, by the clock estimate at the time.
     pub owd_out: Option<Percentiles>,
     /// From the peer to us.
     pub owd_in: Option<Percentiles>,

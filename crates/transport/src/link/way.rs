@@ -1,4 +1,4 @@
-//! A link as one way among others of its group, of which media takes one.
+//! A link as one candidate pair of its group, of which one carries media.
 
 use tautline_units::{Duration, Instant};
 
@@ -8,40 +8,41 @@ use crate::config::Config;
 use crate::wire::LinkNumber;
 
 impl Link {
-    /// Makes the link a way of `group`: it stands by until it is chosen, unless it carries already.
+    /// Adds the link to `group`. It is on standby until it is selected, unless it already carries
+    /// media.
     pub(crate) fn enlist(&mut self, group: u16, rank: u8) {
         let stands_by = self.choice.stands_by || !self.is_up();
         self.choice = Choice { group: Some(group), rank, stands_by, ..self.choice };
     }
 
-    /// Returns the group, if the link is one way of several.
+    /// Returns the link's group, if it is one of several candidate pairs.
     pub(crate) fn group(&self) -> Option<u16> {
         self.choice.group
     }
 
-    /// Returns what the link is worth in its group, the smaller the better.
+    /// Returns the link's rank in its group; lower is better.
     pub(crate) fn rank(&self) -> u8 {
         self.choice.rank
     }
 
-    /// Returns whether another link of its group carries media in its place.
+    /// Returns whether the link is on standby while another of its group carries media.
     pub(crate) fn stands_by(&self) -> bool {
         self.choice.stands_by
     }
 
-    /// Lets the link stand by, or carry media.
+    /// Puts the link on standby, or makes it carry media.
     pub(crate) fn set_stands_by(&mut self, stands_by: bool, now: Instant) {
         if std::mem::replace(&mut self.choice.stands_by, stands_by) && !stands_by {
-            // Its pongs were few: those of the faster rhythm are waited for from now on.
+            // Standby pongs were infrequent: restart the wait at the faster ping rate.
             self.liveness.renew(now);
             self.probe.hurry(now);
-            // Of pings that were lost no rate is made.
+            // Losses of standby pings must not determine the rate.
             self.grant = self.controller.on_silent(now);
             self.pace(now);
         }
     }
 
-    /// Notes whether the link is trusted, and returns whether it has been for a while.
+    /// Updates how long the link has been trusted, and returns whether that is long enough.
     pub(crate) fn is_steady(&mut self, now: Instant) -> bool {
         let trusted = self.is_trusted();
         let since = self.choice.trusted_since.filter(|_| trusted).or(trusted.then_some(now));
@@ -49,12 +50,12 @@ impl Link {
         since.is_some_and(|since| now.since(since) >= STEADY)
     }
 
-    /// Doubts the link, if nothing at all has come over it of late; true if media is to go elsewhere for that.
+    /// Marks the link suspect after 40 ms without packets. Returns true if media must move.
     pub(crate) fn doubt(&mut self, now: Instant) -> bool {
         now.since(self.choice.heard_at) >= DOUBTED_AFTER && self.liveness.suspect(now)
     }
 
-    /// Pings at once over a link that is up, no more often than over one that carries media.
+    /// Pings at once over a link that is up, at most once per ping interval.
     pub(crate) fn hurry(&mut self, config: &Config, now: Instant) {
         if self.is_up() && now.since(self.choice.hurried_at) >= config.ping_interval {
             self.choice.hurried_at = now;
@@ -62,7 +63,7 @@ impl Link {
         }
     }
 
-    /// Leads the link another way; what is known of the old one is forgotten as far as it misleads.
+    /// Moves the link to another route, and resets the state that would mislead there.
     pub(crate) fn lead(&mut self, routing: Routing, now: Instant) {
         tracing::debug!(link = self.number.get(), to = %routing.route().remote, "another way");
         self.routing = routing;
@@ -71,13 +72,13 @@ impl Link {
         self.probe.hurry(now);
     }
 
-    /// Notes that the peer knocked from the link's route, with so many bytes.
+    /// Records a hole punch of `bytes` bytes from the peer on the link's route.
     pub(crate) fn on_knock(&mut self, route: Route, bytes: usize, now: Instant) {
         self.routing.note(route, bytes, false, now);
         self.probe.hurry(now);
     }
 
-    /// Returns the time between two pings, of a link by datagrams.
+    /// Returns the interval between pings of a datagram link.
     pub(super) fn way_ping_interval(&self, config: &Config) -> Duration {
         let factor = match (self.choice.stands_by, self.is_up()) {
             (false, _) => 1,
@@ -87,7 +88,7 @@ impl Link {
         config.ping_interval * factor
     }
 
-    /// Returns how long no pong may come before the link is silent.
+    /// Returns the time without a pong after which the link is silent.
     pub(super) fn way_timeout(&self, config: &Config) -> Duration {
         match self.choice.stands_by {
             true => config.link_timeout * STANDBY_TIMEOUTS,
@@ -95,21 +96,24 @@ impl Link {
         }
     }
 
-    /// Returns the link's bit.
+    /// Returns the link's bit in masks of link numbers.
     pub(crate) fn bit(&self) -> u16 {
         1 << self.number.get()
     }
 }
 
-/// Two pings of the peer's are missing, and some of its reports where there is media.
+/// Time without packets: two of the peer's pings are missing, and several reports while there is
+/// media.
 const DOUBTED_AFTER: Duration = Duration::from_millis(40);
-/// So long a better way must do well before media moves there: some pongs in a row.
+/// Time that a better link must be trusted before media moves there: several consecutive pongs.
 const STEADY: Duration = Duration::from_millis(300);
-/// A way that is not up is tried half as often as a link that carries is pinged.
+/// Ping interval factor of a link that is not up: half the rate of a link that carries media.
 const TRYING_INTERVALS: u32 = 2;
-/// One that stands by is pinged every 100 ms: it is warm, and on a metered relay costs little.
+/// Ping interval factor on standby: 100 ms keeps the mappings open and costs little on a metered
+/// relay.
 const STANDBY_INTERVALS: u32 = 5;
-/// At that rhythm as many pongs are missing as of a link that carries.
+/// Timeout factor on standby, so that about as many pongs are missing as on a link that carries
+/// media.
 const STANDBY_TIMEOUTS: u32 = 4;
 
 const _: () = assert!(LinkNumber::COUNT == 16, "a bit for each link");
