@@ -1,5 +1,5 @@
-/* Loaded before the kernel of the testbed: what it asks of the host's random numbers comes from the seed in SEED
- * (SplitMix64), so that everything in the guest, NetEm's losses among it, is the same for the same seed. */
+/* Preloaded before the kernel of the testbed. It replaces the host's random numbers by SplitMix64 with the seed in
+ * SEED, so that everything in the guest, including NetEm's losses, is the same for the same seed. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-//! In the guest: the wireless network between the two namespaces. It takes packets from a TUN device in
-//! each, and what the model of `tautline-sim` lets through comes out of the other one.
+//! In the guest: the wireless network between the two namespaces. It reads packets from a TUN
+//! device in each namespace. Packets that pass the model of `tautline-sim` are written to the other
+//! device.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -14,15 +15,15 @@ use tautline_units::{ByteCount, Instant};
 use crate::clock;
 use crate::packet::Packet;
 
-/// A wireless network of the paper's.
+/// A wireless network as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Air {
     pub(crate) power: Power,
-    /// Whether another's constant rate shares it.
+    /// Whether a constant-rate flow of another sender shares it.
     pub(crate) disturbed: bool,
 }
 
-/// What became of the packets towards the receiver.
+/// Counters of the packets towards the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Told {
     pub(crate) pushed: u64,
@@ -57,7 +58,7 @@ pub(crate) fn carry(air: Air, seed: u64, devices: [File; 2], end: &File) -> Resu
         if !fds[2].revents().is_empty() {
             return Ok(told(medium.counters(Side::AccessPoint)));
         }
-        // What has come by now goes before what comes only now.
+        // Deliver packets that have arrived before reading new ones.
         while let Some(arrival) = medium.pop(now()) {
             let mut packet: Vec<u8> = arrival.payload;
             if let Some(bit) = arrival.damaged_bit {
@@ -67,7 +68,7 @@ pub(crate) fn carry(air: Air, seed: u64, devices: [File; 2], end: &File) -> Resu
                 Side::AccessPoint => b,
                 Side::Station => a,
             };
-            // One whose header no longer holds is refused: it is lost.
+            // The kernel rejects a packet with a damaged header, which is then lost.
             let _ = to.write(&packet);
         }
         for (mut device, from) in [(a, Side::AccessPoint), (b, Side::Station)] {
@@ -79,7 +80,7 @@ pub(crate) fn carry(air: Air, seed: u64, devices: [File; 2], end: &File) -> Resu
     }
 }
 
-/// Returns how long the packet is that was read, if one waited.
+/// Reads one packet if one is waiting, and returns its length.
 fn read(device: &mut &File, buffer: &mut [u8]) -> Result<Option<usize>> {
     match device.read(buffer) {
         Ok(length) => Ok(Some(length)),
@@ -93,7 +94,8 @@ fn told(counters: Counters) -> Told {
     Told { pushed, dropped_queue, lost, damaged, arrived }
 }
 
-/// Returns the paper's other flow, whose rate it does not tell: the highest of Table 2.
+/// Returns the paper's disturbing flow. The paper does not state its rate; this is the highest of
+/// Table 2.
 fn disturbance() -> Disturbance {
     Disturbance {
         bytes: ByteCount::new((Packet::BYTES + HEADERS_BYTES) as u64),
@@ -102,5 +104,5 @@ fn disturbance() -> Disturbance {
 }
 
 const PACKET_BYTES_MAX: usize = 2048;
-/// IP's and UDP's.
+/// IP and UDP headers.
 const HEADERS_BYTES: usize = 28;

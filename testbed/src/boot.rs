@@ -1,8 +1,8 @@
-//! On the host: the guest's kernel as an ordinary process, once for each cell.
+//! On the host: the guest's kernel as an ordinary process, once per cell.
 //!
-//! Virtual time goes on only when the guest has nothing to do, so that neither this machine's speed
-//! nor its load changes anything, and computation costs nothing. The command line, the random
-//! numbers and all paths that the guest sees are the same for the same seed.
+//! Virtual time advances only when the guest is idle, so neither this machine's speed nor its load
+//! affects the result, and computation takes no time. For one seed, the command line, the random
+//! numbers and all paths that the guest sees are identical.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,14 +24,15 @@ use crate::schedule::Schedule;
 pub(crate) struct Host {
     kernel: PathBuf,
     random: PathBuf,
-    /// Held as long as this lives.
+    /// Lock file, held for the lifetime of this value.
     _lock: File,
 }
 
 impl Host {
-    /// Prepares the folder; `kernel` is what `make testbed` built. Guests run on one processor, that
-    /// of `place` among those that this process has: a guest's processes hand over to one another and
-    /// never run at once, which takes a multiple of the time across processors.
+    /// Prepares the folder; `kernel` is the output of `make testbed`. Guests are pinned to one
+    /// processor, the one with index `place` among those of this process. A guest's processes hand
+    /// over to one another and never run in parallel; across processors that takes several times as
+    /// long.
     pub(crate) fn prepare(kernel: &Path, place: u32) -> Result<Self> {
         stay_on_one_processor(place).context("cannot stay on one processor")?;
         let (linux, random) = (kernel.join("linux"), kernel.join("random.so"));
@@ -41,13 +42,14 @@ impl Host {
         fs::create_dir_all(OUT).with_context(cannot)?;
         let lock = File::create(Path::new(FOLDER).join("lock")).with_context(cannot)?;
         ensure!(lock.try_lock().is_ok(), "another guest runs in {FOLDER}: wait for it");
-        // A program that runs cannot be written over.
+        // A running program's file cannot be overwritten.
         let _ = fs::remove_file(PROGRAM);
         fs::copy(std::env::current_exe()?, PROGRAM).with_context(cannot)?;
         Ok(Self { kernel: linux, random, _lock: lock })
     }
 
-    /// Runs a cell; again, where a signal to its processes broke it: the same cell gives the same log.
+    /// Runs a cell, and repeats it if a signal to its processes broke it: the same cell yields the
+    /// same log.
     pub(crate) fn run(&self, cell: &Cell, schedule: &Schedule) -> Result<(Told, Log)> {
         let mut outcome = self.run_once(cell, schedule);
         for _ in 1..TRIES {
@@ -97,7 +99,7 @@ impl Host {
     }
 }
 
-/// Binds this process, and what it starts.
+/// Pins this process and its children.
 fn stay_on_one_processor(place: u32) -> Result<()> {
     let ours = sched_getaffinity(None)?;
     let mut usable = (0..CpuSet::MAX_CPU).filter(|&processor| ours.is_set(processor));
@@ -107,8 +109,8 @@ fn stay_on_one_processor(place: u32) -> Result<()> {
     Ok(sched_setaffinity(None, &one)?)
 }
 
-/// Returns whether the guest ended because somebody held its processes (SIGSTOP) and let them go on
-/// (SIGCONT): it takes either for a fault of the program in it.
+/// Returns whether the guest ended because its processes were stopped (SIGSTOP) or continued
+/// (SIGCONT): it treats either as a fault of its program.
 fn was_signalled() -> bool {
     let said = fs::read_to_string(Path::new(FOLDER).join("console")).unwrap_or_default();
     SIGNALLED.iter().any(|words| said.contains(words))
@@ -117,7 +119,8 @@ fn was_signalled() -> bool {
 /// Waits until the guest has ended.
 ///
 /// # Errors
-/// When it ran for [`LIMIT`], and was ended; a time in which it was held (SIGSTOP) does not count.
+/// If it ran for [`LIMIT`] and was terminated; time in which it was stopped (SIGSTOP) does not
+/// count.
 fn wait(guest: &mut Child) -> Result<ExitStatus> {
     let (mut ran, mut looked) = (Duration::ZERO, clock::now());
     loop {
@@ -127,7 +130,7 @@ fn wait(guest: &mut Child) -> Result<ExitStatus> {
         clock::sleep_until(looked + clock::nanos(LOOK_EVERY));
         let now = clock::now();
         if !is_held(guest.id()) {
-            // No more than a look each: this process may be held too.
+            // At most one interval per poll: this process may have been stopped too.
             ran += Duration::from_nanos(now - looked).min(LOOK_EVERY * 2);
         }
         looked = now;
@@ -141,11 +144,11 @@ fn wait(guest: &mut Child) -> Result<ExitStatus> {
 /// Returns whether a process is stopped by a signal.
 fn is_held(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Behind the name, which is in brackets and may hold anything.
+    // The state follows the name, which is in parentheses and may contain anything.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
-/// Ends a guest: asked to, it takes its processes along.
+/// Terminates a guest; on request it ends its own processes as well.
 fn end(guest: &mut Child) -> Result<()> {
     kill_process(pid_of(guest), Signal::TERM)?;
     for _ in 0..ENDED_WITHIN.div_duration_f64(LOOK_EVERY) as u32 {
@@ -164,23 +167,23 @@ fn pid_of(child: &Child) -> Pid {
     number.and_then(Pid::from_raw).expect("a process has a number, which is not 0")
 }
 
-/// Returns where the guest's memory lives: a file that must be executable, best in memory itself.
+/// Returns the folder of the guest's memory file, which must be executable, preferably in RAM.
 fn memory() -> &'static str {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let usable = |line: &str| line.contains(" /dev/shm ") && !line.contains("noexec");
     if mounts.lines().any(usable) { "/dev/shm" } else { FOLDER }
 }
 
-/// Returns where videos are coded and decoded.
+/// Returns the folder in which videos are encoded and decoded.
 pub(crate) fn video() -> PathBuf {
     Path::new(FOLDER).join("video")
 }
 
-/// Part of what the guest sees, and so the same on every machine.
+/// Folder on the host. The guest sees this path, so it is the same on every machine.
 pub(crate) const FOLDER: &str = "/tmp/tautline-testbed";
-/// What the guest reads and leaves.
+/// Folder that the guest reads from and writes to.
 pub(crate) const OUT: &str = "/tmp/tautline-testbed/out";
-/// This program, for the guest.
+/// Copy of this program for the guest.
 pub(crate) const PROGRAM: &str = "/tmp/tautline-testbed/testbed";
 const MACHINES: &str = "/tmp/tautline-testbed/machines";
 const KERNEL_ARGUMENTS: [&str; 15] = [
@@ -197,13 +200,13 @@ const KERNEL_ARGUMENTS: [&str; 15] = [
     "panic=-1",
     "random.trust_cpu=on",
     "time-travel=inf-cpu",
-    // 2001, in nanoseconds.
+    // The year 2001, in nanoseconds.
     "time-travel-start=1000000000000000000",
     "init=/tmp/tautline-testbed/testbed",
 ];
-/// Of this machine's time; a cell takes seconds.
+/// Limit in real time; a cell takes seconds.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
-/// SIGCONT and SIGSTOP.
+/// Console messages for SIGCONT and SIGSTOP.
 const SIGNALLED: [&str; 2] = ["child stopped with signal 18", "child stopped with signal 19"];
 const TRIES: u32 = 5;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -218,7 +221,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         assert!(!is_held(child.id()));
         kill_process(pid_of(&child), Signal::STOP).unwrap();
-        // Until the signal is there.
+        // Wait until the signal has taken effect.
         while !is_held(child.id()) {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! One cell of the matrix: a transport, what is offered to it, and the network.
+//! One cell of the matrix: a transport, its load, and the network.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use crate::air::Air;
 use crate::transport::Transport;
 use crate::video::Codec;
 
-/// One run. The same cell gives the same result, to the byte.
+/// Parameters of one run. The same cell yields the same result, byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) transport: Transport,
     pub(crate) load: Load,
-    /// Lost on the way there, of all packets, independently.
+    /// Share of packets lost towards the receiver, independently.
     pub(crate) loss_percent: f64,
     pub(crate) rtt_ms: u32,
     pub(crate) seed: u64,
-    /// How long packets are offered.
+    /// Duration for which packets are offered.
     pub(crate) seconds: u32,
-    /// The paper's wireless network in the wire's place, which has losses and delays of its own.
+    /// The paper's wireless network, which replaces the wire and has its own losses and delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) air: Option<Air>,
 }
 
-/// What the application has to send.
+/// Load of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Load {
-    /// Packets at equal distances, in thousands of bytes a second.
+    /// Packets at equal intervals, in kB/s.
     Constant(u32),
-    /// A video's.
+    /// Packets of a video.
     Video(Codec),
 }
 
 impl Cell {
-    /// Returns a name for files, which no other cell has.
+    /// Returns a unique name for files.
     pub(crate) fn name(&self) -> String {
         let Self { transport, load, loss_percent, rtt_ms, seed, seconds, air } = self;
         let load = match load {
@@ -52,7 +52,7 @@ impl Cell {
         }
     }
 
-    /// Returns the rate of a constant one, in thousands of bytes a second.
+    /// Returns the rate of a constant load, in kB/s.
     pub(crate) fn rate(&self) -> Option<u32> {
         match self.load {
             Load::Constant(rate) => Some(rate),
@@ -60,7 +60,7 @@ impl Cell {
         }
     }
 
-    /// Returns how long packets are offered.
+    /// Returns the duration for which packets are offered.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(self.seconds.into())
     }

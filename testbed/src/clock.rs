@@ -5,26 +5,26 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Returns the present, in nanoseconds.
+/// Returns the current time, in nanoseconds.
 pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * NANOS + time.tv_nsec as u64
 }
 
-/// Sleeps until `at`, in nanoseconds; returns at once if it has passed.
+/// Sleeps until `at`, in nanoseconds; returns at once if it is in the past.
 pub(crate) fn sleep_until(at: u64) {
     let time = Timespec { tv_sec: (at / NANOS) as i64, tv_nsec: (at % NANOS) as i64 };
-    // A signal that ends it early is none that this program has.
+    // The program handles no signal that would end it early.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
 }
 
-/// Lets the calling thread's sleeps end when they should, where the kernel would gather them.
+/// Sets the calling thread's timer slack to 1 ns, so that the kernel does not coalesce its sleeps.
 pub(crate) fn wake_exactly() {
-    // Where this cannot be written, sleeps are 50 us late, which the log shows.
+    // If this cannot be written, sleeps are 50 us late, which shows in the log.
     let _ = std::fs::write("/proc/self/timerslack_ns", "1");
 }
 
-/// Returns a duration in whole nanoseconds.
+/// Converts a duration to whole nanoseconds.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the kernel counts of one network namespace.
+//! Kernel counters of one network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::transport::Transport;
 pub(crate) struct Counters(BTreeMap<String, u64>);
 
 impl Counters {
-    /// Reads what there is for the calling process's namespace; a file that is missing has nothing.
+    /// Reads the counters of the calling process's namespace; a missing file counts as empty.
     pub(crate) fn read() -> Self {
         let text = |name: &str| fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
         let mut counters = Self::default();
@@ -24,15 +24,15 @@ impl Counters {
         counters
     }
 
-    /// Returns a counter; one that is missing has counted nothing.
+    /// Returns a counter, or 0 if it does not exist.
     pub(crate) fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns how many packets of a transport's own protocol left here, and where that is counted.
+    /// Returns the packets sent here by a transport's own protocol, and the name of the counter.
     ///
-    /// The kernel counts no packets of DCCP in `/proc/net`: where one of its sockets is open and no
-    /// other protocol sent anything, the interface's packets are its own.
+    /// The kernel has no DCCP packet counter in `/proc/net`. If a DCCP socket is open and no other
+    /// protocol has sent anything, the interface's packets are those of DCCP.
     pub(crate) fn own(&self, transport: Transport) -> (&'static str, u64) {
         let name = match transport {
             Transport::Udp
@@ -42,7 +42,7 @@ impl Counters {
             | Transport::QuicStreamsBbr
             | Transport::QuicDatagrams => "Udp.OutDatagrams",
             Transport::UdpLite | Transport::UdpLiteSealed => "UdpLite.OutDatagrams",
-            // Chunks of data: what the kernel counts as packets may be cut into several later.
+            // Data chunks: a packet counted by the kernel may be segmented later.
             Transport::Sctp => "SctpOutOrderChunks",
             Transport::SctpPartial => "SctpOutUnorderChunks",
             Transport::Dccp | Transport::DccpPartial => {
@@ -52,7 +52,7 @@ impl Counters {
                 let packets = if alone && open { self.get("va0.sent_packets") } else { 0 };
                 return ("va0.sent_packets", packets);
             }
-            // The segments are TCP's; that both links have them is MPTCP's alone.
+            // Segments are counted as TCP's; only MPTCP sends them on both links.
             Transport::Mptcp if self.get("MPTcpExt.MPJoinSynAckRx") == 0 => {
                 "MPTcpExt.MPJoinSynAckRx"
             }
@@ -68,7 +68,7 @@ impl Counters {
         (name, self.get(name))
     }
 
-    /// Takes pairs of lines, names over numbers.
+    /// Parses pairs of lines: names, then numbers.
     fn take_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for [names, numbers] in lines.as_chunks::<2>().0 {
@@ -80,7 +80,7 @@ impl Counters {
         }
     }
 
-    /// Takes lines of a name and a number.
+    /// Parses lines of a name and a number.
     fn take_list(&mut self, text: &str) {
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -90,7 +90,7 @@ impl Counters {
         }
     }
 
-    /// Takes how many sockets of each protocol are open.
+    /// Parses the number of open sockets per protocol.
     fn take_protocols(&mut self, text: &str) {
         for line in text.lines().skip(1) {
             let mut words = line.split_whitespace();
@@ -100,7 +100,8 @@ impl Counters {
         }
     }
 
-    /// Takes what each interface has sent: it has left the queue, where NetEm loses packets.
+    /// Parses the packets sent by each interface. These have left its queue, where NetEm drops
+    /// packets.
     fn take_devices(&mut self, text: &str) {
         for line in text.lines() {
             let Some((name, numbers)) = line.split_once(':') else { continue };
@@ -114,7 +115,7 @@ impl Counters {
     }
 
     fn put(&mut self, name: String, number: &str) {
-        // Some of the kernel's are negative, and none of ours.
+        // Some kernel values are negative; none of them is needed.
         if let Ok(number) = number.parse() {
             self.0.insert(name, number);
         }

@@ -29,7 +29,7 @@ impl Listener {
         })
     }
 
-    /// Takes packets until no more come.
+    /// Receives packets until the flow ends.
     pub(crate) fn run(self) -> Result<Received> {
         match self {
             Self::Socket(listener) => listener.run(),
@@ -39,7 +39,7 @@ impl Listener {
     }
 }
 
-/// Offers the packets of a cell, each when it is due.
+/// Offers the packets of a cell, each at its due time.
 pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     match cell.transport.kind() {
         Kind::Session => session::send(cell, schedule, place),

@@ -1,4 +1,4 @@
-//! What an independent measurement of the same kernel gave, and whether ours meets it.
+//! Results of an independent measurement of the same kernel, and the comparison with ours.
 
 use anyhow::{Result, ensure};
 
@@ -6,22 +6,22 @@ use crate::measures::Outcome;
 use crate::summary::Mean;
 use crate::transport::Transport;
 
-/// One transport's figures at 10 ms each way, of one run each, by [`LOSSES`].
+/// Figures of one transport at 10 ms each way, from one run per loss rate in [`LOSSES`].
 struct Expected {
     transport: Transport,
-    /// Received, in thousands of bytes a second, by loss and then by [`RATES`].
+    /// Throughput received in kB/s, by loss and then by [`RATES`].
     throughput: [[f64; 4]; 3],
-    /// The standard deviation of the times between packets at 1200 kB/s, ms.
+    /// Standard deviation of the packet interarrival times at 1200 kB/s, in ms.
     interarrival_sd: [f64; 3],
 }
 
-/// A figure, and how far ours is from it.
+/// One expected figure and our measurement of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) what: String,
     pub(crate) expected: f64,
     pub(crate) measured: Mean,
-    /// How far one run may be from the mean of ours.
+    /// Allowed deviation of a single run from our mean.
     pub(crate) allowed: f64,
 }
 
@@ -31,7 +31,7 @@ impl Comparison {
     }
 }
 
-/// Returns what came of a rate at a loss, in thousands of bytes a second, where it was measured.
+/// Returns the throughput at a rate and a loss in kB/s, if it was measured.
 pub(crate) fn throughput(transport: Transport, rate: u32, loss: f64) -> Option<f64> {
     let expected = EXPECTED.iter().find(|it| it.transport == transport)?;
     let loss = LOSSES.iter().position(|it| *it == loss)?;
@@ -39,7 +39,7 @@ pub(crate) fn throughput(transport: Transport, rate: u32, loss: f64) -> Option<f
     Some(expected.throughput[loss][rate])
 }
 
-/// Compares every figure that has several runs among `outcomes`.
+/// Compares every figure that has several runs in `outcomes`.
 pub(crate) fn compare(outcomes: &[Outcome]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for expected in &EXPECTED {
@@ -68,7 +68,7 @@ pub(crate) fn compare(outcomes: &[Outcome]) -> Vec<Comparison> {
     comparisons
 }
 
-/// Fails when more figures differ than chance allows.
+/// Fails if more figures differ than chance allows.
 pub(crate) fn judge(comparisons: &[Comparison]) -> Result<()> {
     let out: Vec<&Comparison> = comparisons.iter().filter(|it| !it.holds()).collect();
     let allowed = allowed_out(comparisons.len());
@@ -81,8 +81,8 @@ pub(crate) fn judge(comparisons: &[Comparison]) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many of so many figures may differ: each does with a probability of 0.01, and more
-/// than this together with one below 0.01.
+/// Returns how many of `figures` may differ. Each differs with a probability of 0.01, and more than
+/// this number together with a probability below 0.01.
 fn allowed_out(figures: usize) -> usize {
     let (n, p) = (figures as f64, 0.01_f64);
     let mut term = (1.0 - p).powf(n);
@@ -96,7 +96,7 @@ fn allowed_out(figures: usize) -> usize {
 }
 
 fn comparison(what: String, expected: f64, values: &[f64], least: f64) -> Option<Comparison> {
-    // Two runs hardly tell how much a third may differ.
+    // Two runs hardly show how far a third may deviate.
     if values.len() < 3 {
         return None;
     }
@@ -108,9 +108,9 @@ pub(crate) const RATES: [u32; 4] = [450, 700, 1200, 2000];
 pub(crate) const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
 const RTT_MS: u32 = 20;
 const SD_RATE: u32 = 1200;
-/// UDP's runs differ by less than what is printed of them.
+/// UDP's runs vary less than the precision of the printed figures.
 const SHARE: f64 = 0.01;
-/// The last printed digit of the smallest.
+/// Last printed digit of the smallest figure.
 const SD_ROUNDED: f64 = 0.01;
 
 const EXPECTED: [Expected; 7] = [

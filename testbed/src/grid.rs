@@ -1,4 +1,4 @@
-//! Which cells are measured, in which order.
+//! The cells to measure, in order.
 
 use strum::VariantArray;
 use tautline_sim::wireless::Power;
@@ -8,23 +8,23 @@ use crate::cell::{Cell, Load};
 use crate::transport::Transport;
 use crate::video::Codec;
 
-/// The paper's, in thousands of bytes a second.
+/// Rates of the paper, in kB/s.
 const RATES: [u32; 4] = [450, 700, 1200, 2000];
-/// The paper's.
+/// Loss rates of the paper, in percent.
 const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
-/// That of the paper's Fig. 3 and Table 3.
+/// Loss rate of the paper's Fig. 3 and Table 3.
 const LOSS_OF_FIGURES: f64 = 1.5;
-/// The paper tells none; the one of the reference comes first.
+/// Round-trip times in ms. The paper states none; that of the independent measurement comes first.
 const RTTS: [u32; 3] = [20, 60, 2];
 const MPEG2: Load = Load::Video(Codec::Mpeg2);
 const H264: Load = Load::Video(Codec::H264);
-/// Of which the testbed holds every picture in memory.
+/// Limited because the testbed keeps every picture in memory.
 const VIDEO_SECONDS: u32 = 10;
 const SEEDS: u64 = 5;
-/// Of so many a mean has an interval: further ones come later.
+/// Enough runs for a confidence interval; the others come later.
 const SEEDS_AT_FIRST: u64 = 3;
 const SEEDS_OF_QUICK: u64 = 2;
-/// Of constant rates at this one today's transports are measured too.
+/// The one constant rate at which today's transports are also measured.
 const LOAD_OF_TODAY: Load = Load::Constant(1200);
 const OWN: [Transport; 2] = [Transport::Tautline, Transport::TautlineTwo];
 const TODAY: [Transport; 9] = [
@@ -38,23 +38,24 @@ const TODAY: [Transport; 9] = [
     Transport::QuicStreamsBbr,
     Transport::QuicDatagrams,
 ];
-/// Beyond what the channel carries, as the paper's Table 1 has it.
+/// Load above the channel's capacity, as in the paper's Table 1.
 const SATURATING: Load = Load::Constant(5000);
 const SATURATED_BY: [Transport; 2] = [Transport::Udp, Transport::RenoLarge];
-/// The paper took 300; the model has nothing that lasts longer than a quarter of a second.
+/// The paper used 300; nothing in the model lasts longer than a quarter of a second.
 const AIR_SECONDS: u32 = 10;
-/// Up to the saturation of the channel and beyond it (Fig. 1).
+/// Rates up to the saturation of the channel and above it (Fig. 1).
 const RATES_OF_FIG_1: [u32; 8] = [1000, 2000, 3000, 3800, 4200, 4400, 4700, 5000];
-/// The power of the paper's Fig. 4 and Table 3, and its rate there.
+/// Power of the paper's Fig. 4 and Table 3, and the rate of Fig. 4.
 const POWER_OF_FIGURES: Power = Power::Middle;
 const LOAD_OF_FIG_4: Load = Load::Constant(2000);
-/// What bit errors are looked at by.
+/// Transports that are compared under bit errors.
 const LITE: [Transport; 3] = [Transport::Udp, Transport::UdpLite, Transport::UdpLiteSealed];
 
-/// Returns every cell.
+/// Returns all cells.
 ///
-/// What is stopped early is whole for the paper's own tables and figures first, by one seed; then it has the other losses
-/// and today's transports, further seeds, all seeds of the paper's own, H.264, and further round trips.
+/// The order makes a partial run useful. The paper's own tables and figures come first, with one
+/// seed, then its other losses and today's transports. Further seeds, all seeds of the paper's own,
+/// H.264 and further round-trip times follow.
 pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for seeds in [1..=1, 2..=SEEDS_AT_FIRST, SEEDS_AT_FIRST + 1..=SEEDS] {
@@ -68,8 +69,8 @@ pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     each_once(cells)
 }
 
-/// Returns a part of it that takes minutes: one rate, one round trip, two seeds, and the paper's codec
-/// at the loss of its Table 3.
+/// Returns a part that takes minutes: one rate, one round-trip time, two seeds, and the paper's
+/// codec at the loss of its Table 3.
 pub(crate) fn quick(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for seed in 1..=SEEDS_OF_QUICK {
@@ -87,7 +88,7 @@ fn on_wires() -> impl Iterator<Item = Transport> {
     Transport::papers().into_iter().chain(OWN).chain(TODAY)
 }
 
-/// Returns what a wireless network of one channel can carry.
+/// Returns the transports that a single-channel wireless network can carry.
 fn on_air() -> impl Iterator<Item = Transport> {
     on_wires().filter(|transport| transport.links() == 1)
 }
@@ -125,8 +126,8 @@ fn figures(seed: u64, seconds: u32) -> Vec<Cell> {
     cells
 }
 
-/// Returns every rate of the paper's transports and of Tautline at every loss, one rate of today's,
-/// and all their videos.
+/// Returns every rate of the paper's transports and of Tautline at every loss, one rate of today's
+/// transports, and the videos of all of them.
 fn losses(rtt_ms: u32, seed: u64, seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for transport in Transport::papers().into_iter().chain(OWN) {
@@ -181,7 +182,7 @@ fn air(
     Cell { transport, load, loss_percent: 0.0, rtt_ms: 0, seed, seconds, air }
 }
 
-/// Keeps the first of those that are the same.
+/// Removes duplicate cells.
 fn each_once(cells: Vec<Cell>) -> Vec<Cell> {
     let mut names = std::collections::BTreeSet::new();
     cells.into_iter().filter(|cell| names.insert(cell.name())).collect()
@@ -200,7 +201,8 @@ mod tests {
         assert_eq!(cells.len(), names.len());
         assert!(quick(20).iter().all(|cell| names.contains(&cell.name())));
         assert!(figures(5, 20).iter().all(|cell| names.contains(&cell.name())));
-        // Ten transports at four rates and nine others at one, and nineteen videos; at three losses.
+        // Ten transports at four rates, nine others at one, and nineteen videos, each at three
+        // losses.
         assert_eq!(losses(20, 1, 20).len(), (40 + 9 + 19) * 3);
     }
 

@@ -1,4 +1,4 @@
-//! Inside the guest: its first process, which lays the network, runs one cell and ends the machine.
+//! Inside the guest: its init process, which sets up the network, runs one cell and powers off.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,20 +19,20 @@ use crate::schedule::Schedule;
 use crate::transport::Transport;
 use crate::{air, boot, end, native};
 
-/// What the guest leaves behind beside the log.
+/// Results of the guest, apart from the log.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
-    /// Packets that the transport took.
+    /// Packets accepted by the transport.
     pub(crate) sent: u64,
-    /// Packets that the application gave up before it.
+    /// Packets abandoned by the application before the transport.
     pub(crate) abandoned: u64,
-    /// Packets that came, but not as they were sent.
+    /// Packets that arrived damaged.
     pub(crate) damaged: u64,
-    /// What the wireless network did, where there is one.
+    /// Counters of the wireless network, if there is one.
     pub(crate) air: Option<air::Told>,
-    /// The sending end's counters.
+    /// Kernel counters of the sending end.
     pub(crate) sender: Counters,
-    /// The receiving end's.
+    /// Kernel counters of the receiving end.
     pub(crate) receiver: Counters,
 }
 
@@ -40,17 +40,17 @@ pub(crate) struct Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Namespace {
     name: &'static str,
-    /// Its interfaces' names but for the link's number.
+    /// Prefix of its interface names, followed by the link number.
     device: &'static str,
-    /// The end of its addresses.
+    /// Last byte of its addresses.
     host: u8,
 }
 
-/// Runs the cell that the host has left, and ends the machine, which ends this process.
+/// Runs the cell prepared by the host, and powers off the machine, which ends this process.
 pub(crate) fn init() -> Result<()> {
     let outcome = mount_all().and_then(|()| run());
     if let Err(error) = outcome {
-        // Before the host's folder is there, only the console can take it.
+        // Until the host's folder is mounted, only the console is available.
         if fs::write(out(ERROR), format!("{error:#}")).is_err() {
             println!("{error:#}");
         }
@@ -58,14 +58,14 @@ pub(crate) fn init() -> Result<()> {
     Err(native::power_off()).context("the machine does not end")
 }
 
-/// Runs the sending end in its namespace, and leaves what it has to tell.
+/// Runs the sending end in its namespace, and writes its results.
 pub(crate) fn send() -> Result<()> {
     SENDING.enter()?;
     let sent = end::send(&cell()?, &Schedule::read(&out(SCHEDULE))?, Place::Guest)?;
     leave(SENDER, &(sent.packets, sent.abandoned, sent.counters))
 }
 
-/// Runs the receiving end in its namespace, and leaves its log and what it has to tell.
+/// Runs the receiving end in its namespace, and writes its log and results.
 pub(crate) fn receive() -> Result<()> {
     RECEIVING.enter()?;
     let received = end::Listener::open(&cell()?, Place::Guest)?.run()?;
@@ -73,7 +73,7 @@ pub(crate) fn receive() -> Result<()> {
     leave(RECEIVER, &(received.damaged, received.counters))
 }
 
-/// Carries packets between both namespaces by the model of a wireless network, until its input is closed.
+/// Carries packets between the namespaces through the wireless model, until its input is closed.
 pub(crate) fn carry() -> Result<()> {
     let cell = cell()?;
     let air = cell.air.context("the cell has a wire")?;
@@ -87,10 +87,10 @@ pub(crate) fn carry() -> Result<()> {
     leave(AIR, &air::carry(air, cell.seed, devices, &input)?)
 }
 
-/// Reads on the host what a guest left in `folder`.
+/// Reads, on the host, the results of a guest in `folder`.
 ///
 /// # Errors
-/// What went wrong in the guest, or that it ended without a word.
+/// The guest's own error, or that it ended without results.
 pub(crate) fn left(folder: &Path) -> Result<(Told, Log)> {
     if let Ok(error) = fs::read_to_string(folder.join(ERROR)) {
         anyhow::bail!("in the guest: {error}");
@@ -109,7 +109,7 @@ fn mount_all() -> Result<()> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")] {
         command("mount", &format!("-n -t {kind} {kind} {place}"))?;
     }
-    // The only place of the host's that the guest can write to.
+    // The only place on the host that the guest can write to.
     fs::create_dir_all(OUT)?;
     command("mount", &format!("-n -t hostfs -o {} none {OUT}", boot::OUT))
 }
@@ -134,7 +134,7 @@ fn cell() -> Result<Cell> {
     serde_json::from_slice(&text).context("what the host left is no cell")
 }
 
-/// Lays the cell's links, and returns the process that carries them where they are wireless.
+/// Sets up the cell's links, and returns the process that carries the packets of wireless ones.
 fn lay(cell: &Cell) -> Result<Option<Child>> {
     run_all("ip", &[], &ENDS.map(|end| format!("netns add {}", end.name)))?;
     let air = match cell.air {
@@ -150,7 +150,8 @@ fn lay(cell: &Cell) -> Result<Option<Child>> {
     Ok(air)
 }
 
-/// Lays a TUN device in each namespace, and starts what carries packets between them.
+/// Creates a TUN device in each namespace, and starts the process that carries packets between
+/// them.
 fn lay_air() -> Result<Child> {
     let mut command = program("air");
     let air = command.stdin(Stdio::piped()).spawn().context("air does not start")?;
@@ -168,7 +169,7 @@ fn lay_air() -> Result<Child> {
     Ok(air)
 }
 
-/// Lays wires: half the round trip each way, and losses on the way there.
+/// Sets up wires: half the round-trip time each way, and losses towards the receiver.
 fn lay_wires(cell: &Cell) -> Result<()> {
     let micros = Duration::from_millis(cell.rtt_ms.into()).as_micros() / 2;
     let links = 0..cell.transport.links();
@@ -189,9 +190,9 @@ fn lay_wires(cell: &Cell) -> Result<()> {
             [
                 format!("addr add 10.0.{link}.{host}/24 dev {device}{link}"),
                 format!("link set {device}{link} up"),
-                // NetEm loses what it is given at once: single packets, not what becomes several.
+                // NetEm drops whole GSO packets: this makes it drop single packets.
                 format!("link set {device}{link} gso_max_segs 1"),
-                // Asking for the other's would be lost too, and is repeated after a second.
+                // An ARP request could be lost too, and is repeated only after a second.
                 format!(
                     "neigh add 10.0.{link}.{} lladdr {} dev {device}{link} nud permanent",
                     other.host,
@@ -211,7 +212,8 @@ fn lay_wires(cell: &Cell) -> Result<()> {
     Ok(())
 }
 
-/// Lets MPTCP use the second link: the receiver tells its address there, the sender calls it.
+/// Lets MPTCP use the second link: the receiver announces its address there, and the sender
+/// connects to it.
 fn join_links() -> Result<()> {
     let limits = "mptcp limits set subflow 2 add_addr_accepted 2";
     let here = format!("mptcp endpoint add 10.0.1.{} dev va1 subflow", SENDING.host);
@@ -223,12 +225,12 @@ fn join_links() -> Result<()> {
 }
 
 impl Namespace {
-    /// Returns its hardware's address on a link.
+    /// Returns its hardware address on a link.
     fn hardware(self, link: u8) -> String {
         format!("02:00:00:00:{link:02x}:{:02x}", self.host)
     }
 
-    /// Takes the calling process there.
+    /// Moves the calling process into this namespace.
     fn enter(self) -> Result<()> {
         let place = File::open(Path::new("/run/netns").join(self.name))
             .with_context(|| format!("no namespace {}", self.name))?;
@@ -247,7 +249,7 @@ fn program(what: &str) -> Command {
     command
 }
 
-/// Runs a program of iproute2 once for all lines: starting one takes longer than what it does.
+/// Runs an iproute2 program once for all lines: starting it takes longer than its work.
 fn run_all(name: &str, arguments: &[&str], lines: &[String]) -> Result<()> {
     let mut command = Command::new(name);
     command.args(arguments).args(["-b", "-"]).env("PATH", PATH);
@@ -279,26 +281,26 @@ fn out(name: &str) -> std::path::PathBuf {
     Path::new(OUT).join(name)
 }
 
-/// The cell, on the host and in the guest.
+/// The cell, as a file on the host and in the guest.
 pub(crate) const CELL: &str = "cell.json";
-/// When its packets are due.
+/// Due times of its packets.
 pub(crate) const SCHEDULE: &str = "schedule";
 const ERROR: &str = "error";
 const LOG: &str = "log";
 const AIR: &str = "air.json";
-/// Sign in the guest that the wireless network's devices are there.
+/// File in the guest that signals that the wireless network's devices exist.
 const AIR_READY: &str = "/run/air";
 const READY_EVERY: Duration = Duration::from_millis(1);
 const SENDER: &str = "sender.json";
 const RECEIVER: &str = "receiver.json";
-/// Where the host's folder stands in the guest.
+/// Mount point of the host's folder in the guest.
 const OUT: &str = "/run/out";
 const SENDING: Namespace = Namespace { name: "a", device: "va", host: 1 };
 const RECEIVING: Namespace = Namespace { name: "b", device: "vb", host: 2 };
 const ENDS: [Namespace; 2] = [SENDING, RECEIVING];
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// The paper's network was of 100 Mbit/s.
+/// Link rate; the paper's network had 100 Mbit/s.
 const LINK_RATE: &str = "100mbit";
-/// Of packets; NetEm's own default.
+/// Queue size in packets; NetEm's own default.
 const QUEUE_PACKETS: u32 = 1000;
 const READY_AFTER: Duration = Duration::from_millis(50);

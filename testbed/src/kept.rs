@@ -1,7 +1,7 @@
-//! What becomes of the lines of a committed table when a new one is written from fewer cells.
+//! Merging of a committed table with a new one that has fewer cells.
 //!
-//! A line stays where the new table has none of its kind, or one of fewer seeds, and the testbed that measured it is
-//! the present one by [`EDITION`]. All others go, and that is said.
+//! An old line is kept if the new table has no line of its kind, or one with fewer seeds, and if
+//! its [`EDITION`] is the current one. All others are removed, and the removal is reported.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -14,43 +14,44 @@ use crate::summary::{Line, VideoLine, WirelessLine, write};
 use crate::transport::Transport;
 use crate::video::Codec;
 
-/// The testbed's edition, which stands in each cell's file and in each line. What changes the log of a cell (the guest's
-/// kernel, its network, a transport's settings, how a packet or a video is made) raises it; `testbed cell` shows
-/// the log's digest, which then differs from the one in the cell's file.
+/// Edition of the testbed, recorded in each cell's file and in each line. Any change to the log of
+/// a cell (the guest's kernel, its network, a transport's settings, the content of a packet or a
+/// video) raises it. `testbed cell` shows the log's digest, which then differs from the one in the
+/// cell's file.
 pub(crate) const EDITION: u32 = 1;
 
-/// Returns the edition of cells and lines that were written before they told one.
+/// Returns the edition of cells and lines written before the edition was recorded.
 pub(crate) fn first() -> u32 {
     1
 }
 
 /// A line of a table.
 pub(crate) trait Kept: Serialize + DeserializeOwned + Clone {
-    /// What it was measured of, the length of its runs left out, in the order of the tables.
+    /// The measured configuration without the length of its runs, in the order of the tables.
     type Kind: Ord;
-    /// Returns what it was measured of.
+    /// Returns the measured configuration.
     fn kind(&self) -> Self::Kind;
-    /// Returns the testbed's edition, the runs' length and how many there are.
+    /// Returns the testbed's edition, the duration of the runs, and their number.
     fn weight(&self) -> (u32, u32, usize);
 }
 
-/// What became of a table's lines.
+/// Summary of a merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Lines that were measured now.
+    /// Lines measured now.
     pub(crate) new: usize,
-    /// Lines of before that stay.
+    /// Old lines kept.
     pub(crate) kept: usize,
-    /// Lines of before that give way to one of their kind.
+    /// Old lines replaced by one of their kind.
     pub(crate) replaced: usize,
-    /// Lines of before that go because another edition measured them.
+    /// Old lines removed because another edition measured them.
     pub(crate) outdated: usize,
 }
 
-/// Writes a table: `new`, and what stays of what stands there, if `keep`.
+/// Writes a table: `new`, merged with the existing file if `keep`.
 ///
 /// # Errors
-/// When what stands there is no such table, or cannot be written.
+/// If the existing file is not such a table, or cannot be written.
 pub(crate) fn update<T: Kept>(new: &[T], file: &Path, keep: bool) -> Result<Told> {
     let before = if keep { read(file)? } else { Vec::new() };
     let (lines, told) = merged(new, &before);
@@ -58,7 +59,7 @@ pub(crate) fn update<T: Kept>(new: &[T], file: &Path, keep: bool) -> Result<Told
     Ok(told)
 }
 
-/// Reads a table; none is an empty one.
+/// Reads a table; a missing file is an empty table.
 pub(crate) fn read<T: Kept>(file: &Path) -> Result<Vec<T>> {
     if !file.exists() {
         return Ok(Vec::new());
@@ -81,7 +82,7 @@ fn merged<T: Kept>(new: &[T], before: &[T]) -> (Vec<T>, Told) {
                 lines.push(old.clone());
                 told.kept += 1;
             }
-            // As long, and of more seeds: what is new is a part of it.
+            // The same duration with more seeds: the new line is a subset of the old one.
             Some(line) if (line.weight().1, line.weight().2) < (seconds, seeds) => {
                 *line = old.clone();
                 told.kept += 1;
@@ -141,7 +142,7 @@ fn permille(percent: f64) -> u32 {
 mod tests {
     use super::*;
 
-    /// Returns a line of such a weight.
+    /// Returns a line with the given weight.
     fn line(rate_kbyte_per_s: u32, edition: u32, seconds: u32, seeds: usize) -> WirelessLine {
         let zero = "udp,0,-35,true,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0";
         let head = "transport,rate_kbyte_per_s,power_dbm,disturbed,seeds,seconds,received_share,\

@@ -1,4 +1,4 @@
-//! What came, packet by packet.
+//! Record of received packets.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::packet::Packet;
 
-/// Every packet that the receiving application was handed, in that order.
+/// All packets that the receiving application got, in that order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     pub(crate) arrivals: Vec<Arrival>,
 }
 
-/// One packet, and when it came.
+/// One packet and its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) packet: Packet,
@@ -24,7 +24,7 @@ impl Log {
         self.arrivals.push(Arrival { packet, at_nanos });
     }
 
-    /// Returns the log as it stands on disk: 24 bytes a packet, three numbers of 8, little endian.
+    /// Returns the log's file format: 24 bytes per packet, three little-endian numbers of 8 bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let numbers = self
             .arrivals
@@ -36,7 +36,7 @@ impl Log {
         numbers.collect()
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) gave.
+    /// Parses the output of [`to_bytes`](Self::to_bytes).
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let (records, rest) = bytes.as_chunks::<24>();
         ensure!(rest.is_empty(), "a log of {} bytes ends within a packet", bytes.len());
@@ -54,7 +54,7 @@ impl Log {
         Self::parse(&std::fs::read(file).with_context(|| format!("no log {}", file.display()))?)
     }
 
-    /// Returns a number that two different logs hardly share (FNV-1a).
+    /// Returns a hash (FNV-1a) that is practically unique to this log.
     pub(crate) fn digest(&self) -> u64 {
         let bytes = self.to_bytes();
         bytes.iter().fold(0xCBF2_9CE4_8422_2325, |digest, byte| {

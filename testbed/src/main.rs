@@ -1,9 +1,10 @@
-//! Measures transports of the kernel and Tautline's own session under emulated loss.
+//! Measures kernel transports and Tautline's own session under emulated loss.
 //!
-//! README.md says what is measured and how. On the host: `grid` lists the cells, `matrix` runs them,
-//! `boot` starts a guest for each. In the guest: `guest` lays the network and starts both ends,
-//! `send` and `receive` over sockets of the kernel, `session` over Tautline's. Back on the host:
-//! `measures` of each log, `summary` over seeds, `expected` beside an independent measurement.
+//! README.md describes what is measured and how. On the host: `grid` lists the cells, `matrix` runs
+//! them, `boot` starts a guest for each. In the guest: `guest` sets up the network and starts both
+//! ends, `send` and `receive` over kernel sockets, `session` over Tautline's. Back on the host:
+//! `measures` evaluates each log, `summary` averages over seeds, `expected` compares with an
+//! independent measurement.
 
 mod air;
 mod boot;
@@ -49,7 +50,7 @@ use crate::transport::Transport;
 use crate::video::Codec;
 use crate::workers::Share;
 
-/// Measures transports of the kernel and Tautline's own under emulated loss.
+/// Measures kernel transports and Tautline's own session under emulated loss.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -58,13 +59,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the matrix, and what is left of it
+    /// Run the cells of the matrix that have no result yet
     Matrix(Matrix),
-    /// Run one cell twice, and show it
+    /// Run one cell twice, and show its results
     Cell(One),
-    /// Pass packets over the loopback interface by every transport that this machine has
+    /// Send packets over the loopback interface by every transport that this machine supports
     Smoke,
-    /// What the guest starts itself as
+    /// Entry points of processes in the guest
     #[command(hide = true)]
     Send,
     #[command(hide = true)]
@@ -75,80 +76,80 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Matrix {
-    /// Where `make testbed` put the kernel
+    /// Folder in which `make testbed` put the kernel
     #[arg(long)]
     kernel: PathBuf,
-    /// One file for each cell
+    /// Folder with one file per cell
     #[arg(long)]
     cells: PathBuf,
-    /// Where the table of constant rates goes
+    /// Output file for the table of constant rates
     #[arg(long)]
     csv: PathBuf,
-    /// Where the table of videos goes
+    /// Output file for the table of videos
     #[arg(long)]
     video_csv: PathBuf,
-    /// Where the table of constant rates in the wireless network goes
+    /// Output file for the table of constant rates in the wireless network
     #[arg(long)]
     wireless_csv: PathBuf,
-    /// A part that takes minutes
+    /// Run a part that takes minutes
     #[arg(long)]
     quick: bool,
-    /// Only make the table of what is there
+    /// Only write the tables from existing results
     #[arg(long)]
     table: bool,
-    /// Offer packets for so many seconds in each cell; default 20, and 5 where it is quick
+    /// Seconds for which packets are offered in each cell; default 20, with --quick 5
     #[arg(long)]
     seconds: Option<u32>,
-    /// Only these
+    /// Only these transports
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Transport>,
-    /// Leave no line of an earlier table that has no cell here
+    /// Drop lines of an earlier table that have no cell here
     #[arg(long)]
     anew: bool,
-    /// Write what the tables say into docs/transports.md and testbed/README.md, which are in this folder
+    /// Write the tables into docs/transports.md and testbed/README.md in this folder
     #[arg(long, value_name = "FOLDER")]
     pages: Option<PathBuf>,
-    /// Guests at once, 1 to 64; more than one needs root, or user namespaces
+    /// Number of parallel guests, 1 to 64; more than one needs root, or user namespaces
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: u32,
-    /// Which of the workers this is
+    /// Share of this worker
     #[arg(long, hide = true, value_name = "PLACE/COUNT")]
     share: Option<Share>,
 }
 
 #[derive(clap::Args)]
 struct One {
-    /// Where `make testbed` put the kernel
+    /// Folder in which `make testbed` put the kernel
     #[arg(long)]
     kernel: PathBuf,
     #[arg(value_enum)]
     transport: Transport,
-    /// Offered, in thousands of bytes a second
+    /// Offered load in kB/s
     #[arg(long, default_value_t = 1200)]
     rate: u32,
     /// Offer a video instead
     #[arg(long, value_enum)]
     video: Option<Codec>,
-    /// Lost, in percent
+    /// Loss in percent
     #[arg(long, default_value_t = 1.5)]
     loss: f64,
-    /// Round trip, in milliseconds
+    /// Round-trip time in milliseconds
     #[arg(long, default_value_t = 20)]
     rtt: u32,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[arg(long, default_value_t = 20)]
     seconds: u32,
-    /// The paper's wireless network in the wire's place, at so many dBm
+    /// Replace the wire by the paper's wireless network, at this power in dBm
     #[arg(long, allow_hyphen_values = true)]
     power: Option<i32>,
-    /// Nobody else in it
+    /// Without other stations
     #[arg(long)]
     alone: bool,
 }
 
 fn main() -> Result<()> {
-    // The first process is the guest's: the kernel adds arguments of its own.
+    // Process 1 is the guest's init: the kernel adds arguments of its own.
     if std::process::id() == 1 {
         return guest::init();
     }
@@ -169,7 +170,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
     };
     cells.retain(|cell| matrix.only.is_empty() || matrix.only.contains(&cell.transport));
     if let Some(share) = matrix.share {
-        // Whose tables whoever started it writes.
+        // The parent process writes the tables.
         let host = Host::prepare(&matrix.kernel, share.place())?;
         return matrix::run(&share.of(&cells), &matrix.cells, &host).map(|_| ());
     }

@@ -1,4 +1,4 @@
-//! Runs the cells of a matrix, one file each, and takes up where an earlier run stopped.
+//! Runs the cells of a matrix, with one file each, and resumes an interrupted run.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,14 +15,14 @@ use crate::measures::{Outcome, Shown};
 use crate::schedule::Schedule;
 use crate::video::{Codec, Video};
 
-/// The videos that cells send, each prepared once.
+/// Videos of the cells, each prepared once.
 #[derive(Debug, Default)]
 pub(crate) struct Videos(BTreeMap<(Codec, u32), Video>);
 
 /// Runs those of `cells` that have no file in `folder`, and returns all outcomes.
 ///
 /// # Errors
-/// When a cell failed, after all others have been run; it is tried again the next time.
+/// If a cell failed, after all others have run; the next run repeats it.
 pub(crate) fn run(cells: &[Cell], folder: &Path, host: &Host) -> Result<Vec<Outcome>> {
     fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
     let begin = clock::now();
@@ -57,7 +57,7 @@ pub(crate) fn run(cells: &[Cell], folder: &Path, host: &Host) -> Result<Vec<Outc
     }
 }
 
-/// Returns the outcomes that stand in `folder`, of these cells.
+/// Returns the outcomes of these cells that are in `folder`.
 pub(crate) fn read_all(cells: &[Cell], folder: &Path) -> Result<Vec<Outcome>> {
     let outcomes = cells.iter().map(|cell| read(&file(folder, cell), cell));
     Ok(outcomes.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
@@ -66,7 +66,7 @@ pub(crate) fn read_all(cells: &[Cell], folder: &Path) -> Result<Vec<Outcome>> {
 /// Runs one cell.
 ///
 /// # Errors
-/// When the guest failed, nothing came, or the kernel's counters do not bear it out.
+/// If the guest failed, nothing arrived, or the kernel's counters contradict the result.
 pub(crate) fn run_one(cell: &Cell, host: &Host, videos: &mut Videos) -> Result<Outcome> {
     let (video, schedule) = match cell.load {
         Load::Constant(rate) => (None, Schedule::constant(rate, cell.seconds)),
@@ -101,7 +101,7 @@ fn read(file: &Path, cell: &Cell) -> Result<Option<Outcome>> {
     Ok((outcome.cell == *cell && outcome.edition == EDITION).then_some(outcome))
 }
 
-/// Writes under another name first: a run that is stopped leaves no half of a file.
+/// Writes a temporary file first, so that an interrupted run leaves no partial file.
 fn write(file: &Path, outcome: &Outcome) -> Result<()> {
     let half = file.with_extension("half");
     fs::write(&half, serde_json::to_string_pretty(outcome)? + "\n")?;

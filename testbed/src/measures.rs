@@ -1,4 +1,4 @@
-//! The figures of one cell, from its log.
+//! Figures of one cell, computed from its log.
 
 use std::time::Duration;
 
@@ -15,68 +15,69 @@ use crate::packet::Packet;
 use crate::schedule::Schedule;
 use crate::video::{Quality, Video};
 
-/// One cell and what came of it, as it stands in its file.
+/// One cell and its results, as stored in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) cell: Cell,
     pub(crate) measures: Measures,
-    /// Packets that the application had.
+    /// Packets offered by the application.
     pub(crate) offered: u64,
-    /// Packets that the transport took.
+    /// Packets accepted by the transport.
     pub(crate) sent: u64,
-    /// Bytes that left the sending end's interfaces, IP's headers and Ethernet's included; what NetEm
-    /// lost is not among them.
+    /// Bytes sent by the sending end's interfaces, including IP and Ethernet headers; packets
+    /// dropped by NetEm are not counted.
     pub(crate) forward_bytes: u64,
-    /// The same of the receiving end.
+    /// Bytes sent by the receiving end's interfaces, counted likewise.
     pub(crate) backward_bytes: u64,
-    /// Packets of its own protocol that the sending end counted, and the counter's name.
+    /// Name and value of the sending end's counter of its own protocol.
     pub(crate) own: (String, u64),
-    /// A digest of the log.
+    /// Digest of the log.
     pub(crate) digest: String,
-    /// Where the packets were a video's.
+    /// Picture quality, if the packets were a video's.
     pub(crate) shown: Option<Shown>,
-    /// Packets that the application gave up before the transport.
+    /// Packets abandoned by the application before the transport.
     #[serde(default)]
     pub(crate) abandoned: u64,
-    /// What a wireless network did.
+    /// Results of the wireless network, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wireless: Option<Wireless>,
-    /// The testbed's, by [`EDITION`].
+    /// Edition of the testbed ([`EDITION`]).
     #[serde(default = "kept::first")]
     pub(crate) edition: u32,
 }
 
-/// What is to be said of a wireless network.
+/// Results specific to a wireless network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wireless {
-    /// What the model did with the packets towards the receiver.
+    /// The model's counters of the packets towards the receiver.
     pub(crate) air: air::Told,
-    /// Packets with a changed bit that came to the receiving application, or to its seal.
+    /// Packets with a bit error that reached the receiving application, or its authentication.
     pub(crate) damaged: u64,
-    /// Packets that came in each whole second.
+    /// Packets received in each whole second.
     pub(crate) by_second: Vec<u64>,
 }
 
-/// What is seen of a video.
+/// Quality of a received video.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shown {
-    /// Where the receiver waits for every packet that comes at all.
+    /// Quality if the receiver waits for every packet that arrives at all.
     pub(crate) patient: Quality,
-    /// Where it waits no longer than [`PLAYOUT`] after the least one-way delay.
+    /// Quality if it waits no longer than [`PLAYOUT`] after the minimum one-way delay.
     pub(crate) in_time: Quality,
 }
 
-/// What the receiving application saw.
+/// Measurements at the receiving application.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measures {
     pub(crate) received: u64,
-    /// Of payload, from the first packet to the last.
+    /// Payload rate from the first packet to the last.
     pub(crate) throughput_kbyte_per_s: f64,
-    /// The mean of how much each time between two packets differs from that between their due times.
+    /// Mean absolute difference between each interarrival time and the interval between the due
+    /// times.
     pub(crate) jitter_ms: f64,
-    /// The standard deviation of the times between packets.
+    /// Standard deviation of the interarrival times.
     pub(crate) interarrival_sd_ms: f64,
-    /// From when a packet was due to when it was there.
+    /// One-way delay from a packet's due time to its arrival.
     pub(crate) owd_min_ms: f64,
     pub(crate) owd_p50_ms: f64,
     pub(crate) owd_p95_ms: f64,
@@ -110,10 +111,10 @@ impl Outcome {
         })
     }
 
-    /// Says why this outcome cannot be believed, if so.
+    /// Returns a reason to distrust this outcome, if there is one.
     pub(crate) fn doubt(&self) -> Option<String> {
         let Self { own: (name, own), measures: Measures { received, .. }, sent, .. } = self;
-        // TCP puts what waits into segments of a few bytes more than a packet.
+        // TCP segments may contain a few bytes more than a packet.
         let least = received * 9 / 10;
         if *own < least {
             Some(format!("{received} packets came, but {name} counts {own}"))
@@ -126,7 +127,7 @@ impl Outcome {
 }
 
 impl Shown {
-    /// Returns what is seen of the packets of `log`, each at its place.
+    /// Returns the quality of the video as received in `log`, with packets in order.
     pub(crate) fn of(video: &Video, log: &Log) -> Result<Self> {
         let delay = |it: &Arrival| it.at_nanos.saturating_sub(it.packet.due_nanos);
         let least = log.arrivals.iter().map(delay).min().unwrap_or_default();
@@ -144,7 +145,7 @@ impl Shown {
 }
 
 impl Measures {
-    /// Returns the figures, if two packets came at least, at different times.
+    /// Returns the figures, if at least two packets arrived, at different times.
     pub(crate) fn of(log: &Log) -> Option<Self> {
         let arrivals = &log.arrivals;
         let (first, last) = (arrivals.first()?, arrivals.last()?);
@@ -165,7 +166,7 @@ impl Measures {
             let rank = (share * delays.len() as f64).ceil() as usize;
             ms(delays[rank.clamp(1, delays.len()) - 1])
         };
-        // Bytes in nanoseconds are gigabytes a second.
+        // Bytes per nanosecond equal gigabytes per second.
         let bytes = (arrivals.len() - 1) * Packet::BYTES;
         Some(Self {
             received: arrivals.len() as u64,
@@ -180,7 +181,8 @@ impl Measures {
     }
 }
 
-/// Returns how many packets came in each second from the first on, while they were offered.
+/// Returns the packets received in each second of the offered duration, counted from the first
+/// arrival.
 fn by_second(log: &Log, seconds: u32) -> Vec<u64> {
     let mut counts = vec![0; seconds as usize];
     let first = log.arrivals.first().map_or(0, |arrival| arrival.at_nanos);
@@ -197,7 +199,7 @@ fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// The paper's.
+/// The paper's play-out limit.
 const PLAYOUT: Duration = Duration::from_millis(30);
 
 #[cfg(test)]
@@ -208,7 +210,7 @@ mod tests {
     fn figures_are_those_of_the_log() {
         let mut log = Log::default();
         assert_eq!(Measures::of(&log), None);
-        // Due every 10 ms; 5 ms on the way, then 7, 5, 7 ..
+        // Due every 10 ms, with delays of 5 ms, then 7, 5, 7 ..
         for number in 0..101 {
             let due_nanos = 1_000_000_000 + u64::from(number) * 10_000_000;
             let delay = if number % 2 == 0 { 5_000_000 } else { 7_000_000 };

@@ -1,4 +1,4 @@
-//! System calls that no library in use has a safe name for: socket options, and the machine's end.
+//! System calls without a safe wrapper in the libraries used: socket options, and powering off.
 #![allow(unsafe_code, reason = "setsockopt and ioctl take pointers")]
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use socket2::Socket;
 
 use crate::transport::End;
 
-/// Lets the checksum of UDP-Lite cover its header and so many bytes behind it.
+/// Sets the checksum coverage of UDP-Lite to its header and `bytes` bytes behind it.
 pub(crate) fn cover_udp_lite(socket: &Socket, end: End, bytes: usize) -> io::Result<()> {
     let name = match end {
         End::Sender => UDPLITE_SEND_CSCOV,
@@ -27,7 +27,7 @@ pub(crate) fn send_sctp_at_once(socket: &Socket) -> io::Result<()> {
     set(socket, libc::IPPROTO_SCTP, SCTP_NODELAY, 1)
 }
 
-/// Makes SCTP give up a message that is `after` old, and deliver messages in any order.
+/// Makes SCTP abandon a message after `after`, and deliver messages in any order.
 pub(crate) fn abandon_sctp(socket: &Socket, after: Duration) -> io::Result<()> {
     // The kernel's `struct sctp_default_prinfo`: the association, the value, the policy.
     let mut bytes = [0; 12];
@@ -40,7 +40,7 @@ pub(crate) fn abandon_sctp(socket: &Socket, after: Duration) -> io::Result<()> {
     set(socket, libc::IPPROTO_SCTP, SCTP_DEFAULT_SNDINFO, bytes)
 }
 
-/// Returns a connection's round trip as TCP smooths it.
+/// Returns a connection's smoothed round-trip time as TCP measures it.
 pub(crate) fn smoothed_rtt(socket: &Socket) -> io::Result<Duration> {
     let mut info = std::mem::MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -56,11 +56,11 @@ pub(crate) fn smoothed_rtt(socket: &Socket) -> io::Result<Duration> {
     Ok(Duration::from_micros(info.tcpi_rtt.into()))
 }
 
-/// Makes a device in the calling thread's namespace that gives and takes packets of IP; its reads do not wait.
+/// Creates a TUN device for IP packets in the calling thread's namespace, with non-blocking reads.
 pub(crate) fn tun(name: &str) -> io::Result<File> {
     let mut options = File::options();
     let device = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(TUN)?;
-    // The kernel's `struct ifreq`: a name of 16 bytes, flags, and room.
+    // The kernel's `struct ifreq`: a name of 16 bytes, flags, and padding.
     let mut request = [0_u8; 40];
     let length = name.len().min(15);
     request[..length].copy_from_slice(&name.as_bytes()[..length]);
@@ -70,7 +70,7 @@ pub(crate) fn tun(name: &str) -> io::Result<File> {
     if outcome == 0 { Ok(device) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Ends the machine, which only its first process may.
+/// Powers off the machine; only its init process may.
 pub(crate) fn power_off() -> io::Error {
     // SAFETY: no pointer is passed.
     let _ = unsafe { libc::reboot(libc::RB_POWER_OFF) };

@@ -1,24 +1,24 @@
-//! One packet: its number, when it was due, and zeros, whatever it stands for.
+//! One packet: its number, its due time, and zeros, whatever its content.
 
 use anyhow::{Result, anyhow};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-/// A packet as the application hands it over.
+/// A packet as the application sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// 0, 1, 2 ..; the largest number says that no more will come.
+    /// 0, 1, 2 ..; the maximum marks the end of the flow.
     pub(crate) number: u32,
-    /// When the application had it, by the machine's monotonic clock.
+    /// Due time, on the machine's monotonic clock.
     pub(crate) due_nanos: u64,
 }
 
 impl Packet {
-    /// Bytes of every packet, the paper's.
+    /// Size of every packet, as in the paper.
     pub(crate) const BYTES: usize = 1328;
-    /// Bytes that say something.
+    /// Size of the number and the due time.
     pub(crate) const HEADER_BYTES: usize = 12;
 
-    /// Returns the packet that says that no more will come.
+    /// Returns the packet that marks the end of the flow.
     pub(crate) fn last() -> Self {
         Self { number: u32::MAX, due_nanos: 0 }
     }
@@ -34,12 +34,13 @@ impl Packet {
         bytes
     }
 
-    /// Returns whether all that says nothing is zero, as it was sent.
+    /// Returns whether the padding is all zero, as it was sent.
     pub(crate) fn is_whole(bytes: &[u8; Self::BYTES]) -> bool {
         bytes[Self::HEADER_BYTES..].iter().all(|byte| *byte == 0)
     }
 
-    /// Returns the packet with all behind its header sealed by the cipher of Tautline's datagrams.
+    /// Returns the packet with everything behind its header sealed by the cipher of Tautline's
+    /// datagrams.
     pub(crate) fn sealed(self) -> Result<[u8; Self::BYTES]> {
         let mut bytes = self.to_bytes();
         let (header, rest) = bytes.split_at_mut(Self::HEADER_BYTES);
@@ -58,7 +59,7 @@ impl Packet {
         opened.unwrap_or(false)
     }
 
-    /// Reads a packet; `None` of what is none.
+    /// Parses a packet; `None` if the bytes are not one.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::BYTES {
             return None;
@@ -70,7 +71,7 @@ impl Packet {
     }
 }
 
-/// Returns one for all: what is measured is bit errors, not secrecy.
+/// Returns a fixed key: the measurement concerns bit errors, not secrecy.
 fn key() -> Result<LessSafeKey> {
     let key = UnboundKey::new(&CHACHA20_POLY1305, &[7; 32]);
     Ok(LessSafeKey::new(key.map_err(|_| anyhow!("no key"))?))

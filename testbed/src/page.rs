@@ -1,4 +1,4 @@
-//! The tables of docs/transports.md and of README.md, written from the committed ones.
+//! The tables in docs/transports.md and README.md, written from the committed ones.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::summary::{Line, VideoLine};
 use crate::transport::Transport;
 use crate::video::Codec;
 
-/// Puts `text` in the place of what stands between the two marks of a page.
+/// Replaces the text between the two markers of a page with `text`.
 ///
 /// # Errors
-/// When the page cannot be read or written, or has no marks.
+/// If the page cannot be read or written, or has no markers.
 pub(crate) fn put(file: &Path, text: &str) -> Result<()> {
     let page = fs::read_to_string(file).with_context(|| format!("no page {}", file.display()))?;
     let page = replaced(&page, text)
@@ -27,8 +27,8 @@ fn replaced(page: &str, text: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))
 }
 
-/// Returns the answer: what each transport shows of the paper's video at its loss, and for every network the best, and
-/// who is better than Tautline at no more bytes.
+/// Returns the result table: the quality of each transport for the paper's video at its loss. For
+/// every network it also lists the best transport, and those better than Tautline at no more bytes.
 pub(crate) fn answer(lines: &[VideoLine]) -> String {
     let mut text = String::from(
         "| MPEG-2, 1.5 % lost, 20 ms round trip | PSNR within 30 ms, dB | no limit, dB | p99, ms | bytes a byte | seeds |\n\
@@ -65,7 +65,8 @@ pub(crate) fn answer(lines: &[VideoLine]) -> String {
     text
 }
 
-/// Returns what came of each rate over a round trip of 20 ms, beside the independent measurement.
+/// Returns the throughput at each rate with a round-trip time of 20 ms, next to the independent
+/// measurement.
 pub(crate) fn throughput(lines: &[Line]) -> String {
     let mut text = String::from(
         "| kB/s, 20 ms, ours (the other's) | 450 | 700 | 1200 | 2000 | seeds |\n|---|---|---|---|---|---|\n",
@@ -157,7 +158,8 @@ fn better(network: &[&VideoLine], own: Transport) -> String {
     format!("30 ms: {}; no limit: {}", names(IN_TIME), names(PATIENT))
 }
 
-/// Returns half the width of the interval of what two lines differ by; `None` where one is of too few seeds.
+/// Returns half the width of the confidence interval of the difference; `None` if either line has
+/// too few seeds.
 fn interval(one: &VideoLine, other: &VideoLine, figure: Figure) -> Option<f64> {
     let enough = one.seeds.min(other.seeds) >= SEEDS_LEAST;
     enough.then(|| figure(one).1.hypot(figure(other).1))
@@ -167,9 +169,9 @@ fn mean(value: f64, half_width: f64) -> String {
     if half_width < 0.05 { format!("{value:.1}") } else { format!("{value:.1} ± {half_width:.1}") }
 }
 
-/// Less is not seen.
+/// Smallest visible difference.
 const LEAST_DB: f64 = 0.1;
-/// Of two the interval is as wide as twelve deviations.
+/// With two seeds, the interval is as wide as twelve deviations.
 const SEEDS_LEAST: usize = 3;
 const BEGIN: &str = "<!-- written by make transports -->";
 const END: &str = "<!-- end -->";

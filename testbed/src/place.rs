@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::transport::End;
 
-/// Where a flow goes: an address for each link and end.
+/// Addresses of a flow, one per link and end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// Links between the guest's two network namespaces.
     Guest,
-    /// This machine's loopback interface, with addresses of its own for each number.
+    /// This machine's loopback interface, with separate addresses for each number.
     Loopback(u8),
 }
 

@@ -1,5 +1,5 @@
-//! Both ends of QUIC, as quinn has it: each frame a stream that is reset once it cannot be in time, or
-//! each packet a datagram.
+//! Both ends of QUIC, by quinn. Each frame is a stream that is reset once it would be late, or each
+//! packet is a datagram.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ use crate::schedule::Schedule;
 use crate::send::Sent;
 use crate::transport::{ABANDONED_AFTER, End, Transport};
 
-/// Offers the packets of a cell, each when it is due, once there is a connection.
+/// Offers the packets of a cell, each at its due time, once there is a connection.
 pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     let transport = cell.transport;
     runtime()?.block_on(async {
@@ -35,7 +35,7 @@ pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sen
         let (offer, offers) = mpsc::channel(OFFERS_MAX);
         let begin = clock::now();
         let due = schedule.clone();
-        // A thread that sleeps is exact; the runtime's timers go by milliseconds.
+        // A sleeping thread is exact; the runtime's timers have a resolution of milliseconds.
         let application = std::thread::spawn(move || offer_all(&due, begin, &offer));
         let taken = match transport {
             Transport::QuicDatagrams => datagrams(&connection, offers).await,
@@ -64,7 +64,7 @@ impl Listener {
         Ok(Self { runtime, endpoint })
     }
 
-    /// Takes packets until the connection ends.
+    /// Receives packets until the connection ends.
     pub(crate) fn run(self) -> Result<Received> {
         let log = self.runtime.block_on(take(&self.endpoint))?;
         Ok(Received { log, damaged: 0, counters: Counters::read() })
@@ -82,7 +82,8 @@ fn offer_all(schedule: &Schedule, begin: u64, offer: &mpsc::Sender<Packet>) -> u
     offered
 }
 
-/// Returns how many packets the connection took; what it has no room for takes the place of the oldest.
+/// Returns how many packets the connection accepted; when its buffer is full, the oldest are
+/// dropped.
 async fn datagrams(connection: &Connection, mut offers: mpsc::Receiver<Packet>) -> u64 {
     let mut taken = 0;
     while let Some(packet) = offers.recv().await {
@@ -92,7 +93,7 @@ async fn datagrams(connection: &Connection, mut offers: mpsc::Receiver<Packet>) 
     taken
 }
 
-/// Returns how many packets streams were opened for.
+/// Returns the number of packets for which streams were opened.
 async fn streams(
     connection: &Connection,
     mut offers: mpsc::Receiver<Packet>,
@@ -116,8 +117,8 @@ async fn streams(
     taken
 }
 
-/// Carries a frame over a stream of its own, which is reset when its time is over: what of it is lost is
-/// not sent again then, and what waits is not sent at all.
+/// Sends a frame over its own stream, which is reset at its deadline. Lost parts are then not
+/// retransmitted, and waiting parts are not sent.
 async fn carry(
     connection: Connection,
     mut packets: mpsc::Receiver<Packet>,
@@ -128,18 +129,18 @@ async fn carry(
     let Ok(Ok(mut stream)) = tokio::time::timeout(left(), connection.open_uni()).await else {
         return;
     };
-    // The older goes first.
+    // Older frames take precedence.
     let _ = stream.set_priority(-i32::try_from(frame).unwrap_or(i32::MAX));
     let all = async {
         while let Some(packet) = packets.recv().await {
             stream.write_all(&packet.to_bytes()).await?;
         }
         stream.finish()?;
-        // Until all of it is acknowledged.
+        // Wait until all of it is acknowledged.
         anyhow::Ok(stream.stopped().await?)
     };
     if !matches!(tokio::time::timeout(left(), all).await, Ok(Ok(_))) {
-        // A connection that has ended has reset it.
+        // If the connection has ended, the stream is reset already.
         let _ = stream.reset(0_u8.into());
     }
 }
@@ -159,7 +160,7 @@ async fn take(endpoint: &Endpoint) -> Result<Log> {
             biased;
             datagram = connection.read_datagram() => match datagram {
                 Ok(bytes) => push(&log, &bytes),
-                // The end of a connection.
+                // The connection ended.
                 Err(_) => break,
             },
             stream = connection.accept_uni() => {
@@ -167,7 +168,7 @@ async fn take(endpoint: &Endpoint) -> Result<Log> {
                 let log = Arc::clone(&log);
                 tokio::spawn(async move {
                     let mut held = Vec::new();
-                    // A stream that is reset ends here too.
+                    // A stream reset ends the loop too.
                     while let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await {
                         held.extend_from_slice(&chunk.bytes);
                         let whole = held.len() / Packet::BYTES * Packet::BYTES;
@@ -184,7 +185,7 @@ async fn take(endpoint: &Endpoint) -> Result<Log> {
     Ok(log)
 }
 
-/// Returns that of one thread: in virtual time several would take turns by chance.
+/// Returns a single-threaded runtime: in virtual time, several threads would alternate at random.
 fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
@@ -218,7 +219,8 @@ fn server(transport: Transport) -> Result<ServerConfig> {
     Ok(config)
 }
 
-/// Returns quinn's defaults, but for what a packet of ours needs; so many bytes of datagrams may wait.
+/// Returns quinn's defaults, adjusted to our packet size, with a datagram send buffer of `waiting`
+/// bytes.
 fn settings(transport: Transport, waiting: usize) -> TransportConfig {
     let mut settings = TransportConfig::default();
     let controller: Arc<dyn ControllerFactory + Send + Sync> = match transport {
@@ -227,7 +229,7 @@ fn settings(transport: Transport, waiting: usize) -> TransportConfig {
     };
     settings
         .initial_mtu(DATAGRAM_BYTES)
-        // NetEm loses what it is given at once.
+        // NetEm drops whole GSO packets.
         .enable_segmentation_offload(false)
         .congestion_controller_factory(controller)
         .max_concurrent_uni_streams(STREAMS_MAX.into())
@@ -239,7 +241,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// Returns the same at both ends, and in every run.
+/// Returns a certificate that is the same at both ends, and in every run.
 fn certificate() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
     let mut key = ED25519_PKCS8.to_vec();
     key.extend([3; 32]);
@@ -249,13 +251,13 @@ fn certificate() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
     Ok((certificate.der().clone(), key.into()))
 }
 
-/// How a private key of Ed25519 begins (RFC 8410, 7).
+/// Prefix of an Ed25519 private key in PKCS #8 (RFC 8410, 7).
 const ED25519_PKCS8: [u8; 16] =
     [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20];
 const NAME: &str = "testbed";
-/// What an Ethernet carries, IP's and UDP's headers taken off.
+/// Ethernet's MTU minus IP and UDP headers.
 const DATAGRAM_BYTES: u16 = 1452;
-/// Beyond what 200 ms of packets need, a stream each.
+/// More than 200 ms of packets, at one stream each.
 const STREAMS_MAX: u32 = 4096;
 const OFFERS_MAX: usize = 4096;
 const CONNECTED_WITHIN: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! The receiving end over a socket of the kernel.
+//! The receiving end over a kernel socket.
 
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::packet::Packet;
 use crate::place::Place;
 use crate::transport::{End, Kind, Transport};
 
-/// What the receiving end has to tell.
+/// Results of the receiving end.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) log: Log,
-    /// Packets that came, but not as they were sent; where they are sealed, they are not in the log.
+    /// Packets that arrived damaged; sealed ones are not in the log.
     pub(crate) damaged: u64,
-    /// The kernel's counters on this end, once all was over.
+    /// Kernel counters of this end, after the flow.
     pub(crate) counters: Counters,
 }
 
-/// A socket that listens, where the sender will look for it.
+/// A listening socket at the sender's destination.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
@@ -45,7 +45,7 @@ impl Listener {
         Ok(Self { socket, transport })
     }
 
-    /// Takes packets until no more come.
+    /// Receives packets until the flow ends.
     pub(crate) fn run(self) -> Result<Received> {
         let accepted = match self.transport.kind() {
             Kind::Datagrams => None,
@@ -66,12 +66,12 @@ fn take(mut socket: &Socket, transport: Transport) -> Result<(Log, u64)> {
     socket.set_read_timeout(Some(FIRST_WITHIN))?;
     loop {
         let length = match socket.read(&mut buffer[filled..]) {
-            // The end of a connection.
+            // The connection ended.
             Ok(0) => return Ok((log, damaged)),
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((log, damaged)),
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            // DCCP ends so.
+            // DCCP ends like this.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok((log, damaged)),
             Err(error) => return Err(error).context("cannot receive"),
         };
@@ -110,5 +110,5 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Handshakes get lost too, and are repeated after seconds.
 const FIRST_WITHIN: Duration = Duration::from_secs(60);
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(4);
-/// A connection's end is told; TCP's timeouts double, up to two minutes.
+/// The end of a connection is signalled; TCP's timeouts double, up to two minutes.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(130);

@@ -1,4 +1,4 @@
-//! When the application has each packet.
+//! Due times of the packets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use crate::clock;
 use crate::packet::Packet;
 
-/// When each packet is due after the first could be, and which frame it belongs to; what lies beside the cell in a guest.
+/// Due time of each packet, relative to the start, and the frame to which it belongs. It is stored
+/// next to the cell in a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule(Vec<Due>);
 
@@ -19,14 +20,14 @@ struct Due {
 }
 
 impl Schedule {
-    /// Returns that of packets of which each tells its time and its frame, which are in order.
+    /// Creates the schedule of packets with a due time and a frame each, in order.
     pub(crate) fn new(due: Vec<(Duration, u32)>) -> Self {
         let due = due.into_iter();
         let due = due.map(|(at, frame)| Due { nanos: clock::nanos(at), frame: frame.into() });
         Self(due.collect())
     }
 
-    /// Returns that of a constant rate, in thousands of bytes a second; each packet is a frame.
+    /// Creates the schedule of a constant rate in kB/s; each packet is a frame.
     pub(crate) fn constant(rate_kbyte_per_s: u32, seconds: u32) -> Self {
         let bytes = u64::from(rate_kbyte_per_s) * 1000 * u64::from(seconds);
         let nanos = |number: u64| {
@@ -37,37 +38,37 @@ impl Schedule {
         Self(numbers.map(|number| Due { nanos: nanos(number), frame: number }).collect())
     }
 
-    /// Returns how many packets there are.
+    /// Returns the number of packets.
     pub(crate) fn packets(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns when a packet is due; all beyond the last one are due with it.
+    /// Returns a packet's due time; packets beyond the last one are due with it.
     pub(crate) fn due(&self, number: u32) -> Duration {
         let due = self.0.get(number as usize).or(self.0.last());
         Duration::from_nanos(due.map_or(0, |due| due.nanos))
     }
 
-    /// Returns the frame that a packet belongs to.
+    /// Returns the frame of a packet.
     pub(crate) fn frame(&self, number: u32) -> u32 {
         let due = self.0.get(number as usize);
         due.map_or(0, |due| u32::try_from(due.frame).unwrap_or(u32::MAX))
     }
 
-    /// Returns when the last packet of this one's frame is due.
+    /// Returns the due time of the last packet in this one's frame.
     pub(crate) fn frame_complete(&self, number: u32) -> Duration {
         let rest = self.0.get(number as usize..).unwrap_or_default();
         let same = rest.iter().take_while(|due| due.frame == rest[0].frame);
         Duration::from_nanos(same.last().map_or(0, |due| due.nanos))
     }
 
-    /// Returns the mean rate, in bytes a second.
+    /// Returns the mean rate, in bytes per second.
     pub(crate) fn rate_bytes_per_s(&self) -> f64 {
         let seconds = self.due(u32::MAX).as_secs_f64().max(1e-3);
         (self.0.len() * Packet::BYTES) as f64 / seconds
     }
 
-    /// Returns it as it stands on disk: two numbers of 8 bytes for each packet, little endian.
+    /// Returns the file format: two little-endian numbers of 8 bytes per packet.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let numbers = self.0.iter().flat_map(|due| [due.nanos, due.frame]);
         numbers.flat_map(u64::to_le_bytes).collect()

@@ -1,4 +1,4 @@
-//! The sending end over a socket of the kernel.
+//! The sending end over a kernel socket.
 
 use std::io::ErrorKind;
 use std::net::Shutdown;
@@ -16,21 +16,21 @@ use crate::schedule::Schedule;
 use crate::timed;
 use crate::transport::{End, Kind, Transport};
 
-/// What the sending end has to tell.
+/// Results of the sending end.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    /// Packets that the transport took.
+    /// Packets accepted by the transport.
     pub(crate) packets: u64,
-    /// Packets that the application gave up before the transport.
+    /// Packets abandoned by the application before the transport.
     pub(crate) abandoned: u64,
-    /// The kernel's counters on this end, once all was over.
+    /// Kernel counters of this end, after the flow.
     pub(crate) counters: Counters,
 }
 
-/// Offers the packets of a cell, each when it is due.
+/// Offers the packets of a cell, each at its due time.
 ///
-/// Where the transport makes it wait, the next ones are late, and what is not offered when the time
-/// is over is not offered at all.
+/// If the transport blocks, later packets are late. Packets not offered by the end of the cell's
+/// duration are not offered at all.
 pub(crate) fn run(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     clock::wake_exactly();
     let socket = connect(cell.transport, place)?;
@@ -58,7 +58,7 @@ fn connect(transport: Transport, place: Place) -> Result<Socket> {
     bail!("nobody listens on {to}")
 }
 
-/// Returns how many packets the socket took.
+/// Returns how many packets the socket accepted.
 fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result<u64> {
     let begin = clock::now();
     let end = begin + clock::nanos(cell.duration());
@@ -83,11 +83,11 @@ fn send(socket: &Socket, bytes: &[u8]) -> std::io::Result<()> {
     while !rest.is_empty() {
         match socket.send_with_flags(rest, libc::MSG_NOSIGNAL) {
             Ok(taken) => rest = &rest[taken..],
-            // DCCP's short queue is full, which its sockets tell no other way.
+            // DCCP's short queue is full; its sockets offer no other indication.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 clock::sleep_until(clock::now() + clock::nanos(SEND_AGAIN));
             }
-            // Nobody listens yet or any more: for a datagram that is a loss.
+            // No listener yet, or none any more: for a datagram that is a loss.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -96,7 +96,7 @@ fn send(socket: &Socket, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Says that no more will come, and waits until what was taken has been delivered.
+/// Signals the end of the flow, and waits until all accepted packets are delivered.
 fn end(kind: Kind, socket: &Socket) -> Result<()> {
     if kind == Kind::Datagrams {
         for _ in 0..LAST_COPIES {
@@ -105,7 +105,7 @@ fn end(kind: Kind, socket: &Socket) -> Result<()> {
         }
         return Ok(());
     }
-    // DCCP knows no half-closed connection, and its queue is short.
+    // DCCP has no half-closed state, and its queue is short.
     let _ = socket.shutdown(Shutdown::Write);
     socket.set_read_timeout(Some(match kind {
         Kind::Stream | Kind::TimedStream => DRAINED_WITHIN,
@@ -121,9 +121,9 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// The receiver's queue is 5 packets: at 2000 kB/s it lasts 3 ms.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 const LAST_COPIES: u32 = 5;
-/// Beyond the longest way that a packet has.
+/// Longer than the longest delay of a packet.
 const LAST_EVERY: Duration = Duration::from_millis(50);
 /// TCP's timeouts double, up to two minutes.
 const DRAINED_WITHIN: Duration = Duration::from_secs(130);
-/// SCTP's end at one minute.
+/// SCTP's timeouts end at one minute.
 const MESSAGES_DRAINED_WITHIN: Duration = Duration::from_secs(65);

@@ -1,5 +1,5 @@
-//! Both ends of Tautline's own session, as the vehicle and the operator have it: the event loop of
-//! `tautline-net` on sockets of the kernel. A packet is a unit of media.
+//! Both ends of Tautline's own session, as in the vehicle and the operator: the event loop of
+//! `tautline-net` on kernel sockets. A packet is a unit of media.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use crate::schedule::Schedule;
 use crate::send::Sent;
 use crate::transport::End;
 
-/// Offers the packets of a cell, each when it is due, as soon as the session carries media.
+/// Offers the packets of a cell, each at its due time, once the session carries media.
 pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     clock::wake_exactly();
     let (began, begun) = sync_channel(1);
@@ -70,7 +70,7 @@ impl Listener {
         Ok(Self { driver, log })
     }
 
-    /// Takes units until no more come.
+    /// Receives units until the flow ends.
     pub(crate) fn run(self) -> Result<Received> {
         let begin = clock::now();
         loop {
@@ -108,7 +108,7 @@ fn on_budget(began: SyncSender<()>) -> impl FnMut(Output<'_>) + Send + 'static {
         if let Output::Event(Event::Budget { media, .. }, _) = output
             && media > Bitrate::ZERO
         {
-            // Once is enough.
+            // The first signal suffices.
             let _ = began.try_send(());
         }
     }
@@ -129,7 +129,7 @@ fn identity(end: End) -> Identity {
     })
 }
 
-/// Returns the product's defaults, but for packets as large as the other transports send.
+/// Returns the product's defaults, with packets as large as those of the other transports.
 fn config() -> Config {
     Config { datagram_bytes_max: ByteCount::new(1400), ..Config::default() }
 }

@@ -1,4 +1,5 @@
-//! The quick look: every transport that this machine has passes packets over its loopback interface.
+//! Smoke test: every transport that this machine supports passes packets over its loopback
+//! interface.
 
 use std::fs;
 use std::thread;
@@ -13,10 +14,10 @@ use crate::place::Place;
 use crate::schedule::Schedule;
 use crate::transport::{End, Kind, Transport};
 
-/// Sends for a second by every transport that there is, and says which are not.
+/// Sends for a second by every supported transport, and prints which are not supported.
 ///
 /// # Errors
-/// When one does not deliver.
+/// If one does not deliver.
 pub(crate) fn run() -> Result<()> {
     let transports = Transport::value_variants();
     let runs: Vec<_> = transports
@@ -41,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Says why this machine cannot run a transport, if so.
+/// Returns the reason why this machine does not support a transport, if so.
 fn missing(transport: Transport) -> Option<String> {
     if let Some(name) = transport.congestion_control() {
         let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -56,7 +57,7 @@ fn missing(transport: Transport) -> Option<String> {
     transport.open(End::Sender).err().map(|error| format!("the kernel has none of it ({error})"))
 }
 
-/// Returns what to say of a transport that delivered.
+/// Returns the result of a transport that delivered.
 fn pass(transport: Transport, place: Place) -> Result<String> {
     let cell = Cell {
         transport,
@@ -73,16 +74,16 @@ fn pass(transport: Transport, place: Place) -> Result<String> {
     let received = receiver.join().map_err(|_| anyhow!("the receiver panicked"))??;
     let measures = Measures::of(&received.log).context("not two packets came")?;
     let (counter, own) = sent.counters.own(transport);
-    // A machine that is busy is late with many, and Tautline delivers none that are.
+    // On a busy machine many packets are late, and Tautline drops late ones.
     ensure!(measures.received * 2 >= sent.packets, "{measures:?} of {}", sent.packets);
-    // Neither DCCP's interface nor MPTCP's second link is there.
+    // DCCP's interface and MPTCP's second link exist only in the guest.
     let counted = own * 10 >= measures.received * 9;
     let in_guest = matches!(transport, Transport::Dccp | Transport::DccpPartial | Transport::Mptcp);
     ensure!(counted || in_guest, "{counter}: {own}");
     Ok(format!("{} of {} packets came", measures.received, sent.packets))
 }
 
-/// Little, so that a machine that is busy with other tests can pass it too.
+/// A low rate, so that a machine that runs other tests can sustain it.
 const RATE_KBYTE_PER_S: u32 = 100;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The cells of one transport, rate, loss and round trip together: means over seeds, and how sure.
+//! Aggregation over seeds, per transport, rate, loss and round-trip time: means and confidence
+//! intervals.
 
 use std::path::Path;
 
@@ -13,8 +14,8 @@ use crate::packet::Packet;
 use crate::transport::Transport;
 use crate::video::Codec;
 
-/// One line of the table that the lab reads. `_ci` is half the width of the interval in which the
-/// mean is with a probability of 0.95.
+/// One line of the table that the lab reads. `_ci` is half the width of the 95 % confidence
+/// interval of the mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) transport: Transport,
@@ -23,7 +24,7 @@ pub(crate) struct Line {
     pub(crate) rtt_ms: u32,
     pub(crate) seeds: usize,
     pub(crate) seconds: u32,
-    /// Packets that came, of those that the application had.
+    /// Share of the offered packets that arrived.
     pub(crate) received_share: f64,
     pub(crate) throughput_kbyte_per_s: f64,
     pub(crate) throughput_ci: f64,
@@ -37,11 +38,11 @@ pub(crate) struct Line {
     pub(crate) owd_p95_ci: f64,
     pub(crate) owd_p99_ms: f64,
     pub(crate) owd_p99_ci: f64,
-    /// Bytes both ways that passed the links, over the payload that came.
+    /// Bytes on the links in both directions, divided by the payload received.
     pub(crate) network_bytes_per_byte: f64,
-    /// Packets that the application gave up before the transport, of those that it had.
+    /// Share of the offered packets that the application abandoned before the transport.
     pub(crate) abandoned_share: f64,
-    /// The testbed's, by [`EDITION`].
+    /// Edition of the testbed ([`EDITION`]).
     #[serde(default = "kept::first")]
     pub(crate) edition: u32,
 }
@@ -52,7 +53,7 @@ pub(crate) struct WirelessLine {
     pub(crate) transport: Transport,
     pub(crate) rate_kbyte_per_s: u32,
     pub(crate) power_dbm: i32,
-    /// Whether another's flow shared it.
+    /// Whether a flow of another sender shared it.
     pub(crate) disturbed: bool,
     pub(crate) seeds: usize,
     pub(crate) seconds: u32,
@@ -64,22 +65,22 @@ pub(crate) struct WirelessLine {
     pub(crate) owd_p99_ms: f64,
     pub(crate) owd_p99_ci: f64,
     pub(crate) network_bytes_per_byte: f64,
-    /// Of the packets towards the receiver: those for which the access point's queue had no room, those lost in the
-    /// air, and those of which a bit was changed.
+    /// Shares of the packets towards the receiver that were dropped at the access point's full
+    /// queue, lost in the air, or damaged by a bit error.
     pub(crate) dropped_queue_share: f64,
     pub(crate) lost_share: f64,
     pub(crate) damaged_share: f64,
-    /// Packets with a changed bit that the receiving application got, of the damaged ones; where they are
-    /// sealed, those that did not open.
+    /// Damaged packets, and how many of them reached the receiving application; if sealed, how many
+    /// failed authentication.
     pub(crate) damaged: u64,
     pub(crate) damaged_came: u64,
-    /// What came in a second, kB: percentiles over the seconds of all seeds.
+    /// Received kB per second: percentiles over the seconds of all seeds.
     pub(crate) second_p10: f64,
     pub(crate) second_p25: f64,
     pub(crate) second_p50: f64,
     pub(crate) second_p75: f64,
     pub(crate) second_p90: f64,
-    /// The testbed's, by [`EDITION`].
+    /// Edition of the testbed ([`EDITION`]).
     #[serde(default = "kept::first")]
     pub(crate) edition: u32,
 }
@@ -91,7 +92,7 @@ pub(crate) struct VideoLine {
     pub(crate) codec: Codec,
     pub(crate) loss_percent: f64,
     pub(crate) rtt_ms: u32,
-    /// Of the wireless network in the wire's place, whose losses and delays are its own.
+    /// Power of the wireless network, if it replaces the wire; it has its own losses and delays.
     pub(crate) power_dbm: Option<i32>,
     pub(crate) seeds: usize,
     pub(crate) seconds: u32,
@@ -100,7 +101,7 @@ pub(crate) struct VideoLine {
     pub(crate) psnr_ci: f64,
     pub(crate) ssim: f64,
     pub(crate) ssim_ci: f64,
-    /// Pictures that were not there, of all.
+    /// Share of missing pictures.
     pub(crate) frozen_share: f64,
     pub(crate) psnr_in_time_db: f64,
     pub(crate) psnr_in_time_ci: f64,
@@ -109,14 +110,14 @@ pub(crate) struct VideoLine {
     pub(crate) frozen_in_time_share: f64,
     pub(crate) owd_p50_ms: f64,
     pub(crate) owd_p99_ms: f64,
-    /// Bytes both ways that passed the links, over the bytes of the video.
+    /// Bytes on the links in both directions, divided by the bytes of the video.
     pub(crate) network_bytes_per_byte: f64,
-    /// The testbed's, by [`EDITION`].
+    /// Edition of the testbed ([`EDITION`]).
     #[serde(default = "kept::first")]
     pub(crate) edition: u32,
 }
 
-/// A mean of a few runs, and what a further run may be.
+/// Mean of a few runs, with the spread needed to bound a further run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
     pub(crate) value: f64,
@@ -133,13 +134,14 @@ impl Mean {
         Self { value, deviation, count }
     }
 
-    /// Returns half the width of the interval of the mean, 0.95.
+    /// Returns half the width of the 95 % confidence interval of the mean.
     pub(crate) fn half_width(&self) -> f64 {
         let t = quantile(&T_975, self.count);
         t * self.deviation / (self.count as f64).sqrt()
     }
 
-    /// Returns how far from the mean another run may be, with a probability of 0.99.
+    /// Returns the distance from the mean within which another run falls with a probability of
+    /// 0.99.
     pub(crate) fn reach(&self) -> f64 {
         let t = quantile(&T_995, self.count);
         t * self.deviation * (1.0 + 1.0 / self.count as f64).sqrt()
@@ -307,7 +309,7 @@ fn video_line(outcomes: &[&Outcome], codec: Codec) -> VideoLine {
     }
 }
 
-/// Returns the mean, and half the width of its interval.
+/// Returns the mean, and half the width of its confidence interval.
 fn mean(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> (f64, f64) {
     let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).collect();
     let mean = Mean::of(&values);
@@ -318,22 +320,22 @@ fn received_share(outcome: &Outcome) -> f64 {
     outcome.measures.received as f64 / outcome.offered as f64
 }
 
-/// Returns the bytes both ways over the payload of so many packets.
+/// Returns the bytes in both directions divided by the payload of `packets` packets.
 fn network_bytes_per(outcome: &Outcome, packets: u64) -> f64 {
     let bytes = outcome.forward_bytes + outcome.backward_bytes;
     bytes as f64 / (packets * Packet::BYTES as u64) as f64
 }
 
-/// Returns a number as it stands in the file: beyond its digits is nothing that a run could tell.
+/// Rounds to the precision of the file; a run's figures are not more exact.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// Returns Student's quantile for so many runs.
+/// Returns Student's t quantile for `count` runs.
 fn quantile(quantiles: &[f64; 5], count: usize) -> f64 {
     match count {
         0 | 1 => 0.0,
-        // Beyond what stands here: more runs only narrow it.
+        // Beyond the table, the last value is conservative.
         _ => quantiles[(count - 2).min(quantiles.len() - 1)],
     }
 }

@@ -1,5 +1,5 @@
-//! The sender that [CAR] asks for: over TCP, but the application times its frames, and gives one up that
-//! cannot be there in time.
+//! The sender that [CAR] asks for: over TCP, with an application that schedules its frames and
+//! abandons those that would be late.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::packet::Packet;
 use crate::schedule::Schedule;
 use crate::transport::ABANDONED_AFTER;
 
-/// What was done with the packets of a cell.
+/// Result of offering the packets of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offered {
-    /// Packets that the socket took.
+    /// Packets accepted by the socket.
     pub(crate) taken: u64,
-    /// Packets that were given up before the socket.
+    /// Packets abandoned before the socket.
     pub(crate) abandoned: u64,
 }
 
-/// Offers the packets of a cell, each when it is due; the rest of a frame whose time is over is left out,
-/// and the next one begun.
+/// Offers the packets of a cell, each at its due time. After a frame's deadline, its remaining
+/// packets are skipped, and the next frame starts.
 ///
-/// The kernel holds little that is unsent, so that what waits does so here, where it can be given up. What
-/// has left is TCP's, which repeats it for as long as it takes.
+/// The kernel buffers little unsent data, so that packets wait here, where they can be abandoned.
+/// TCP retransmits sent data for as long as necessary.
 pub(crate) fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result<Offered> {
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
     socket.set_nonblocking(true)?;
@@ -44,7 +44,7 @@ pub(crate) fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result
         }
         let frame = schedule.frame(number);
         let complete = begin + clock::nanos(schedule.frame_complete(number));
-        // What leaves now is there half a round trip later.
+        // Data sent now arrives half a round trip later.
         let way = native::smoothed_rtt(socket)? / 2;
         let last = complete + clock::nanos(ABANDONED_AFTER.saturating_sub(way));
         if given_up == Some(frame) || !has_room(socket, Some(last))? {
@@ -60,7 +60,7 @@ pub(crate) fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result
     Ok(offered)
 }
 
-/// Waits until the socket has room, until `last` at most.
+/// Waits until the socket has room, at most until `last`.
 fn has_room(socket: &Socket, last: Option<u64>) -> Result<bool> {
     loop {
         let left = last.map(|last| Duration::from_nanos(last.saturating_sub(clock::now())));
@@ -78,7 +78,7 @@ fn has_room(socket: &Socket, last: Option<u64>) -> Result<bool> {
     }
 }
 
-/// Sends all of a packet: of a stream no half can be taken back.
+/// Sends a packet completely: part of a packet in a stream cannot be withdrawn.
 fn send(socket: &Socket, bytes: &[u8]) -> Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! The ways of sending that are compared, and how each opens its sockets.
+//! The transports under comparison, and the sockets that they open.
 
 use std::fmt;
 use std::io;
@@ -11,24 +11,24 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::native;
 use crate::packet::Packet;
 
-/// One way of sending, in the order of the tables.
+/// A transport, in the order of the tables.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Transport {
     Udp,
-    /// UDP-Lite, whose checksum covers headers only, IP's and ours.
+    /// UDP-Lite, whose checksum covers only the headers of IP and of our packets.
     UdpLite,
     /// TCP Reno with windows of 16 KB.
     Reno,
-    /// TCP Reno with windows as large as the kernel gives when asked.
+    /// TCP Reno with the largest windows that the kernel grants on request.
     RenoLarge,
     /// TCP Westwood+ with the same windows.
     Westwood,
     /// DCCP with CCID 2.
     Dccp,
-    /// The same with a checksum that covers headers only.
+    /// DCCP with a checksum that covers only the headers.
     DccpPartial,
     Sctp,
     /// Tautline's session over one link.
@@ -39,19 +39,19 @@ pub(crate) enum Transport {
     Cubic,
     /// TCP BBR with the kernel's own windows.
     Bbr,
-    /// SCTP that gives a message up after 200 ms, and delivers in any order.
+    /// SCTP that abandons a message after 200 ms, and delivers in any order.
     SctpPartial,
     /// TCP Cubic over two links (MPTCP).
     Mptcp,
-    /// TCP Cubic whose application gives a frame up that cannot be in time.
+    /// TCP Cubic whose application abandons frames that would be late.
     CubicTimed,
     /// The same over TCP BBR.
     BbrTimed,
-    /// QUIC with a stream for each frame, reset once it cannot be in time; Cubic.
+    /// QUIC with Cubic and one stream per frame, reset once it would be late.
     QuicStreams,
     /// The same with BBR.
     QuicStreamsBbr,
-    /// QUIC's datagrams, which are not repeated; Cubic.
+    /// QUIC datagrams, without retransmission; Cubic.
     QuicDatagrams,
     /// UDP-Lite whose packets are sealed, as Tautline's are: for bit errors.
     UdpLiteSealed,
@@ -64,16 +64,16 @@ pub(crate) enum End {
     Receiver,
 }
 
-/// What a socket hands over.
+/// Service model of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Packets without a connection, whose end nobody tells.
+    /// Connectionless packets; the end of the flow is not signalled.
     Datagrams,
     /// Packets of a connection.
     Messages,
     /// Bytes of a connection.
     Stream,
-    /// Bytes of a connection, given up frame by frame.
+    /// Bytes of a connection, abandoned frame by frame.
     TimedStream,
     /// Streams or datagrams of QUIC.
     Quic,
@@ -82,7 +82,7 @@ pub(crate) enum Kind {
 }
 
 impl Transport {
-    /// Returns those of the paper.
+    /// Returns the paper's transports.
     pub(crate) fn papers() -> [Self; 8] {
         [
             Self::Udp,
@@ -96,7 +96,7 @@ impl Transport {
         ]
     }
 
-    /// Returns how many links it sends over.
+    /// Returns the number of links that it uses.
     pub(crate) fn links(self) -> u8 {
         match self {
             Self::TautlineTwo | Self::Mptcp => 2,
@@ -120,7 +120,7 @@ impl Transport {
         }
     }
 
-    /// Returns the name of TCP's congestion control.
+    /// Returns the name of the TCP congestion control.
     pub(crate) fn congestion_control(self) -> Option<&'static str> {
         match self {
             Self::Reno | Self::RenoLarge => Some("reno"),
@@ -171,7 +171,7 @@ impl Transport {
             Self::Dccp | Self::DccpPartial => {
                 socket.set_dccp_service(SERVICE)?;
                 socket.set_dccp_ccid(2)?;
-                // 1 covers the header alone, and each step more four bytes.
+                // 1 covers the header alone; each further step adds four bytes.
                 let covered = 1 + Packet::HEADER_BYTES as u32 / 4;
                 match (self, end) {
                     (Self::DccpPartial, End::Sender) => socket.set_dccp_send_cscov(covered)?,
@@ -189,7 +189,7 @@ impl Transport {
         Ok(socket)
     }
 
-    /// Returns what is asked for as the send buffer and the receive buffer; the kernel doubles it.
+    /// Returns the size to request for the send and receive buffers; the kernel doubles it.
     fn buffer_bytes(self) -> Option<usize> {
         match self {
             Self::Reno => Some(16 << 10),
@@ -208,9 +208,9 @@ impl fmt::Display for Transport {
     }
 }
 
-/// The most that the kernel gives who asks, unless it is configured otherwise (`rmem_max`).
+/// Maximum that the kernel grants on request, by its default `rmem_max`.
 const BUFFER_BYTES_MAX: usize = 212_992;
-/// Any number does, if both ends say the same.
+/// An arbitrary number, equal at both ends.
 const SERVICE: u32 = 42;
-/// The deadline of Tautline's media, and of all that gives up by itself.
+/// Deadline of Tautline's media, and of all transports that abandon data.
 pub(crate) const ABANDONED_AFTER: Duration = Duration::from_millis(200);

@@ -1,5 +1,5 @@
-//! The video that is sent: what a simulated windscreen camera sees, coded by ffmpeg, in packets of TS;
-//! and what of it is seen where some packets are missing.
+//! The video under test: pictures of a simulated windscreen camera, coded by ffmpeg, in TS packets.
+//! Its quality is measured after packet loss.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,31 +16,31 @@ use tautline_video::{Picture, quality};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
 
-/// A coded video, with the pictures that it was coded from.
+/// A coded video, with its original pictures.
 #[derive(Debug)]
 pub(crate) struct Video {
     pictures: Vec<Picture>,
-    /// Packets of TS, [`TS_PER_PACKET`] in each packet; the last one may have fewer.
+    /// TS packets, [`TS_PER_PACKET`] in each packet; the last one may have fewer.
     stream: Vec<u8>,
     schedule: Schedule,
-    /// When the first picture is to be shown, by the stream's own clock.
+    /// Presentation time of the first picture, on the stream's own clock.
     first: f64,
-    /// Where ffmpeg leaves the times of pictures.
+    /// File into which ffmpeg writes the presentation times.
     times: PathBuf,
 }
 
-/// How near the pictures that are shown come to those that were taken.
+/// Quality of the shown pictures relative to the originals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
-    /// Of luma, the mean over pictures; one that does not come is shown as the one before it.
+    /// PSNR of luma, the mean over pictures; a missing picture is replaced by the one before it.
     pub(crate) psnr_db: f64,
     pub(crate) ssim: f64,
-    /// Pictures that did not come, of all.
+    /// Share of missing pictures.
     pub(crate) frozen_share: f64,
 }
 
 impl Video {
-    /// Takes the pictures and codes them; `folder` is written to.
+    /// Renders the pictures and codes them; writes into `folder`.
     pub(crate) fn prepare(codec: Codec, seconds: u32, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("no folder {}", folder.display()))?;
         let pictures = drive(seconds * PICTURES_PER_SECOND)?;
@@ -53,12 +53,13 @@ impl Video {
         Ok(video)
     }
 
-    /// Returns when each packet is due.
+    /// Returns the due times of the packets.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// Returns what is seen of the packets with these numbers, in their order.
+    /// Returns the quality of a video of which the packets with these numbers arrived, in that
+    /// order.
     pub(crate) fn quality(&self, numbers: &[u32]) -> Result<Quality> {
         let packets: Vec<&[u8]> = self.stream.chunks(TS_PER_PACKET * TS_BYTES).collect();
         let came = numbers.iter().filter_map(|number| packets.get(*number as usize));
@@ -66,7 +67,7 @@ impl Video {
         let mut shown: Vec<Option<Picture>> = self.pictures.iter().map(|_| None).collect();
         for (time, picture) in self.decode(&came)? {
             let at = ((time - self.first) * f64::from(PICTURES_PER_SECOND)).round();
-            // A time that a loss has garbled belongs to no picture.
+            // A presentation time garbled by a loss matches no picture.
             if let Some(place) = shown.get_mut(at.max(0.0) as usize) {
                 *place = Some(picture);
             }
@@ -90,7 +91,7 @@ impl Video {
         Ok(Quality { psnr_db: psnr / count, ssim: ssim / count, frozen_share })
     }
 
-    /// Returns the pictures that ffmpeg makes of `stream`, each with its time in seconds.
+    /// Decodes `stream` with ffmpeg, and returns the pictures, each with its time in seconds.
     fn decode(&self, stream: &[u8]) -> Result<Vec<(f64, Picture)>> {
         let _ = fs::remove_file(&self.times);
         let size = format!("{WIDTH}x{HEIGHT}");
@@ -100,14 +101,14 @@ impl Video {
         ffmpeg.args(all).args(["-f", "rawvideo", "pipe:1"]);
         ffmpeg.args(all).args(["-c:v", "rawvideo", "-f", "framecrc"]).arg(&self.times);
         let pixels = pipe(ffmpeg, stream.to_vec())?;
-        // Nothing came that could be decoded.
+        // No file: nothing decodable arrived.
         let times = fs::read_to_string(&self.times).unwrap_or_default();
         let pictures = pixels.chunks_exact(WIDTH * HEIGHT * 3 / 2).map(picture);
         times_of(&times).into_iter().zip(pictures).map(|(time, it)| Ok((time, it?))).collect()
     }
 }
 
-/// Returns what the camera sees of a drive, from its fifth second on.
+/// Returns the camera's pictures of a drive, from its fifth second on.
 fn drive(count: u32) -> Result<Vec<Picture>> {
     let camera = Camera::new(WIDTH, HEIGHT)?;
     let mut world = World::new(COURSE);
@@ -139,13 +140,13 @@ fn code(pictures: &[Picture], codec: Codec) -> Result<Vec<u8>> {
     Ok(stream)
 }
 
-/// Runs a program with `input`, and returns what it puts out.
+/// Runs a program with `input`, and returns its output.
 fn pipe(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("video needs ffmpeg")?;
     let mut stdin = child.stdin.take().context("no standard input")?;
     let mut stdout = child.stdout.take().context("no standard output")?;
-    // A program that has enough, or gives up, closes its end: what it put out tells.
+    // A program that needs no more input, or fails, closes its end; its output shows which.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let mut output = Vec::new();
     stdout.read_to_end(&mut output)?;
@@ -154,13 +155,14 @@ fn pipe(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>> {
     Ok(output)
 }
 
-/// Returns when each packet is due: a picture's are spread evenly over the time until the next one.
+/// Returns the schedule, in which a picture's packets are spread evenly over the time until the
+/// next picture.
 fn schedule(stream: &[u8]) -> Result<Schedule> {
     let packets: Vec<&[u8]> = stream.chunks_exact(TS_BYTES).collect();
     let mut begins: Vec<usize> =
         (0..packets.len()).filter(|at| begins_picture(packets[*at])).collect();
     ensure!(!begins.is_empty(), "the stream has no video");
-    // Before the first picture come tables.
+    // Tables precede the first picture.
     begins[0] = 0;
     begins.push(packets.len());
     let mut due = Vec::new();
@@ -170,18 +172,18 @@ fn schedule(stream: &[u8]) -> Result<Schedule> {
         let seconds = (0..count).map(|packet| at(packet) / f64::from(PICTURES_PER_SECOND));
         due.extend(seconds.map(|seconds| (Duration::from_secs_f64(seconds), picture as u32)));
     }
-    // A packet is due when the last of its packets of TS is there, and belongs where its first does.
+    // A packet is due when its last TS packet is ready, and belongs to the frame of its first.
     let due = due.chunks(TS_PER_PACKET).filter_map(|of| Some((of.last()?.0, of.first()?.1)));
     Ok(Schedule::new(due.collect()))
 }
 
-/// Returns whether a picture begins with this packet of TS.
+/// Returns whether a picture begins with this TS packet.
 fn begins_picture(packet: &[u8]) -> bool {
     let pid = u16::from(packet[1] & 0x1F) << 8 | u16::from(packet[2]);
     packet[0] == TS_SYNC && packet[1] & 0x40 != 0 && pid == TS_VIDEO
 }
 
-/// Reads the times that ffmpeg's `framecrc` has written, in seconds.
+/// Parses the times in ffmpeg's `framecrc` output, in seconds.
 fn times_of(text: &str) -> Vec<f64> {
     let mut unit = 1.0 / f64::from(PICTURES_PER_SECOND);
     let mut times = Vec::new();
@@ -196,7 +198,7 @@ fn times_of(text: &str) -> Vec<f64> {
         if line.starts_with('#') {
             continue;
         }
-        // One without a time of its own, which a loss has taken, follows the one before it.
+        // A picture that lost its time to packet loss follows the one before it.
         let following =
             times.last().map_or(0.0, |last: &f64| last + 1.0 / f64::from(PICTURES_PER_SECOND));
         let time = line.split(',').nth(2).and_then(|time| time.trim().parse::<f64>().ok());
@@ -217,17 +219,17 @@ fn picture(pixels: &[u8]) -> Result<Picture> {
     Ok(picture)
 }
 
-/// How the video is coded.
+/// Codec of the video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Codec {
-    /// MPEG-2, as the paper has it.
+    /// MPEG-2, as in the paper.
     Mpeg2,
     H264,
 }
 
 impl Codec {
-    /// Returns ffmpeg's arguments: a constant quality, and so a variable bit rate.
+    /// Returns ffmpeg's arguments: a constant quality, hence a variable bitrate.
     fn arguments(self) -> [&'static str; 8] {
         match self {
             Self::Mpeg2 => ["-c:v", "mpeg2video", "-q:v", "3", "-g", "12", "-bf", "2"],
@@ -238,14 +240,14 @@ impl Codec {
 
 const WIDTH: usize = 640;
 const HEIGHT: usize = 368;
-/// The paper's country's.
+/// Picture rate, that of PAL.
 const PICTURES_PER_SECOND: u32 = 25;
 const COURSE: u64 = 1;
 const HEAD_START_S: u32 = 5;
 const TS_BYTES: usize = 188;
 const TS_PER_PACKET: usize = (Packet::BYTES - Packet::HEADER_BYTES) / TS_BYTES;
 const TS_SYNC: u8 = 0x47;
-/// Where ffmpeg puts the first stream.
+/// PID that ffmpeg assigns to the first stream.
 const TS_VIDEO: u16 = 0x100;
 
 #[cfg(test)]
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_pictures_packets_are_spread_until_the_next() {
-        // Two pictures, of seven packets of TS and of fourteen.
+        // Two pictures, of seven and of fourteen TS packets.
         let mut stream = vec![0; 21 * TS_BYTES];
         for at in 0..21 {
             stream[at * TS_BYTES..][..3].copy_from_slice(&[0x47, 0x01, 0x00]);

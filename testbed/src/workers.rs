@@ -1,7 +1,8 @@
-//! Several guests at once, all of which see the same paths.
+//! Parallel guests, all of which see the same paths.
 //!
-//! The folder of a guest is a part of what it sees, and so has one name for all. Each worker is a process of this program in a
-//! mount namespace of its own, in which a folder of its own stands under that name.
+//! A guest sees the path of its folder, which must therefore be the same for all. Each worker is a
+//! process of this program in its own mount namespace, in which its own folder is mounted at that
+//! path.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::boot::FOLDER;
 
-/// A worker's part of the cells: each of `count`, from `place` on.
+/// A worker's share of the cells: every `count`th, starting at `place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     place: u32,
@@ -20,12 +21,12 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Returns which of the workers has it, from 0 on.
+    /// Returns the index of the worker, from 0.
     pub(crate) fn place(self) -> u32 {
         self.place
     }
 
-    /// Returns its cells, in their order.
+    /// Returns its cells, in order.
     pub(crate) fn of<T: Copy>(self, cells: &[T]) -> Vec<T> {
         cells.iter().copied().skip(self.place as usize).step_by(self.count as usize).collect()
     }
@@ -42,10 +43,10 @@ impl FromStr for Share {
     }
 }
 
-/// Runs this program again, with its arguments, as so many workers, and waits until all have ended.
+/// Runs this program again, with its arguments, as `count` workers, and waits until all have ended.
 ///
 /// # Errors
-/// When namespaces cannot be made, or cells failed, which their workers have said.
+/// If namespaces cannot be created, or cells failed; their workers have reported which.
 pub(crate) fn run(count: u32) -> Result<()> {
     fs::create_dir_all(FOLDER).with_context(|| format!("cannot make {FOLDER}"))?;
     let start = |place| start(place, count);
@@ -64,7 +65,7 @@ fn start(place: u32, count: u32) -> Result<Child> {
     let folder = PathBuf::from(format!("{FOLDER}-{place}"));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut command = Command::new("unshare");
-    // Whoever is not root becomes so in a namespace of users.
+    // Other users become root in a user namespace.
     command.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" });
     command.args(["--propagation", "private", "sh", "-c", BOUND, "sh"]).arg(folder).arg(FOLDER);
     command.arg(std::env::current_exe()?).args(std::env::args_os().skip(1));

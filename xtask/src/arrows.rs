@@ -1,13 +1,14 @@
-//! The arrows between crates: which room may use which, as the table of rooms in ARCHITECTURE.md says.
+//! The dependencies between crates that the table of rooms in ARCHITECTURE.md permits.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
-/// What each room may use.
+/// Permitted dependencies of each room.
 pub(crate) type Arrows<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
-/// Returns the arrows of ARCHITECTURE.md's table of rooms: its last column, by its first.
+/// Parses the permitted dependencies from ARCHITECTURE.md's table of rooms: its last column, by its
+/// first.
 pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
     let rows = architecture.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -19,7 +20,7 @@ pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
         let uses = match uses {
             "-" => Vec::new(),
             "all" => rooms.iter().map(|cells| cells[0]).collect(),
-            // Behind a room may stand what of it, in parentheses.
+            // A room may be followed by a restriction in parentheses.
             some => some.split(',').filter_map(|used| used.split_whitespace().next()).collect(),
         };
         arrows.insert(room, uses);
@@ -27,8 +28,8 @@ pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
     (!arrows.is_empty()).then_some(arrows).context("ARCHITECTURE.md has no table of rooms")
 }
 
-/// Names every arrow between crates that `allowed` lacks, those that it has in vain, crates without
-/// a row, and rows without a crate.
+/// Lists dependencies that `allowed` lacks, permitted ones that are unused, crates without a row,
+/// and rows without a crate.
 pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("no packages")?;
     let mut faults = Vec::new();
@@ -39,7 +40,7 @@ pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Resu
         let uses = match (allowed.get(name), name) {
             (Some(uses), _) => uses.as_slice(),
             (None, "xtask") => &[],
-            // What measures beside others is no room: no other depends on it, and it may use any.
+            // The testbed is not a room: no crate depends on it, and it may use any.
             (None, "testbed") => continue,
             (None, _) => {
                 faults.push(format!("crate {name} has no row in ARCHITECTURE.md"));
@@ -57,7 +58,7 @@ pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Resu
             }
             used.push(room(to));
         }
-        // Who may use all may leave some.
+        // A room that may use all may leave some unused.
         let in_vain = uses.iter().filter(|to| !uses.contains(&name) && !used.contains(to));
         faults.extend(in_vain.map(|to| format!("ARCHITECTURE.md: {name} does not use {to}")));
     }
@@ -66,7 +67,7 @@ pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Resu
     Ok(faults)
 }
 
-/// Returns the folder's name of a crate: that of the binary is cli.
+/// Returns the folder name of a crate; that of the binary is cli.
 fn room(package: &str) -> &str {
     match package {
         "tautline" => "cli",
@@ -74,7 +75,7 @@ fn room(package: &str) -> &str {
     }
 }
 
-/// The beginning of the table of rooms.
+/// Start of the table of rooms.
 const HEAD: &str = "| room |";
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Examples in docs run: a crate leaves its docs out of the tests only while they have none.
+//! Doc examples must run: a crate disables its doctests only while it has none.
 
 use anyhow::{Context, Result};
 
 use crate::source::{Language, Source};
 
-/// Names crates whose docs have an example that no test runs, and crates whose docs are read for
-/// examples, which takes seconds, and have none.
+/// Lists crates with a doc example that no test runs. It also lists crates whose doctests are
+/// enabled, which takes seconds, but that have none.
 pub(crate) fn faults(metadata: &serde_json::Value, sources: &[Source]) -> Result<Vec<String>> {
     let root = metadata["workspace_root"].as_str().context("no root")?;
     let mut faults = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn faults(metadata: &serde_json::Value, sources: &[Source]) -> Result
     Ok(faults)
 }
 
-/// Returns whether docs in Rust hold an example that is compiled.
+/// Returns whether docs in Rust contain a compiled example.
 fn has_example(source: &Source) -> bool {
     if source.language != Language::Rust {
         return false;
@@ -41,13 +41,13 @@ fn has_example(source: &Source) -> bool {
         line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start)
     });
     let fences = docs.filter_map(|doc| doc.strip_prefix("```"));
-    // Each second one closes what the one before has opened.
+    // Every second fence closes the one before it.
     fences
         .step_by(2)
         .any(|language| language.split(',').all(|word| COMPILED.contains(&word.trim())))
 }
 
-/// What may stand behind the fence of an example that is compiled.
+/// Attributes after the fence of a compiled example.
 const COMPILED: [&str; 5] = ["", "rust", "no_run", "should_panic", "compile_fail"];
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
-//! Invariants 1 and 2 of ARCHITECTURE.md: where sockets, clocks, threads, async and unsafe code are.
+//! Invariants 1 and 2 of ARCHITECTURE.md: the places of sockets, clocks, threads, async and unsafe
+//! code.
 
 use crate::source::{Language, Source};
 
-/// A rule about what code may say where.
+/// A restriction of certain code to certain places.
 struct Rule {
-    /// What may be said only at `places`; a word, or words joined by `::`, or with `.` before.
+    /// Tokens permitted only at `places`: a word, or words joined by `::`, or with a leading `.`.
     tokens: &'static [&'static str],
-    /// Beginnings of paths.
+    /// Path prefixes.
     places: &'static [&'static str],
     what: &'static str,
 }
 
-/// Names every line of code that an invariant does not allow where it stands.
+/// Lists every line of code that violates an invariant.
 pub(crate) fn faults(source: &Source) -> Vec<String> {
     if source.language != Language::Rust {
         return Vec::new();
@@ -90,8 +91,8 @@ const RULES: [Rule; 4] = [
     },
 ];
 
-/// The rooms that touch the world, and what stands outside the workspace: benches beside others,
-/// generators, and this.
+/// Rooms with access to the outside world, and everything outside the workspace: comparative
+/// benches, generators, and this tool.
 const OUTSIDE_WORLD: &[&str] = &[
     "crates/net/",
     "crates/port/",
@@ -107,7 +108,7 @@ const OUTSIDE_WORLD: &[&str] = &[
     "xtask/",
 ];
 
-/// The same, the lab's workers, and tests of many seeds at once.
+/// The same, plus the lab's workers, and tests with many seeds in parallel.
 const THREADS: &[&str] = &[
     "crates/net/",
     "crates/port/",
@@ -122,11 +123,11 @@ const THREADS: &[&str] = &[
     "fuzz/",
     "xtask/",
     "crates/lab/src/workers.rs",
-    // A disk that stalls holds up the recorder's thread, not the guard's.
+    // A stalling disk must block only the recorder's thread, not the guard's.
     "crates/blackbox/src/recorder.rs",
-    // One clip's pictures are made by ffmpeg and taken at the same time.
+    // ffmpeg renders a clip's pictures while they are read.
     "crates/lab/src/pictures/footage.rs",
-    // Camera, encoders and decoder as the vehicle's threads.
+    // Camera, encoders and decoder run as the vehicle's threads.
     "crates/lab/src/papers/lte/rig.rs",
     // Emulated links between the network namespaces of processes.
     "crates/lab/src/papers/ugv/stand.rs",
@@ -140,11 +141,11 @@ const UNSAFE: &[&str] = &[
     "crates/video/src/x264/native.rs",
     "crates/video/src/libavcodec.rs",
     "crates/video/src/v4l2/native.rs",
-    // What measures beside others: ISA-L, the CPU's limit, codecs of other languages.
+    // Comparative measurements: ISA-L, the CPU's limit, codecs of other languages.
     "peers/src/isal.rs",
     "peers/src/limit.rs",
     "codecs/src/",
-    // Socket options, and the end of the guest.
+    // Socket options, and powering off the guest.
     "testbed/src/native.rs",
 ];
 

@@ -1,9 +1,10 @@
-//! `cargo xtask mutate`: whether the lab's bars bite.
+//! `cargo xtask mutate`: checks that the lab's bars detect faults.
 //!
-//! Every experiment of `tautline lab` is run as it stands, and again with one expression of the product
-//! changed: then a row must turn red, or the experiment must fail. The changes stand in
-//! xtask/mutations.toml ([`list`]). All are built into a checkout of its own ([`tree`]) at once, and each run is told
-//! which of them is in force ([`trial`]); what came of each is kept ([`kept`]), so that a run that was stopped goes on.
+//! Every experiment of `tautline lab` runs unchanged, and again with one expression of the product
+//! changed. With the change, a row must turn red, or the experiment must fail. The changes are
+//! listed in xtask/mutations.toml ([`list`]). One build in a separate checkout contains all of them
+//! ([`tree`]), and a variable selects one for each run ([`trial`]). Outcomes are stored ([`kept`]),
+//! so that an interrupted run can resume.
 
 mod kept;
 mod list;
@@ -19,11 +20,12 @@ use list::{List, Mutation};
 use tree::Tree;
 use trial::Outcome;
 
-/// Runs the mutations whose names, or whose experiments, are among `wanted`, or all; says what each turned
-/// red.
+/// Runs the mutations whose names or experiments are in `wanted`, or all; prints the rows that each
+/// turned red.
 ///
 /// # Errors
-/// When an experiment is out as it stands, or a mutation turned one of its experiments not red.
+/// If an unchanged experiment is out of tolerance, or a mutation did not turn one of its
+/// experiments red.
 pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let list = List::parse(&std::fs::read_to_string(FILE).context(FILE)?)?;
     let chosen = chosen(&list, wanted)?;
@@ -56,13 +58,13 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A mutation, and those of its experiments that are wanted.
+/// A mutation, and the selected ones of its experiments.
 struct Chosen<'a> {
     mutation: &'a Mutation,
     experiments: Vec<&'a str>,
 }
 
-/// Runs every experiment of which nothing is kept, unchanged.
+/// Runs every experiment without a stored outcome, unchanged.
 fn as_it_stands(chosen: &[Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<()> {
     let all = chosen.iter().flat_map(|chosen| &chosen.experiments);
     let mut missing: Vec<&str> = all.copied().filter(|key| kept.baseline(key).is_none()).collect();
@@ -79,7 +81,7 @@ fn as_it_stands(chosen: &[Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<(
     Ok(())
 }
 
-/// Runs those of a mutation's experiments of which nothing is kept.
+/// Runs those of a mutation's experiments that have no stored outcome.
 fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
     let Chosen { mutation, experiments } = chosen;
     println!("  {}: {}", mutation.name, mutation.what);
@@ -96,7 +98,7 @@ fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
     Ok(())
 }
 
-/// Returns the mutations that are wanted, each with those of its experiments that are.
+/// Returns the selected mutations, each with its selected experiments.
 fn chosen<'a>(list: &'a List, wanted: &[String]) -> Result<Vec<Chosen<'a>>> {
     for word in wanted {
         let is_its = |m: &Mutation| m.name == *word || m.turns_red.contains(word);

@@ -1,21 +1,21 @@
-//! Functions that take bytes: each that is public has a fuzz target or a property test, by [`FILE`].
+//! Functions that take bytes: every public one has a fuzz target or a property test, by [`FILE`].
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::source::{Language, Source};
 
-/// The list of all functions that take bytes, with what tries them.
+/// The list of all functions that take bytes, with their tests.
 pub(crate) const FILE: &str = "xtask/parsers.toml";
 
 /// The content of [`FILE`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
-    /// Functions that read bytes of others; private ones may be listed too.
+    /// Functions that read untrusted bytes; private ones may be listed too.
     #[serde(default)]
     parser: Vec<Parser>,
-    /// Functions that take bytes of this process alone.
+    /// Functions that take only bytes of this process.
     #[serde(default)]
     ours: Vec<Ours>,
 }
@@ -34,14 +34,14 @@ struct Parser {
 struct Ours {
     file: String,
     functions: Vec<String>,
-    /// Where the bytes come from.
+    /// Origin of the bytes.
     why: String,
 }
 
-/// Prints every function that takes bytes, and what tries it.
+/// Prints every function that takes bytes, and its tests.
 ///
 /// # Errors
-/// When one has nothing that tries it, or the list names what is not there.
+/// If one has no test, or the list names something that does not exist.
 pub(crate) fn run(sources: &[Source]) -> Result<()> {
     let manifest = read(sources)?;
     for Parser { file, function, by } in &manifest.parser {
@@ -54,8 +54,8 @@ pub(crate) fn run(sources: &[Source]) -> Result<()> {
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
 }
 
-/// Names public functions that take bytes and that nothing tries, and entries of the list that name what is
-/// not there.
+/// Lists public functions that take bytes and have no test, and entries of the list that do not
+/// exist.
 pub(crate) fn faults(sources: &[Source]) -> Result<Vec<String>> {
     let manifest = read(sources)?;
     let text_of = |path: &str| {
@@ -108,7 +108,7 @@ fn read(sources: &[Source]) -> Result<Manifest> {
     toml::from_str(text).context(FILE)
 }
 
-/// Returns whether this names a fuzz target that is built, or a property test.
+/// Returns whether `by` names a fuzz target that is built, or a property test.
 fn is_trial<'a>(by: &str, text_of: impl Fn(&str) -> Option<&'a str>) -> bool {
     match by.split_once(' ') {
         Some(("fuzz", target)) => {
@@ -122,10 +122,10 @@ fn is_trial<'a>(by: &str, text_of: impl Fn(&str) -> Option<&'a str>) -> bool {
     }
 }
 
-/// Returns what stands in each `proptest! { .. }` of a file.
+/// Returns the content of each `proptest! { .. }` of a file.
 fn within_proptest(text: &str) -> impl Iterator<Item = &str> {
     text.split("proptest! {").skip(1).map(|rest| {
-        // A macro's end is a brace in the column in which its line begins.
+        // The macro's closing brace is in the first column.
         let end = rest.find("\n}").unwrap_or(rest.len());
         &rest[..end]
     })
@@ -169,7 +169,7 @@ fn taking_bytes(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns whether parameters, and what generic ones must be, have bytes that are read.
+/// Returns whether parameters, with their generic bounds, include bytes to read.
 fn has_bytes(parameters: &str) -> bool {
     let words: String = parameters.split_whitespace().collect::<Vec<_>>().join(" ");
     let plain = words.replace("&mut Vec<u8>", "");
@@ -177,8 +177,8 @@ fn has_bytes(parameters: &str) -> bool {
         || plain.match_indices("[u8]").any(|(at, _)| is_read(&plain[..at]))
 }
 
-/// Returns whether a slice is a reference that is only read, by the text before it: `&`, or `&` and the name of
-/// a lifetime, whose apostrophe is left out.
+/// Returns whether a slice is a shared reference, by the text before it: `&`, or `&` and the name
+/// of a lifetime without its apostrophe.
 fn is_read(before: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let rest = before.trim_end().trim_end_matches(is_name);
@@ -186,7 +186,7 @@ fn is_read(before: &str) -> bool {
     rest.ends_with('&') && word != "mut"
 }
 
-/// Types of bytes that come from somewhere.
+/// Types of bytes from outside the function.
 const BYTES: [&str; 8] = [
     "Vec<u8>",
     ": Bytes",
@@ -197,7 +197,7 @@ const BYTES: [&str; 8] = [
     ": Read",
     ": BufRead",
 ];
-/// More than a signature has.
+/// Upper limit on the lines of a signature.
 const SIGNATURE_LINES_MAX: usize = 16;
 
 #[cfg(test)]

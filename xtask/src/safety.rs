@@ -1,14 +1,14 @@
-//! Rules for docs/safety.md: each test that it names exists where it says.
+//! Rules for docs/safety.md: each test that it names exists at the stated place.
 
 use std::collections::BTreeMap;
 
 use crate::source::{Language, Source};
 
-/// Names the tests in the last cells of the tables that are not in `sources`.
+/// Lists the tests in the last table cells that are not in `sources`.
 ///
-/// A cell names a place, by the word that the page explains in bold, and tests of it in backquotes;
-/// what two dots end goes on somehow. A place may also follow, as a path: "`test` in `crates/a/src/b.rs`".
-/// A path alone is a test by itself.
+/// A cell names a place, by the word that the page defines in bold, and tests there in backquotes;
+/// two dots at the end match any rest. A path may also follow as a place: "`test` in
+/// `crates/a/src/b.rs`". A path alone is a test by itself.
 pub(crate) fn faults(page: &Source, sources: &[Source]) -> Vec<String> {
     let places = places(&page.text);
     let mut faults = Vec::new();
@@ -29,11 +29,11 @@ pub(crate) fn faults(page: &Source, sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Returns where the tests are that a word in bold stands for: "**stops**, **age** in `crates/guard/src`".
+/// Returns the places that words in bold refer to: "**stops**, **age** in `crates/guard/src`".
 fn places(page: &str) -> BTreeMap<&str, &str> {
     let mut places = BTreeMap::new();
     let mut words = Vec::new();
-    // Every second piece is bold; a path follows the words that it is for.
+    // Every second piece is bold; a path follows the words that it belongs to.
     for (index, piece) in page.split("**").enumerate() {
         if index % 2 == 1 {
             words.push(piece);
@@ -48,7 +48,7 @@ fn places(page: &str) -> BTreeMap<&str, &str> {
     places
 }
 
-/// Returns the tests that a line of a table names, each with the place before it.
+/// Returns the tests that a table line names, each with the place before it.
 fn named<'a>(line: &'a str, places: &BTreeMap<&str, &'a str>) -> Vec<(Option<&'a str>, &'a str)> {
     let Some(row) = line.strip_prefix("| ") else { return Vec::new() };
     let Some(cell) = row.trim_end().trim_end_matches('|').rsplit(" | ").next() else {

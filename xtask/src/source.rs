@@ -1,4 +1,4 @@
-//! The files of the repository that the rules are about, and what in them is code or comment.
+//! The repository's files that the rules apply to, split into code and comments.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 /// One text file of the repository.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// From the repository's root.
+    /// Path from the repository's root.
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) language: Language,
 }
 
-/// What a file is written in, by the end of its name.
+/// Language of a file, by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     Rust,
@@ -23,13 +23,13 @@ pub(crate) enum Language {
     Other,
 }
 
-/// Returns every file that git knows, or would, and that is text written by hand.
+/// Returns every hand-written text file that git tracks or would track.
 pub(crate) fn all() -> Result<Vec<Source>> {
     let files = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
     let files = String::from_utf8(files.stdout).context("git ls-files")?;
     let mut sources = Vec::new();
     for path in files.lines().filter(|path| is_by_hand(path)) {
-        // What is no text has nothing to check; what is gone from the disk neither.
+        // Skip binary files and files deleted from the disk.
         if let Ok(text) = std::fs::read_to_string(path) {
             sources.push(Source::new(path, text));
         }
@@ -49,12 +49,12 @@ impl Source {
         Self { path: path.to_owned(), text: text.into(), language }
     }
 
-    /// Returns a fault at a line, as compilers write it.
+    /// Formats a fault at a line, as compilers do.
     pub(crate) fn fault(&self, line: usize, what: &str) -> String {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Returns the lines of Rust with comments, and what stands in strings, left out.
+    /// Returns the lines of Rust without comments and string contents.
     pub(crate) fn code(&self) -> Vec<String> {
         parted(&self.text).0
     }
@@ -71,11 +71,11 @@ fn is_by_hand(path: &str) -> bool {
         && !NO_PROSE.iter().any(|end| name.ends_with(end))
 }
 
-/// Parts of paths to what generators have written.
+/// Path parts of generated files.
 const GENERATED: [&str; 5] =
     ["/generated/", "console/src/message/", "codecs/sbe_lidar/", "codecs/foreign/", "LICENSE-"];
 
-/// Ends of the names of files that hold data.
+/// File name endings of data files.
 const NO_PROSE: [&str; 10] = [
     ".lock",
     "package-lock.json",
@@ -89,19 +89,19 @@ const NO_PROSE: [&str; 10] = [
     "-regressions",
 ];
 
-/// The reader's place in Rust's text.
+/// State of the Rust scanner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Code,
     LineComment,
-    /// How deep.
+    /// Nesting depth.
     BlockComment(usize),
     String,
-    /// How many `#` end it.
+    /// Number of `#` at its end.
     RawString(usize),
 }
 
-/// Parts Rust's text into lines of code and lines of comment; what stands in strings is in neither.
+/// Splits Rust's text into lines of code and lines of comments; string contents are in neither.
 fn parted(text: &str) -> (Vec<String>, Vec<String>) {
     let characters: Vec<char> = text.chars().collect();
     let mut state = State::Code;
@@ -170,7 +170,7 @@ fn is_raw_string(characters: &[char], at: usize) -> bool {
     rest.next() == Some(&'r') && !within_name && rest.find(|c| **c != '#') == Some(&'"')
 }
 
-/// Returns how long a character's literal is; 1 for a lifetime's apostrophe.
+/// Returns the length of a character literal, or 1 for a lifetime's apostrophe.
 fn quoted(rest: &[char]) -> usize {
     match rest {
         [_, '\\', ..] => rest.iter().skip(3).position(|c| *c == '\'').map_or(1, |end| end + 4),

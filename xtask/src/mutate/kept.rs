@@ -1,4 +1,4 @@
-//! What came of experiments so far, kept while the product's code is the same.
+//! Stored outcomes of experiments, valid while the product's code is unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::list::Mutation;
 use super::tree::Tree;
 use super::trial::Outcome;
 
-/// Outcomes, on disk after each.
+/// Outcomes, written to disk after each experiment.
 #[derive(Debug)]
 pub(super) struct Kept {
     file: PathBuf,
@@ -22,17 +22,17 @@ pub(super) struct Kept {
 struct Record {
     /// [`Tree::name`] of the code that ran.
     tree: String,
-    /// By experiment.
+    /// Outcomes of the unchanged code, by experiment.
     baseline: BTreeMap<String, Outcome>,
-    /// By change and experiment.
+    /// Outcomes by mutation and experiment.
     mutated: BTreeMap<String, Outcome>,
 }
 
 impl Kept {
-    /// Reads what is kept of this code; what other code did is forgotten.
+    /// Reads the stored outcomes of this code, and discards those of other code.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub(super) fn of(tree: &Tree) -> Result<Self> {
         let file = tree.kept();
         let mut record = Record::default();
@@ -43,31 +43,31 @@ impl Kept {
         if record.tree != tree.name {
             record = Record { tree: tree.name.clone(), ..Record::default() };
         }
-        // What was out for a busy machine's sake is tried again.
+        // An outcome out of tolerance may be due to a busy machine, and is measured again.
         record.baseline.retain(|_, outcome| *outcome == Outcome::Within);
         record.mutated.retain(|_, outcome| !matches!(outcome, Outcome::Skipped(_)));
         Ok(Self { file, record })
     }
 
-    /// Returns what came of an experiment as it stands.
+    /// Returns the outcome of an unchanged experiment.
     pub(super) fn baseline(&self, key: &str) -> Option<&Outcome> {
         self.record.baseline.get(key)
     }
 
-    /// Returns what came of an experiment under a mutation.
+    /// Returns the outcome of an experiment under a mutation.
     pub(super) fn mutated(&self, mutation: &Mutation, key: &str) -> Option<&Outcome> {
         self.record.mutated.get(&name(mutation, key))
     }
 
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn keep_baseline(&mut self, key: &str, outcome: Outcome) -> Result<()> {
         self.record.baseline.insert(key.to_owned(), outcome);
         self.write()
     }
 
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn keep_mutated(
         &mut self,
         mutation: &Mutation,
@@ -80,14 +80,15 @@ impl Kept {
 
     fn write(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(&self.record)? + "\n";
-        // Whole or not at all: it may be stopped at any moment.
+        // Write atomically: the process may be killed at any moment.
         let new = self.file.with_extension("new");
         fs::write(&new, text)?;
         fs::rename(&new, &self.file).with_context(|| self.file.display().to_string())
     }
 }
 
-/// Names what was done, so that another change of the same name is another one.
+/// Returns a key that includes the change itself, so that another change of the same name has
+/// another key.
 fn name(mutation: &Mutation, key: &str) -> String {
     let Mutation { file, from, to, .. } = mutation;
     format!("{key}: {file}: {}: {from} -> {to}", mutation.place())

@@ -1,11 +1,11 @@
-//! The list of mutations, and what makes it a sound one.
+//! The list of mutations, and its validation.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::source::Source;
 
-/// What xtask/mutations.toml holds.
+/// Content of xtask/mutations.toml.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
@@ -14,28 +14,29 @@ pub(super) struct List {
     pub(super) spared: Vec<Spared>,
 }
 
-/// One expression of the product, and another in its place.
+/// Replacement of one expression of the product by another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutation {
     /// Its name on the command line and as a folder.
     pub(super) name: String,
-    /// What the change does, in words.
+    /// Description of the change.
     pub(super) what: String,
-    /// From the repository's root.
+    /// Path from the repository's root.
     pub(super) file: String,
-    /// Part of a line, which stands in the file once and holds `from` once; none: `from` itself.
+    /// Part of a line that occurs once in the file and contains `from` once; `None` for `from`
+    /// itself.
     pub(super) place: Option<String>,
-    /// An expression that is computed while the program runs.
+    /// An expression that is evaluated at run time.
     pub(super) from: String,
-    /// The expression that takes its place, of the same type.
+    /// The replacement, of the same type.
     pub(super) to: String,
-    /// Experiments that run this code and must notice.
+    /// Experiments that run this code and must detect the change.
     pub(super) turns_red: Vec<String>,
 }
 
 impl Mutation {
-    /// Returns what stands in the file once.
+    /// Returns the text that occurs once in the file.
     pub(super) fn place(&self) -> &str {
         self.place.as_deref().unwrap_or(&self.from)
     }
@@ -46,20 +47,20 @@ impl Mutation {
 #[serde(deny_unknown_fields)]
 pub(super) struct Spared {
     pub(super) experiments: Vec<String>,
-    /// Why nothing of the product's can turn them red.
+    /// Reason why no change of the product can turn them red.
     pub(super) reason: String,
 }
 
 impl List {
     /// # Errors
-    /// When the text is not of this form.
+    /// If the text does not have this form.
     pub(super) fn parse(text: &str) -> Result<Self> {
         toml::from_str(text).context(FILE)
     }
 }
 
-/// Names mutations that cannot be made: of a line that is gone or stands twice, of the lab itself, of more than
-/// a line.
+/// Lists invalid mutations: of a missing or repeated line, of the lab itself, or of more than one
+/// line.
 pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
     let parsed = match List::parse(&list.text) {
         Ok(parsed) => parsed,

@@ -1,4 +1,4 @@
-//! The table at the end.
+//! The final table.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) struct Line<'a> {
     pub(super) mutated: &'a Outcome,
 }
 
-/// Writes the patches, and then what each experiment said, as it stands and under its mutation.
+/// Writes the patches, then the results of each experiment, unchanged and mutated.
 pub(super) fn of(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
     for mutations in lines.chunk_by(|a, b| a.mutation.name == b.mutation.name) {
@@ -42,7 +42,7 @@ pub(super) fn of(lines: &[Line<'_>]) -> String {
     text
 }
 
-/// Returns the first few of rows, and how many more there are.
+/// Returns the first few rows, and the number of the others.
 fn shown(rows: &[String]) -> String {
     let first = rows[..rows.len().min(SHOWN)].join("; ");
     match rows.len().checked_sub(SHOWN) {

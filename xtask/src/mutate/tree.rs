@@ -1,8 +1,9 @@
-//! A checkout of the last commit in target/mutate, with every mutation built in: nothing here is touched.
+//! A checkout of the last commit in target/mutate with every mutation built in; the work tree is
+//! not touched.
 //!
-//! An expression `from` becomes `(if mutation_name() { to } else { from })`, and the file gets a function that tells
-//! whether the variable [`CHOSEN`] names the mutation. So one build has all of them, and what runs without the
-//! variable is the code as it stands.
+//! An expression `from` becomes `(if mutation_name() { to } else { from })`. The file gets a
+//! function that returns whether the variable [`CHOSEN`] names the mutation. One build thus
+//! contains all of them, and without the variable the code runs unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,23 +16,23 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::list::Mutation;
 
-/// The variable of a process's environment that names the mutation in force.
+/// Environment variable that names the active mutation.
 pub(super) const CHOSEN: &str = "TAUTLINE_MUTATION";
 
-/// The checkout, and the folders beside it.
+/// The checkout, and the folders next to it.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// target/mutate of the repository, absolute.
+    /// Absolute path of target/mutate in the repository.
     folder: PathBuf,
-    /// Of what is compiled of the product: the same name, the same code.
+    /// Hash of the compiled product: equal names mean equal code.
     pub(super) name: String,
 }
 
 impl Tree {
-    /// Checks the last commit out, over what an earlier run has left, and builds the mutations in.
+    /// Checks out the last commit over an earlier checkout, and builds the mutations in.
     ///
     /// # Errors
-    /// When the product has changes that are not committed, git fails, or a mutation cannot be made.
+    /// If the product has uncommitted changes, git fails, or a mutation cannot be applied.
     pub(super) fn check_out(mutations: &[Mutation]) -> Result<Self> {
         let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"])?;
         ensure!(changed.is_empty(), "commit first, for a commit is what is mutated:\n{changed}");
@@ -52,7 +53,7 @@ impl Tree {
                 &git(&["rev-parse", "HEAD"])?,
             ])?;
         } else {
-            // Twice forced: git may know of one that was removed with target/.
+            // Force twice: git may remember a worktree that was removed with target/.
             git(&["worktree", "add", "--quiet", "--force", "--force", "--detach", path, "HEAD"])?;
         }
         tree.arm(mutations, &left)?;
@@ -70,22 +71,22 @@ impl Tree {
         self.folder.join("tree")
     }
 
-    /// Returns where the build goes.
+    /// Returns the build folder.
     pub(super) fn build(&self) -> PathBuf {
         self.folder.join("build")
     }
 
-    /// Returns where results, of a mutation by that name, go.
+    /// Returns the results folder of a mutation.
     pub(super) fn results(&self, name: &str) -> PathBuf {
         self.folder.join("results").join(name)
     }
 
-    /// Returns where it is kept what came of all.
+    /// Returns the file of stored outcomes.
     pub(super) fn kept(&self) -> PathBuf {
         self.folder.join("kept.json")
     }
 
-    /// Returns the files of the mutations as an earlier run has left them, and when it wrote them.
+    /// Returns the mutated files of an earlier run, and their modification times.
     fn armed_files(&self, mutations: &[Mutation]) -> Left {
         let left = |mutation: &Mutation| {
             let path = self.root().join(&mutation.file);
@@ -95,8 +96,8 @@ impl Tree {
         mutations.iter().filter_map(left).collect()
     }
 
-    /// Builds the mutations into their files; one that is again as it was left counts as old, so that cargo compiles
-    /// what has changed alone.
+    /// Builds the mutations into their files. A file that is unchanged since an earlier run keeps
+    /// its modification time, so that cargo recompiles only changed code.
     fn arm(&self, mutations: &[Mutation], left: &Left) -> Result<()> {
         let mut files: BTreeMap<&str, Vec<&Mutation>> = BTreeMap::new();
         for mutation in mutations {
@@ -116,7 +117,7 @@ impl Tree {
     }
 }
 
-/// Files, by their names: what is in them, and when it was written.
+/// File contents and modification times, by path.
 type Left = BTreeMap<String, (String, SystemTime)>;
 
 /// Returns a file's text with its mutations built in.
@@ -128,7 +129,7 @@ fn armed(mut text: String, mutations: &[&Mutation]) -> Result<String> {
         let function = format!("mutation_{}", name.replace('-', "_"));
         let both = format!("(if {function}() {{ {to} }} else {{ {from} }})");
         text = text.replacen(place, &place.replacen(from.as_str(), &both, 1), 1);
-        // The crate may be without a standard library.
+        // The crate may be `no_std`.
         write!(
             text,
             "\n#[inline]\nfn {function}() -> bool {{\n    \
@@ -140,8 +141,8 @@ fn armed(mut text: String, mutations: &[&Mutation]) -> Result<String> {
     Ok(text)
 }
 
-/// Names the code by git's list of its files: what is compiled for tests, benches and examples alone, or for readers,
-/// is not in the binary.
+/// Hashes git's list of the product's files; tests, benches, examples and documents are not in the
+/// binary, and are left out.
 fn name_of(files: &str) -> String {
     let is_read = |line: &&str| {
         let aside = ["/tests/", "/benches/", "/examples/"].iter().any(|part| line.contains(part));

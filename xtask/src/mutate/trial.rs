@@ -1,4 +1,4 @@
-//! The build, and experiments run by it.
+//! The build, and the experiments run with it.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::{CHOSEN, Tree};
 
-/// What came of an experiment.
+/// Outcome of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Outcome {
     /// Every judged row is within its tolerance.
     Within,
-    /// These rows are out.
+    /// These rows are out of tolerance.
     Out(Vec<String>),
-    /// It ended otherwise: the last that it said.
+    /// It failed; its last output.
     Failed(String),
-    /// It measured nothing, and says what it lacks: neither within nor noticed.
+    /// It was skipped, with its missing prerequisites: neither within nor detected.
     Skipped(String),
 }
 
@@ -34,10 +34,10 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Builds the binary with the lab, every mutation in it.
+/// Builds the binary with the lab and every mutation.
 ///
 /// # Errors
-/// When it does not compile.
+/// If it does not compile.
 pub(super) fn build(tree: &Tree) -> Result<()> {
     let results = tree.results(AS_IT_STANDS);
     fs::create_dir_all(&results)?;
@@ -53,16 +53,17 @@ pub(super) fn build(tree: &Tree) -> Result<()> {
     Ok(())
 }
 
-/// Runs experiments quickly, with a mutation in force or as the code stands: together, as `tautline lab run` does, and
-/// what did not come to its end so, alone.
+/// Runs experiments in quick mode, with a mutation or unchanged: together, as `tautline lab run`
+/// does, then alone those that did not finish.
 ///
 /// # Errors
-/// When none can be started, or rows cannot be read.
+/// If none can be started, or rows cannot be read.
 pub(super) fn measure(tree: &Tree, chosen: Option<&str>, keys: &[&str]) -> Result<Vec<Outcome>> {
     let results = tree.results(chosen.unwrap_or(AS_IT_STANDS));
     fs::create_dir_all(&results)?;
     for key in keys {
-        // A run that was stopped goes on with what stands, if that is within; a mutation's are few.
+        // Unchanged runs resume from stored results that are within tolerance; a mutation's runs
+        // are few.
         let goes_on = chosen.is_none()
             && is_of_this_build(tree, &results, key)
             && outcome_of(&results, key)? == Some(Outcome::Within);
@@ -84,7 +85,7 @@ pub(super) fn measure(tree: &Tree, chosen: Option<&str>, keys: &[&str]) -> Resul
     Ok(outcomes)
 }
 
-/// Runs experiments, and returns the last that they said.
+/// Runs experiments, and returns the last line of output.
 fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Result<String> {
     let log = results.join(format!("{}.log", keys.first().context("no experiments")?));
     let seconds_max = SECONDS_MAX + SECONDS_MORE * (keys.len() - 1);
@@ -107,7 +108,7 @@ fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Resu
     Ok(last_words(&fs::read_to_string(&log)?).to_owned())
 }
 
-/// Returns the last that a process said; of a panic, what it was about.
+/// Returns the last line of a process's output; for a panic, its message.
 fn last_words(said: &str) -> &str {
     let mut lines = said.lines();
     let of_panic = lines.find(|line| line.contains(" panicked at ")).and_then(|_| lines.next());
@@ -115,7 +116,7 @@ fn last_words(said: &str) -> &str {
     of_panic.or_else(last).unwrap_or("without a word").trim()
 }
 
-/// Returns whether an experiment's record is younger than the binary.
+/// Returns whether an experiment's record is newer than the binary.
 fn is_of_this_build(tree: &Tree, results: &Path, key: &str) -> bool {
     let made_at = |file: &Path| file.metadata().and_then(|file| file.modified()).ok();
     let record = made_at(&results.join(key).join(RECORD));
@@ -126,7 +127,7 @@ fn binary(tree: &Tree) -> PathBuf {
     tree.build().join("debug/tautline")
 }
 
-/// Returns what an experiment's record says; `None`: it has left none.
+/// Returns the outcome in an experiment's record; `None` if there is no record.
 fn outcome_of(results: &Path, key: &str) -> Result<Option<Outcome>> {
     if !results.join(key).join(RECORD).exists() {
         return Ok(None);
@@ -140,7 +141,7 @@ fn outcome_of(results: &Path, key: &str) -> Result<Option<Outcome>> {
     Ok(Some(if out.is_empty() { Outcome::Within } else { Outcome::Out(out) }))
 }
 
-/// What is read of a record of the lab's.
+/// The part of a lab record that is used here.
 #[derive(Deserialize)]
 struct Record {
     origin: Origin,
@@ -152,7 +153,7 @@ struct Origin {
     missing: Option<String>,
 }
 
-/// Returns the quantities of a `rows.csv` that are out of their tolerance.
+/// Returns the quantities in a `rows.csv` that are out of tolerance.
 fn out_of_tolerance(rows: &Path) -> Result<Vec<String>> {
     let mut reader = csv::Reader::from_path(rows)?;
     let head = reader.headers()?.clone();
@@ -171,15 +172,15 @@ fn out_of_tolerance(rows: &Path) -> Result<Vec<String>> {
     Ok(out)
 }
 
-/// What an experiment leaves last.
+/// The file that an experiment writes last.
 const RECORD: &str = "result.json";
-/// Where results of what is not mutated go.
+/// Results folder of the unchanged code.
 const AS_IT_STANDS: &str = "as-it-stands";
-/// Several times what the slowest takes: a mutation may keep one from ever ending.
+/// Timeout, several times the slowest experiment: a mutation may prevent one from ending.
 const SECONDS_MAX: usize = 600;
-/// For each that runs with another.
+/// Additional time for each further experiment.
 const SECONDS_MORE: usize = 60;
-/// As coreutils' timeout says it.
+/// Exit code of coreutils' timeout.
 const TIMED_OUT: i32 = 124;
 
 #[cfg(test)]
