@@ -1,11 +1,11 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
-/// What a link carries that is neither media nor data: pings, pongs, reports, commands, telemetry.
+/// Rate of non-media, non-data traffic on a link: pings, pongs, reports, commands, telemetry.
 ///
-/// On a thin link it is a large share, of which the application's budget must not be made.
+/// On a low-rate uplink it is a large share, which the application's budget must exclude.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    /// bit/s, smoothed.
+    /// Smoothed rate, bit/s.
     rate: f64,
     bytes: u64,
     since: Instant,
@@ -16,12 +16,12 @@ impl Beside {
         Self { rate: 0.0, bytes: 0, since: now }
     }
 
-    /// Returns the rate of the last second or so.
+    /// Returns the rate of about the last second.
     pub(crate) fn rate(&self) -> Bitrate {
         Bitrate::from_bps(self.rate as u64)
     }
 
-    /// Notes a datagram of `bytes` bytes, of whatever kind.
+    /// Records a datagram of `bytes` bytes, of any kind.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         let elapsed = now.since(self.since);
         if elapsed >= SPAN {
@@ -32,13 +32,13 @@ impl Beside {
         self.bytes += bytes as u64;
     }
 
-    /// Takes back the datagram that was noted last: it is media or data.
+    /// Subtracts the last recorded datagram because it is media or data.
     pub(crate) fn unsend(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes as u64);
     }
 }
 
-/// As long as five pings take.
+/// Measurement interval: five pings.
 const SPAN: Duration = Duration::from_millis(100);
 const SHARE: f64 = 0.2;
 

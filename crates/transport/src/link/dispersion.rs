@@ -1,25 +1,25 @@
 use tautline_units::{Bitrate, Duration};
 
-/// What a link has shown that it carries at least: a large datagram that came so much later than the quickest small
-/// one was no longer in the slowest queue on the way.
+/// Lower bound of a link's capacity from packet dispersion. A large datagram that arrives later
+/// than the fastest small one by some time has left the slowest queue of the path by then.
 ///
-/// Jitter delays large ones too, and makes it less than what the link carries; a small one that was never as quick as
-/// could be, or a policer with a full bucket, more.
+/// Jitter also delays large datagrams and makes the result lower than the capacity. A small
+/// datagram that was never as fast as possible, or a policer with a full bucket, makes it higher.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Dispersion {
-    /// The least of small pings: the peer's clock at arrival less ours at sending.
+    /// Minimum transit of small pings: the peer's clock at arrival minus ours at sending.
     least: Option<i64>,
-    /// Of the padded ping that shows the most: the same, and its bytes.
+    /// Transit and size of the padded ping with the highest result.
     padded: Option<(i64, usize)>,
 }
 
 impl Dispersion {
-    /// Takes the transit of a small ping, in nanoseconds with the clocks' offset in it.
+    /// Records the transit of a small ping, in nanoseconds including the clock offset.
     pub(crate) fn on_small(&mut self, nanos: i64) {
         self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
     }
 
-    /// Takes the transit of a padded ping of `bytes` bytes.
+    /// Records the transit of a padded ping of `bytes` bytes.
     pub(crate) fn on_padded(&mut self, nanos: i64, bytes: usize) {
         let new = Some((nanos, bytes));
         if self.padded.is_none() || self.rate(new) > self.rate(self.padded) {
@@ -27,7 +27,7 @@ impl Dispersion {
         }
     }
 
-    /// Returns what the link carries at least; zero while nothing shows it.
+    /// Returns the lower bound of the link's capacity; zero before the first measurement.
     pub(crate) fn shown(&self) -> Bitrate {
         self.rate(self.padded)
     }
@@ -39,7 +39,7 @@ impl Dispersion {
     }
 }
 
-/// Less cannot be told from how the ends' own processors are scheduled.
+/// Resolution limit: process scheduling at both ends causes smaller differences.
 const LATER_LEAST: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

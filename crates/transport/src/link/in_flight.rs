@@ -6,30 +6,30 @@ use super::pacing::Entry;
 use crate::sequence::REORDERING_LEAST;
 use crate::wire::Report;
 
-/// The datagrams of one link that have left, and what the peer's reports say of each.
+/// The sent datagrams of one link, with their status according to the peer's reports.
 ///
-/// Bounded by [`RECORDS_MAX`]; what is pushed out counts as lost, nothing else.
+/// Bounded by [`RECORDS_MAX`]; evicted datagrams count as lost, and nothing else happens.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// The number of the first record.
+    /// Number of the first record.
     first: u64,
-    /// In order of their numbers, without gaps.
+    /// Records in order of numbers, without gaps.
     records: VecDeque<Record>,
-    /// Every number below it is settled.
+    /// Lowest number that is not settled.
     settled: u64,
     bytes: u64,
-    /// Bytes of all that left, probes for the packet size included.
+    /// Bytes of everything sent, including MTU probes.
     sent: u64,
-    /// Bytes of all that was held lost and has not come after all.
+    /// Bytes of everything declared lost that has not arrived since.
     lost: u64,
     highest: Option<u64>,
     reordering: Reordering,
     news_at: Option<Instant>,
-    /// When the oldest media packet that is on its way left.
+    /// Send time of the oldest media packet in flight.
     oldest_media: Option<Instant>,
-    /// Media packets of which nothing is known yet.
+    /// Media packets with unknown outcome.
     open: u64,
-    /// Media packets that were pushed out before anything was known of them.
+    /// Media packets evicted before their outcome was known.
     forgotten: u64,
     passed: Passed,
 }
@@ -38,26 +38,26 @@ pub(crate) struct InFlight {
 struct Record {
     sent_at: Instant,
     bytes: u32,
-    /// Bytes of all that left until then, its own included.
+    /// Total bytes sent up to and including this datagram.
     sent: u64,
     known: Known,
-    /// Whether a newer one is known to have arrived before it.
+    /// True if a newer datagram is known to have arrived before it.
     overtaken: bool,
     media: bool,
-    /// Whether it left as ECT(1).
+    /// True if it was sent as ECT(1).
     markable: bool,
-    /// Media, to be sent again if it is lost.
+    /// Media packet to be resent if the datagram is lost.
     entry: Option<Entry>,
 }
 
-/// How many datagrams are known to have come or to be lost: of those that left as they are, and as ECT(1).
+/// Numbers of datagrams known to have arrived or to be lost: sent as Not-ECT, and sent as ECT(1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) came: [u64; 2],
     pub(crate) lost: [u64; 2],
 }
 
-/// Knowledge of a datagram.
+/// Status of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Flying,
@@ -65,38 +65,38 @@ enum Known {
     Lost,
 }
 
-/// A media packet of which a report tells, or which is given up.
+/// A media packet that a report settles, or that is given up.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) entry: Entry,
     pub(crate) fate: Fate,
-    /// Whether a newer one had arrived when nothing was known of it yet.
+    /// True if a newer datagram arrived while its outcome was unknown.
     pub(crate) overtaken: bool,
 }
 
 /// The fate of a media packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrived by its deadline, to half a report interval.
+    /// It arrived by its deadline, accurate to half a report interval.
     InTime,
     /// It arrived after its deadline.
     Late,
     Lost,
 }
 
-/// What became of the media packets of which one report tells.
+/// Counts of the media packets settled by one report, by fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fates {
     in_time: f64,
     late: f64,
     lost: f64,
-    /// The same of the reports of late, fading.
+    /// Same counts over recent reports, exponentially decayed.
     in_time_of_late: f64,
     late_of_late: f64,
 }
 
 impl Fates {
-    /// Counts those of `settled`, after those that were counted before.
+    /// Counts the packets of `settled` in place of the previous report's.
     pub(crate) fn count(&mut self, settled: &[Settled]) {
         let count = |fate| settled.iter().filter(|packet| packet.fate == fate).count() as f64;
         let (in_time, late, lost) = (count(Fate::InTime), count(Fate::Late), count(Fate::Lost));
@@ -110,8 +110,9 @@ impl Fates {
         };
     }
 
-    /// Returns whether a packet of this fate met it by itself and not because the link failed for all:
-    /// a few are lost, or among many that arrive; most are in time where some come late, or newer ones came first.
+    /// Returns whether a packet met its fate by chance and not by a failure of the link. Losses are
+    /// chance if they are few, or fewer than the arrivals. A late packet is chance if most others
+    /// are in time, or newer ones arrived first.
     pub(crate) fn is_chance(self, packet: &Settled) -> bool {
         match packet.fate {
             Fate::InTime => false,
@@ -141,7 +142,7 @@ impl InFlight {
         }
     }
 
-    /// Notes that the next number leaves, `bytes` bytes long; `markable`: as ECT(1).
+    /// Records that the next number is sent with `bytes` bytes; `markable` if as ECT(1).
     pub(crate) fn push(&mut self, bytes: usize, markable: bool, now: Instant) {
         if self.records.len() == RECORDS_MAX {
             self.drop_first();
@@ -163,7 +164,7 @@ impl InFlight {
         self.records.push_back(record);
     }
 
-    /// Takes the last number as a probe for the packet size: it fills no pipe.
+    /// Reclassifies the last number as an MTU probe, which does not count as in flight.
     pub(crate) fn was_probe(&mut self) {
         if let Some(record) = self.records.back_mut() {
             self.bytes -= u64::from(std::mem::take(&mut record.bytes));
@@ -179,8 +180,9 @@ impl InFlight {
         }
     }
 
-    /// Takes a report of what had arrived by `known_at` on our clock, and gives every media packet
-    /// that it settles; true if a newer datagram than before has arrived. `trip`: the least round trip.
+    /// Handles a report of what had arrived by `known_at` on our clock, and appends every media
+    /// packet that it settles. Returns true if a newer datagram than before arrived. `trip` is the
+    /// minimum RTT.
     pub(crate) fn on_report(
         &mut self,
         report: &Report,
@@ -231,7 +233,7 @@ impl InFlight {
                     self.reordering.keep(behind);
                 }
             }
-            // It was only overtaken, by more than was thought possible.
+            // It was only reordered, by more than was assumed possible.
             Known::Lost => {
                 self.reordering.widen(behind);
                 self.lost -= u64::from(record.bytes);
@@ -248,7 +250,8 @@ impl InFlight {
         }
     }
 
-    /// Gives up what newer datagrams have overtaken by too much: several of them, or one that left `later`.
+    /// Declares datagrams lost that newer ones overtook by too much: by several packets, or by
+    /// `later`.
     fn write_off(&mut self, report: &Report, later: Duration, settled: &mut Vec<Settled>) {
         let Some(newest_at) = self.sent_at(report.highest) else { return };
         let mut number = self.settled.max(self.first);
@@ -280,7 +283,7 @@ impl InFlight {
         }
     }
 
-    /// Forgets what is settled, but for what was lost of late: it may yet show itself.
+    /// Drops settled records, except recent losses, which may still arrive.
     fn trim(&mut self, now: Instant) {
         while let Some(record) = self.records.front() {
             let done = match record.known {
@@ -295,12 +298,12 @@ impl InFlight {
         }
     }
 
-    /// Returns whether nothing has been heard of something for [`GIVEN_UP_AFTER`].
+    /// Returns whether a datagram has been unreported for [`GIVEN_UP_AFTER`].
     pub(crate) fn is_expiring(&self, now: Instant) -> bool {
         self.records.front().is_some_and(|record| now.since(record.sent_at) >= GIVEN_UP_AFTER)
     }
 
-    /// Gives up what nothing has been heard of for [`GIVEN_UP_AFTER`].
+    /// Gives up datagrams that have been unreported for [`GIVEN_UP_AFTER`].
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         while let Some(record) = self.records.front_mut() {
             if now.since(record.sent_at) < GIVEN_UP_AFTER {
@@ -329,8 +332,7 @@ impl InFlight {
         }
     }
 
-    /// Returns the media packets that may still be on their way and were not sent again, oldest
-    /// first.
+    /// Returns the media packets that may still be in flight and were not resent, oldest first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range_mut(from.min(self.records.len())..);
@@ -339,7 +341,7 @@ impl InFlight {
             .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
     }
 
-    /// Returns how many packets of a unit are on their way.
+    /// Returns how many packets of a unit are in flight.
     pub(crate) fn carried(&self, unit: u64) -> usize {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range(from.min(self.records.len())..);
@@ -347,23 +349,24 @@ impl InFlight {
         flying.filter(|r| r.entry.as_ref().is_some_and(|entry| entry.unit == unit)).count()
     }
 
-    /// Returns the bytes that have left and that no report has settled.
+    /// Returns the bytes that were sent and not settled by a report.
     pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes)
     }
 
-    /// Returns what is known to have come, and to be lost.
+    /// Returns the numbers of datagrams known to have arrived and to be lost.
     pub(crate) fn passed(&self) -> Passed {
         self.passed
     }
 
-    /// Returns the bytes of all that is held lost, probes for the packet size left out.
+    /// Returns the bytes of everything declared lost, without MTU probes.
     pub(crate) fn lost(&self) -> ByteCount {
         ByteCount::new(self.lost)
     }
 
-    /// Returns over how long none of those arrived that left next after the newest that was known to have, if
-    /// the report knows a newer one; to be asked before the report is taken.
+    /// Returns the sending duration of the run of missing datagrams that follows the newest one
+    /// known to have arrived, if the report shows a newer one. Call it before the report is
+    /// handled.
     pub(crate) fn hole(&self, report: &Report) -> Duration {
         let Some(first) = self.highest.map(|highest| highest + 1) else { return Duration::ZERO };
         let missing = |number: &u64| report.recent.arrived(report.highest - number) != Some(true);
@@ -373,31 +376,31 @@ impl InFlight {
         ends.map_or(Duration::ZERO, |(last, first)| last.since(first))
     }
 
-    /// Returns how much later than newer ones datagrams of late have come: nothing, if none did.
+    /// Returns by how much recent datagrams arrived behind newer ones; zero if none did.
     pub(crate) fn reordering(&self) -> Duration {
         Some(self.reordering.borne()).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
     }
 
-    /// Returns how many media packets nothing is known of yet.
+    /// Returns the number of media packets with unknown outcome.
     pub(crate) fn media_open(&self) -> u64 {
         self.open
     }
 
-    /// Returns how many media packets were pushed out before anything was known of them; they
-    /// count as lost.
+    /// Returns the number of media packets evicted before their outcome was known; they count as
+    /// lost.
     pub(crate) fn media_forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Returns when news of media is due at the latest, if the oldest unsettled packet is answered
-    /// within `trip` and news come without a pause; `None` while no media is on its way.
+    /// Returns when the next report on media is due at the latest, if the oldest unsettled packet
+    /// is reported within `trip` and reports are regular; `None` while no media is in flight.
     pub(crate) fn news_due_at(&self, trip: Duration) -> Option<Instant> {
         let due_at = self.oldest_media? + trip;
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 
-    /// Returns the bytes that left by `departed_by` and of which nothing is known, although they could
-    /// have arrived: those wait in the link's queue, if they are not lost.
+    /// Returns the bytes sent by `departed_by` that could have arrived but were not reported. They
+    /// wait in the link's queue, unless they are lost.
     pub(crate) fn waiting(&self, departed_by: Instant) -> ByteCount {
         let from = self.settled.saturating_sub(self.first) as usize;
         let rest = self.records.range(from.min(self.records.len())..);
@@ -406,27 +409,26 @@ impl InFlight {
         ByteCount::new(bytes.map(u64::from).sum())
     }
 
-    /// Returns the bytes of all that left until a datagram did, its own included, while it is
-    /// remembered.
+    /// Returns the total bytes sent up to and including a datagram, while its record exists.
     pub(crate) fn sent_until(&self, number: u64) -> Option<ByteCount> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get(at).map(|record| ByteCount::new(record.sent))
     }
 
-    /// Returns when a datagram left, while it is remembered.
+    /// Returns when a datagram was sent, while its record exists.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get(at).map(|record| record.sent_at)
     }
 }
 
-/// How long a datagram may be overtaken before it counts as lost.
+/// Time by which a datagram may be overtaken before it counts as lost.
 ///
-/// What was held lost and came after all widens it; where nothing has been overtaken by as much for
-/// [`SLOTS`] seconds it is less again.
+/// A datagram that was declared lost and arrives later widens it. It narrows again once nothing has
+/// been overtaken by as much for [`SLOTS`] seconds.
 #[derive(Debug, Clone, Default)]
 struct Reordering {
-    /// The most of each second, as far as there was some.
+    /// Maximum of each second that had reordering.
     by_second: VecDeque<(u64, Duration)>,
     second: u64,
 }
@@ -444,12 +446,12 @@ impl Reordering {
         }
     }
 
-    /// Takes note of one that came `behind` newer ones and had been held lost.
+    /// Records a datagram that arrived `behind` newer ones after it was declared lost.
     fn widen(&mut self, behind: Duration) {
         self.note((behind + behind / 4).min(REORDERING_MOST));
     }
 
-    /// Takes note of one that was waited for.
+    /// Records a reordered datagram that arrived within the time allowed.
     fn keep(&mut self, behind: Duration) {
         self.note((behind + behind / 4).min(self.borne()));
     }
@@ -462,20 +464,20 @@ impl Reordering {
     }
 }
 
-/// More packets lost between two reports are not lost by chance, each for itself, if most were.
+/// Losses between two reports above which they are not random, if they are the majority.
 const CHANCE_MOST: f64 = 12.0;
-/// One late packet among so many in time was overtaken.
+/// Minimum ratio of packets in time to late ones for a late packet to count as overtaken.
 const OVERTAKEN_OF: f64 = 3.0;
-/// Packets.
+/// Packets after which older reports no longer count.
 const FATES_MEMORY: f64 = 24.0;
 /// Two seconds at 4,000 datagrams a second.
 const RECORDS_MAX: usize = 8_192;
-/// [RFC9002] 6.1.1: packets.
+/// [RFC9002] 6.1.1: packet threshold.
 const OVERTAKEN_BY: u64 = 3;
-/// [RFC9002] 6.1.2: by so much of a round trip, where few leave in it.
+/// [RFC9002] 6.1.2: time threshold as a divisor of the RTT, for low packet rates.
 const OVERTAKEN_PART: u32 = 8;
 const REORDERING_MOST: Duration = Duration::from_millis(150);
-/// Seconds for which what was overtaken is remembered.
+/// Seconds for which reordering is remembered.
 const SLOTS: u64 = 10;
 const REMEMBERED: Duration = Duration::from_millis(500);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
@@ -538,7 +540,7 @@ mod tests {
         let mut packets = sent(12);
         assert_eq!(packets.bytes().get(), 1_200);
         let told = settle(&mut packets, &report(8, 8, &[2, 7]), 20);
-        // Number 7 was overtaken by one only: it may be on its way.
+        // Number 7 was overtaken by one only: it may be in flight.
         assert_eq!(told, (vec![0, 1, 3, 4, 5, 6, 8], vec![2]));
         assert_eq!(packets.bytes().get(), 400);
         assert_eq!(settle(&mut packets, &report(11, 8, &[]), 21), (vec![7, 9, 10, 11], vec![]));
@@ -552,7 +554,7 @@ mod tests {
             packets.push(100, false, Instant::from_millis(number * 6));
             packets.carry(entry(number));
         }
-        // An eighth of the trip of 80 ms is 10 ms.
+        // An eighth of the RTT of 80 ms is 10 ms.
         assert_eq!(settle(&mut packets, &report(1, 8, &[0]), 90), (vec![1], vec![]));
         assert_eq!(settle(&mut packets, &report(2, 8, &[0]), 92), (vec![2], vec![0]));
     }
@@ -568,7 +570,7 @@ mod tests {
     fn a_late_one_widens_what_counts_as_reordering() {
         let mut packets = sent(30);
         assert_eq!(settle(&mut packets, &report(9, 16, &[3]), 20).1, [3]);
-        // It was given up, so its entry is gone; its number comes after all.
+        // It was given up, so its entry is gone; its number arrives after all.
         assert_eq!(settle(&mut packets, &report(10, 16, &[]), 21), (vec![10], vec![]));
         assert_eq!(packets.reordering.borne(), Duration::from_micros(8_750));
         assert_eq!(settle(&mut packets, &report(18, 16, &[11]), 30).1, [0; 0]);
@@ -582,7 +584,7 @@ mod tests {
         settle(&mut packets, &report(41, 64, &[]), 41);
         let wide = packets.reordering.borne();
         assert!(wide > Duration::from_millis(40), "{wide:?}");
-        // One that is waited for and comes 30 ms behind keeps as much of it.
+        // A datagram that arrives 30 ms behind within the allowed time keeps it as wide.
         settle(&mut packets, &report(5_030, 256, &[5_000]), 5_030);
         settle(&mut packets, &report(5_031, 256, &[]), 5_031);
         assert_eq!(packets.reordering.borne(), wide);
@@ -604,9 +606,9 @@ mod tests {
         settle(&mut packets, &report(11, 16, &[]), 40);
         assert_eq!(packets.hole(&report(130, 256, &missing)), Duration::from_millis(87));
         assert_eq!(packets.hole(&report(8, 16, &[])), Duration::ZERO);
-        // What a report does not reach counts with what is missing beside it.
+        // Datagrams before the range of a report count with the missing ones next to them.
         assert_eq!(packets.hole(&report(130, 64, &missing)), Duration::from_millis(87));
-        // Nothing left in between.
+        // Nothing was sent in between.
         packets.push(100, false, Instant::from_millis(9_000));
         settle(&mut packets, &report(399, 256, &missing), 500);
         assert_eq!(packets.hole(&report(400, 256, &missing)), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Marks of the network: whether a link's datagrams may bear them, and what the peer says that came marked.
+//! ECN marks: whether a link's datagrams may be ECT(1), and which marks the peer reports.
 
 use tautline_units::Ecn;
 
@@ -6,21 +6,22 @@ use super::in_flight::Passed;
 use crate::rate::Marked;
 use crate::wire::Marks;
 
-/// Whether what leaves is ECT(1), and the peer's last word on what came of it ([RFC9000] 13.4.2 in kind).
+/// Decision to send as ECT(1), and the peer's last report on marks (similar to [RFC9000] 13.4.2).
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     trust: Trust,
-    /// Datagrams that left as ECT(1).
+    /// Datagrams sent as ECT(1).
     sent: u64,
     told: Marks,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Half of what leaves is ECT(1), to see whether that passes as the other half does; what had passed before.
+    /// Half of the datagrams are sent as ECT(1) to compare their delivery with the other half. The
+    /// value holds the counts at the start of the trial.
     Trial(Passed),
     Sound,
-    /// ECT(1) does not pass here, or the peer's counts do not add up.
+    /// ECT(1) does not pass here, or the peer's counts are inconsistent.
     Unsound,
 }
 
@@ -31,35 +32,35 @@ impl Default for Trust {
 }
 
 impl Marking {
-    /// Returns whether datagram `number` is to be ECT(1).
+    /// Returns whether datagram `number` is to be sent as ECT(1).
     pub(super) fn applies(&self, number: u64) -> bool {
         match self.trust {
-            // No row of datagrams in turn, such as pings, is all of one half (Thue and Morse).
+            // Thue-Morse sequence: no regular subsequence, such as pings, falls into one half.
             Trust::Trial(_) => number.count_ones() % 2 == 1,
             Trust::Sound => true,
             Trust::Unsound => false,
         }
     }
 
-    /// Notes a datagram that leaves.
+    /// Records a sent datagram.
     pub(super) fn on_sent(&mut self, ecn: Ecn) {
         self.sent += u64::from(ecn == Ecn::Ect1);
     }
 
-    /// Looks again whether ECT(1) passes: the link was silent.
+    /// Starts a new trial of ECT(1) because the link was silent.
     pub(super) fn doubt(&mut self, passed: Passed) {
         if self.trust == Trust::Sound {
             self.trust = Trust::Trial(passed);
         }
     }
 
-    /// Begins anew: the link leads another way.
+    /// Restarts because the link has moved to another route.
     pub(super) fn restart(&mut self, passed: Passed) {
         self.trust = Trust::Trial(passed);
     }
 
-    /// Takes what a report says of marks, and what is known to have passed with it; gives what of it is news and
-    /// may be believed.
+    /// Handles the mark counts of a report, and the delivery counts known with it. Returns the
+    /// increase, if it can be trusted.
     pub(super) fn on_report(&mut self, marks: Option<Marks>, passed: Passed) -> Option<Marked> {
         if let Trust::Trial(before) = self.trust {
             self.trust = judged(before, passed);
@@ -81,7 +82,7 @@ impl Marking {
     }
 }
 
-/// Judges a trial: of ECT(1) at least half as large a share must come as of the rest.
+/// Evaluates a trial: ECT(1) needs at least half the delivery ratio of the other datagrams.
 fn judged(before: Passed, passed: Passed) -> Trust {
     let came = [0, 1].map(|kind| passed.came[kind].saturating_sub(before.came[kind]));
     let lost = [0, 1].map(|kind| passed.lost[kind].saturating_sub(before.lost[kind]));
@@ -94,7 +95,7 @@ fn judged(before: Passed, passed: Passed) -> Trust {
     if passes { Trust::Sound } else { Trust::Unsound }
 }
 
-/// Datagrams of each half: where a third is lost by chance, a trial fails once in a hundred thousand.
+/// Datagrams per half: at one third random loss, a trial fails once in a hundred thousand.
 const TRIED: u64 = 16;
 
 #[cfg(test)]
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn counts_that_do_not_add_up_are_not_believed() {
         let impossible = [
-            // More than left, fewer than came, and some taken back.
+            // More than were sent, fewer than arrived, and a decrease.
             Marks { ect1: 30, ce: 3 },
             Marks { ect1: 10, ce: 9 },
             Marks { ect1: 30, ce: 0 },

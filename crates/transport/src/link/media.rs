@@ -1,38 +1,38 @@
 use super::in_flight::Fate;
 
-/// Media packets of one link on their way out, and what became of each.
+/// Media packets of one link, by outcome.
 ///
-/// They add up: `given = waiting + dropped + withdrawn + sent` and
-/// `sent = open + in_time + late + lost`. What became of a packet is what reports told first: one
-/// that was held lost and came after all stays counted as lost.
+/// They add up: `given = waiting + dropped + withdrawn + sent` and `sent = open + in_time + late +
+/// lost`. The first reported outcome counts: a packet that was declared lost and arrives later
+/// stays counted as lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Media {
-    /// Packets that were given to the link.
+    /// Packets assigned to the link.
     pub given: u64,
-    /// Of these, packets that another link lost or lacked the time for, and fresh ones for a unit
-    /// that lacked some.
+    /// Those among them that another link lost or could not deliver in time, and new packets for a
+    /// unit that lacked some.
     pub again: u64,
-    /// Packets that wait for their turn.
+    /// Packets queued.
     pub waiting: u64,
-    /// Packets dropped here: their deadline passed, or the route is not proved.
+    /// Packets dropped here: their deadline passed, or the route is not validated.
     pub dropped: u64,
-    /// Packets taken off the link when it might carry media no more.
+    /// Packets removed when the link could no longer carry media.
     pub withdrawn: u64,
-    /// Packets that left.
+    /// Packets sent.
     pub sent: u64,
-    /// Packets that left and of which nothing is known yet.
+    /// Packets sent whose outcome is unknown.
     pub open: u64,
-    /// Packets that arrived by their deadline, to half a report interval.
+    /// Packets that arrived by their deadline, accurate to half a report interval.
     pub in_time: u64,
     /// Packets that arrived after their deadline.
     pub late: u64,
-    /// Packets that are lost, as far as reports tell, or that no report has told of for long.
+    /// Packets lost according to reports, or unreported for long.
     pub lost: u64,
 }
 
 impl Media {
-    /// Returns every count that only rises, by a name stable for metrics, always in the same order.
+    /// Returns every monotonic counter under a stable name for metrics, always in the same order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("given", self.given),
@@ -47,7 +47,7 @@ impl Media {
         .into_iter()
     }
 
-    /// Notes what a report tells of a packet.
+    /// Counts the reported fate of a packet.
     pub(super) fn settle(&mut self, fate: Fate) {
         let count = match fate {
             Fate::InTime => &mut self.in_time,

@@ -1,30 +1,29 @@
 use tautline_units::{Duration, Instant};
 
-/// The size of our datagrams on one link, found by probing ([RFC8899]).
+/// Maximum datagram size on one link, found by probing ([RFC8899]).
 ///
-/// A probe is a ping padded to the size in question, in a datagram of its own; its pong confirms
-/// the size. The search goes up from the base, first to the most that is configured, then by
-/// halves. A size fails when so many probes in a row stay without a pong that chance is an
-/// unlikely cause, by the share of small pings that are answered. When losses rise, the size in
-/// use is probed again: if it fails while small pings pass, the path has become a black hole for
-/// it, and the search begins anew from below. Sizes that have failed are tried again after ten
-/// minutes.
+/// A probe is a ping padded to the candidate size in a datagram of its own; its pong confirms the
+/// size. The search goes up from the base, first to the configured maximum, then by bisection. A
+/// size fails when enough consecutive probes stay without a pong to make chance unlikely, given the
+/// share of small pings answered. When losses rise, the current size is probed again. If that fails
+/// while small pings pass, the path has become a black hole for it, and the search restarts from
+/// below. Failed sizes are retried after ten minutes.
 ///
-/// Where we deviate from [RFC8899]: sizes are those of UDP payloads; the base is believed from
-/// the start, as packets of 1200 bytes pass every path that carries IPv6; and the confirmation is
-/// asked for by losses instead of a timer, as a packet's loss says nothing on a link that loses a
-/// tenth of them anyway.
+/// Deviations from [RFC8899]: sizes are those of UDP payloads. The base is assumed from the start,
+/// because packets of 1200 bytes pass every path that carries IPv6. Losses trigger the confirmation
+/// instead of a timer, because a single loss means nothing on a link that loses a tenth of its
+/// packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Mtu {
-    /// The most that is configured.
+    /// Configured maximum.
     most: usize,
-    /// In use.
+    /// Current size.
     size: usize,
-    /// The smallest that has failed.
+    /// Smallest size that failed.
     failed: Option<usize>,
     phase: Phase,
     trial: Option<Trial>,
-    /// Probes of one size in a row without a pong.
+    /// Consecutive probes of one size without a pong.
     failures: u32,
     confirmed_at: Instant,
 }
@@ -32,17 +31,17 @@ pub(crate) struct Mtu {
 /// The purpose of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// To confirm the size in use, which is only believed.
+    /// Confirmation of the current size, which is only assumed.
     Base,
-    /// To find a larger one.
+    /// Search for a larger size.
     Search,
-    /// None: the size in use is as large as it can be, until then at least.
+    /// No probes: the current size is the largest possible, at least until then.
     Complete { until: Instant },
-    /// To see whether the size in use still passes.
+    /// Confirmation that the current size still passes.
     Confirm { until: Instant },
 }
 
-/// The probe that is out; never more than one.
+/// The outstanding probe; never more than one.
 #[derive(Debug, Clone, Copy)]
 struct Trial {
     id: u32,
@@ -50,12 +49,12 @@ struct Trial {
     sent_at: Instant,
 }
 
-/// The record of a link's small pings.
+/// Statistics of a link's small pings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pings {
-    /// How long to wait for a pong before it counts as lost.
+    /// Time without a pong after which a probe counts as lost.
     pub(crate) pong_timeout: Duration,
-    /// The share of pings of late that were answered; 0 to 1.
+    /// Share of recent pings that were answered; 0 to 1.
     pub(crate) answered: f64,
 }
 
@@ -77,7 +76,7 @@ impl Mtu {
         self.size
     }
 
-    /// Sets the most to use and to look for. What has failed stays failed.
+    /// Sets the maximum to use and to probe for. Failed sizes stay failed.
     pub(crate) fn set_most(&mut self, most: usize, now: Instant) {
         if most == self.most {
             return;
@@ -94,12 +93,12 @@ impl Mtu {
         }
     }
 
-    /// Forgets all that was found: the path is another one.
+    /// Forgets all results because the path has changed.
     pub(crate) fn restart(&mut self, now: Instant) {
         *self = Self::new(self.most, now);
     }
 
-    /// Asks whether the size in use still passes, if that was last known a while ago.
+    /// Requests a check that the current size still passes, unless it was confirmed recently.
     pub(crate) fn doubt(&mut self, now: Instant) {
         match self.phase {
             Phase::Complete { until } if now.since(self.confirmed_at) >= DOUBT_INTERVAL => {
@@ -110,7 +109,8 @@ impl Mtu {
         }
     }
 
-    /// Returns the size of the probe to send now, if one is due; then call [`Mtu::on_sent`].
+    /// Returns the size of the probe to send now, if one is due. The caller then calls
+    /// [`Mtu::on_sent`].
     pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
         if let Some(trial) = self.trial {
             if now.since(trial.sent_at) < pings.pong_timeout {
@@ -141,18 +141,18 @@ impl Mtu {
         }
     }
 
-    /// Notes that the probe of `bytes` bytes left as the ping `id`.
+    /// Records that the probe of `bytes` bytes was sent as ping `id`.
     pub(crate) fn on_sent(&mut self, id: u32, bytes: usize, now: Instant) {
         self.trial = Some(Trial { id, bytes, sent_at: now });
     }
 
-    /// Takes a pong; gives the bytes of the probe that it answers, whose size it confirms.
+    /// Handles a pong; returns the size of the probe that it answers, which is now confirmed.
     pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> Option<usize> {
         let trial = self.trial.filter(|trial| trial.id == id)?;
         self.trial = None;
         self.failures = 0;
         self.confirmed_at = now;
-        // The bound may have been lowered since it was sent.
+        // The maximum may have been lowered since the probe was sent.
         self.size = self.size.max(trial.bytes.min(self.most));
         self.phase = match self.phase {
             Phase::Base | Phase::Search => Phase::Search,
@@ -161,7 +161,7 @@ impl Mtu {
         Some(trial.bytes)
     }
 
-    /// Takes the kernel's word that a datagram of `bytes` bytes is too large for the interface.
+    /// Handles the kernel's error that a datagram of `bytes` bytes is too large for the interface.
     pub(crate) fn on_refused(&mut self, bytes: usize, now: Instant) {
         if bytes > LEAST_BYTES {
             if self.trial.is_some_and(|trial| trial.bytes >= bytes) {
@@ -171,7 +171,7 @@ impl Mtu {
         }
     }
 
-    /// Takes `bytes` as too large.
+    /// Marks `bytes` as too large.
     fn fail(&mut self, bytes: usize, now: Instant) {
         self.failures = 0;
         let failed = self.failed.map_or(bytes, |failed| failed.min(bytes));
@@ -207,8 +207,8 @@ impl Mtu {
     }
 }
 
-/// Returns so many in a row that chance would do it once in a hundred thousand times, three at
-/// least.
+/// Returns the number of consecutive failures that chance produces once in a hundred thousand
+/// times, at least three.
 fn failures_needed(answered: f64) -> u32 {
     let lost = (1.0 - answered).clamp(0.001, 0.999);
     let needed = (CHANCE.ln() / lost.ln()).ceil() as u32;
@@ -217,18 +217,18 @@ fn failures_needed(answered: f64) -> u32 {
 
 /// [RFC8899] 5.1.2: 1200 bytes pass any path that carries IPv6.
 const BASE_BYTES: usize = 1_200;
-/// Every link carries this: an init is as long.
+/// Size that every link carries: the length of an init.
 const LEAST_BYTES: usize = 150;
-/// A smaller gain is not worth a probe: one percent of a packet.
+/// Smallest gain worth a probe: one percent of a packet.
 const GRAIN_BYTES: usize = 12;
 /// [RFC8899] 5.1.2, MAX_PROBES.
 const FAILURES_LEAST: u32 = 3;
-/// A link that needs more loses so much that its packet size hardly matters.
+/// Upper limit: a link that needs more loses so many packets that their size hardly matters.
 const FAILURES_MOST: u32 = 24;
 const CHANCE: f64 = 1e-5;
 /// [RFC8899] 5.1.1, PMTU_RAISE_TIMER.
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// A link that keeps losing is asked no more often: 10 kbit/s.
+/// Minimum interval between confirmations on a link that keeps losing packets: 10 kbit/s.
 const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -237,7 +237,8 @@ mod tests {
 
     const PINGS: Pings = Pings { pong_timeout: Duration::from_millis(100), answered: 1.0 };
 
-    /// Probes for `millis` on a path that carries `carries`, a ping every 20 ms; counts probes.
+    /// Probes for `millis` on a path that carries `carries`, with a ping every 20 ms; counts the
+    /// probes.
     fn probe(mtu: &mut Mtu, carries: usize, from: u64, millis: u64, pings: Pings) -> u32 {
         let mut count = 0;
         for at in (from..from + millis).step_by(20) {

@@ -1,40 +1,40 @@
 use tautline_units::{Duration, Instant, Probability};
 
-/// The on-time probability of a link: the share of media packets that were acknowledged in time, by
-/// what was known of the link when they were given to it.
+/// On-time probability of a link: the share of media packets acknowledged in time, by the condition
+/// of the link when they were queued.
 ///
-/// Three things are known: for how long the link has told nothing new, how much time there is to
-/// spare until the deadline, and how long ago the link last failed. Each combination is a cell that
-/// learns by itself, beginning with what its neighbours' order suggests.
+/// The condition has three parts: the time for which a report has been overdue, the headroom before
+/// the deadline, and the time since the link last failed. Each combination is a cell with its own
+/// statistics, initialized in the order of its neighbours.
 #[derive(Debug, Clone)]
 pub(crate) struct OnTime {
     cells: [Cell; CELLS],
-    /// Of each cell the share in time; those that differ in the time to spare alone lie side by side.
+    /// Share in time of each cell; cells that differ only in headroom are adjacent.
     shares: [Probability; CELLS],
     failed_at: Option<Instant>,
-    /// The share of packets lost by chance, and that of those that others overtook until they were late,
-    /// fading.
+    /// Share of packets lost by chance, and share of those late because others overtook them,
+    /// exponentially decayed.
     loss: f64,
     late: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// Packets in time, and packets in all, old ones fading.
+    /// Packets in time, and all packets, exponentially decayed.
     kept: f64,
     all: f64,
 }
 
-/// Circumstances in which a packet is given to a link.
+/// Circumstances in which a packet is queued on a link.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outlook {
-    /// Since the last news, although there could have been some.
+    /// Time for which a report has been overdue.
     pub(crate) unheard_for: Duration,
-    /// Between the expected arrival and the deadline; zero if it is expected to be late.
+    /// Time between the expected arrival and the deadline; zero if it is expected to be late.
     pub(crate) spare: Duration,
 }
 
-/// The probability that a packet given to a link now is in time, by the time that it has to spare.
+/// On-time probability of a packet queued now, by its headroom before the deadline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnTimeCurve {
     by_spare: [Probability; SPARE.len() + 1],
@@ -44,7 +44,7 @@ impl OnTimeCurve {
     /// Always in time.
     pub const SURE: Self = Self { by_spare: [Probability::ONE; SPARE.len() + 1] };
 
-    /// Makes the curve of these probabilities, the least time to spare first.
+    /// Creates the curve from these probabilities, smallest headroom first.
     #[cfg(test)]
     pub(crate) fn of(by_spare: [f64; SPARE.len() + 1]) -> Self {
         let share = |share| Probability::new(share).unwrap_or(Probability::ZERO);
@@ -65,7 +65,7 @@ impl OnTime {
         Self { cells, shares, failed_at: None, loss: 0.0, late: 0.0 }
     }
 
-    /// Returns the cell for a packet given to the link now.
+    /// Returns the cell for a packet queued now.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
         self.cell(unheard, step(outlook.spare, &SPARE), now) as u8
@@ -76,31 +76,31 @@ impl OnTime {
         (unheard * (CALM.len() + 1) + calm) * (SPARE.len() + 1) + spare
     }
 
-    /// Returns the probabilities for packets given to the link now, which has told nothing new for
+    /// Returns the probabilities for packets queued now, when a report has been overdue for
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
         OnTimeCurve { by_spare: std::array::from_fn(|spare| self.shares[first + spare]) }
     }
 
-    /// Returns the probability that a packet is lost by chance, whatever the others do.
+    /// Returns the probability of a random loss, independent of other packets.
     pub(crate) fn loss(&self) -> Probability {
         Probability::new(self.loss).unwrap_or(Probability::ZERO)
     }
 
-    /// Returns the probability that a packet is late by chance: overtaken.
+    /// Returns the probability that a packet is late by chance, because others overtake it.
     pub(crate) fn late(&self) -> Probability {
         Probability::new(self.late).unwrap_or(Probability::ZERO)
     }
 
-    /// Notes whether a packet was lost, or late, by chance: alone or with a few.
+    /// Records whether a packet was lost, or late, by chance: alone or with a few others.
     pub(crate) fn observe_chance(&mut self, lost: bool, late: bool) {
         for (share, missed) in [(&mut self.loss, lost), (&mut self.late, late)] {
             *share += (f64::from(u8::from(missed)) - *share) / LOSS_MEMORY;
         }
     }
 
-    /// Notes what became of a packet.
+    /// Records the outcome of a packet.
     pub(crate) fn observe(&mut self, standing: u8, in_time: bool, now: Instant) {
         let at = usize::from(standing) % CELLS;
         let fade = 1.0 - 1.0 / MEMORY;
@@ -131,12 +131,12 @@ const fn millis<const N: usize>(millis: [u64; N]) -> [Duration; N] {
     durations
 }
 
-/// Returns how many of the bounds `value` has reached.
+/// Returns the number of bounds that `value` has reached.
 fn step(value: Duration, bounds: &[Duration]) -> usize {
     bounds.iter().take_while(|bound| value >= **bound).count()
 }
 
-/// Returns what a cell is taken for before anything is known.
+/// Returns the initial share of a cell.
 fn expected(at: usize) -> f64 {
     let (rest, spare) = (at / (SPARE.len() + 1), at % (SPARE.len() + 1));
     let (unheard, calm) = (rest / (CALM.len() + 1), rest % (CALM.len() + 1));
@@ -145,16 +145,16 @@ fn expected(at: usize) -> f64 {
     unheard * spare * [0.95, 0.98, 1.0][calm]
 }
 
-/// Reports come every ten milliseconds.
+/// Bounds of overdue time; reports arrive every ten milliseconds.
 const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
 const SPARE: [Duration; 4] = millis([1, 8, 18, 30]);
 const CALM: [Duration; 2] = millis([100, 600]);
 const CELLS: usize = (UNHEARD.len() + 1) * (SPARE.len() + 1) * (CALM.len() + 1);
-/// Packets that the beginning is worth.
+/// Weight of the initial share, in packets.
 const PRIOR: f64 = 30.0;
-/// Packets: a second or so of a link.
+/// Packets: about a second of a link.
 const LOSS_MEMORY: f64 = 500.0;
-/// Packets of a cell after which an observation counts 1/e: a minute or so of a link's share.
+/// Packets of a cell after which an observation counts 1/e: about a minute of a link's share.
 const MEMORY: f64 = 30_000.0;
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         let later = now + Duration::from_secs(1);
         assert!((p(&calm, later) - 0.98).abs() < 0.002);
         assert!((p(&late, later) - 0.95).abs() < 0.05);
-        // It has just failed: another standing than before.
+        // It has just failed: another cell than before.
         assert_ne!(link.standing(&calm, now), standing[0]);
         assert_eq!(link.standing(&calm, later), standing[0]);
     }

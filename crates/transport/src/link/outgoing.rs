@@ -1,4 +1,4 @@
-//! Datagrams out: what goes into each that cannot wait, and what its leaving means.
+//! Outgoing datagrams: content of urgent datagrams, and bookkeeping when a datagram is sent.
 
 use tautline_units::{Duration, Ecn, Instant};
 
@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::wire::{PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, Standing, TAG_BYTES};
 
-/// A padded ping that was written: see [`Link::on_probe_sent`].
+/// A padded ping that was written; see [`Link::on_size_probe_sent`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SizeProbe {
     id: u32,
@@ -16,7 +16,7 @@ pub(crate) struct SizeProbe {
 }
 
 impl Link {
-    /// Returns whether something may have to leave that does not wait for the pace.
+    /// Returns whether the link may have unpaced packets to send.
     pub(crate) fn is_urgent(&self, now: Instant) -> bool {
         if self.is_blocked() {
             return self.routing.is_moving();
@@ -27,7 +27,7 @@ impl Link {
             || !held && (!self.pongs.is_empty() || now >= self.beside_due_at())
     }
 
-    /// Returns when something is to leave that brings no command and was not waiting before.
+    /// Returns when the next packet other than a command is due, if it was not queued before.
     pub(super) fn beside_due_at(&self) -> Instant {
         let due_at = self.probe.due_at().min(self.arrivals.report_due_at());
         let waits = self.is_sparing() && !self.pongs.is_empty();
@@ -35,19 +35,20 @@ impl Link {
         due_at.max(self.sparing.held_until())
     }
 
-    /// Notes that what could not wait left: what can waits for a while, if the way out is thin.
+    /// Records that urgent packets were sent. On a low-rate uplink, less urgent ones then pause.
     pub(crate) fn on_urgent_sent(&mut self, config: &Config, now: Instant) {
         if self.is_sparing() {
             self.sparing.hold(self.sparing_pause(config), now);
         }
     }
 
-    /// Takes an urgent packet; gives the one it pushed out.
+    /// Queues an urgent packet; returns the one that it displaced.
     pub(crate) fn push_urgent(&mut self, entry: Entry) -> Option<Entry> {
         self.urgent.push(entry)
     }
 
-    /// Appends a pong or a ping for an address that the link may have moved to, and gives that.
+    /// Appends a pong or a ping for an address that the link may have moved to, and returns its
+    /// route.
     // protocol 3, validation of addresses
     pub(crate) fn write_to_candidate(
         &mut self,
@@ -69,10 +70,10 @@ impl Link {
         Some(route)
     }
 
-    /// Appends a ping padded to a size that is to be found out, when a ping is due on a sound link.
+    /// Appends a ping padded to the size to be probed, when a ping is due on a trusted link.
     ///
-    /// It travels alone: nothing else is lost with it. A stream cuts by itself, and needs none; on a thin way one
-    /// would hold up all else.
+    /// It travels alone, so that nothing else is lost with it. A stream segments by itself and
+    /// needs none. On a low-rate uplink it would delay everything else.
     // protocol 3, size of datagrams
     pub(crate) fn write_size_probe(
         &mut self,
@@ -96,15 +97,15 @@ impl Link {
         Some(SizeProbe { id, bytes })
     }
 
-    /// Notes that a padded ping left.
+    /// Records that a padded ping was sent.
     pub(crate) fn on_size_probe_sent(&mut self, probe: SizeProbe, now: Instant) {
         self.loss.was_probe(probe.bytes);
         self.in_flight.was_probe();
         self.mtu.on_sent(probe.id, probe.bytes, now);
     }
 
-    /// Takes and appends the link's own report if it is due; the next one is then due after
-    /// `pause`, at the latest.
+    /// Takes and appends the link's own report if it is due. The next one is due after `pause` at
+    /// the latest.
     // protocol 4, report
     pub(crate) fn write_report(
         &mut self,
@@ -123,20 +124,20 @@ impl Link {
         report.is_some()
     }
 
-    /// Returns the link's last report; `None` before anything came.
+    /// Returns the link's last report; `None` before the first datagram.
     pub(crate) fn report(&self) -> Option<Report> {
         self.arrivals.report()
     }
 
-    /// Returns the bytes of packets that one datagram may have.
+    /// Returns the bytes of packets that fit one datagram.
     pub(crate) fn plaintext_bytes_max(&self) -> usize {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Appends what else cannot wait and fits: pongs, a ping if it is due and which links stand by, one
-    /// urgent packet.
+    /// Appends the other urgent packets that fit: pongs, a ping if due with the standby links, and
+    /// one urgent packet.
     ///
-    /// `recycle` gets the buffers of urgent packets, sent or expired.
+    /// `recycle` receives the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
         &mut self,
         plaintext: &mut Vec<u8>,
@@ -178,7 +179,7 @@ impl Link {
                 recycle(entry.plaintext);
             }
             if in_time {
-                // A source packet reaches to the end of its datagram.
+                // A source packet extends to the end of its datagram.
                 break;
             }
         }
@@ -189,15 +190,14 @@ impl Link {
         }
     }
 
-    /// Returns the bytes of padding that fill a datagram while the rate control is at an
-    /// experiment.
+    /// Returns the bytes of padding that fill a datagram while rate control probes.
     pub(crate) fn padding_bytes(&self) -> usize {
         let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
         self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Gives the number under which a datagram of `bytes` bytes may leave for `route`; `None` if
-    /// the route is not allowed so much.
+    /// Allocates the number for a datagram of `bytes` bytes to `route`; `None` if the route's
+    /// anti-amplification limit forbids it.
     // protocol 3, validation of addresses
     pub(crate) fn take_number(&mut self, route: Route, bytes: usize) -> Option<u64> {
         if !self.routing.allows(route, bytes) {
@@ -209,8 +209,8 @@ impl Link {
         Some(number)
     }
 
-    /// Returns the codepoint with which datagram `number` leaves for `route`. One over a stream has none of its own, and
-    /// an address that has not proved itself shows nothing.
+    /// Returns the codepoint of datagram `number` to `route`. A datagram over a stream has none of
+    /// its own, and marks from an unvalidated address would show nothing.
     // protocol 3, codepoints
     pub(crate) fn ecn(&self, number: u64, route: Route) -> Ecn {
         let may_bear = self.controller.answers_marks()
@@ -220,7 +220,7 @@ impl Link {
         if may_bear { Ecn::Ect1 } else { Ecn::NotEct }
     }
 
-    /// Notes that a datagram of `bytes` bytes left, of whatever kind.
+    /// Records that a datagram of `bytes` bytes was sent, of any kind.
     pub(crate) fn on_sent(&mut self, bytes: usize, ecn: Ecn, now: Instant) {
         self.loss.on_sent(bytes, now);
         self.in_flight.push(bytes, ecn == Ecn::Ect1, now);
@@ -229,8 +229,8 @@ impl Link {
         self.beside.on_sent(bytes, now);
     }
 
-    /// Notes that the datagram of `bytes` bytes that just left is data: media's pace does not wait
-    /// for it, beyond data's own share.
+    /// Records that the datagram of `bytes` bytes just sent is data. Media pacing does not wait for
+    /// it beyond data's own share.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         if !self.spare.takes_share(self.grant.rate) {
             self.pacer.unsend(bytes);
@@ -241,7 +241,7 @@ impl Link {
         self.spare.on_sent(number, bytes, self.grant.rate, now);
     }
 
-    /// Notes that the datagram that just left carries `entry`.
+    /// Records that the datagram just sent carries `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
         self.sparing.on_filled(now);
@@ -252,12 +252,12 @@ impl Link {
         self.media.sent += 1;
     }
 
-    /// Notes that a media packet was dropped here: too late, or its route not proved.
+    /// Records that a media packet was dropped here: too late, or its route is not validated.
     pub(crate) fn on_media_dropped(&mut self) {
         self.media.dropped += 1;
     }
 
-    /// Returns how the link's small pings fare: by that padded ones are judged.
+    /// Returns the statistics of the link's small pings, by which padded ones are judged.
     fn pings(&self) -> Pings {
         let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
         let jitter = self.rtt.jitter().unwrap_or_default();
@@ -266,10 +266,10 @@ impl Link {
     }
 }
 
-/// A way that has long been silent, where another of its group may do, is tried so often.
+/// Ping interval of a long silent standby link.
 const IDLE_WAY_PAUSE: Duration = Duration::from_secs(2);
-/// Padding never keeps a media packet waiting for longer.
+/// Maximum time by which padding delays a media packet.
 const PADDING_TIME: Duration = Duration::from_millis(2);
-/// How long a padded ping's pong is waited for, at least and at most.
+/// Minimum and maximum wait for a padded ping's pong.
 const PONG_LEAST: Duration = Duration::from_millis(100);
 const PONG_MOST: Duration = Duration::from_millis(1_000);

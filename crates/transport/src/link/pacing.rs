@@ -2,16 +2,16 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// A packet that waits for its link: plaintext, and when it is worthless.
+/// A packet queued on a link: plaintext and deadline.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) plaintext: Vec<u8>,
     pub(crate) deadline: Instant,
-    /// The unit's number within its channel.
+    /// Number of the unit within its channel.
     pub(crate) unit: u64,
-    /// What was known of the link when the packet was given to it: see `link/on_time.rs`.
+    /// Condition of the link when the packet was queued; see `link/on_time.rs`.
     pub(crate) standing: u8,
-    /// Whether another packet went over another link in its place already.
+    /// True if it was already resent over another link.
     pub(crate) again: bool,
 }
 
@@ -23,18 +23,18 @@ impl Entry {
     }
 }
 
-/// Media packets of one link, sent no faster than its rate.
+/// Media queue of one link, paced at the link's rate.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     queue: VecDeque<Entry>,
     /// Bytes of the queue's datagrams.
     queued: u64,
-    /// When the link has sent all that went before, at its rate.
+    /// Time at which the link has sent all previous datagrams at its rate.
     next_at: Instant,
     rate: Bitrate,
-    /// How much may be caught up with at once.
+    /// Maximum time to catch up with at once.
     burst: Duration,
-    /// Packets taken, ever.
+    /// Packets ever accepted.
     given: u64,
 }
 
@@ -43,7 +43,7 @@ impl Pacer {
         Self { queue: VecDeque::new(), queued: 0, next_at: now, rate, burst: BURST, given: 0 }
     }
 
-    /// Changes the rate; what the last datagram still holds up is scaled with it.
+    /// Changes the rate, and scales the remaining wait for the last datagram with it.
     pub(crate) fn set_rate(&mut self, rate: Bitrate, now: Instant) {
         let held = self.next_at.since(now);
         if !held.is_zero() && rate > Bitrate::ZERO {
@@ -60,25 +60,25 @@ impl Pacer {
         ByteCount::new(self.queued)
     }
 
-    /// Returns how many packets were taken, ever.
+    /// Returns the number of packets ever accepted.
     pub(crate) fn given(&self) -> u64 {
         self.given
     }
 
-    /// Returns how many packets wait.
+    /// Returns the number of packets queued.
     pub(crate) fn waiting(&self) -> u64 {
         self.queue.len() as u64
     }
 
-    /// Returns when the link will have sent all that waits: the paper's anticipated transmission
-    /// end.
+    /// Returns when everything queued will have been sent: the anticipated transmission end of
+    /// [LTE].
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.next_at.max(now) + self.rate.time_for(self.queued())
     }
 
-    /// Takes a packet, or gives it back if the queue is full.
+    /// Queues a packet, or returns it if the queue is full.
     ///
-    /// The queue is in order of deadlines; among equals the first to come is the first to go.
+    /// The queue is ordered by deadline, and first-in first-out among equals.
     pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Entry> {
         if self.queue.len() >= ENTRIES_MAX {
             return Err(entry);
@@ -91,7 +91,7 @@ impl Pacer {
         Ok(())
     }
 
-    /// Returns when the link will have sent all that waits and is due by `deadline`.
+    /// Returns when everything queued with a deadline up to `deadline` will have been sent.
     pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
         let ahead = self.queue.iter().take_while(|entry| entry.deadline <= deadline);
         let bytes = ByteCount::new(ahead.map(datagram_bytes).sum());
@@ -103,17 +103,17 @@ impl Pacer {
         now >= self.next_at
     }
 
-    /// Returns when the rate allows the next datagram; `None` if nothing waits.
+    /// Returns when the rate allows the next datagram; `None` if the queue is empty.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.next_at)
     }
 
-    /// Returns when the rate allows the next datagram, whether or not one waits.
+    /// Returns when the rate allows the next datagram, even if the queue is empty.
     pub(crate) fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// Returns how many packets of a unit wait.
+    /// Returns the number of queued packets of a unit.
     pub(crate) fn holds(&self, unit: u64) -> usize {
         self.queue.iter().filter(|entry| entry.unit == unit).count()
     }
@@ -123,40 +123,40 @@ impl Pacer {
         self.queue.front().map(Entry::datagram_bytes)
     }
 
-    /// Takes the next packet off the queue.
+    /// Removes and returns the next packet.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
         self.queued -= datagram_bytes(&entry);
         Some(entry)
     }
 
-    /// Notes that a datagram of `bytes` bytes left, of whatever kind.
+    /// Records that a datagram of `bytes` bytes was sent, of any kind.
     ///
-    /// A caller that comes late may catch up by the burst, no more.
+    /// A late caller may catch up by the burst and no more.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         let from = self.next_at.max(now - self.burst);
         self.next_at = from + self.rate.time_for(ByteCount::new(bytes as u64));
     }
 
-    /// Lets hardly anything be caught up with from now on: the network marks what comes at once ([RFC9331] 4.3).
+    /// Limits bursts from now on: the network marks packets sent at once ([RFC9331] 4.3).
     pub(crate) fn limit_bursts(&mut self) {
         self.burst = BURST_MARKED;
     }
 
-    /// Takes back that the last datagram, of `bytes` bytes, took some of the rate.
+    /// Refunds the last datagram, of `bytes` bytes, to the rate.
     pub(crate) fn unsend(&mut self, bytes: usize) {
         self.next_at = self.next_at - self.rate.time_for(ByteCount::new(bytes as u64));
     }
 }
 
-/// Packets of one link that wait for no pace: the oldest is dropped when there are too many.
+/// Unpaced packets of one link; a full queue drops the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct UrgentQueue {
     queue: VecDeque<Entry>,
 }
 
 impl UrgentQueue {
-    /// Takes a packet; gives the one it pushed out.
+    /// Queues a packet; returns the one that it displaced.
     pub(crate) fn push(&mut self, entry: Entry) -> Option<Entry> {
         let pushed_out = match self.queue.len() >= URGENT_MAX {
             true => self.queue.pop_front(),
@@ -179,12 +179,12 @@ fn datagram_bytes(entry: &Entry) -> u64 {
     entry.datagram_bytes().get()
 }
 
-/// The largest block eight times over; deadlines keep queues far shorter.
+/// Eight times the largest block; deadlines keep queues far shorter.
 const ENTRIES_MAX: usize = 2_048;
 const URGENT_MAX: usize = 64;
-/// A timer of a busy machine comes a millisecond or two late.
+/// Covers a timer that is a millisecond or two late on a busy machine.
 const BURST: Duration = Duration::from_millis(2);
-/// Less than a packet of 10 Mbit/s: a second one would wait for the first.
+/// Less than one packet at 10 Mbit/s: a second one would wait for the first.
 const BURST_MARKED: Duration = Duration::from_micros(250);
 
 #[cfg(test)]

@@ -2,33 +2,33 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// The queue in which a link's datagrams wait: how much longer than the least their transit takes.
+/// Queueing delay of a link: the excess of its datagrams' transit times over the minimum.
 ///
-/// Transit times are differences of two clocks; only their differences mean something.
+/// Transit times are differences of two clocks; only differences between them are meaningful.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
-    /// By our clock, of the last [`SPAN`]: nanoseconds.
+    /// Transit times of the last [`SPAN`] in nanoseconds, by our clock.
     transits: VecDeque<(Instant, i64)>,
-    /// The least of the last ten seconds, by the half second.
+    /// Minimum of the last ten seconds, in slots of half a second.
     least: VecDeque<(u64, i64)>,
-    /// How much one differs from the one before it, smoothed, nanoseconds.
+    /// Smoothed difference between consecutive transits, nanoseconds.
     jitter: f64,
     drain: Option<Drain>,
 }
 
-/// A queue of what this link itself carries, by the last report.
+/// A queue of this link's own traffic, as of the last report.
 #[derive(Debug, Clone, Copy)]
 struct Drain {
-    /// When so much waited last that the delays of late say little of what leaves now.
+    /// Last time at which the queue was long enough to make recent delays a poor prediction.
     seen_at: Instant,
-    /// When, on our clock, that left which had arrived by then if it waited for nothing.
+    /// Send time, on our clock, up to which datagrams had arrived by then if they were not queued.
     departed_by: Instant,
-    /// The rate at which datagrams arrive.
+    /// Rate at which datagrams arrive.
     rate: Bitrate,
 }
 
 impl Queue {
-    /// Takes a datagram's arrival less its departure.
+    /// Records a datagram's arrival time minus its send time.
     pub(crate) fn observe(&mut self, transit: i64, now: Instant) {
         if let Some((_, last)) = self.transits.back() {
             let step = transit.saturating_sub(*last).unsigned_abs() as f64;
@@ -45,7 +45,8 @@ impl Queue {
         }
     }
 
-    /// Takes what waits in the queue by a report, of what left by `departed_by`, and the rate at which datagrams arrive.
+    /// Records the queued bytes according to a report, among those sent by `departed_by`, and the
+    /// arrival rate.
     pub(crate) fn note_waiting(
         &mut self,
         waiting: ByteCount,
@@ -62,7 +63,7 @@ impl Queue {
             .map(|seen_at| Drain { seen_at, departed_by, rate });
     }
 
-    /// Lets go of what is older than [`SPAN`], but for the newest.
+    /// Drops samples older than [`SPAN`], except the newest.
     pub(crate) fn advance(&mut self, now: Instant) {
         while self.transits.len() > 1
             && self.transits.front().is_some_and(|(at, _)| now.since(*at) > SPAN)
@@ -71,31 +72,33 @@ impl Queue {
         }
     }
 
-    /// Forgets what came of late: the link was silent.
+    /// Drops recent samples because the link was silent.
     pub(crate) fn clear(&mut self) {
         self.transits.clear();
         self.drain = None;
     }
 
-    /// Returns the queue that has stood for [`SPAN`]: what only some wait is jitter.
+    /// Returns the queueing delay that persisted for [`SPAN`]; a delay of only some datagrams is
+    /// jitter.
     pub(crate) fn standing(&self) -> Duration {
         let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
         let over = of_late.zip(self.least()).map_or(0, |(late, least)| late.saturating_sub(least));
         Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 
-    /// Returns how much one transit differs from the next.
+    /// Returns the mean difference between consecutive transits.
     pub(crate) fn jitter(&self) -> Duration {
         Duration::from_nanos(self.jitter as u64)
     }
 
-    /// Returns when, on our clock, what arrives at `at` on the peer's left if it waited for nothing.
+    /// Returns the send time, on our clock, of a datagram that arrives at `at` on the peer's clock
+    /// without queueing.
     pub(crate) fn departed_by(&self, at: Instant) -> Option<Instant> {
         self.least().map(|least| at.offset_by_nanos(least.saturating_neg()))
     }
 
-    /// Returns the transit of what leaves now, behind all that is `in_flight`, where a queue of the link's own tells: while it
-    /// drains, those that arrive have waited for longer.
+    /// Returns the transit of a datagram sent now, behind everything `in_flight`, if the link has a
+    /// queue of its own traffic. While that drains, the datagrams that arrive have waited longer.
     pub(crate) fn transit_ahead(&self, in_flight: ByteCount, now: Instant) -> Option<i64> {
         let Drain { departed_by, rate, .. } = self.drain?;
         let wait = rate.time_for(in_flight).saturating_sub(now.since(departed_by));
@@ -103,24 +106,24 @@ impl Queue {
         Some(self.least()?.saturating_add(i64::try_from(wait).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the least transit of the last ten seconds.
+    /// Returns the minimum transit of the last ten seconds.
     pub(crate) fn least(&self) -> Option<i64> {
         self.least.iter().map(|(_, least)| *least).min()
     }
 }
 
-/// A picture's time at 15 a second.
+/// A picture interval at 15 pictures a second.
 const SPAN: Duration = Duration::from_millis(60);
-/// As [RFC3550] 6.4.1 has it.
+/// [RFC3550] 6.4.1.
 const JITTER_SHARE: f64 = 16.0;
 const SLOT_MILLIS: u64 = 500;
 const SLOTS: u64 = 20;
-/// Ten full datagrams. (A thin link's pictures leave fewer behind: with two of them a tenth of its pictures was not
-/// whole at 500 kbit/s, with ten a sixteenth.)
+/// Ten full datagrams. On a low-rate link pictures leave fewer queued. With a limit of two
+/// datagrams, a tenth of its pictures was incomplete at 500 kbit/s, with ten a sixteenth.
 const WAITING_LEAST: ByteCount = ByteCount::new(12_000);
-/// Until the smoothed delay has forgotten the queue.
+/// Time until the smoothed delay has forgotten the queue.
 const DRAIN_LIFE: Duration = Duration::from_millis(300);
-/// A datagram, which takes longer than the small ones whose transit is the least.
+/// A datagram's own size: it takes longer than the small ones that set the minimum transit.
 const ITSELF: ByteCount = ByteCount::new(1_200);
 
 #[cfg(test)]
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(see(10, -260).0, ms(0));
         assert_eq!(see(80, -270).0, ms(30));
         assert_eq!(see(90, -280).0, ms(20));
-        // Where the least was another ten seconds ago, the way is longer now.
+        // The minimum changed ten seconds ago: the path is longer now.
         assert_eq!(see(10_200, -240), (ms(0), Some(at(1_240))));
     }
 
@@ -150,7 +153,7 @@ mod tests {
         let rate = Bitrate::from_kbps(960);
         let mut queue = Queue::default();
         queue.observe(-300_000_000, at(0));
-        // By a report that is 20 ms old: what waited then, and what is on its way in all.
+        // The report is 20 ms old; arguments: bytes queued then, and all bytes in flight.
         let mut ahead = |waiting: u64, in_flight: u64, rate: Bitrate, now: Instant| {
             let departed_by = Instant::from_millis(now.as_millis() - 20);
             queue.note_waiting(ByteCount::new(waiting), departed_by, rate, now);
@@ -159,13 +162,13 @@ mod tests {
         };
         // Too little to tell.
         assert_eq!(ahead(9_600, 12_000, rate, at(100)), None);
-        // 120 ms, less the report's age, and its own 10 ms.
+        // 120 ms, minus the report's age, plus its own 10 ms.
         assert_eq!(ahead(12_000, 14_400, rate, at(110)), Some(110));
-        // It is nearly empty, while its last datagrams arrive that waited for long.
+        // The queue is nearly empty while its last datagrams, which waited long, arrive.
         assert_eq!(ahead(0, 3_600, rate, at(120)), Some(20));
         assert_eq!(ahead(0, 0, rate, at(110) + DRAIN_LIFE), Some(10));
         assert_eq!(ahead(0, 0, rate, at(111) + DRAIN_LIFE), None);
-        // Where nothing arrives nothing drains.
+        // Without arrivals nothing drains.
         assert_eq!(ahead(12_000, 12_000, Bitrate::ZERO, at(500)), None);
     }
 }

@@ -2,29 +2,29 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// What a link has to spare for data: what media leaves of the granted rate, as far as no queue
-/// stands in the link.
+/// Headroom of a link for data: what media leaves of the granted rate, while there is no queue in
+/// the link.
 ///
-/// The rate grows while it is used and the delay shows no queue, and falls as soon as one stands:
-/// so data finds out what a link carries without a command having to wait behind it.
+/// The rate grows while it is used and the delay shows no queue, and falls as soon as a queue
+/// builds up. Data thus finds a link's capacity without delaying commands.
 #[derive(Debug)]
 pub(crate) struct Spare {
-    /// bit/s.
+    /// Data rate, bit/s.
     rate: f64,
-    /// Where a queue last stood, bit/s; fading.
+    /// Data rate at which a queue last built up, bit/s; it slowly rises.
     known: f64,
-    /// What media took of late, bit/s.
+    /// Recent rate of media, bit/s.
     media: f64,
     media_bytes: u64,
     media_at: Instant,
-    /// When the rate allows the next datagram.
+    /// Earliest send time of the next datagram.
     free_at: Instant,
-    /// Data datagrams of which no report tells: number, bytes.
+    /// Unreported data datagrams: number, bytes.
     flying: VecDeque<(u64, u64)>,
     in_flight: u64,
-    /// By our clock: transit times of the last [`SPAN`].
+    /// Transit times of the last [`SPAN`], by our clock.
     transits: VecDeque<(Instant, i64)>,
-    /// The least transit, by the second.
+    /// Minimum transit per second.
     least: VecDeque<(u64, i64)>,
     grown_at: Instant,
     fell_at: Instant,
@@ -50,40 +50,40 @@ impl Spare {
         }
     }
 
-    /// Returns the bytes of data that left and that no report has told of.
+    /// Returns the bytes of data that were sent and not covered by a report.
     pub(crate) fn in_flight(&self) -> ByteCount {
         ByteCount::new(self.in_flight)
     }
 
-    /// Returns the rate that data may take at present, of what is granted: what media leaves, and a share of what media
-    /// takes where that is more, for media takes all that it is given.
+    /// Returns the current rate for data. It is what media leaves of the granted rate, or a share
+    /// of media's rate if that is more, because media uses its full budget.
     pub(crate) fn rate(&self, granted: Bitrate) -> Bitrate {
         Bitrate::from_bps(self.left(granted).max(self.media * DATA_SHARE) as u64)
     }
 
-    /// Returns whether data has no more than its own share at present, for which media makes room.
+    /// Returns whether data is limited to its own share, for which media makes room.
     pub(crate) fn takes_share(&self, granted: Bitrate) -> bool {
         self.left(granted) < self.media * DATA_SHARE
     }
 
-    /// Returns what media leaves of what is granted, bit/s, as far as no queue stands.
+    /// Returns the headroom that media leaves of the granted rate, bit/s, while there is no queue.
     fn left(&self, granted: Bitrate) -> f64 {
         self.rate.min((granted.as_f64() - self.media * MEDIA_MARGIN).max(0.0))
     }
 
-    /// Returns when the next datagram of data may leave.
+    /// Returns the earliest send time of the next data datagram.
     pub(crate) fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// Returns the largest datagram of data: a command that comes next waits no longer than 3 ms for it.
+    /// Returns the largest data datagram: it delays the next command by at most 3 ms.
     pub(crate) fn datagram_bytes_max(&self) -> ByteCount {
-        // What media takes the link is known to carry.
+        // The link is known to carry the rate of media.
         let bytes = (self.rate.max(self.media) * TIME_MOST.as_secs_f64() / 8.0) as u64;
         ByteCount::new(bytes.clamp(BYTES_LEAST, BYTES_MOST))
     }
 
-    /// Notes a datagram of media.
+    /// Records a media datagram.
     pub(crate) fn on_media(&mut self, bytes: usize, now: Instant) {
         self.media_bytes += bytes as u64;
         self.measure_media(now);
@@ -93,14 +93,14 @@ impl Spare {
         let elapsed = now.since(self.media_at);
         if elapsed >= MEDIA_SPAN {
             let rate = self.media_bytes as f64 * 8.0 / elapsed.as_secs_f64();
-            // What media took is believed at once, what it leaves only after a while.
+            // An increase in media counts at once, a decrease only gradually.
             let share = if rate > self.media { 1.0 } else { MEDIA_SHARE };
             self.media += (rate - self.media) * share;
             (self.media_bytes, self.media_at) = (0, now);
         }
     }
 
-    /// Notes a datagram of data that left under packet number `number`; `granted` is the link's rate.
+    /// Records a data datagram sent under packet number `number`; `granted` is the link's rate.
     pub(crate) fn on_sent(&mut self, number: u64, bytes: usize, granted: Bitrate, now: Instant) {
         self.flying.push_back((number, bytes as u64));
         self.in_flight += bytes as u64;
@@ -114,8 +114,8 @@ impl Spare {
         self.free_at = now + time.min(PAUSE);
     }
 
-    /// Takes a report of everything up to `highest`; `transit` is the newest datagram's arrival less
-    /// its departure, nanoseconds by two clocks.
+    /// Handles a report of everything up to `highest`. `transit` is the newest datagram's arrival
+    /// time minus its send time, nanoseconds by two clocks.
     pub(crate) fn on_report(&mut self, highest: u64, transit: Option<i64>, now: Instant) {
         while let Some((_, bytes)) = self.flying.front().filter(|(number, _)| *number <= highest) {
             self.in_flight -= bytes;
@@ -156,8 +156,8 @@ impl Spare {
         }
     }
 
-    /// Returns how long a datagram waits in the link's queue: the least of the last [`SPAN`] over the least
-    /// of the last seconds. What only some wait is jitter.
+    /// Returns the queueing delay: the minimum of the last [`SPAN`] over the minimum of the last
+    /// seconds. A delay of only some datagrams is jitter.
     fn queue(&self) -> Duration {
         let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
         let least = self.least.iter().map(|(_, transit)| *transit).min();
@@ -166,31 +166,31 @@ impl Spare {
     }
 }
 
-/// What data begins with: an eighth of a link of 1 Mbit/s.
+/// Initial data rate: an eighth of a 1 Mbit/s link.
 const BEGIN: f64 = 128e3;
 const RATE_LEAST: f64 = 16e3;
 const RATE_MOST: f64 = 100e6;
-/// What data has of what media takes, and so is known to get through: of 2 Mbit/s what a laser scanner says.
+/// Data's share of media's rate, which is known to pass: at 2 Mbit/s the output of a laser scanner.
 const DATA_SHARE: f64 = 0.05;
-/// Until the rate is looked at again while nothing may be sent.
+/// Interval of re-checks while nothing may be sent.
 const PAUSE: Duration = Duration::from_millis(100);
 const TIME_MOST: Duration = Duration::from_millis(3);
 const BYTES_LEAST: u64 = 150;
 const BYTES_MOST: u64 = 1_500;
 const MEDIA_SPAN: Duration = Duration::from_millis(50);
 const MEDIA_SHARE: f64 = 0.1;
-/// Media is never held up by a little more.
+/// Margin above media's rate: media is never delayed by slightly more.
 const MEDIA_MARGIN: f64 = 1.05;
-/// As long as three reports take.
+/// Three report intervals.
 const SPAN: Duration = Duration::from_millis(40);
-/// A standing queue: less is what one datagram takes.
+/// Minimum standing queue: less is what one datagram takes.
 const QUEUE_MOST: Duration = Duration::from_micros(1_500);
 const FALL: f64 = 0.8;
-/// To grow by a factor e: far from where a queue stood last, and near.
+/// Time to grow by a factor of e: far from the rate of the last queue, and near it.
 const GROWTH: Duration = Duration::from_millis(800);
 const GROWTH_NEAR: Duration = Duration::from_secs(8);
 const NEAR: f64 = 0.85;
-/// A link may have become faster.
+/// Time over which that rate rises: a link may have become faster.
 const KNOWN_LIFE: Duration = Duration::from_secs(30);
 const LEAST_SECONDS: u64 = 10;
 
@@ -198,8 +198,8 @@ const LEAST_SECONDS: u64 = 10;
 mod tests {
     use super::*;
 
-    /// Uses a link of 1 Mbit/s for data alone; returns the rate found, and the longest queue after
-    /// 5 s.
+    /// Uses a 1 Mbit/s link for data alone; returns the rate found, and the longest queue after 5
+    /// s.
     fn run(granted: Bitrate) -> (f64, f64) {
         let mut spare = Spare::new(Instant::ZERO);
         let (mut number, mut queue_end) = (0_u64, 0.0_f64);

@@ -2,51 +2,56 @@ use tautline_units::{Bitrate, Duration, Instant};
 
 use super::queue::Queue;
 
-/// The economy of a link whose way out does not carry all that is no media.
+/// Reduced reporting of a link whose uplink cannot carry all non-media traffic.
 ///
-/// Of that, nothing waits for a pace; so where it does not fit, it stands in the link's own queue, ever longer.
-/// Pings that are ever longer on their way, while no media and no data is sent that could be why, show it. Then
-/// commands leave as before, and all else rides with them, or waits until a pause has passed since the last datagram:
-/// each saves its own headers. Reports come more seldom, which the peer is told; in further steps pings too.
-/// After a while without a queue one step less is tried; if that brings the queue back, the next try comes later.
-/// Where media leaves, its rate shows it: a thin link is spared at least one step, or what is no media takes most of it.
+/// That traffic is unpaced, so if it exceeds the link's rate, it builds up a queue in the link. The
+/// sign is rising ping delays while no media or data is sent that could cause them. Commands are
+/// then sent as before. Everything else rides with them, or waits until a pause has passed since
+/// the last datagram, which saves headers. Reports become less frequent, which is announced to the
+/// peer. In further steps pings do too. After a period without a queue, one step less is tried. If
+/// the queue returns, the next try is later. While media is sent, its rate indicates a low-rate
+/// uplink; such a link reduces by at least one step, because non-media traffic would take most of
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Sparing {
-    /// In which pings wait.
+    /// Queue seen by pings.
     queue: Queue,
     step: usize,
-    /// Whether media's rate shows a thin link, and since when it shows otherwise.
+    /// True if media's rate indicates a low-rate uplink, and the time since which it indicates
+    /// otherwise.
     is_thin: bool,
     otherwise_since: Option<Instant>,
-    /// Since when there has been a queue, and since when there has been none.
+    /// Times since which there has been a queue, and none.
     over_since: Option<Instant>,
     calm_since: Option<Instant>,
-    /// The queue when the step was last raised, and until when that is not judged.
+    /// Queueing delay when the step was last raised, and the time until which it is not
+    /// re-evaluated.
     raised_at: Duration,
     judged_from: Instant,
-    /// When the step was last lowered, and how many times in a row that was too early.
+    /// Time at which the step was last lowered, and the number of consecutive tries that were too
+    /// early.
     lowered_at: Option<Instant>,
     failures: u32,
-    /// When media or data last left.
+    /// Time of the last media or data packet.
     filled_at: Option<Instant>,
-    /// Nothing but commands leaves before.
+    /// Time before which only commands are sent.
     held_until: Instant,
-    /// When the peer was last told, and of which step.
+    /// Time and step of the last announcement to the peer.
     pub(super) told: Option<(Instant, usize)>,
 }
 
 impl Sparing {
-    /// Returns how many steps are taken; none on a link that carries everything.
+    /// Returns the number of steps taken; zero on a link that carries everything.
     pub(super) fn step(&self) -> usize {
         self.step.max(usize::from(self.is_thin))
     }
 
-    /// Takes what a link has shown by itself that it carries, before its rate is known.
+    /// Records the measured lower bound of the capacity, before the link's rate is known.
     pub(super) fn on_shown(&mut self, shown: Bitrate) {
         self.is_thin |= shown < THIN;
     }
 
-    /// Takes the rate at which media leaves, where that is the link's own.
+    /// Records the media rate, if it reflects the link's own capacity.
     pub(super) fn on_rate(&mut self, rate: Bitrate, now: Instant) {
         let (most, lasting) =
             if self.is_thin { (THIN_NO_MORE, THICK_AFTER) } else { (THIN, THIN_AFTER) };
@@ -60,22 +65,22 @@ impl Sparing {
         }
     }
 
-    /// Returns when anything that is no command may leave.
+    /// Returns the earliest send time of packets other than commands.
     pub(super) fn held_until(&self) -> Instant {
         self.held_until
     }
 
-    /// Notes that media or data left, which may fill the link.
+    /// Records that media or data was sent, which may fill the link.
     pub(super) fn on_filled(&mut self, now: Instant) {
         self.filled_at = Some(now);
     }
 
-    /// Notes that a datagram left; others wait for `pause`.
+    /// Records that a datagram was sent; others wait for `pause`.
     pub(super) fn hold(&mut self, pause: Duration, now: Instant) {
         self.held_until = now + pause;
     }
 
-    /// Takes a ping's arrival less its departure.
+    /// Records a ping's arrival time minus its send time.
     pub(super) fn on_ping_answered(&mut self, transit: i64, now: Instant) {
         self.queue.observe(transit, now);
         self.queue.advance(now);
@@ -106,7 +111,7 @@ impl Sparing {
         }
     }
 
-    /// Takes one step more, unless the queue shrinks under the last one.
+    /// Raises the step, unless the queue shrinks under the present one.
     fn raise(&mut self, queue: Duration, trying: bool, now: Instant) {
         if trying {
             self.failures = (self.failures + 1).min(FAILURES_MOST);
@@ -122,30 +127,32 @@ impl Sparing {
     }
 }
 
-/// In halves of a report's interval, by the steps taken: the pause after a datagram. A little more than the
-/// time between two commands lets everything ride with these.
+/// Pause after a datagram by step, in halves of the report interval. Slightly more than the command
+/// interval, so that everything rides with commands.
 pub(super) const PAUSES: [u32; 4] = [0, 5, 10, 20];
-/// How many times as far apart pings leave.
+/// Factor on the ping interval by step.
 pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
-/// Reports, pings and their answers take 130 kbit/s of a link that is not spared.
+/// Rate below which an uplink is low-rate: reports, pings and their answers take 130 kbit/s without
+/// reduction.
 const THIN: Bitrate = Bitrate::from_kbps(600);
 const THIN_NO_MORE: Bitrate = Bitrate::from_kbps(900);
-/// A stall is shorter mostly, and after it news of what comes must not be late.
+/// Longer than most stalls: after a stall, reports of arrivals must not be late.
 const THIN_AFTER: Duration = Duration::from_millis(1_500);
 const THICK_AFTER: Duration = Duration::from_millis(500);
-/// Media and data that left within so long may be what waits.
+/// Time after media or data during which those may be the queue.
 const FILLED: Duration = Duration::from_secs(1);
-/// A queue so long, for so long, is no jitter, and no stall: what a stall held comes all at once.
+/// Delay and duration of a queue that is neither jitter nor a stall, after which everything arrives
+/// at once.
 const QUEUE_MOST: Duration = Duration::from_millis(25);
 const LASTING: Duration = Duration::from_millis(100);
-/// A shorter one is none.
+/// Delay below which there is no queue.
 const QUEUE_NONE: Duration = Duration::from_millis(10);
-/// What shows that a try came too early, within this time of it.
+/// Delay that shows that a try was too early, and the time in which it is checked.
 const QUEUE_TRIED: Duration = Duration::from_millis(15);
 const TRIAL: Duration = Duration::from_secs(2);
-/// So long after a step its effect is seen.
+/// Time after a step until its effect is visible.
 const JUDGED_AFTER: Duration = Duration::from_millis(400);
-/// Without a queue for so long, or as often twice as long as tries failed, one step less is tried.
+/// Time without a queue before a lower step is tried; doubled for each failed try.
 const CALM_LEAST: Duration = Duration::from_secs(10);
 const FAILURES_MOST: u32 = 4;
 
@@ -153,7 +160,7 @@ const FAILURES_MOST: u32 = 4;
 mod tests {
     use super::*;
 
-    /// A way of so many kbit/s, and what waits in it: a link of ours with commands and nothing else.
+    /// An uplink and its queue: a link with commands and nothing else.
     struct Way {
         sparing: Sparing,
         queue: f64,
@@ -165,7 +172,8 @@ mod tests {
             Self { sparing: Sparing::default(), queue: 0.0, now: Instant::from_millis(1_000) }
         }
 
-        /// Lets so many milliseconds pass and returns for how many of them more than 50 ms waited.
+        /// Advances by `millis` at `kbps`, and returns for how many milliseconds more than 50 ms
+        /// were queued.
         fn pass(&mut self, millis: u64, kbps: f64) -> u64 {
             let mut waited = 0;
             for _ in 0..millis / 20 {
@@ -195,7 +203,7 @@ mod tests {
         assert!(way.queue < 25.0, "{}", way.queue);
         let waited = way.pass(120_000, 128.0);
         assert!(waited < 200, "{waited} ms in two minutes");
-        // It carries more again.
+        // The uplink carries more again.
         way.pass(200_000, 1_000.0);
         assert_eq!(way.sparing.step(), 0);
     }
@@ -231,7 +239,7 @@ mod tests {
         let mut way = Way::new();
         for round in 0..100 {
             way.pass(500, 1_000.0);
-            // All that a stall of 300 ms held comes at once.
+            // Everything that a stall of 300 ms held arrives at once.
             way.now += Duration::from_millis(300);
             for held in (0..15).rev() {
                 way.sparing.on_ping_answered((15 + held * 20) * 1_000_000, way.now);

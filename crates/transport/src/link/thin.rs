@@ -1,4 +1,5 @@
-//! What a link does whose way out is too thin for all that is no media: pongs, pings, reports, commands.
+//! Reduced reporting on a low-rate uplink that cannot carry all non-media traffic: pongs, pings,
+//! reports, commands.
 
 use tautline_units::{Bitrate, Duration, Instant};
 
@@ -9,18 +10,18 @@ use crate::rate::Cause;
 use crate::wire::Cadence;
 
 impl Link {
-    /// Returns whether the link's way out is too thin for all that is no media.
+    /// Returns whether the uplink is too slow for all non-media traffic.
     pub(crate) fn is_sparing(&self) -> bool {
         self.sparing.step() > 0
     }
 
-    /// Returns whether it is too thin even so.
+    /// Returns whether it is too slow even with reduced reporting.
     pub(crate) fn is_strained(&self) -> bool {
         self.sparing.step() > 1
     }
 
-    /// Takes note of what the link is known to carry: what it has shown until its rate is found, and nothing while that
-    /// is lower for another reason.
+    /// Updates the link's known capacity: the measured lower bound until its rate is found. It
+    /// ignores rates that are low for another reason.
     pub(super) fn spare_by_rate(&mut self, now: Instant) {
         match self.grant.cause {
             Cause::Beginning if self.shown() > Bitrate::ZERO => self.sparing.on_shown(self.shown()),
@@ -39,14 +40,15 @@ impl Link {
         }
     }
 
-    /// Returns the pause after a datagram before another may leave that brings no command.
+    /// Returns the pause after a datagram before the next one that carries no command.
     pub(super) fn sparing_pause(&self, config: &Config) -> Duration {
         config.report_interval * PAUSES[self.sparing.step()] / 2
     }
 
-    /// Returns how long after a report the next one is due while the link brings media.
+    /// Returns the report interval while the link receives media.
     ///
-    /// Where commands come every 20 ms, each, every second or every fourth finds one due to ride with it.
+    /// With a command every 20 ms, a report is due with each command, every second or every fourth
+    /// one.
     pub(crate) fn report_interval(&self, config: &Config) -> Duration {
         match self.sparing.step() {
             0 => config.report_interval,
@@ -54,12 +56,12 @@ impl Link {
         }
     }
 
-    /// Returns how many times as far apart as else pings leave.
+    /// Returns the factor on the ping interval.
     pub(super) fn sparing_pings(&self) -> u32 {
         PINGS[self.sparing.step()]
     }
 
-    /// Returns what the peer is to be told of how far apart reports come, if it is time.
+    /// Returns the announcement of the report interval for the peer, if it is due.
     // protocol 4, cadence
     pub(crate) fn take_cadence(&mut self, config: &Config, now: Instant) -> Option<Cadence> {
         let step = self.sparing.step();
@@ -76,5 +78,5 @@ impl Link {
     }
 }
 
-/// The peer is told so often: it goes by it for ten times as long.
+/// Announcement interval; the peer uses an announcement for ten times as long.
 const TOLD_AGAIN: Duration = Duration::from_millis(100);
