@@ -1,4 +1,4 @@
-//! The page's canvas: laid out by the pictures that come.
+//! The page's canvas: its layout follows the received pictures.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use tautline_video::Layout;
 use crate::console::{Hub, SliceHead};
 use crate::downlink::Downlink;
 
-/// What the console's page is laid out for, and the slices that wait until it is.
+/// Layout of the console's page, with the slices that wait until it is known.
 ///
-/// The parameter sets of the strips tell their sizes. Until every strip has told its own, as when a
-/// session begins or a vehicle comes back with another camera, slices are held, so that none is drawn
-/// where it does not belong. Memory: at most [`HELD_MAX`] slices.
+/// The strips' parameter sets contain their sizes. At the start of a session, or after a change of
+/// the vehicle's camera, slices are held until the size of every strip is known. So no slice is
+/// drawn in the wrong place. Memory: at most [`HELD_MAX`] slices.
 #[derive(Debug, Default)]
 pub(crate) struct Canvas {
     layout: Option<Layout>,
@@ -21,8 +21,8 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    /// Shows a slice that `downlink` has put in order, or holds it until the page is laid out for it;
-    /// `message` is what [`SliceHead::message`] wrote.
+    /// Shows a slice that `downlink` has put in order, or holds it until the page has a layout for
+    /// it; `message` is the output of [`SliceHead::message`].
     pub(crate) fn show(&mut self, head: SliceHead, message: Bytes, downlink: &Downlink, hub: &Hub) {
         let strip = usize::from(head.strip);
         if self.layout.is_some_and(|layout| downlink.fits(strip, &layout)) {
@@ -42,25 +42,25 @@ impl Canvas {
         }
     }
 
-    /// Forgets what is held of a former session.
+    /// Discards held slices of an earlier session.
     pub(crate) fn handle_new_session(&mut self) {
         self.dropped += self.held.len() as u64;
         self.held.clear();
     }
 
-    /// Forgets how the pictures of a former vehicle were laid out.
+    /// Forgets the layout of an earlier vehicle's pictures.
     pub(crate) fn handle_new_vehicle(&mut self) {
         self.handle_new_session();
         self.layout = None;
     }
 
-    /// Returns how many slices were dropped while the size was not known.
+    /// Returns how many slices were dropped while the size was unknown.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 }
 
-/// A third of a second of slices at 60 pictures a second: an IDR that was lost has come again by then.
+/// A third of a second of slices at 60 pictures per second; by then a lost IDR has been sent again.
 const HELD_MAX: usize = 120;
 
 #[cfg(test)]
@@ -77,7 +77,8 @@ mod tests {
     use crate::console::Message;
     use crate::downlink::Shown;
 
-    /// A vehicle's strips, the downlink and canvas that they go through, and what the page gets.
+    /// Encoders of a vehicle, the downlink and canvas that process their slices, and the page's
+    /// messages.
     struct Stand {
         encoders: Vec<Box<dyn Encoder>>,
         layout: Layout,
@@ -116,7 +117,7 @@ mod tests {
             self.canvas.handle_new_session();
         }
 
-        /// Sends a picture, IDRs of those strips that `idrs` names, and loses those that `lost` names.
+        /// Sends a picture with IDRs of the strips in `idrs`, and loses the strips in `lost`.
         fn picture(&mut self, idrs: &[usize], lost: &[usize]) {
             let Self { encoders, layout, picture, downlink, canvas, hub } = self;
             for (strip, encoder) in encoders.iter_mut().enumerate() {
@@ -160,7 +161,7 @@ mod tests {
 
     const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
-    /// Returns everything that waits for the page: the picture of each hello, and each slice's
+    /// Returns all messages waiting for the page: the picture of each hello, and each slice's
     /// strip.
     fn taken(page: &mut mpsc::Receiver<Bytes>) -> Vec<Message> {
         std::iter::from_fn(|| page.try_recv().ok()).map(|bytes| Message::read(&bytes)).collect()
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(taken(&mut page), expected);
         stand.picture(&[], &[]);
         assert_eq!(taken(&mut page).len(), 6);
-        // A page that is opened later is told at once.
+        // A page opened later gets the layout at once.
         let (mut page, _replaced) = stand.hub.attach();
         assert_eq!(taken(&mut page), [hello(640, 480)]);
     }
@@ -214,7 +215,7 @@ mod tests {
         let told = taken(&mut page);
         assert_eq!(told[0], hello(1024, 768));
         assert_eq!(told.len(), 1 + 5 * 2 + 1);
-        // The same size again needs no other layout, and nothing waits.
+        // The same size again needs no other layout, and no slice waits.
         stand.restart(1024, 768);
         stand.picture(&[], &[0]);
         assert_eq!(taken(&mut page).len(), 5);

@@ -1,4 +1,4 @@
-//! What an operator needs to know.
+//! The operator's settings.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -16,57 +16,62 @@ use tautline_transport::crypto::PublicKey;
 use crate::console::access::Names;
 use crate::console::tls::Files;
 
-/// An operator's settings; every field has its flag of the same name.
+/// Settings of an operator; each field has a flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Name that others are told.
+    /// Name of the operator, visible to others.
     pub name: String,
     /// Secret key file.
     pub key: PathBuf,
-    /// The switchboard's address, `host:port`.
+    /// Address of the switchboard, `host:port`.
     pub switchboard: String,
-    /// The switchboard's public key, 64 hexadecimal digits.
+    /// Public key of the switchboard, 64 hexadecimal digits.
     pub switchboard_key: String,
-    /// Name of the vehicle to take; of none given, a person picks one on the console.
+    /// Name of the vehicle to take; if not given, a person picks one on the console.
     pub vehicle: Option<String>,
-    /// That vehicle's public key; of none given, the first one with which there is a session.
+    /// Public key of that vehicle; if not given, that of the first one with a session.
     pub vehicle_key: Option<String>,
-    /// Public keys of vehicles that a person may pick, by name; any other key under such a name is refused.
+    /// Public keys of vehicles that a person may pick, by name; any other key under such a name is
+    /// refused.
     pub vehicles: BTreeMap<String, String>,
-    /// Local ends for the vehicle's links.
+    /// Local ends of the vehicle's links.
     #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
-    /// Where the vehicle reaches this machine; if empty that is found out, through NATs too.
+    /// Addresses at which the vehicle reaches this machine; if empty they are discovered, also
+    /// through NATs.
     #[serde(deserialize_with = "one_or_several")]
     pub advertise: Vec<SocketAddr>,
-    /// Where to listen for a link over TLS, for networks that let no UDP pass; nowhere if not given.
+    /// Address to listen on for a link over TLS, for networks that block UDP; if not given, none.
     pub tls: Option<SocketAddr>,
-    /// Where the vehicle reaches that; the address itself if empty.
+    /// Addresses at which the vehicle reaches the TLS address; the address itself if empty.
     #[serde(deserialize_with = "one_or_several")]
     pub tls_advertise: Vec<SocketAddr>,
-    /// Address of the browser console; beyond the loopback interface it speaks HTTPS.
+    /// Address of the browser console; beyond the loopback interface it uses HTTPS.
     pub console: SocketAddr,
-    /// Names by which browsers reach it, each with a port if that is another; the address if empty.
+    /// Names by which browsers reach the console, each with its port if that differs; the address
+    /// if empty.
     #[serde(alias = "console_name", deserialize_with = "one_or_several")]
     pub console_names: Vec<String>,
-    /// The scheme of a proxy before the console, by which browsers reach it under its names; none if not given.
+    /// Scheme of a proxy before the console, by which browsers reach it under its names; no proxy
+    /// if not given.
     pub console_behind: Option<Behind>,
-    /// Its certificate chain in PEM form; of none given one is made from the machine's key.
+    /// Certificate chain in PEM form; if not given, one is made from the machine's key.
     pub console_certificate: Option<PathBuf>,
-    /// The certificate's secret key in PEM form.
+    /// Secret key of the certificate in PEM form.
     pub console_certificate_key: Option<PathBuf>,
-    /// Whether addresses are told too that let browsers in which only watch.
+    /// Whether to announce addresses also for browsers that may only watch.
     pub watch: bool,
-    /// Address for metrics, status and probes, which have no other if the console speaks HTTPS.
+    /// Address for metrics, status and probes; required for these if the console uses HTTPS.
     pub metrics: Option<SocketAddr>,
     /// Folder to record into.
     pub record: Option<PathBuf>,
-    /// Which program of this machine gets the units of a topic of another's, each as a datagram.
+    /// Local program that receives a topic's units, each as a datagram, by topic.
     pub deliver: BTreeMap<String, Address>,
     /// Control address of a link emulator.
     pub emulator: Option<SocketAddr>,
-    /// Milliseconds that a slice waits for one missing before it until the vehicle is told of a loss.
+    /// Time in milliseconds that a slice waits for an earlier missing one before the loss is
+    /// reported to the vehicle.
     pub reorder_ms: u64,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,
@@ -76,7 +81,8 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behind {
-    /// One that ends TLS and hands on plain HTTP, with the browser's own `Host` and `Origin`.
+    /// A proxy that terminates TLS and forwards plain HTTP with the browser's own `Host` and
+    /// `Origin`.
     Https,
 }
 
@@ -125,7 +131,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the field, what is wrong and what to do.
+    /// Returns one line that names the field, what is wrong and the remedy.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless(!self.name.is_empty(), || {
@@ -152,7 +158,7 @@ impl Config {
             format!("reorder_ms = {}: must be 0 to 500", self.reorder_ms)
         });
         for name in &self.console_names {
-            // Behind a proxy a name may have a path, for the address that is printed.
+            // Behind a proxy a name may have a path, for the printed address.
             let (host, path) = match self.console_behind {
                 Some(Behind::Https) => name.split_once('/').unwrap_or((name, "")),
                 None => (name.as_str(), ""),
@@ -194,7 +200,7 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns whether the console speaks HTTPS: always beyond the loopback interface.
+    /// Returns whether the console uses HTTPS: always beyond the loopback interface.
     pub(crate) fn console_is_secure(&self) -> bool {
         !self.console.ip().is_loopback() || self.console_certificate.is_some()
     }
@@ -202,7 +208,7 @@ impl Config {
     /// Returns the names by which browsers reach the console at `address`.
     ///
     /// # Errors
-    /// One line: it has none that a browser could use.
+    /// Returns one line if no name is usable by a browser.
     pub(crate) fn names(&self, address: SocketAddr) -> anyhow::Result<Names> {
         match self.console_behind {
             Some(Behind::Https) => Names::behind_https(&self.console_names),
@@ -210,21 +216,22 @@ impl Config {
         }
     }
 
-    /// Returns whether others than people of this machine reach the console: beyond the loopback interface, or by a proxy.
+    /// Returns whether other machines can reach the console: beyond the loopback interface, or by a
+    /// proxy.
     pub(crate) fn console_is_open(&self) -> bool {
         self.console_is_secure() || self.console_behind.is_some()
     }
 
-    /// Returns where metrics and status are served, if anywhere: without an address of their own at the console's, unless
-    /// others reach that.
+    /// Returns the address of metrics and status, if any. Without an address of its own it is the
+    /// console's, unless other machines can reach that.
     pub fn told_at(&self) -> Option<SocketAddr> {
         self.metrics.or((!self.console_is_open()).then_some(self.console))
     }
 
-    /// Returns the person's own certificate, if there is one.
+    /// Returns the configured certificate, if there is one.
     ///
     /// # Errors
-    /// One line that says which of its two files is missing.
+    /// Returns one line that says which of its two files is missing.
     pub(crate) fn certificate(&self) -> anyhow::Result<Option<Files>> {
         match (&self.console_certificate, &self.console_certificate_key) {
             (None, None) => Ok(None),
@@ -239,16 +246,16 @@ impl Config {
     /// Returns the vehicle's key, if it is set.
     ///
     /// # Errors
-    /// One line that says that it is malformed.
+    /// Returns one line that says that it is malformed.
     pub fn vehicle_public_key(&self) -> anyhow::Result<Option<PublicKey>> {
         let key = self.vehicle_key.as_ref();
         key.map(|key| key.parse().with_context(|| format!("vehicle_key: {key:?}"))).transpose()
     }
 
-    /// Returns the keys of all vehicles that are set, by name.
+    /// Returns the keys of all configured vehicles, by name.
     ///
     /// # Errors
-    /// One line that names the malformed one, or a vehicle with two.
+    /// Returns one line that names the malformed key, or a vehicle with two keys.
     pub fn vehicle_keys(&self) -> anyhow::Result<BTreeMap<String, PublicKey>> {
         let read = |(name, key): (&String, &String)| {
             let key = key.parse().with_context(|| format!("vehicles: {name}: {key:?}"))?;
@@ -269,7 +276,7 @@ impl Config {
     /// Returns the switchboard's key.
     ///
     /// # Errors
-    /// One line that says that it is missing or malformed.
+    /// Returns one line that says that it is missing or malformed.
     pub fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
         ensure!(
             !self.switchboard_key.is_empty(),

@@ -1,4 +1,5 @@
-//! The console: its page, who may open it, who drives, and the bridge between browser and operator.
+//! The console: its page, access to it, the driving console, and the bridge between browser and
+//! operator.
 
 pub(crate) mod access;
 pub(crate) mod bridge;

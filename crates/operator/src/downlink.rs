@@ -1,4 +1,4 @@
-//! From received slices to slices to show: in order, without holes.
+//! From received slices to slices to show: in order, without gaps.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,37 +8,38 @@ use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::Instant;
 use tautline_video::{AccessUnit, Concealer, Layout, Slice, SliceKind};
 
-/// What happened to slices, by name.
+/// Counts of slices, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Shown as they came.
+    /// Shown as received.
     pub shown: u64,
-    /// Skip slices put in the place of lost ones.
+    /// Skip slices in place of lost ones.
     pub skipped: u64,
-    /// Came after their place had been given up.
+    /// Arrived after their place had been given up.
     pub overtaken: u64,
-    /// Came before the strip's first IDR, or cannot be parsed.
+    /// Arrived before the strip's first IDR, or cannot be parsed.
     pub unusable: u64,
-    /// Were no slice at all.
+    /// Not a slice.
     pub malformed: u64,
 }
 
 /// A slice to show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// As it goes to the decoder.
+    /// Slice as passed to the decoder.
     pub slice: Slice,
-    /// Whether the strip then is as its encoder has it: nothing it follows from was lost.
+    /// Whether the strip matches its encoder after this slice: none of its references was lost.
     pub is_clean: bool,
 }
 
-/// A buffer that puts each strip's slices in order, and skip slices in the place of lost ones.
+/// Reorder buffer for the slices of each strip, with skip slices in place of lost ones.
 ///
-/// A slice is shown at once if none is missing before it. If one is, it waits: what is late still comes,
-/// over another link. The encoder is [told](Self::reports) of a loss after `reorder_timeout`, and recovers from
-/// it; skip slices stand in for what is missing when it is too old to come, or when what recovers is there.
-/// Of a stream that does not say how it recovers, an IDR is [asked for](Self::keyframe_strips).
-/// Memory: at most [`HELD_MAX`] slices a strip.
+/// A slice is shown at once if none is missing before it. Otherwise it waits, because a late slice
+/// may still arrive over another link. After `reorder_timeout` the loss is
+/// [reported](Self::reports) and the encoder recovers. Skip slices replace the missing ones when
+/// they are too old to arrive, or when the recovery has arrived. A stream that does not signal how
+/// it recovers gets a [request](Self::keyframe_strips) for an IDR. Memory: at most [`HELD_MAX`]
+/// slices per strip.
 #[derive(Debug)]
 pub struct Downlink {
     strips: Vec<ReorderBuffer>,
@@ -52,45 +53,45 @@ struct ReorderBuffer {
     held: BTreeMap<u32, Held>,
     /// Picture of the newest slice shown.
     newest: Option<u32>,
-    /// When it was captured, by the vehicle's clock.
+    /// Its capture time, by the vehicle's clock.
     captured_at: Option<Instant>,
-    /// The newest picture that was decoded as its encoder has it.
+    /// Newest picture decoded exactly as the encoder has it.
     clean: Option<u32>,
-    /// The newest one that did not come.
+    /// Newest lost picture.
     lost: Option<u32>,
-    /// Slices shown since then.
+    /// Slices shown since that loss.
     since_lost: u32,
-    /// Whether slices tell their history: then their encoder recovers without an IDR.
+    /// Whether slices signal their history: then their encoder recovers without an IDR.
     recovers: bool,
-    /// The newest picture that came before any IDR, and could not be shown.
+    /// Newest picture that arrived before any IDR and could not be shown.
     unusable: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Held {
     slice: Slice,
-    /// When the encoder is told of what is missing before it.
+    /// Time at which to report the loss before it.
     told_from: Instant,
-    /// When that is no longer waited for.
+    /// Time at which to stop waiting for the missing slices.
     until: Instant,
 }
 
 impl Downlink {
-    /// Makes a downlink that has seen nothing yet.
+    /// Creates an empty downlink.
     pub fn new(reorder_timeout: Duration) -> Self {
         let strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
         Self { strips, reorder_timeout, counters: Counters::default() }
     }
 
-    /// Reads a received unit, in the buffer that it came in; `None`, and counted, if it is no slice.
+    /// Parses a received unit in its own buffer; `None`, and counted, if it is no slice.
     pub fn parse(&mut self, unit: Vec<u8>) -> Option<Slice> {
         let slice = Slice::parse(unit).ok();
         self.counters.malformed += u64::from(slice.is_none());
         slice
     }
 
-    /// Takes a received slice, which is too old to be shown from `worthless_at` on; gives to `show` what
-    /// can be shown now, in order.
+    /// Handles a received slice, which is too old to be shown from `worthless_at` on. Passes to
+    /// `show` all slices that can be shown now, in order.
     pub fn handle_slice(
         &mut self,
         slice: Slice,
@@ -107,7 +108,7 @@ impl Downlink {
             return;
         }
         if slice.kind == SliceKind::Idr {
-            // Nothing before an IDR is needed for anything after it.
+            // After an IDR, earlier slices are not needed.
             let overtaken = strip.held.keys().filter(|held| !is_after(**held, slice.picture));
             self.counters.overtaken += overtaken.count() as u64;
             strip.held.retain(|held, _| is_after(*held, slice.picture));
@@ -120,27 +121,27 @@ impl Downlink {
         }
         let told_from = now + self.reorder_timeout;
         let until = match slice.history {
-            // It follows from none before it: what was told of is not waited for any more.
+            // It refers to none of the earlier slices, so they are not waited for any more.
             Some(0) => {
                 let before = strip.held.range_mut(..slice.picture);
                 before.for_each(|(_, held)| held.until = held.told_from);
                 strip.held.first_key_value().map_or(told_from, |(_, first)| first.told_from)
             }
             Some(_) => told_from.max(worthless_at - strip.interval(&slice)),
-            // Its encoder recovers by an IDR alone, which is asked for when the wait is over.
+            // This encoder recovers only by an IDR, which is requested when the wait ends.
             None => told_from,
         };
         strip.held.insert(slice.picture, Held { slice, told_from, until });
         strip.release(now, &mut self.counters, &mut show);
     }
 
-    /// Returns when the next held slice is no longer waited for.
+    /// Returns when the wait for the next held slice ends.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let held = self.strips.iter().filter_map(|strip| strip.held.first_key_value());
         held.map(|(_, held)| held.until).min()
     }
 
-    /// Shows what has waited long enough.
+    /// Shows the slices whose wait has ended.
     pub fn handle_timeout(&mut self, now: Instant, mut show: impl FnMut(Shown)) {
         for strip in &mut self.strips {
             strip.release(now, &mut self.counters, &mut show);
@@ -153,7 +154,7 @@ impl Downlink {
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Returns what has come of each strip by `now`, for the vehicle's encoders.
+    /// Returns the report on each strip at `now`, for the vehicle's encoders.
     pub fn reports(&self, now: Instant) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
         let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
@@ -162,7 +163,8 @@ impl Downlink {
         reports
     }
 
-    /// Returns how the pictures are laid out, once every strip has told its size and all fit together.
+    /// Returns the layout of the pictures, once the size of every strip is known and all fit
+    /// together.
     pub fn layout(&self) -> Option<Layout> {
         let (width, _) = self.strips.first()?.concealer.size()?;
         let height = |strip: &ReorderBuffer| strip.concealer.size().map(|(_, height)| height);
@@ -172,7 +174,7 @@ impl Downlink {
         (0..self.strips.len()).all(|strip| self.fits(strip, &layout)).then_some(layout)
     }
 
-    /// Returns whether `strip` has the size that `layout` gives it.
+    /// Returns whether `strip` has the size that `layout` assigns to it.
     pub fn fits(&self, strip: usize, layout: &Layout) -> bool {
         let size = (layout.width(), layout.strip_rows(strip).len());
         self.strips.get(strip).is_some_and(|ReorderBuffer { concealer, .. }| {
@@ -180,19 +182,19 @@ impl Downlink {
         })
     }
 
-    /// Returns the codec string of the most demanding strip for WebCodecs (RFC 6381), such as
+    /// Returns the WebCodecs codec string (RFC 6381) of the most demanding strip, such as
     /// `avc1.42C01F`; `None` before the first IDR.
     pub fn codec(&self) -> Option<String> {
-        // The level stands last, and all strips have the same profile.
+        // The level comes last in the string, and all strips have the same profile.
         self.strips.iter().filter_map(|strip| strip.concealer.codec()).max()
     }
 
-    /// Forgets what a former session sent.
+    /// Discards the state of an earlier session.
     pub fn reset(&mut self) {
         self.strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
     }
 
-    /// Returns what happened so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -223,7 +225,7 @@ impl ReorderBuffer {
             Some(picture) => (picture.wrapping_add(1), Some(picture)),
             None => (shown, self.lost),
         };
-        // A picture further back is not told.
+        // A picture further back is not reported.
         let before = |picture: Option<u32>| {
             u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
         };
@@ -231,7 +233,7 @@ impl ReorderBuffer {
         Some(StripReport { newest, clean_before, lost_before })
     }
 
-    /// Returns what is told where pictures come and nothing to show them by has: the IDR before them was lost.
+    /// Returns the report if pictures arrive but the IDR before them was lost.
     fn report_without_idr(&self, now: Instant) -> Option<StripReport> {
         let mut held = self.held.iter().rev();
         let waited = held.find(|(_, held)| now >= held.told_from).map(|(picture, _)| *picture);
@@ -239,13 +241,13 @@ impl ReorderBuffer {
         Some(StripReport { newest, clean_before: None, lost_before: Some(1) })
     }
 
-    /// Returns the newest picture that what is held has waited for long enough to be told of.
+    /// Returns the newest missing picture whose wait was long enough to report it.
     fn missing(&self, now: Instant) -> Option<u32> {
         let mut before = 0;
         let mut missing = None;
         for (picture, held) in &self.held {
             let Ok(parsed) = self.concealer.parse(&held.slice.bytes) else { continue };
-            // Counted from what is shown, those that are held among them.
+            // Counted from the last slice shown, including held ones.
             let place = self.concealer.missing_before(&parsed) + 1;
             if place > before + 1 && now >= held.told_from {
                 missing = Some(picture.wrapping_sub(1));
@@ -255,7 +257,7 @@ impl ReorderBuffer {
         missing
     }
 
-    /// Returns how long before `slice` the picture before it was captured.
+    /// Returns the picture interval before `slice`, from the capture times.
     fn interval(&self, slice: &Slice) -> Duration {
         let Some((picture, captured_at)) = self.newest.zip(self.captured_at) else {
             return Duration::ZERO;
@@ -263,7 +265,7 @@ impl ReorderBuffer {
         slice.captured_at.since(captured_at) / slice.picture.wrapping_sub(picture).max(1)
     }
 
-    /// Shows from the front of what is held: all that follows without a hole, or waited enough.
+    /// Shows held slices from the front: all that follow without a gap, or whose wait has ended.
     fn release(&mut self, now: Instant, counters: &mut Counters, show: &mut impl FnMut(Shown)) {
         while let Some((picture, first)) = self.held.pop_first() {
             if let Some(first) = self.show(first, now, counters, show) {
@@ -273,8 +275,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Shows a slice behind skip slices for those that are missing before it; gives it back if it
-    /// has to wait for them.
+    /// Shows a slice after skip slices for the missing ones before it; returns it if it has to wait
+    /// for them.
     fn show(
         &mut self,
         held: Held,
@@ -296,7 +298,8 @@ impl ReorderBuffer {
         };
         let picture = held.slice.picture;
         let missing = self.concealer.missing_before(&parsed);
-        // After a lost IDR the encoder's count has begun anew: the camera's tells how many there were.
+        // After a lost IDR the encoder's count has restarted; the camera's count shows how many
+        // slices are missing.
         let missing = match self.newest {
             Some(newest) => missing.min(picture.wrapping_sub(newest).saturating_sub(1)),
             None => missing,
@@ -333,7 +336,7 @@ impl ReorderBuffer {
         if is_clean {
             self.clean = Some(picture);
         } else if !was_corrupt {
-            // It follows from none that came: an IDR before it was lost.
+            // It refers to none of the received slices: an IDR before it was lost.
             (self.lost, self.since_lost) = (Some(picture), 0);
         }
         if slice.kind != SliceKind::Idr {
@@ -350,10 +353,10 @@ fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Slices of one strip that may wait: more than arrive within any sensible timeout.
+/// Maximum of waiting slices per strip: more than arrive within any sensible timeout.
 pub const HELD_MAX: usize = 16;
-/// A strip that is still corrupt after so many slices never got what was to end the loss: a second
-/// at 60 a second, and several times what any recovery takes.
+/// Number of slices after which a strip that is still corrupt has lost its recovery: one second at
+/// 60 per second, several times the duration of any recovery.
 const RECOVERY_MAX: u32 = 60;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The console's hand on a link emulator: what it says of its links, and cuts.
+//! The console's connection to a link emulator: the state of its links, and cuts.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::reception::Shared;
 
-/// Keeps `shared` up to date with the emulator's links and carries out cuts, for ever; without
-/// an address there is no emulator, and nothing happens.
+/// Keeps `shared` up to date with the emulator's links and carries out cuts, forever. Without an
+/// address there is no emulator, and this never resolves.
 pub(crate) async fn attend(
     address: Option<SocketAddr>,
     mut cuts: mpsc::Receiver<LinkAction>,

@@ -1,4 +1,4 @@
-//! The vehicles that a person may pick from, and the one that is picked.
+//! The vehicles to pick from, and the picked one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tautline_units::Instant;
 
 use crate::config::Config;
 
-/// What is known of the vehicles at the switchboard, and which of them this operator wants.
+/// Vehicles known at the switchboard, and the one that this operator wants.
 ///
-/// Sans-I/O. Nothing is wanted but what the settings name or a person has picked from the list that the
-/// switchboard told; a vehicle that is driven is let go of before another is picked.
+/// Sans-I/O. The operator wants only a vehicle named in the settings or picked by a person from the
+/// switchboard's list. A driven vehicle is released before another is picked.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     /// This operator's name at the switchboard.
@@ -21,44 +21,44 @@ pub(crate) struct Fleet {
     picked: Option<Picked>,
     vehicles: Vec<VehicleEntry>,
     is_reached: bool,
-    /// When the switchboard was asked for the list, while it has not answered.
+    /// Time of the pending list request, until its answer.
     asked_at: Option<Instant>,
-    /// From the last question to its answer.
+    /// Round-trip time of the latest list request.
     round_trip: Option<Duration>,
-    /// When it is asked again.
+    /// Time of the next request.
     due_at: Instant,
     refused: Option<Refused>,
-    /// The keys of vehicles: those of the settings, and of each that was driven since the start.
+    /// Public keys of vehicles: those of the settings, and of each one driven since the start.
     keys: BTreeMap<String, PublicKey>,
 }
 
-/// The vehicle that is wanted.
+/// The wanted vehicle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Picked {
     name: String,
-    /// By a person, on the console; else the settings name it.
+    /// Whether a person picked it on the console; otherwise the settings name it.
     by_person: bool,
 }
 
-/// What a person asked for in vain last.
+/// A person's latest request that was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Refused {
     vehicle: String,
     word: Word,
 }
 
-/// The one word in which a person is told why not.
+/// Reason of a refusal, shown to the person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Word {
-    /// No vehicle of that name is in the list.
+    /// No vehicle of that name is listed.
     Unknown,
     /// Another operator has it.
     Taken,
-    /// The one that is driven is not let go of while it moves.
+    /// The driven vehicle cannot be released while it moves.
     Moving,
-    /// One is picked already.
+    /// A vehicle is picked already.
     Busy,
-    /// The switchboard does not let this operator have it.
+    /// The switchboard does not grant it to this operator.
     Refused,
 }
 
@@ -90,10 +90,11 @@ impl From<Refusal> for Word {
 }
 
 impl Fleet {
-    /// Makes the fleet of an operator, of which nothing is known yet; what its settings name is picked.
+    /// Creates the fleet of an operator without any information yet; the vehicle named in the
+    /// settings is picked.
     ///
     /// # Errors
-    /// When a key of the settings is malformed.
+    /// Fails if a key of the settings is malformed.
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         let picked = config.vehicle.clone().map(|name| Picked { name, by_person: false });
         Ok(Self {
@@ -109,12 +110,12 @@ impl Fleet {
         })
     }
 
-    /// Returns the name of the vehicle that is wanted.
+    /// Returns the name of the wanted vehicle.
     pub(crate) fn picked(&self) -> Option<&str> {
         self.picked.as_ref().map(|picked| picked.name.as_str())
     }
 
-    /// Returns whether a person has picked it, and may pick another one where it cannot be had.
+    /// Returns whether a person picked it and may pick another if it is not available.
     pub(crate) fn is_by_person(&self) -> bool {
         self.picked.as_ref().is_some_and(|picked| picked.by_person)
     }
@@ -122,11 +123,11 @@ impl Fleet {
     /// Picks a vehicle of the list for a person.
     ///
     /// # Errors
-    /// The word that the person is told, which [`told`](Self::told) tells too.
+    /// Returns the reason shown to the person, which [`told`](Self::told) also contains.
     pub(crate) fn pick(&mut self, name: &str) -> Result<(), Word> {
         let entry = self.vehicles.iter().find(|entry| entry.name == name);
         let word = match entry {
-            // Sent again, or by two pages at once.
+            // A repeated request, or two pages at once.
             _ if self.picked() == Some(name) => return Ok(()),
             _ if self.picked.is_some() => Word::Busy,
             None => Word::Unknown,
@@ -141,7 +142,7 @@ impl Fleet {
         Err(word)
     }
 
-    /// Lets go of the vehicle, whose key was found to be that: nothing is wanted any more.
+    /// Releases the vehicle, whose key was found to be `key`; nothing is wanted any more.
     pub(crate) fn leave(&mut self, key: Option<PublicKey>, now: Instant) {
         let Some(picked) = self.picked.take() else { return };
         if let Some(key) = key {
@@ -150,21 +151,21 @@ impl Fleet {
         (self.refused, self.asked_at, self.due_at) = (None, None, now);
     }
 
-    /// Says that the vehicle is not let go of.
+    /// Records that the vehicle is not released, and why.
     pub(crate) fn keep(&mut self, word: Word) {
         if let Some(name) = self.picked().map(str::to_owned) {
             self.refuse(&name, word);
         }
     }
 
-    /// Takes the switchboard's word that the vehicle cannot be had: a person picks another one.
+    /// Handles the switchboard's refusal of the vehicle: a person must pick another.
     pub(crate) fn handle_refused(&mut self, word: Word, now: Instant) {
         let Some(name) = self.picked().map(str::to_owned) else { return };
         self.leave(None, now);
         self.refuse(&name, word);
     }
 
-    /// Takes note whether the switchboard is reached.
+    /// Records whether the switchboard is connected.
     pub(crate) fn set_reached(&mut self, is_reached: bool, now: Instant) {
         self.is_reached = is_reached;
         (self.asked_at, self.due_at) = (None, now);
@@ -173,28 +174,28 @@ impl Fleet {
         }
     }
 
-    /// Takes the list that the switchboard tells.
+    /// Records the switchboard's list.
     pub(crate) fn handle_list(&mut self, vehicles: Vec<VehicleEntry>, now: Instant) {
         self.round_trip = self.asked_at.take().map(|asked_at| now.since(asked_at));
         self.vehicles = vehicles;
     }
 
-    /// Returns when the list is to be asked for: each second while somebody has to pick.
+    /// Returns when to request the list: every second while a person has to pick.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (self.is_reached && self.picked.is_none()).then_some(self.due_at)
     }
 
-    /// Takes note that the list is asked for now.
+    /// Records that the list is requested now.
     pub(crate) fn on_asked(&mut self, now: Instant) {
         self.asked_at = Some(now);
         self.due_at = now + LIST_INTERVAL;
     }
 
-    /// Checks the key that the switchboard tells of the picked vehicle: it must be the one of the settings, or the one
-    /// that was met before.
+    /// Checks the switchboard's key of the picked vehicle: it must match the settings, and the one
+    /// of an earlier session.
     ///
     /// # Errors
-    /// One line that names both.
+    /// Returns one line that names both keys.
     pub(crate) fn check_key(&self, key: PublicKey) -> anyhow::Result<()> {
         let known = self.picked().and_then(|name| self.keys.get(name));
         match known.filter(|known| **known != key) {
@@ -203,7 +204,7 @@ impl Fleet {
         }
     }
 
-    /// Returns what the consoles are told, as JSON.
+    /// Returns the state for the consoles, as JSON.
     pub(crate) fn told(&self) -> String {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let vehicles = self.vehicles.iter().map(|entry| {
@@ -236,7 +237,7 @@ impl Fleet {
         json.to_string()
     }
 
-    /// Returns whether another operator has it; an older switchboard does not say who.
+    /// Returns whether another operator has it; an older switchboard does not name the operator.
     fn is_taken(&self, entry: &VehicleEntry) -> bool {
         let is_own = entry.driver.as_ref() == Some(&self.own);
         match entry.state {
@@ -251,7 +252,7 @@ impl Fleet {
     }
 }
 
-/// As often as people look at a list.
+/// About as often as a person looks at a list.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

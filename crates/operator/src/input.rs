@@ -13,31 +13,31 @@ use tautline_units::{ByteCount, Instant};
 use crate::console::{ConsoleId, Holding, Hub};
 use crate::reception::Shared;
 
-/// Numbers and dates the commands of the console that drives and sends them, and beside them tells the vehicle what
-/// has come of the video.
+/// Sender of the driving console's commands, which it numbers and dates. It also sends feedback
+/// about the received video.
 ///
-/// A console that has nothing to say sends no command, and then the vehicle stops by itself. Its
-/// lost slices are recovered from all the same: the feedback is this process's own.
+/// A console without input sends no command, and then the vehicle stops by itself. Its lost slices
+/// are recovered all the same, because this process sends the feedback itself.
 pub(crate) struct Input {
     hub: Arc<Hub>,
     shared: Arc<Shared>,
-    /// Takes a unit of a channel, to arrive within a time from now.
+    /// Function that sends a unit on a channel, to arrive within a time from now.
     send: Box<dyn Fn(ChannelNumber, Vec<u8>, Duration) + Send>,
     clock: Clock,
     sequence: u64,
     fed_back: Option<(VideoFeedback, Instant)>,
-    /// The console that drives, and the one that may take over.
+    /// Console that drives, and console that may take over.
     holding: Holding,
-    /// Whether what comes is recorded, looked at or not.
+    /// Whether received slices are recorded, also when no console shows them.
     records: bool,
     bystander: Bystander,
-    /// When the console that drives was heard last.
+    /// Time of the latest command of the driving console.
     driven_at: Instant,
 }
 
 impl Input {
-    /// Makes an input that no console drives, and that hands units to `send`; one that `records` wants every picture
-    /// all the same.
+    /// Creates an input without a driving console that passes units to `send`. With `records`,
+    /// every picture is requested even if no console shows them.
     pub(crate) fn new(
         hub: Arc<Hub>,
         shared: Arc<Shared>,
@@ -61,12 +61,13 @@ impl Input {
         }
     }
 
-    /// Takes note that another console drives from now on, or none: nothing of the former one is
-    /// sent any more, and the vehicle is told at once who looks.
+    /// Handles a change of the driving console. Commands of the former one are dropped from now on,
+    /// and the vehicle learns of the change at once.
     pub(crate) fn handle_console(&mut self, holding: Holding) {
         let former = std::mem::replace(&mut self.holding, holding);
         if let (Some(gone), None) = (former.console, holding.console) {
-            // The page may have ended before it could say so; the vehicle need not wait for what does not come.
+            // The page may have ended without a last command. Report it to the vehicle, so that it
+            // need not wait.
             let command =
                 Command { console: gone.0.get(), absences: CONSOLE_GONE, ..Command::default() };
             self.send_dated(command, self.clock.now());
@@ -75,8 +76,8 @@ impl Input {
         self.feed_back();
     }
 
-    /// Sends on what the console commands, unless it was held up on its way here: what came late
-    /// from the browser must not look fresh to the vehicle.
+    /// Forwards a console's command unless it was delayed on its way here: a late command must not
+    /// look fresh to the vehicle.
     ///
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
@@ -86,18 +87,19 @@ impl Input {
         let succeeds = successor != 0 && successor == command.console;
         let command = Command { successor, ..command };
         if succeeds {
-            // It names itself: the vehicle takes no more of it than its acts until the guard has handed over.
+            // The command names its console; the vehicle uses only its acts until the guard has
+            // handed over.
             return self.send_command(command, now);
         }
         if driver != command.console && command.emergency_stop_number == 0 {
-            // It was under way while another took over.
+            // It was under way while another console took over.
             self.hub.requests_refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
         if driver != command.console && driver != 0 {
             self.bystander.note(command.emergency_stop_number, now);
             if now.since(self.driven_at) >= DRIVER_QUIET {
-                // Too old to be followed: nothing of it counts but the stop.
+                // Too old to be followed; only the emergency stop counts.
                 let emergency_stop_number = command.emergency_stop_number;
                 let stop = Command { console: driver, emergency_stop_number, ..Command::default() };
                 self.send_dated(stop, now - STALE);
@@ -106,7 +108,7 @@ impl Input {
         }
         self.driven_at = now;
         let command = match driver {
-            // Nobody drives: no more than the stop is taken from whoever asks for it.
+            // No console drives: only an emergency stop is taken, from any console.
             0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
             _ => self.bystander.add_to(command, now),
         };
@@ -116,8 +118,8 @@ impl Input {
     fn send_command(&mut self, command: Command, now: Instant) {
         let age = self.age(&command, now);
         let age_max = self.shared.command_age_max();
-        // An emergency stop counts whatever its age.
-        // What was sent before this clock began cannot be dated by it.
+        // An emergency stop counts at any age. What was sent before this clock began cannot be
+        // dated by it.
         let age_max = age_max.min(now.since(Instant::ZERO));
         let Some(fresh) = age.filter(|age| *age <= age_max) else {
             let hub = &self.hub;
@@ -132,13 +134,14 @@ impl Input {
         self.send_dated(command, now - fresh);
     }
 
-    /// Returns how long a command was on its way here; `None` if its page dates it ahead of this clock.
+    /// Returns how long a command was on its way here; `None` if its page dates it ahead of this
+    /// clock.
     fn age(&self, command: &Command, now: Instant) -> Option<Duration> {
         let unix = Instant::from_nanos(self.clock.unix_nanos(now));
         unix.age(command.sent_at, PAGE_ERROR)
     }
 
-    /// Sends a command as one of `sent_at`, by this process's clock.
+    /// Sends a command as sent at `sent_at`, by this process's clock.
     fn send_dated(&mut self, command: Command, sent_at: Instant) {
         let age_max = self.shared.command_age_max();
         self.sequence += 1;
@@ -147,8 +150,8 @@ impl Input {
         self.send(channels::COMMAND, command.encode(), deadline);
     }
 
-    /// Tells the vehicle what has come of the video and what is asked of its encoders, if that is
-    /// news, and now and then all the same: what told it may be lost.
+    /// Sends video feedback and encoder requests to the vehicle if they have changed, and repeats
+    /// them periodically because a message may be lost.
     pub(crate) fn feed_back(&mut self) {
         if self.shared.standing().state != SessionState::Established {
             return;
@@ -161,7 +164,8 @@ impl Input {
         let (keyframe_strips, picture_interval) = if is_looked_at {
             (strips.keyframes | asked.keyframe_strips, asked.picture_interval)
         } else {
-            // Nobody looks: nothing is begun anew, and few pictures are enough to know the links by.
+            // No console watches: request no keyframes, and only the few pictures needed to measure
+            // the links.
             (0, VideoFeedback::PICTURE_INTERVAL_MAX)
         };
         let (strips, pixels_max) = (strips.reports, asked.pixels_max);
@@ -182,13 +186,13 @@ impl Input {
     }
 }
 
-/// Returns whether a command asks for an emergency stop, in either of the two ways.
+/// Returns whether a command asks for an emergency stop, in either form.
 fn is_stop(command: &Command) -> bool {
     command.emergency_stop || command.emergency_stop_number != 0
 }
 
-/// The emergency stop that a console asks for that does not drive: it goes with the commands of the one that does, so
-/// that two do not steer.
+/// Emergency stop requested by a console that does not drive. It is merged into the driving
+/// console's commands, so that only one console steers.
 #[derive(Debug, Default)]
 struct Bystander {
     asked: Option<(u32, Instant)>,
@@ -199,7 +203,8 @@ impl Bystander {
         self.asked = Some((number, now));
     }
 
-    /// Returns the command of who drives, with what is asked for beside it; a stop of its own comes first.
+    /// Returns the driving console's command with the other's emergency stop added; its own stop
+    /// has precedence.
     fn add_to(&self, command: Command, now: Instant) -> Command {
         let fresh = self.asked.filter(|(_, at)| now.since(*at) <= DEADLINE);
         match (command.emergency_stop_number, fresh) {
@@ -209,18 +214,19 @@ impl Bystander {
     }
 }
 
-/// Of what is no command; commands have what the guard says.
+/// Deadline of units other than commands, whose deadline the guard sets.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// A console that drives commands more often: one that is silent for so long carries nobody's stop.
+/// Silence after which the driving console's commands cannot carry another's stop; it sends more
+/// often while it runs.
 const DRIVER_QUIET: Duration = Duration::from_millis(100);
-/// By how much a page's comparison of the clocks may date a command ahead: it is wrong by half of a round trip at most, and
-/// a page whose round trip takes 100 ms is too far away to drive by.
+/// Greatest plausible error of a page's clock comparison. The error is at most half a round trip,
+/// and a page with a round trip of 100 ms is too far away to drive.
 const PAGE_ERROR: Duration = Duration::from_millis(50);
 /// Older than any command that is followed.
 const STALE: Duration = Duration::from_secs(60);
-/// The first of a command's absences (schemas/command.fbs).
+/// First of a command's absences (schemas/command.fbs).
 const CONSOLE_GONE: u32 = 1;
-/// Feedback that says the same again is sent so often.
+/// Interval of unchanged feedback.
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -233,7 +239,7 @@ mod tests {
     use super::*;
     use crate::rendezvous::Standing;
 
-    /// Returns an input whose session stands, and what it hands over.
+    /// Returns an input with an established session, and the units it sends.
     fn input() -> (Input, mpsc::Receiver<(ChannelNumber, Vec<u8>)>) {
         let (requests, _) = tokio::sync::mpsc::channel(1);
         let (hub, shared) = (Hub::new("car-1", requests, || 0), Shared::new("car-1"));
@@ -254,9 +260,9 @@ mod tests {
         input.handle_command(command);
         let channels: Vec<_> = units.try_iter().map(|(channel, _)| channel).collect();
         assert_eq!(channels, [channels::VIDEO_FEEDBACK, channels::COMMAND]);
-        // It says nothing more: its connection hangs, and then it is gone.
+        // The console falls silent: its connection hangs, and then it is gone.
         for _ in 0..50 {
-            // As if the time had come to say the same again.
+            // As if the repetition were due.
             input.fed_back = None;
             input.feed_back();
         }
@@ -273,8 +279,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a page dates its command: it leaves no younger than it is, and one from the future leaves as a stop
-        /// alone, if it is one.
+        /// Whatever date a page gives its command, the command never looks younger than it is. One
+        /// from the future is forwarded only if it is a stop, and only as a stop.
         #[test]
         fn no_date_of_a_page_makes_its_command_fresh(
             date in any::<u64>(),

@@ -42,12 +42,13 @@ use crate::recorder::Recorder;
 use crate::rendezvous::{Choice, Rendezvous};
 use crate::trips::Trips;
 
-/// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`. Each address
-/// that lets a browser in goes to `announce`: one at the start, the next when it is used.
+/// Runs an operator until `stop` resolves. `latest` holds the latest snapshot of the links. Each
+/// address that admits a browser goes to `announce`: one at the start, the next when it is used.
 ///
 /// # Errors
-/// When settings are wrong in themselves; one line that says which and what to do. What is not there yet (a link, the
-/// console's address, the switchboard, the vehicle) is waited for.
+/// Returns a one-line error that names the setting and the remedy if the settings are invalid.
+/// Resources that are not available yet (a link, the console's address, the switchboard, the
+/// vehicle) are awaited.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -73,7 +74,7 @@ pub async fn run(
     let recorders = (recorder, trips);
     let mut reception =
         Reception::new(&config, recorders, hub.clone(), shared.clone(), latest.clone(), clock);
-    // A relay is called over TLS too, whether anybody is listened for or not.
+    // Links over TLS to a relay are possible whether this end listens for TLS or not.
     let tls = Some(Tls { identity: identity.clone(), listen: config.tls });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;
@@ -83,7 +84,7 @@ pub async fn run(
     let beside = beside(&config, &hub, &shared, &latest, (&driver, &door), clock);
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),
-        // Beyond this machine nobody is told, and nobody probes, without being asked who it is.
+        // Beyond this machine, status and probes are not served without authentication.
         None if config.console_is_open() => (Router::new(), None),
         None => (beside, None),
     };
@@ -95,7 +96,7 @@ pub async fn run(
     };
     let handle = driver.handle();
     let send = move |channel, unit, deadline| {
-        // Without a session there is nobody to tell; the loop counts what it cannot take.
+        // Without a session there is no receiver; the event loop counts the units it refuses.
         handle.send(channel, unit, deadline);
     };
     let mut input = Input::new(hub.clone(), shared.clone(), send, clock, records);
@@ -113,9 +114,10 @@ pub async fn run(
             tokio::select! {
                 request = asked.recv() => match request {
                     Some(Request::Command(command)) => input.handle_command(command),
-                    // A full queue means that the emulator does not answer: the request is stale.
+                    // A full queue means that the emulator does not answer: the request is
+                    // outdated.
                     Some(Request::Link(action)) => { let _ = cuts.try_send(action); }
-                    // Likewise: a person does not choose faster than it is done.
+                    // Likewise: a full queue means that earlier choices are not done yet.
                     Some(Request::Pick(name)) => { let _ = choose.try_send(Choice::Pick(name)); }
                     Some(Request::Leave) => { let _ = choose.try_send(Choice::Leave); }
                     None => std::future::pending().await,
@@ -139,7 +141,7 @@ pub async fn run(
     ended
 }
 
-/// Opens the console's address, and draws the token of the first browser.
+/// Opens the console's address, and creates the token of the first browser.
 async fn open_console(
     config: &Config,
     identity: &Identity,
@@ -162,7 +164,7 @@ async fn open_console(
     Ok((listener, Arc::new(access)))
 }
 
-/// Tells the consoles and the metrics what is waited for, while there is no session to tell it.
+/// Reports to the consoles and the metrics what is awaited, while no session reports it.
 fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
     hub.repeat_fleet();
     let now = clock.now();
@@ -172,7 +174,7 @@ fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
     hub.show_status(&status.encode());
 }
 
-/// Returns what is served beside the console: metrics, both ends' tables, and the probe.
+/// Returns the routes served next to the console: metrics, both ends' tables, and the probe.
 fn beside(
     config: &Config,
     hub: &Arc<Hub>,
@@ -214,7 +216,7 @@ fn beside(
 }
 
 const REQUESTS_MAX: usize = 64;
-/// A session that tells where it stands does so more often.
+/// Longer than a session's interval of its own reports.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// As often as commands go. Of a loss the vehicle hears at once.
+/// The interval of commands. A loss is reported to the vehicle at once.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

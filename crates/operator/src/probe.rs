@@ -1,8 +1,8 @@
-//! A packet-size probe: another size through a running session for a while, and what came of it.
+//! Packet-size probe: another size in a running session for a limited time, with measurements.
 //!
-//! Whoever runs the probe (`tautline probe mtu`) posts a [`Step`] to [`PATH`] of the console's
-//! address and gets a [`Measured`] when the step is over, or one line that says why not. The sizes are
-//! as configured again when the answer is given, and also when the asker goes away before.
+//! `tautline probe mtu` posts a [`Step`] to [`PATH`] at the console's address. The response is a
+//! [`Measured`] at the end of the step, or one line with the reason for a refusal. The configured
+//! sizes are restored before the response, and also if the client disconnects earlier.
 
 pub(crate) mod watch;
 
@@ -28,37 +28,37 @@ use crate::reception::Shared;
 use watch::{DELAY_MAX, Watch};
 pub use watch::{Measured, Way};
 
-/// Where steps are posted to, as JSON.
+/// Path to which steps are posted, as JSON.
 pub const PATH: &str = "/probe/packet-size";
 
-/// One step: which sizes to try, and for how long.
+/// One step: sizes to try, and durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Largest datagram from the vehicle: 150 to 1500 bytes of UDP payload.
     pub up_bytes: u16,
-    /// Largest datagram to the vehicle, likewise.
+    /// Largest datagram to the vehicle, in the same range.
     pub down_bytes: u16,
     /// Time for the sizes to take effect and for older packets to drain, at most 10 s.
     pub settle_ms: u64,
-    /// Time that is measured after that, 500 ms to 60 s.
+    /// Duration of the measurement after that, 500 ms to 60 s.
     pub measure_ms: u64,
 }
 
-/// The end of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Measured to its end.
+    /// Measured to the end.
     Measured(Measured),
-    /// Given up on the way: why, in a few words.
+    /// Stopped early, with a short reason.
     Stopped(String),
 }
 
-/// What a running operator can be asked to probe with.
+/// Access of a probe to the running operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// Sequence of the next question; whoever holds it probes.
+    /// Sequence number of the next question; holding the lock is the right to probe.
     turn: Arc<tokio::sync::Mutex<u64>>,
     shared: Arc<Shared>,
     latest: Latest,
@@ -78,7 +78,7 @@ impl Probe {
         Self { turn: Arc::default(), shared, latest, handle, clock, configured }
     }
 
-    /// Returns the route to post steps to.
+    /// Returns the route to which steps are posted.
     pub(crate) fn routes(self) -> Router {
         Router::new().route(
             PATH,
@@ -113,7 +113,7 @@ impl Probe {
         }
     }
 
-    /// Tries one step. Dropping the future gives the configured sizes back.
+    /// Runs one step. Dropping the future restores the configured sizes.
     async fn run(&self, step: &Step, next: &mut u64) -> Result<Measured, String> {
         let refused = || {
             let snapshot = self.latest.snapshot();
@@ -152,7 +152,7 @@ impl Probe {
         Ok(measured)
     }
 
-    /// Returns whether there is a session to probe, and nothing has gone wrong with it.
+    /// Checks that there is a working session to probe.
     fn ready(&self) -> Result<(), String> {
         let standing = self.shared.standing();
         if standing.state != SessionState::Established {
@@ -168,7 +168,8 @@ impl Probe {
         }
     }
 
-    /// Asks the vehicle for a size and an answer; `None` ends the probe. Gives the next sequence.
+    /// Asks the vehicle for a size and an answer; `None` ends the probe. Returns the next sequence
+    /// number.
     fn ask(&self, up_bytes: Option<u16>) -> u64 {
         let now = self.clock.now();
         let sequence = self.watch().as_mut().map_or(0, |watch| watch.ask(now));
@@ -201,7 +202,7 @@ impl Step {
     }
 }
 
-/// A guard that gives the configured sizes back when dropped.
+/// Guard that restores the configured sizes when dropped.
 struct Restore<'a>(&'a Probe);
 
 impl Drop for Restore<'_> {
@@ -209,13 +210,14 @@ impl Drop for Restore<'_> {
         let probe = self.0;
         *probe.watch() = None;
         probe.handle.set_datagram_bytes_max(probe.configured);
-        // Should it be lost, the vehicle goes back by itself when the last question's time is over.
+        // If this question is lost, the vehicle restores its size when the last question's hold
+        // time ends.
         probe.ask(None);
         tracing::info!("configured packet sizes again");
     }
 }
 
-/// The sizes that were in use while measuring.
+/// Sizes in use during the measurement.
 #[derive(Default)]
 struct Used {
     up: u64,
@@ -241,9 +243,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As often as an operator's hands move; the lab's commands likewise.
+/// The interval of an operator's commands, also in the lab.
 const QUESTION_INTERVAL: Duration = Duration::from_millis(50);
-/// The vehicle keeps a size for so long without a question: twenty of them would have to be lost.
+/// Time for which the vehicle keeps a size without a question: 20 questions in a row would have to
+/// be lost.
 const HOLD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

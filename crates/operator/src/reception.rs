@@ -1,4 +1,4 @@
-//! The operator's end of the session: what arrives goes to the console and the recorder.
+//! The operator's end of the session: received units go to the console and the recorder.
 
 mod shared;
 
@@ -33,10 +33,10 @@ use crate::trips::Trips;
 use shared::{MACHINE_AGE_MAX, lock};
 pub(crate) use shared::{PICK, Shared, Strips};
 
-/// What the event loop tells goes through here, on the loop's thread.
+/// Dispatcher of the event loop's output, on the loop's thread.
 pub(crate) struct Reception {
     downlink: Downlink,
-    /// How old a slice may be when it comes.
+    /// Age limit of a slice at its arrival.
     media_deadline: Duration,
     canvas: Canvas,
     topics: Topics,
@@ -47,18 +47,18 @@ pub(crate) struct Reception {
     latest: Latest,
     clock: Clock,
     telemetry_malformed: u64,
-    /// Slices whose capture is dated ahead, or came before the clocks were compared.
+    /// Slices with a capture time in the future, or received before the clocks were compared.
     slices_undated: u64,
-    /// Units of other channels that were no messages of theirs.
+    /// Malformed units of other channels.
     others_malformed: u64,
-    /// When the console was last told the operator's snapshot.
+    /// Time of the latest snapshot sent to the console.
     snapshot_at: Instant,
-    /// Bytes of all units that came.
+    /// Bytes of all received units.
     units_bytes: u64,
 }
 
 impl Reception {
-    /// Returns a reception that has seen nothing yet.
+    /// Creates an empty reception.
     pub(crate) fn new(
         config: &Config,
         (recorder, trips): (Option<Recorder>, Option<Trips>),
@@ -86,7 +86,7 @@ impl Reception {
         }
     }
 
-    /// Takes what the event loop tells.
+    /// Handles output of the event loop.
     pub(crate) fn handle(&mut self, output: Output<'_>) {
         let shared = self.shared.clone();
         let mut expected = lock(&shared.expected);
@@ -99,7 +99,7 @@ impl Reception {
         }
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
-            // The next says more.
+            // The next unit supersedes it.
             Output::Refused(..) => {}
             Output::Tick(session, ways, drops) => {
                 self.show_due(session);
@@ -161,19 +161,19 @@ impl Reception {
             Event::Refused { mismatch } => {
                 let why = mismatch.told("the vehicle");
                 tracing::warn!("no session: {why}");
-                // A session that stands goes on.
+                // An established session continues.
                 self.shared.set_standing_unless_heard(SessionState::Connecting, &why);
             }
             Event::Announced { channel, descriptor } => {
                 tracing::info!(?channel, topic = descriptor.topic, "announced");
                 self.topics.handle_described(channel, descriptor);
             }
-            // What was lost is followed by the next; an operator sends no media.
+            // The next unit supersedes a lost one; an operator sends no media.
             Event::UnitLost { .. } | Event::Budget { .. } => {}
         }
     }
 
-    /// Says whether the vehicle is still heard.
+    /// Reports whether packets of the vehicle still arrive.
     fn judge(&self, session: &Session) {
         let Some(heard_at) = session.heard_at() else { return };
         let is_silent = self.clock.now().since(heard_at) >= HEARD_AGE_MAX;
@@ -187,7 +187,7 @@ impl Reception {
         }
     }
 
-    /// Passes on what was verified here: a browser has no verifier.
+    /// Forwards units after verifying them here, since a browser has no verifier.
     fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
@@ -195,7 +195,7 @@ impl Reception {
                     let stands_still = stands_still(&telemetry);
                     let guard = telemetry.guard.as_ref();
                     self.shared.note_budget(guard.and_then(|guard| guard.budget));
-                    // Whose guard is silent moves by nobody's word.
+                    // While the guard is silent, nothing can move the machine.
                     let rests =
                         guard.is_none_or(|guard| stands_still && guard.mode == GuardMode::Held);
                     *lock(&self.shared.rests_at) = rests.then(|| self.clock.now());
@@ -216,12 +216,12 @@ impl Reception {
                 Ok(answer) => self.watched(|watch| watch.handle_answer(answer)),
                 Err(_) => self.others_malformed += 1,
             },
-            // A vehicle sends nothing else of ours.
+            // A vehicle sends on no other built-in channel.
             _ => {}
         }
     }
 
-    /// Keeps what came of any channel, by what the vehicle says that it carries.
+    /// Records a unit of any channel under the descriptor that the vehicle announced.
     fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
         let now = self.clock.now();
         let Some(descriptor) = self.topics.handle_unit(channel, &bytes, now) else { return };
@@ -232,7 +232,7 @@ impl Reception {
         }
     }
 
-    /// Lets a probe note something, if one runs.
+    /// Passes an observation to the probe, if one runs.
     fn watched(&self, note: impl FnOnce(&mut Watch)) {
         if let Some(watch) = lock(&self.shared.watch).as_mut() {
             note(watch);
@@ -251,7 +251,8 @@ impl Reception {
     fn show(&mut self, Shown { slice, is_clean }: Shown, session: &Session, now: Instant) {
         let local = |at| session.clock().map_or(now, |clock| clock.to_local(at));
         let captured_at = local(slice.captured_at);
-        // Before the clocks have been compared, and of a vehicle that dates its pictures ahead: not known, and not fresh.
+        // Before the clocks are compared, or if the vehicle dates its pictures ahead, the age is
+        // unknown; the slice then does not count as fresh.
         let dated = session.clock().and_then(|clock| now.age(captured_at, clock.error()));
         self.slices_undated += u64::from(dated.is_none());
         let handed_on_after = dated.unwrap_or_default();
@@ -316,21 +317,21 @@ impl Reception {
         self.watched(|watch| watch.handle_tick(session, payload, now));
     }
 
-    /// Returns the emulator's name of a link, or where it leads.
+    /// Returns the emulator's name of a link, or its destination.
     fn link_name(&self, view: &link::View) -> String {
         let emulated = lock(&self.shared.emulated_links);
         let name = emulated.get(usize::from(view.number.get())).map(|link| link.name.clone());
         name.unwrap_or_else(|| Destination::of(view.route).to_string())
     }
 
-    /// Returns what the operator observes of itself.
+    /// Returns the operator's observations of itself.
     fn process(&self) -> ProcessStats {
         let shown = self.downlink.counters();
         let mut values = vec![
             Value::total("slices shown", shown.shown),
             Value::total("slices skipped", shown.skipped),
         ];
-        // The page shows it to the person: consoles know these names.
+        // The page shows this value to the person; consoles know the names.
         let trouble = self.recorder.as_ref().and_then(Recorder::trouble);
         values.extend(trouble.map(|trouble| {
             Value::of(&format!("recording stands still: {}", trouble.words()), 1.0, "")
@@ -338,7 +339,7 @@ impl Reception {
         ProcessStats { values, drops: self.drops() }
     }
 
-    /// Returns every drop of the operator's own that has a name; the session's stand in its stats.
+    /// Returns all drop counters of the operator; those of the session are in its stats.
     fn drops(&self) -> Vec<(String, u64)> {
         let shown = self.downlink.counters();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -375,7 +376,7 @@ impl Reception {
     }
 }
 
-/// Returns whether the machine stands, by what it said itself a moment ago.
+/// Returns whether the machine stands, by its own recent report.
 fn stands_still(telemetry: &Telemetry) -> bool {
     let age = telemetry.guard.as_ref().and_then(|guard| guard.machine_age);
     let unknown = [Fault::Speed, Fault::Unreachable];
@@ -384,8 +385,8 @@ fn stands_still(telemetry: &Telemetry) -> bool {
     is_known && telemetry.speed.abs() < STANDSTILL_SPEED_MAX
 }
 
-/// Returns the page of metrics: where the session stands, how the last page decodes, and what both ends observe or
-/// have last.
+/// Returns the metrics page: the state of the session, the page's decoder, and the latest values of
+/// both ends.
 pub(crate) fn metrics(
     status: &OperatorStatus,
     decoder: Option<Decoder>,
@@ -420,11 +421,12 @@ fn awaited(status: &OperatorStatus) -> Option<&'static str> {
     }
 }
 
-/// Metres per second: what a standing machine's sensor says all the same.
+/// Speed in m/s that the sensor of a standing machine may still report.
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
-/// An outage of all links is often shorter; after it the session goes on as if nothing was.
+/// Silence after which the vehicle counts as lost. An outage of all links is often shorter; the
+/// session continues after it.
 const HEARD_AGE_MAX: Duration = Duration::from_secs(1);
-/// Counters are read by eye.
+/// People read the counters, so twice per second suffices.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The recorder: what was received, as H.264 files that any decoder plays, and as MCAP.
+//! The recorder: received data as H.264 files that any decoder plays, and as MCAP.
 
 mod film;
 mod log;
@@ -25,34 +25,36 @@ use log::Log;
 pub use log::Unit;
 use output::Output;
 
-/// A slice as it was shown, for the record.
+/// A shown slice, for the record.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Number of the picture.
     pub picture: u32,
     /// Number of the strip.
     pub strip: u8,
-    /// What kind of slice.
+    /// Kind of slice.
     pub kind: SliceKind,
     /// Start of the strip's readout, by the operator's clock.
     pub captured_at: Instant,
-    /// When its bytes were complete at the vehicle, by the operator's clock.
+    /// Time when encoding finished at the vehicle, by the operator's clock.
     pub encoded_at: Instant,
-    /// When it was handed to the console, by the operator's clock.
+    /// Time of hand-over to the console, by the operator's clock.
     pub shown_at: Instant,
-    /// Whether the strip then was as its encoder had it.
+    /// Whether the strip matched its encoder after this slice.
     pub is_clean: bool,
     /// Annex B bytes, shared with the console's message.
     pub bytes: Bytes,
 }
 
-/// A recorder of each strip's stream to `strip-N.h264` and of a line a slice to `slices.csv`; of strips
-/// that can be [joined](tautline_video::avc::Joiner), also of whole pictures to `picture.h264`; of every other unit
-/// to `channels.mcap`, with what its channel carries.
+/// Recorder of a session. It writes each strip's stream to `strip-N.h264`, and a line per slice to
+/// `slices.csv`. Strips that can be [joined](tautline_video::avc::Joiner) also go to `picture.h264`
+/// as complete pictures. All other units go to `channels.mcap`, with the descriptors of their
+/// channels.
 ///
-/// Writing happens on a thread of its own; a disk too slow for it, full, or that refuses loses entries, which are
-/// counted by that name, and never holds up the video. Recording goes on in the same files as soon as the disk takes
-/// what waits. Who reads along, or finds what a killed operator has left, lacks about a second.
+/// A dedicated thread writes the files. If the disk is too slow, full or failing, entries are
+/// dropped and counted by that name; the video is never blocked. Recording resumes in the same
+/// files as soon as the disk accepts the backlog. About one second is missing for a concurrent
+/// reader, or after the operator was killed.
 #[derive(Debug)]
 pub struct Recorder {
     entries: Option<SyncSender<Item>>,
@@ -60,7 +62,7 @@ pub struct Recorder {
     shared: Arc<Shared>,
 }
 
-/// Why entries are lost.
+/// Reason for lost entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// The disk is too slow.
@@ -71,7 +73,7 @@ pub enum Trouble {
     Refuses,
 }
 
-/// How many entries were lost, by [`Trouble`].
+/// Number of lost entries, by [`Trouble`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dropped {
     /// Slices.
@@ -85,16 +87,16 @@ enum Item {
     Unit(Unit),
 }
 
-/// What both threads see.
+/// State shared by both threads.
 #[derive(Debug, Default)]
 struct Shared {
     slices: [AtomicU64; Trouble::ALL.len()],
     units: [AtomicU64; Trouble::ALL.len()],
-    /// 0 while the disk takes everything, or 1 more than the trouble's place.
+    /// 0 while the disk accepts everything, otherwise one plus the trouble's index.
     trouble: AtomicU8,
 }
 
-/// All files of a record.
+/// All files of a recording.
 struct Files {
     strips: Vec<Output>,
     index: Output,
@@ -104,10 +106,10 @@ struct Files {
 }
 
 impl Trouble {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 3] = [Self::Slow, Self::Full, Self::Refuses];
 
-    /// Returns the words of it.
+    /// Returns its description.
     pub fn words(self) -> &'static str {
         match self {
             Self::Slow => "disk too slow",
@@ -125,10 +127,10 @@ impl Trouble {
 }
 
 impl Recorder {
-    /// Makes `folder` if it is missing, and begins new files in it.
+    /// Creates `folder` if it is missing, and begins new files in it.
     ///
     /// # Errors
-    /// When the folder or a file cannot be made.
+    /// Fails if the folder or a file cannot be created.
     pub fn create(folder: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("cannot record into {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
@@ -138,7 +140,8 @@ impl Recorder {
         };
         let strips = (0..Layout::STRIP_COUNT).map(|strip| file(&format!("strip-{strip}.h264")));
         let strips = strips.collect::<Result<Vec<_>, _>>()?;
-        // It is made with its first picture only; an older one would seem to be of these strips.
+        // The file is created with its first picture; an older one must not look like a part of
+        // this recording.
         match fs::remove_file(folder.join(PICTURES)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(error).with_context(cannot);
@@ -160,17 +163,17 @@ impl Recorder {
         Ok(Self { entries: Some(entries), thread: Some(thread), shared })
     }
 
-    /// Records a slice, or counts it as dropped when the disk is behind.
+    /// Records a slice, or counts it as dropped if the disk is behind.
     pub fn record(&mut self, entry: Entry) {
         self.take(Item::Slice(entry));
     }
 
-    /// Records a unit of another channel, or counts it as dropped when the disk is behind.
+    /// Records a unit of another channel, or counts it as dropped if the disk is behind.
     pub fn record_unit(&mut self, unit: Unit) {
         self.take(Item::Unit(unit));
     }
 
-    /// Returns how many entries were lost, and why.
+    /// Returns how many entries were lost, by reason.
     pub fn dropped(&self) -> Dropped {
         let counts = |counters: &[AtomicU64; Trouble::ALL.len()]| {
             counters.each_ref().map(|counter| counter.load(Ordering::Relaxed))
@@ -208,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// Takes note of how writing went; returns what is wrong, if something is.
+    /// Records the result of writing; returns the trouble, if there is one.
     fn set(&self, written: &io::Result<()>) -> Option<Trouble> {
         let trouble = written.as_ref().err().map(Trouble::of);
         let place = trouble.map_or(0, |trouble| trouble as u8 + 1);
@@ -230,7 +233,7 @@ impl Files {
         Ok(Self { strips, index, film, log, line: String::new() })
     }
 
-    /// Takes an item; after an error it waits, with what was taken before.
+    /// Writes an item; after an error it is queued with the earlier ones.
     fn take(&mut self, item: Item) -> io::Result<()> {
         let entry = match item {
             Item::Slice(entry) => entry,
@@ -253,7 +256,7 @@ impl Files {
             entry.bytes.len(),
             u8::from(entry.is_clean)
         );
-        // Each file takes its part, also where another is refused.
+        // Every file gets its part, even if another one fails.
         let strip = self.strips.get_mut(usize::from(entry.strip));
         let strip = strip.map_or(Ok(()), |file| file.append(&entry.bytes));
         let index = self.index.append(self.line.as_bytes());
@@ -269,8 +272,8 @@ impl Files {
     }
 }
 
-/// Takes items until nobody can send any more. While the disk refuses, they are counted and dropped, and the disk is
-/// tried again with what waits.
+/// Writes items until all senders are gone. While the disk fails, items are counted and dropped,
+/// and writing the backlog is retried.
 fn write(items: &Receiver<Item>, mut files: Files, shared: &Shared, clock: &Clock) {
     let mut flushed_at = clock.now();
     let mut trouble = None;
@@ -301,17 +304,17 @@ fn write(items: &Receiver<Item>, mut files: Files, shared: &Shared, clock: &Cloc
     shared.set(&ended);
 }
 
-/// The file with a line a slice.
+/// Name of the file with a line per slice.
 pub const INDEX: &str = "slices.csv";
-/// Its first line.
+/// First line of that file.
 pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,encoded_us,shown_us,bytes,clean";
-/// The file with whole pictures.
+/// Name of the file with complete pictures.
 pub const PICTURES: &str = "picture.h264";
-/// The file with the units of all channels but the video's.
+/// Name of the file with the units of all channels except the video's.
 pub const CHANNELS: &str = "channels.mcap";
-/// A second and a half of slices at 60 pictures a second.
+/// 1.5 s of slices at 60 pictures per second.
 const ENTRIES_MAX: usize = 512;
-/// How much of a record is in memory alone.
+/// Longest time that a part of a recording is in memory only.
 const FLUSHED_AFTER: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The operator at the switchboard: it registers, takes its vehicle, and is introduced to it.
+//! The operator's connection to the switchboard: it registers, takes its vehicle, and is introduced
+//! to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::console::Hub;
 use crate::fleet::{Fleet, Word};
 use crate::reception::{PICK, Shared};
 
-/// The connection to the switchboard, and what follows from what it says.
+/// Connection to the switchboard, and the state that its messages change.
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     client: Client,
@@ -32,54 +33,54 @@ pub(crate) struct Rendezvous {
     hub: Arc<Hub>,
     choices: mpsc::Receiver<Choice>,
     relays: Relays,
-    /// The newest introduction, until it is told that nothing has come of it, if that is so.
+    /// Newest introduction, until a missing answer of the vehicle is reported.
     introduced: Option<Introduced>,
-    /// Its lease, until that has ended.
+    /// Lease of the newest introduction, until the lease has ended.
     held: Option<Held>,
-    /// The lease of a vehicle that was let go of: its end is no news.
+    /// Lease of a released vehicle, whose end is expected.
     left: Option<[u8; 16]>,
-    /// Why the vehicle of the settings cannot be had, until the list of the others has come.
+    /// Why the configured vehicle is refused, until the list of vehicles has arrived.
     refused: Option<String>,
-    /// When the vehicle is taken again that was refused or released.
+    /// Time at which to take a refused or released vehicle again.
     take_at: Option<Instant>,
-    /// How often it was refused since it was introduced.
+    /// Number of refusals since the last introduction.
     refusals: u32,
     disconnections: LogLimit,
     troubles: LogLimit,
 }
 
-/// What a person wants of the vehicles.
+/// A person's choice of vehicle.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// This one.
+    /// Take this vehicle.
     Pick(String),
-    /// None: another one is to be picked.
+    /// Release the vehicle, to pick another.
     Leave,
 }
 
-/// An introduction of which nothing may have come.
+/// An introduction whose vehicle may not have answered yet.
 #[derive(Debug)]
 struct Introduced {
     at: Instant,
-    /// Where the vehicle is knocked at, in words.
+    /// Description of the addresses used for hole punching.
     knocked: String,
 }
 
-/// What the switchboard's last word means for the session.
+/// State of the session, as known from the switchboard's latest message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Where the session stands.
+    /// State of the session.
     pub state: SessionState,
-    /// Why, in words for the operator.
+    /// Reason, in words for the operator.
     pub reason: String,
 }
 
 impl Rendezvous {
-    /// Starts to register and to take the vehicle of the settings, or the one that `choices` pick of those that `hub`
-    /// shows; connects again by itself for as long as it lives.
+    /// Starts registering, and takes the configured vehicle or the one that `choices` pick from the
+    /// list that `hub` shows. Reconnects automatically for as long as it exists.
     ///
     /// # Errors
-    /// When a key is malformed.
+    /// Fails if a key is malformed.
     pub(crate) fn start(
         config: &Config,
         identity: &Identity,
@@ -119,13 +120,13 @@ impl Rendezvous {
         })
     }
 
-    /// Waits for the next word of the switchboard and acts on it; call it again and again.
+    /// Waits for the next message of the switchboard and handles it; call it in a loop.
     ///
-    /// Nothing that it says ends a session whose vehicle is heard, nor this process: what it introduces runs beside, and a
-    /// vehicle that it releases or refuses is taken again.
+    /// No message ends this process, or a session whose vehicle is alive. An introduced session
+    /// runs alongside, and a released or refused vehicle is taken again.
     ///
     /// # Errors
-    /// When the connection is no longer kept up.
+    /// Fails if the connection is no longer maintained.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -143,7 +144,7 @@ impl Rendezvous {
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
                 let register = self.greet(config, driver);
-                // Without a connection it is said with the next.
+                // Without a connection, the next one registers.
                 let _ = self.client.handle().send(register);
                 return Ok(());
             }
@@ -153,13 +154,13 @@ impl Rendezvous {
             }
             () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
                 self.take_at = None;
-                // Without a connection it is said anew, first of all, with the next.
+                // Without a connection, the next one begins with it.
                 let _ = self.client.handle().send(take(&self.fleet));
                 return Ok(());
             }
             () = sleep(list_in.unwrap_or_default()), if list_in.is_some() => {
                 self.fleet.on_asked(clock.now());
-                // Without a connection that is told by its end.
+                // Without a connection, its end reports that.
                 let _ = self.client.handle().send(Control::ListVehicles.encode());
                 return Ok(());
             }
@@ -201,9 +202,9 @@ impl Rendezvous {
         }
     }
 
-    /// Lets go of the vehicle and says goodbye.
+    /// Releases the vehicle and closes the connection.
     pub(crate) async fn close(self) {
-        // A connection that is gone has let go already.
+        // A lost connection has released it already.
         let _ = self.client.handle().send(Control::Release.encode());
         self.client.close().await;
     }
@@ -230,7 +231,7 @@ impl Rendezvous {
                 if self.fleet.picked() != Some(peer_name.as_str()) {
                     self.tell(&format!("{peer_name} is not what is wanted here"), clock);
                     if self.fleet.picked().is_none() {
-                        // A lease of a former run, or one that was under way.
+                        // A lease of an earlier run, or one that was under way.
                         let _ = self.client.handle().send(Control::Release.encode());
                     }
                     return Ok(());
@@ -280,7 +281,7 @@ impl Rendezvous {
                 }
                 Ok(())
             }
-            // Let go of by a person: that is its end.
+            // Released by a person, so its end is expected.
             Ok(Control::Released { lease, .. })
                 if self.fleet.picked().is_none() || self.left == Some(lease) =>
             {
@@ -295,12 +296,13 @@ impl Rendezvous {
                 shared.set_standing_unless_heard(SessionState::Lost, &reason);
                 Ok(())
             }
-            // The switchboard keeps the vehicle for us and introduces it when it comes.
+            // The switchboard reserves the vehicle for us and introduces it when it registers.
             Ok(Control::Refused { reason_code: Refusal::VehicleAway, text }) => {
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
                 Ok(())
             }
-            // An operator that was copied: the words name both, and the switchboard closes the second one's connection.
+            // A copied operator: the text names both, and the switchboard closes the connection of
+            // the second.
             Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => {
                 self.tell(&text, clock);
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
@@ -316,7 +318,7 @@ impl Rendezvous {
                     return Ok(());
                 };
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
-                // It may be let in, or be listed for this operator, while the switchboard runs.
+                // It may be admitted, or listed for this operator, while the switchboard runs.
                 let text =
                     format!("the switchboard refuses: {text}; it knows: {}", names.join(", "));
                 self.tell(&text, clock);
@@ -332,7 +334,8 @@ impl Rendezvous {
         }
     }
 
-    /// Takes the switchboard's no: what a person has picked is not waited for, what the settings name is.
+    /// Handles a refusal by the switchboard: a vehicle picked by a person is given up, a configured
+    /// one is awaited.
     fn handle_refusal(
         &mut self,
         reason_code: Refusal,
@@ -365,7 +368,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Does what a person wants of the vehicles, or tells why not.
+    /// Carries out a person's choice, or shows why not.
     fn handle_choice(
         &mut self,
         choice: Choice,
@@ -383,7 +386,7 @@ impl Rendezvous {
                     shared.set_vehicle(&name);
                     self.hub.set_vehicle(&name);
                     self.greet(config, driver);
-                    // Without a connection it is said with the next.
+                    // Without a connection, the next one sends it.
                     let _ = self.client.handle().send(take(&self.fleet));
                 }
                 Err(word) => self.tell(&format!("vehicle {name:?} is not taken: {word:?}"), clock),
@@ -400,8 +403,8 @@ impl Rendezvous {
         self.hub.show_fleet(&self.fleet.told());
     }
 
-    /// Ends the session with a vehicle that is not wanted any more, and its lease. No command comes to its guard from
-    /// then on, which holds it.
+    /// Ends the session with a released vehicle, and its lease. Its guard gets no further command,
+    /// so it holds the machine.
     fn let_go(&mut self, config: &Config, driver: &Driver, shared: &Shared) {
         self.left = self.held.take().and_then(|held| held.lease);
         (self.introduced, self.take_at, self.refusals) = (None, None, 0);
@@ -410,7 +413,7 @@ impl Rendezvous {
         self.hub.set_vehicle("");
         self.hub.show_fleet(&self.fleet.told());
         self.greet(config, driver);
-        // Without a connection it is said with the next.
+        // Without a connection, the next one sends it.
         let _ = self.client.handle().send(take(&self.fleet));
     }
 
@@ -419,21 +422,21 @@ impl Rendezvous {
         self.hub.show_fleet(&self.fleet.told());
     }
 
-    /// Sets what is said with the next connection, and returns the first of it.
+    /// Sets the messages to send on each new connection, and returns the first.
     fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
         let register = register(config, driver, &self.candidates.borrow(), self.held.clone());
         self.client.handle().set_greeting(vec![register.clone(), take(&self.fleet)]);
         register
     }
 
-    /// Takes the vehicle again after a while, a longer one each time.
+    /// Schedules taking the vehicle again, with a longer pause each time.
     fn take_later(&mut self, now: Instant) {
         let pause = TAKE_PAUSE.saturating_mul(1 << self.refusals.min(8)).min(TAKE_PAUSE_MAX);
         self.refusals = self.refusals.saturating_add(1);
         self.take_at.get_or_insert(now + pause);
     }
 
-    /// Says that nothing has come of the vehicle, if that is so, and what may be the cause.
+    /// Reports that nothing has arrived from the vehicle, if so, and the possible cause.
     fn tell_unheard(&mut self, shared: &Shared) {
         let Some(Introduced { knocked, .. }) = self.introduced.take() else { return };
         let seconds = UNHEARD_MAX.as_secs();
@@ -450,7 +453,7 @@ impl Rendezvous {
     }
 }
 
-/// Returns where the vehicle reaches this end, as the switchboard is told.
+/// Returns the addresses at which the vehicle reaches this end, for the switchboard.
 fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -> Vec<String> {
     let datagrams = if config.advertise.is_empty() { locals } else { &config.advertise };
     let streams = match config.tls_advertise.is_empty() {
@@ -462,7 +465,8 @@ fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -
     datagrams.chain(streams).map(|destination| destination.to_string()).collect()
 }
 
-/// Returns what the switchboard is told that is wanted: a vehicle, or none, where a lease may be left of before.
+/// Returns the message that takes the wanted vehicle, or releases an earlier lease if none is
+/// wanted.
 fn take(fleet: &Fleet) -> Vec<u8> {
     match fleet.picked() {
         Some(name) => Control::Take { vehicle_name: name.to_owned() }.encode(),
@@ -470,9 +474,9 @@ fn take(fleet: &Fleet) -> Vec<u8> {
     }
 }
 
-/// Reads a vehicle's key, which must be the one of the settings and the one met before. The vehicle knows
-/// its operators by itself; an operator that has no key in its settings has only the switchboard's word for
-/// the first.
+/// Parses a vehicle's key, which must match the settings and an earlier session. The vehicle itself
+/// knows its operators. An operator without a configured key relies on the switchboard for the
+/// first key.
 fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Result<PublicKey> {
     let key = PublicKey::from_bytes(key).context("the switchboard tells no key")?;
     fleet.check_key(key)?;
@@ -482,8 +486,8 @@ fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Resul
     Ok(key)
 }
 
-/// Returns what the operator says of itself: also where it may be reached, as far as that is found out and
-/// nobody has set it.
+/// Returns the operator's registration, including its addresses unless configured and as far as
+/// they are known.
 fn register(
     config: &Config,
     driver: &Driver,
@@ -501,7 +505,7 @@ fn register(
     register.encode()
 }
 
-/// Returns where to knock: nowhere if it is set where the vehicle reaches us, for then it has to go there.
+/// Returns the routes for hole punching; none if the vehicle has to use a configured address.
 fn knocks(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Route> {
     if !config.advertise.is_empty() {
         return Vec::new();
@@ -510,7 +514,7 @@ fn knocks(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Rou
     ways.into_iter().map(|way| way.route).collect()
 }
 
-/// Returns for people what was tried, and what is left where UDP is blocked.
+/// Returns a text for people about the attempts, and the remaining options if UDP is blocked.
 fn in_words(knocks: &[Route], is_over_tls: bool) -> String {
     let tried = match knocks {
         [] => "is it a firewall, or the address that the vehicle was given?".to_owned(),
@@ -526,18 +530,18 @@ fn in_words(knocks: &[Route], is_over_tls: bool) -> String {
 }
 
 impl Standing {
-    /// Makes a standing and its reason.
+    /// Creates a standing with its reason.
     pub(crate) fn new(state: SessionState, reason: &str) -> Self {
         Self { state, reason: reason.to_owned() }
     }
 }
 
-/// The remedy of a network that lets no UDP pass, while this end has none.
+/// Remedy for a network that blocks UDP, if this end has no TLS.
 const NO_TLS: &str = "No link over TLS is there as a way without UDP: give this operator a TCP port with --tls 0.0.0.0:443 \
                       that the vehicle reaches, or a relay with `tls`";
-/// Longer than any way takes that works.
+/// Longer than any working candidate pair needs.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
-/// Until a vehicle that was refused or released is taken again; twice as long each time.
+/// Pause before a refused or released vehicle is taken again; it doubles each time.
 const TAKE_PAUSE: Duration = Duration::from_secs(1);
 const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);
 

@@ -1,4 +1,5 @@
-//! Topics of other programs as they come from the vehicle: what each is, its newest unit, and who gets it here.
+//! Topics of other programs as received from the vehicle: descriptor, newest unit, and the local
+//! receiver.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use tautline_transport::ChannelNumber;
 use tautline_transport::channel::Descriptor;
 use tautline_units::Instant;
 
-/// All channels that the vehicle has described, Tautline's own among them.
+/// All channels that the vehicle has described, including Tautline's own.
 pub(crate) struct Topics {
     channels: BTreeMap<ChannelNumber, Topic>,
     programs: BTreeMap<String, Client>,
@@ -22,7 +23,7 @@ struct Topic {
     newest: Option<Newest>,
 }
 
-/// The newest unit of a topic, as far as a page shows it.
+/// Newest unit of a topic, truncated for the page.
 struct Newest {
     at: Instant,
     length: usize,
@@ -30,8 +31,8 @@ struct Newest {
 }
 
 impl Topics {
-    /// Makes those of a session before which nothing was described; each unit of a topic of `programs` goes to the program
-    /// there.
+    /// Creates the state before a session's first descriptor. Each unit of a topic in `programs`
+    /// goes to the program there.
     pub(crate) fn new(programs: &BTreeMap<String, Address>) -> Self {
         let programs = programs.iter().map(|(topic, at)| (topic.clone(), Client::new(at)));
         let mut topics = Self {
@@ -44,21 +45,22 @@ impl Topics {
         topics
     }
 
-    /// Forgets what another session's numbers stood for.
+    /// Forgets the channel numbers of an earlier session.
     pub(crate) fn handle_new_session(&mut self) {
         let ours = channels::all().into_iter();
         let ours = ours.map(|channel| (channel.number, Topic::of(channel.descriptor)));
         self.channels = ours.collect();
     }
 
-    /// Takes what the vehicle says of a channel; of Tautline's own it is known.
+    /// Records the descriptor of a channel; those of Tautline's own channels are known.
     pub(crate) fn handle_described(&mut self, channel: ChannelNumber, descriptor: Descriptor) {
         if channel.get() >= APPLICATION_MIN {
             self.channels.insert(channel, Topic::of(descriptor));
         }
     }
 
-    /// Takes a unit, hands it on to its program, and gives what it is; `None` if nobody said so yet.
+    /// Handles a unit, forwards it to its program, and returns its descriptor; `None` before the
+    /// channel is described.
     pub(crate) fn handle_unit(
         &mut self,
         channel: ChannelNumber,
@@ -79,14 +81,14 @@ impl Topics {
         Some(topic.descriptor.clone())
     }
 
-    /// Returns what a console shows of other programs' topics, as JSON; `None` where there is none.
+    /// Returns what a console shows of other programs' topics, as JSON; `None` without topics.
     pub(crate) fn told(&self, now: Instant) -> Option<String> {
         let theirs = self.channels.iter().filter(|(channel, _)| channel.get() >= APPLICATION_MIN);
         let told: Vec<_> = theirs.map(|(channel, topic)| topic.told(*channel, now)).collect();
         (!told.is_empty()).then(|| serde_json::Value::from(told).to_string())
     }
 
-    /// Returns every drop here that has a name.
+    /// Returns the drop counters with their names.
     pub(crate) fn drops(&self) -> [(&'static str, u64); 2] {
         [
             ("topics: unit before its description", self.undescribed),
@@ -119,12 +121,12 @@ impl Topic {
     }
 }
 
-/// Returns what a person can read of a unit; `None` if it is no text.
+/// Returns the readable text of a unit; `None` if it is not text.
 fn text(newest: &Newest) -> Option<String> {
     let is_cut = newest.length > newest.begin.len();
     let readable = match std::str::from_utf8(&newest.begin) {
         Ok(text) => text,
-        // The cut may go through a character.
+        // The truncation may split a character.
         Err(error) if is_cut && error.error_len().is_none() => {
             std::str::from_utf8(&newest.begin[..error.valid_up_to()]).ok()?
         }
@@ -134,7 +136,7 @@ fn text(newest: &Newest) -> Option<String> {
     is_text.then(|| format!("{readable}{}", if is_cut { " .." } else { "" }))
 }
 
-/// What a page shows of a unit.
+/// Bytes of a unit that a page shows.
 const SHOWN_BYTES_MAX: usize = 512;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The record of round trips: end to end, each link by itself.
+//! The round-trip log: end to end, separately for each link.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use tautline_net::latency::{Leg, Log, OneWay, Sample};
 use tautline_transport::{LinkNumber, RoundTrip};
 use tautline_units::{ByteCount, Instant};
 
-/// A recorder of a session's round trips, each once, into files of latency.
+/// Log of a session's round trips, each recorded once, in files of latency.
 #[derive(Debug)]
 pub(crate) struct Trips {
     log: Log,
     vehicle: Arc<str>,
     clock: Clock,
-    /// The number of the round trip that comes next; `None` in a session of which none has come.
+    /// Number of the next round trip; `None` before the first of a session.
     next_number: Option<u64>,
 }
 
 impl Trips {
-    /// Makes `folder` if it is missing, and begins anew there.
+    /// Creates `folder` if it is missing, and begins new files there.
     ///
     /// # Errors
-    /// When the folder or a file cannot be made.
+    /// Fails if the folder or a file cannot be created.
     pub(crate) fn create(folder: &Path, clock: Clock) -> anyhow::Result<Self> {
         let log = Log::begin_anew(folder, BYTES_MAX, clock)?;
         Ok(Self { log, vehicle: "".into(), clock, next_number: None })
     }
 
-    /// Takes note that round trips are counted anew from here on, and that they are those of `vehicle`.
+    /// Records a new session with `vehicle`, in which round trips are counted from the start.
     pub(crate) fn handle_new_session(&mut self, vehicle: &str) {
         (self.next_number, self.vehicle) = (None, vehicle.into());
     }
 
-    /// Records those of the newest round trips that are not recorded yet; `links` has the links' names.
+    /// Records the newest round trips that are not recorded yet; `links` has the links' names.
     pub(crate) fn record<'a>(
         &mut self,
         newest: impl Iterator<Item = &'a RoundTrip>,
@@ -54,7 +54,7 @@ impl Trips {
         }
     }
 
-    /// Returns the round trips that the disk was too slow for.
+    /// Returns how many round trips were dropped because the disk was too slow.
     pub(crate) fn dropped(&self) -> u64 {
         self.log.lost()
     }
@@ -76,7 +76,7 @@ impl Trips {
     }
 }
 
-/// Three hours and more of four links at a ping in 20 ms.
+/// More than three hours of four links with a ping every 20 ms.
 const BYTES_MAX: ByteCount = ByteCount::new(256 << 20);
 
 #[cfg(test)]

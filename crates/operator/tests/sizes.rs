@@ -21,7 +21,7 @@ use tautline_video::{
     Backend, Decoder, Error, Layout, Picture, Reduction, Sensor, Slice, SliceKind,
 };
 
-/// A gradient that moves, thirty times a second.
+/// A moving gradient at 30 pictures per second.
 struct Gradient {
     layout: Layout,
     shown: usize,
@@ -57,7 +57,7 @@ fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     slices_by(EncoderControl::new(), layout, pictures, |_, _, _| {})
 }
 
-/// Returns the same by `control`; `befall` is told of each picture of which a slice was made.
+/// Returns the same under `control`; `befall` is called for each picture with a slice.
 fn slices_by(
     control: EncoderControl,
     layout: Layout,
@@ -89,7 +89,7 @@ fn slices_by(
     slices.into_iter().collect()
 }
 
-/// Takes the slices as units, in their order, and records what is shown of them.
+/// Passes the slices as units, in order, and records what is shown.
 fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) {
     for slice in slices {
         let slice = downlink.parse(slice.into_unit()).unwrap();
@@ -108,21 +108,21 @@ fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) 
     }
 }
 
-/// Returns the width and height of the picture that an access unit decodes to.
+/// Returns the width and height of the decoded picture of an access unit.
 fn size(access_unit: &[u8]) -> (usize, usize) {
     let picture = StripDecoder::new().unwrap().decode(access_unit).unwrap().unwrap();
     (picture.width(), picture.height())
 }
 
-/// Returns the first access unit of a stream of whole pictures: up to the second slice that begins
-/// at macroblock 0, whose header's first bit is then set.
+/// Returns the first access unit of a stream of complete pictures. It ends before the second slice
+/// of macroblock 0, whose header has its first bit set.
 fn first_access_unit(stream: &[u8]) -> &[u8] {
     let begins = |at: &usize| {
         let unit = &stream[*at..];
         unit.starts_with(&[0, 0, 1]) && matches!(unit[3] & 31, 1 | 5) && unit[4] & 0x80 != 0
     };
     let second = (0..stream.len() - 5).filter(begins).nth(1);
-    // A start code may have a zero more before it.
+    // A start code may have one more leading zero.
     &stream[..second.map_or(stream.len(), |at| at - usize::from(stream[at - 1] == 0))]
 }
 
@@ -130,7 +130,7 @@ fn first_access_unit(stream: &[u8]) -> &[u8] {
 fn pictures_of_any_size_come_through_to_the_recording() {
     for (width, height) in [(640, 480), (1024, 768), (352, 96), (646, 101)] {
         let layout = Layout::around(width, height).unwrap();
-        // The decoder gives whole macroblocks; what is shown of them is told below.
+        // The decoder returns complete macroblocks; the visible part is checked below.
         let (width, height) = (layout.width(), layout.height());
         let slices = slices_of(layout, 12);
         assert!(slices.iter().filter(|slice| slice.kind == SliceKind::Idr).count() >= 6);
@@ -170,7 +170,7 @@ fn a_vehicle_that_comes_back_with_another_size_is_recorded_too() {
         assert_eq!(downlink.layout(), Some(layout));
     }
     drop(recorder);
-    // One film: the second size begins with parameter sets of its own.
+    // One file: the second size begins with its own parameter sets.
     let stream = fs::read(folder.path().join(PICTURES)).unwrap();
     assert_eq!(size(first_access_unit(&stream)), (640, 480));
     let mut sets = (0..stream.len() - 4).filter(|at| stream[*at..].starts_with(&[0, 0, 1, 0x67]));
@@ -185,7 +185,7 @@ fn pictures_that_get_another_size_amid_a_session_come_through() {
     control.note_shown(Bitrate::from_kbps(200));
     let begun_anew = AtomicBool::new(false);
     let slices = slices_by(control, layout, 60, |control, picture, now| {
-        // Another session, over links that carry more.
+        // A new session, over links with more capacity.
         if picture >= 20 && !begun_anew.swap(true, Ordering::Relaxed) {
             control.handle_new_session();
             control.note_shown(Bitrate::from_mbps(10));

@@ -1,4 +1,4 @@
-//! Who may open the console: the names that it has, and a browser that was let in.
+//! Access to the console: its names, and the browsers that were admitted.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,44 +11,44 @@ use axum::http::{HeaderMap, HeaderName};
 use subtle::ConstantTimeEq;
 use tautline_net::random;
 
-/// An address that lets one browser in, once.
+/// An address that admits one browser, once.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// To be opened as it stands; the token is in its fragment, which browsers send to nobody.
+    /// Address to open unchanged; the token is in its fragment, which browsers never send.
     pub address: String,
-    /// SHA-256 of the certificate that the browser is shown; `None` without TLS.
+    /// SHA-256 of the certificate shown to the browser; `None` without TLS.
     pub fingerprint: Option<String>,
-    /// What that browser's pages may do.
+    /// Right of that browser's pages.
     pub right: Right,
 }
 
-/// The right of a browser that was let in.
+/// Right of an admitted browser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
     /// To drive, and to ask for it.
     Drive,
-    /// To see telemetry and status, and nothing else: nothing that it says goes to the vehicle.
+    /// To see telemetry and status only: nothing that it sends reaches the vehicle.
     Watch,
 }
 
-/// What lets browsers in: each by a token that is taken once, and then by a cookie of its own.
+/// Admission of browsers: each by a token that is valid once, and then by a cookie of its own.
 pub(crate) struct Access {
     names: Names,
     fingerprint: Option<String>,
-    /// Cookies are shared by all ports of a host: its name has ours.
+    /// Name of our cookie; all ports of a host share their cookies.
     cookie_name: String,
     door: Mutex<Door>,
     announce: Box<dyn Fn(Opening) + Send + Sync>,
 }
 
-/// A browser that was let in, counted from 1: two that show the same cookie are one.
+/// An admitted browser, counted from 1: two that show the same cookie are one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Browser(pub(crate) u64);
 
 struct Door {
-    /// Tokens that let the next browser in: one of each right that is given.
+    /// Tokens that admit the next browser, one for each available right.
     tokens: Vec<(Right, Secret)>,
-    /// The browsers that were let in and what each shows, the newest last.
+    /// Admitted browsers with their secrets, the newest last.
     admitted: VecDeque<Admitted>,
     admitted_count: u64,
 }
@@ -60,30 +60,31 @@ struct Admitted {
     cookie: Secret,
 }
 
-/// The names by which browsers reach the console, and nothing else does.
+/// The names by which browsers reach the console; requests under any other name are refused.
 ///
-/// A page of another site that makes its name resolve to this address sends that name.
+/// A page of another site whose name resolves to this address sends that other name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
     is_secure: bool,
-    /// Whether a proxy stands before the console: it knows the path below which browsers reach it, the console does not.
+    /// Whether there is a proxy before the console. The proxy knows the path prefix by which
+    /// browsers reach it; the console does not.
     is_behind: bool,
-    /// Behind the first name in the address that is printed.
+    /// Path after the first name in the printed address.
     path: String,
-    /// As they stand in an address, the port included unless it is the scheme's own.
+    /// Hosts as in an address, with the port unless it is the scheme's default.
     hosts: Vec<String>,
 }
 
-/// 128 random bits; compared in constant time, and never shown by a log.
+/// 128 random bits; compared in constant time, and never logged.
 #[derive(Clone, Copy)]
 struct Secret([u8; 16]);
 
 impl Access {
-    /// Returns an access by `names` whose first token of each of `rights` is drawn and announced, as will be each
-    /// that takes a used one's place.
+    /// Creates an access by `names`. The first token for each of `rights` is created and announced,
+    /// and so is each token that replaces a used one.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// Fails if the system provides no randomness.
     pub(crate) fn new(
         names: Names,
         port: u16,
@@ -110,16 +111,16 @@ impl Access {
         &self.names
     }
 
-    /// Takes a token, once; returns the cookie to set, and announces the next token's address.
+    /// Redeems a token, once; returns the cookie to set, and announces the next token's address.
     pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
-        // Drawn before: a token that is taken leaves another.
+        // Created first: a redeemed token must leave a new one.
         let (cookie, next) = (Secret::draw().ok()?, Secret::draw().ok()?);
         let right = {
             let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
             let (right, taken) = door.tokens.iter_mut().find(|(_, secret)| secret.is(token))?;
             *taken = next;
             let right = *right;
-            // Who watches takes no place of one who drives.
+            // Watching browsers do not displace driving ones.
             let alike = |other: &Admitted| other.right == right;
             if door.admitted.iter().filter(|other| alike(other)).count() == ADMITTED_MAX
                 && let Some(oldest) = door.admitted.iter().position(alike)
@@ -133,12 +134,13 @@ impl Access {
         };
         self.announce(right);
         let secure = if self.names.is_secure { "; Secure" } else { "" };
-        // Without one a browser takes the folder that it has asked below: consoles beside each other stay apart.
+        // Without a path, a browser uses the folder of its request; so several consoles behind one
+        // proxy stay separate.
         let path = if self.names.is_behind { "" } else { "; Path=/" };
         Some(format!("{}={cookie}{path}; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
     }
 
-    /// Returns which browser that was let in a request shows the cookie of, and its right.
+    /// Returns the admitted browser whose cookie is in the request, and its right.
     pub(crate) fn admitted(&self, headers: &HeaderMap) -> Option<(Browser, Right)> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -151,7 +153,7 @@ impl Access {
         browsers.next().map(|admitted| (admitted.browser, admitted.right))
     }
 
-    /// Tells the address of the next browser of this right, if it is given.
+    /// Announces the address for the next browser of this right, if the right is available.
     fn announce(&self, right: Right) {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let token = door.tokens.iter().find(|(of, _)| *of == right).map(|(_, token)| *token);
@@ -169,11 +171,11 @@ impl fmt::Debug for Access {
 }
 
 impl Names {
-    /// Returns the names of a console at `address`: those `given`, each with its port if that is
-    /// another, or the address itself.
+    /// Returns the names of a console at `address`: those `given`, each with its port if that
+    /// differs, or the address itself.
     ///
     /// # Errors
-    /// One line, for an address that is all of a machine's and was given no name.
+    /// Returns one line if the address is a wildcard and no name was given.
     pub(crate) fn of(
         address: SocketAddr,
         given: &[String],
@@ -202,11 +204,11 @@ impl Names {
         Ok(Self { is_secure, is_behind: false, path, hosts: hosts.collect() })
     }
 
-    /// Returns the names of a console that browsers reach by a proxy, over HTTPS: those `given`, each with its port if
-    /// that is not 443, and with the path below which the proxy has it, if there is one.
+    /// Returns the names of a console that browsers reach by a proxy over HTTPS: those `given`. A
+    /// name has its port if that is not 443, and its path prefix at the proxy, if there is one.
     ///
     /// # Errors
-    /// One line, if none was given.
+    /// Returns one line if no name was given.
     pub(crate) fn behind_https(given: &[String]) -> anyhow::Result<Self> {
         let first = given.first().context(
             "console_behind: by which names do browsers reach the proxy? Give them with --console-name",
@@ -220,7 +222,7 @@ impl Names {
         Ok(Self { is_secure: true, is_behind: true, path, hosts: hosts.collect() })
     }
 
-    /// Returns where a browser is: behind a proxy where that says, which puts who asked it last.
+    /// Returns the browser's address. Behind a proxy it is the last entry of the proxy's header.
     pub(crate) fn visitor(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !self.is_behind {
             return peer;
@@ -231,7 +233,7 @@ impl Names {
         last.and_then(|text| text.trim().parse().ok()).unwrap_or(peer)
     }
 
-    /// Returns the names alone, without ports and brackets, as certificates have them.
+    /// Returns the names without ports and brackets, as certificates have them.
     pub(crate) fn bare(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|host| {
             let name = port_of(host).map_or(host.as_str(), |_| {
@@ -246,14 +248,15 @@ impl Names {
         format!("{}://{}", self.scheme(), self.hosts.first().expect("there is always a name"))
     }
 
-    /// Returns whether a request is meant for this console: it says one of its names, once.
+    /// Returns whether a request is for this console: it has exactly one `Host`, which is one of
+    /// the names.
     pub(crate) fn is_own_host(&self, headers: &HeaderMap) -> bool {
         single(headers, HOST)
             .is_some_and(|told| self.hosts.iter().any(|host| host.eq_ignore_ascii_case(told)))
     }
 
-    /// Returns whether a request comes from a page of this console. A browser tells by `Origin` whose
-    /// page it is; without one it is no script's.
+    /// Returns whether a request comes from a page of this console. Browsers send the page's origin
+    /// in `Origin`; a request without it does not come from a script.
     pub(crate) fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let own = |told: &str| {
             let (scheme, host) = told.split_once("://")?;
@@ -273,34 +276,34 @@ impl Secret {
         Ok(Self(*seed.first_chunk().expect("a seed is longer")))
     }
 
-    /// Compares in a time that does not depend on where a difference stands.
+    /// Compares in constant time.
     fn is(&self, text: &[u8]) -> bool {
         self.to_string().as_bytes().ct_eq(text).into()
     }
 }
 
-/// Thirty-two hexadecimal digits.
+/// 32 hexadecimal digits.
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-/// Returns the one value of a header; none where there are two.
+/// Returns the value of a header; `None` if there are two.
 fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.to_str().ok()).flatten()
 }
 
-/// Returns the port behind a name or an address; those of version 6 stand in brackets.
+/// Returns the port after a name or an address; IPv6 addresses are in brackets.
 fn port_of(host: &str) -> Option<u16> {
     let (before, port) = host.rsplit_once(':')?;
     let is_whole = !before.contains(':') || before.ends_with(']');
     port.parse().ok().filter(|_| is_whole)
 }
 
-/// Browsers of one right that are let in at one time; the oldest makes room.
+/// Maximum of admitted browsers per right; the oldest is displaced.
 const ADMITTED_MAX: usize = 16;
 
 #[cfg(test)]
@@ -424,7 +427,7 @@ mod tests {
         let own_port = Names::behind_https(&given(&["a.example:443"])).unwrap();
         assert_eq!(own_port.origin(), "https://a.example");
         assert!(Names::behind_https(&[]).unwrap_err().to_string().contains("--console-name"));
-        // The proxy says who has asked, behind what the browser says itself.
+        // The proxy appends the client's address after those that the browser itself sent.
         let peer: IpAddr = [127, 0, 0, 1].into();
         let forwarded = HeaderName::from_static("x-forwarded-for");
         let said = headers(&[(forwarded.clone(), "198.51.100.9, 203.0.113.7")]);

@@ -1,4 +1,4 @@
-//! The bridge to the browsers: what goes to each console and what comes of it.
+//! The bridge to the browsers: messages to each console and from it.
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -18,21 +18,22 @@ use super::holder::{Change, ConsoleId, Holder, Reason, Role};
 use super::lane::{Lane, Taken};
 use super::wire::{self, SliceHead, kind, tagged};
 
-/// What the browser asks for.
+/// Request of a browser.
 #[derive(Debug)]
 pub enum Request {
-    /// Where the wheel and the pedals are; of the console that drives, or an emergency stop of another.
+    /// Positions of wheel and pedals from the driving console, or an emergency stop from another.
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
     /// Drive the vehicle of this name.
     Pick(String),
-    /// Let go of the vehicle, to pick another.
+    /// Release the vehicle, to pick another.
     Leave,
 }
 
 impl Request {
-    /// Returns whether it counts from a console of this role; an emergency stop does from each.
+    /// Returns whether a console of this role may make the request; an emergency stop counts from
+    /// each.
     fn is_taken_from(&self, role: Role) -> bool {
         match (self, role) {
             (_, Role::Drives) | (Self::Command(_), Role::Succeeds) => true,
@@ -48,50 +49,50 @@ impl Request {
     }
 }
 
-/// The place where slices, telemetry and status go, and the consoles that look at them at present.
+/// Hub that distributes slices, telemetry and status to the connected consoles.
 ///
-/// One console drives at a time, and sees the picture. The others are told who drives; they see
-/// telemetry and status, and may ask, but for those that may only watch: nothing that they say is taken.
+/// One console drives at a time, and sees the picture. The others see who drives, telemetry and
+/// status, and may ask to drive. Consoles that may only watch have no effect on anything.
 pub struct Hub {
     consoles: Mutex<Consoles>,
-    /// The vehicle's name; empty before one is picked.
+    /// Name of the vehicle; empty before one is picked.
     vehicle: Mutex<String>,
     hello: Mutex<Bytes>,
-    /// The vehicles to pick from, as they were told last; empty before the first time.
+    /// Latest list of vehicles to pick from; empty before the first list.
     fleet: Mutex<Bytes>,
     metrics: Mutex<String>,
     requests: mpsc::Sender<Request>,
-    /// The console that drives.
+    /// Console that drives.
     holding: watch::Sender<Holding>,
-    /// How the page that told it last decodes.
+    /// Decoder of the page that reported last.
     decoder: Mutex<Option<Decoder>>,
-    /// What the browser asks of the encoders.
+    /// Requests of the browser to the encoders.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
-    /// Slices that the browser was too slow to take.
+    /// Slices dropped because the browser was too slow.
     pub slices_dropped: AtomicU64,
-    /// Messages of the browser that made no sense.
+    /// Malformed messages of browsers.
     pub messages_malformed: AtomicU64,
     /// Requests that came faster than they could be carried out.
     pub requests_dropped: AtomicU64,
     /// Requests of a console that does not drive.
     pub requests_refused: AtomicU64,
-    /// Commands of one console that came faster than any page sends them.
+    /// Commands of one console above the rate of any page.
     pub commands_flooded: AtomicU64,
-    /// Commands that were held up between the browser and here.
+    /// Commands that were delayed between the browser and here.
     pub commands_stale: AtomicU64,
     /// Commands that the browser dated ahead of this clock.
     pub commands_ahead: AtomicU64,
 }
 
-/// How a page's browser decodes, as it says itself.
+/// Decoder of a page's browser, as reported by the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decoder {
-    /// By hardware.
+    /// Hardware decoder.
     Hardware,
-    /// By the processor.
+    /// Software decoder.
     Processor,
-    /// It does not say.
+    /// Not reported.
     Unknown,
 }
 
@@ -108,7 +109,7 @@ impl Decoder {
     }
 }
 
-/// Which console drives, and which may take over from it at any moment.
+/// Console that drives, and console that may take over from it at any moment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Holding {
     pub(crate) console: Option<ConsoleId>,
@@ -120,15 +121,15 @@ struct Consoles {
     holder: Holder,
     places: Vec<Place>,
     places_made: u64,
-    /// The last time that another console began to drive, Unix microseconds, and why.
+    /// Latest change of the driving console, with its time in Unix microseconds.
     changed: Option<(Change, u64)>,
-    /// When the vehicle last told that it stands still, Unix microseconds.
+    /// Time of the vehicle's latest report of standstill, Unix microseconds.
     stood_still_at: Option<u64>,
-    /// Which console the vehicle's guard lets drive, and when it was told, Unix microseconds.
+    /// Console that the vehicle's guard lets drive, and the time of the report, Unix microseconds.
     guarded: Option<(ConsoleId, u64)>,
-    /// When the present one agreed to hand over, Unix microseconds.
+    /// Time at which the driving console agreed to hand over, Unix microseconds.
     agreed_at: u64,
-    /// Whose consoles these are, as the switchboard lists it.
+    /// Operator of these consoles, as listed by the switchboard.
     operator: Option<Known>,
 }
 
@@ -139,25 +140,25 @@ struct Known {
     key: String,
 }
 
-/// A connected console.
+/// Client connection of a console.
 #[derive(Debug)]
 struct Place {
     number: u64,
     id: ConsoleId,
     visitor: Visitor,
     messages: mpsc::Sender<Bytes>,
-    /// Who drives, as this console is told; it overtakes all messages. Dropping it ends the
-    /// connection.
+    /// Role message of this console, which overtakes all other messages. Dropping the sender ends
+    /// the connection.
     standing: watch::Sender<Bytes>,
-    /// Whether the newest hello has yet to be sent: nothing else goes before it.
+    /// Whether the newest hello must still be sent; nothing else goes before it.
     hello_is_due: bool,
-    /// Strips whose stream has a hole for this console until their next IDR.
+    /// Strips whose stream has a gap for this console until their next IDR.
     waiting_for_idr: u8,
-    /// How often its commands are taken.
+    /// Rate limits of its commands.
     lane: Lane,
 }
 
-/// Whose page a console is, and where.
+/// Origin of a console: browser, right and address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Visitor {
     pub(crate) browser: Browser,
@@ -165,17 +166,18 @@ pub(crate) struct Visitor {
     pub(crate) address: IpAddr,
 }
 
-/// Why a console gets no place.
+/// Reason for refusing a client connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// There are as many as there may be.
+    /// The maximum number of consoles is connected.
     Full,
-    /// A page of another browser has that number: a number lets nobody take its place.
+    /// A page of another browser uses this number: knowing a number does not take over its
+    /// connection.
     Taken,
 }
 
 impl Refused {
-    /// Returns what the browser is told.
+    /// Returns the message for the browser.
     pub(crate) fn told(self) -> &'static str {
         match self {
             Self::Full => "more consoles than the operator takes are open",
@@ -187,17 +189,17 @@ impl Refused {
 /// A console's end of the bridge.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// The number of its place.
+    /// Number of its client connection.
     pub(crate) number: u64,
-    /// What goes to it; bounded, and what finds no room is dropped.
+    /// Messages to the console; the queue is bounded, and what does not fit is dropped.
     pub(crate) messages: mpsc::Receiver<Bytes>,
-    /// Who drives; closed when the same page has connected anew.
+    /// Role message; closed when the same page has reconnected.
     pub(crate) standing: watch::Receiver<Bytes>,
 }
 
 impl Hub {
-    /// Makes a hub nobody looks at yet, of `vehicle`'s pictures; it is empty if one is to be picked. Requests of the browser go to
-    /// `requests`; `unix_micros` reads the operator's clock.
+    /// Creates a hub without consoles for the pictures of `vehicle`, which is empty if one has to
+    /// be picked. Requests of browsers go to `requests`; `unix_micros` reads the operator's clock.
     pub fn new(
         vehicle: &str,
         requests: mpsc::Sender<Request>,
@@ -224,7 +226,7 @@ impl Hub {
         }
     }
 
-    /// Tells the consoles which operator they drive as: its name, and its public key's text.
+    /// Sets the operator shown on the consoles: its name, and its public key as text.
     #[must_use]
     pub fn of(self, name: &str, key: &str) -> Self {
         let known = Known { name: name.to_owned(), key: key.to_owned() };
@@ -232,14 +234,15 @@ impl Hub {
         self
     }
 
-    /// Sets how the pictures are laid out and coded, which the consoles are told before the next
-    /// slice: it begins each strip anew, from an IDR.
+    /// Sets the layout and codec of the pictures, which consoles get before the next slice. Every
+    /// strip restarts from an IDR.
     pub fn set_picture(&self, layout: &Layout, codec: &str) {
         *lock(&self.hello) = wire::hello(&lock(&self.vehicle), Some((layout, codec)));
         self.greet_all();
     }
 
-    /// Sets the vehicle whose pictures come from now on, which the consoles are told; empty: one is to be picked.
+    /// Sets the vehicle of all pictures from now on and reports it to the consoles; empty if one
+    /// has to be picked.
     pub(crate) fn set_vehicle(&self, vehicle: &str) {
         vehicle.clone_into(&mut lock(&self.vehicle));
         *lock(&self.hello) = wire::hello(vehicle, None);
@@ -266,13 +269,13 @@ impl Hub {
         lock(&self.metrics).clone()
     }
 
-    /// Shows a slice to the console that drives, and to one that is about to take over. One that missed
-    /// one of a strip sees that strip again from its next IDR on, which is asked for.
+    /// Shows a slice to the driving console, and to one that is about to take over. A console that
+    /// missed a slice of a strip gets that strip again from its next IDR on, which is requested.
     pub fn show_slice(&self, head: SliceHead, message: Bytes) {
         let mut consoles = lock(&self.consoles);
         let successor = consoles.holder.successor();
         if let Some(place) = consoles.place_of(successor) {
-            // One strip after the other: all at once would age the picture of the one that drives.
+            // One strip after another: all at once would delay the pictures of the driving console.
             let next = 1_u8 << place.waiting_for_idr.trailing_zeros().min(7);
             self.show_slice_to(place, head, message.clone(), next);
         }
@@ -281,7 +284,8 @@ impl Hub {
         }
     }
 
-    /// Shows a slice to one console; of strips that it has missed, only those of `asked` are asked for.
+    /// Shows a slice to one console. Of the strips it has missed, an IDR is requested only for
+    /// those in `asked`.
     fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes, asked: u8) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
@@ -297,8 +301,8 @@ impl Hub {
         }
     }
 
-    /// Passes on a vehicle's telemetry as it came; at standstill, who asks to drive does, and who was agreed
-    /// to once the vehicle's guard lets `holder` drive.
+    /// Forwards a vehicle's telemetry unchanged. At standstill a console that asks to drive gets
+    /// the role. An agreed successor gets it once the vehicle's guard lets `holder` drive.
     pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool, holder: u64) {
         self.follow_guard(NonZeroU64::new(holder).map(ConsoleId));
         if stands_still {
@@ -332,7 +336,7 @@ impl Hub {
         self.show(kind::STATUS, bytes);
     }
 
-    /// Shows a snapshot, of either end.
+    /// Shows a snapshot of either end.
     pub fn show_snapshot(&self, bytes: &[u8]) {
         self.show(kind::SNAPSHOT, bytes);
     }
@@ -342,13 +346,13 @@ impl Hub {
         self.show(kind::TOPICS, json);
     }
 
-    /// Shows the vehicles that may be picked, as JSON, now and to each console that comes.
+    /// Shows the list of vehicles to pick from, as JSON, now and to each new console.
     pub(crate) fn show_fleet(&self, json: &str) {
         *lock(&self.fleet) = tagged(kind::FLEET, json.as_bytes());
         self.repeat_fleet();
     }
 
-    /// Shows them again: a console that was too slow may have missed it.
+    /// Repeats the list, since a slow console may have missed it.
     pub(crate) fn repeat_fleet(&self) {
         let fleet = lock(&self.fleet).clone();
         if !fleet.is_empty() {
@@ -356,7 +360,7 @@ impl Hub {
         }
     }
 
-    /// Returns what the browser asks of the encoders; its keyframe requests are given once.
+    /// Returns the browser's requests to the encoders; keyframe requests are returned once.
     pub fn take_feedback(&self) -> VideoFeedback {
         let mut feedback = lock(&self.feedback);
         let taken = *feedback;
@@ -364,21 +368,20 @@ impl Hub {
         taken
     }
 
-    /// Returns how the last page decodes, if one has told.
+    /// Returns the decoder of the last page that reported it.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
         *lock(&self.decoder)
     }
 
-    /// Returns which console drives, now and from then on.
+    /// Returns a receiver of the driving console, now and after each change.
     pub(crate) fn holding(&self) -> watch::Receiver<Holding> {
         self.holding.subscribe()
     }
 
-    /// Takes in a console; one that is there already under its id has connected anew, and leaves its
-    /// former place.
+    /// Adds a console; one with the same id has reconnected, and its former connection is closed.
     ///
     /// # Errors
-    /// Where there are too many, or its number is another browser's.
+    /// Fails if there are too many consoles, or if its number belongs to another browser.
     pub(crate) fn join(&self, id: ConsoleId, visitor: Visitor) -> Result<Joined, Refused> {
         let mut consoles = lock(&self.consoles);
         let former = consoles.places.iter().find(|place| place.id == id);
@@ -425,7 +428,7 @@ impl Hub {
         Ok(Joined { number, messages: receiver, standing })
     }
 
-    /// Takes note that the console at place `number` is gone, unless it has connected anew.
+    /// Removes the console of client connection `number`, unless it has reconnected.
     pub(crate) fn leave(&self, number: u64) {
         let mut consoles = lock(&self.consoles);
         let Some(at) = consoles.places.iter().position(|place| place.number == number) else {
@@ -437,7 +440,7 @@ impl Hub {
         consoles.tell_standing();
     }
 
-    /// Acts on a message of the console at place `number`.
+    /// Handles a message of the console of client connection `number`.
     pub(crate) fn handle(&self, number: u64, message: &[u8]) {
         let mut consoles = lock(&self.consoles);
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
@@ -469,7 +472,7 @@ impl Hub {
             Some((&kind::LEAVE, [])) => Some(Request::Leave),
             Some((&kind::CLOCK, rest)) if rest.len() == 8 => {
                 let now = (self.unix_micros)().to_be_bytes();
-                // A ping that is not answered is followed by others.
+                // After a lost answer, the page pings again.
                 let _ = place.messages.try_send(tagged(kind::CLOCK_PONG, &[rest, &now].concat()));
                 return;
             }
@@ -520,7 +523,7 @@ impl Hub {
                 self.requests_refused.fetch_add(1, Ordering::Relaxed);
             }
             Some(request) => {
-                // Half of the queue is for acts and emergency stops alone.
+                // Half of the queue is reserved for acts and emergency stops.
                 let room = self.requests.max_capacity() / if is_deed { 1 } else { 2 };
                 let waiting = self.requests.max_capacity() - self.requests.capacity();
                 if waiting >= room || self.requests.try_send(request).is_err() {
@@ -541,12 +544,13 @@ impl Hub {
     fn show_message(&self, message: &Bytes) {
         for place in &mut lock(&self.consoles).places {
             self.greet(place);
-            // Newer news follows within a tenth of a second.
+            // A newer message follows within 0.1 s.
             let _ = place.messages.try_send(message.clone());
         }
     }
 
-    /// Sends the newest hello if it is due and there is room for it; returns whether it has been sent.
+    /// Sends the newest hello if it is due and the queue has room; returns whether it has been
+    /// sent.
     fn greet(&self, place: &mut Place) -> bool {
         if place.hello_is_due {
             let hello = lock(&self.hello).clone();
@@ -556,7 +560,7 @@ impl Hub {
     }
 
     fn stands_still(&self, consoles: &Consoles) -> bool {
-        // Before one is picked nothing moves.
+        // Before a vehicle is picked, nothing moves.
         if lock(&self.vehicle).is_empty() {
             return true;
         }
@@ -565,11 +569,12 @@ impl Hub {
         consoles.stood_still_at.is_some_and(is_fresh)
     }
 
-    /// Lets another console drive, if there is a change: the operator's input hears of it at once.
+    /// Applies a change of the driving console, if there is one, and notifies the operator's input
+    /// at once.
     fn apply(&self, consoles: &mut Consoles, change: Option<Change>) {
         let Some(change) = change else { return };
         consoles.changed = Some((change, (self.unix_micros)()));
-        // Who took over while driving sees the pictures already: they go on.
+        // A console that took over while driving sees the pictures already, so they continue.
         let sees = consoles.holding_place().is_some_and(|place| place.waiting_for_idr == 0);
         if change.reason != Reason::Consent || !sees {
             self.begin_pictures(consoles);
@@ -580,14 +585,15 @@ impl Hub {
         consoles.tell_standing();
     }
 
-    /// Returns whether the vehicle's guard lets this console drive, by telemetry that is fresh.
+    /// Returns whether the vehicle's guard lets this console drive, by fresh telemetry.
     fn lets_drive(&self, consoles: &Consoles, console: ConsoleId) -> bool {
         let now = (self.unix_micros)();
         let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
         consoles.guarded.is_some_and(|(holder, at)| holder == console && is_fresh(at))
     }
 
-    /// Shows the pictures from now on to the one that may take over too: it drives by what it sees.
+    /// Shows the pictures to the successor from now on, because it drives by them after taking
+    /// over.
     fn begin_succession(&self, consoles: &mut Consoles) {
         consoles.agreed_at = (self.unix_micros)();
         let successor = consoles.holder.successor();
@@ -596,14 +602,14 @@ impl Hub {
         }
     }
 
-    /// Tells the operator's input which consoles' commands count, and how.
+    /// Notifies the operator's input which consoles' commands count, and how.
     fn tell_holding(&self, consoles: &Consoles) {
         let holder = &consoles.holder;
         let holding = Holding { console: holder.holding(), successor: holder.successor() };
         self.holding.send_if_modified(|told| std::mem::replace(told, holding) != holding);
     }
 
-    /// Begins each strip anew for the console that drives, if one does.
+    /// Restarts every strip for the driving console, if there is one.
     fn begin_pictures(&self, consoles: &mut Consoles) {
         let mut feedback = VideoFeedback::default();
         if let Some(place) = consoles.holding_place() {
@@ -613,7 +619,7 @@ impl Hub {
         *lock(&self.feedback) = feedback;
     }
 
-    /// Joins a console that drives, as tests have it: a former one is gone.
+    /// Joins a driving console for a test and removes a former one.
     #[cfg(test)]
     pub(crate) fn attach(&self) -> (mpsc::Receiver<Bytes>, Joined) {
         let former = lock(&self.consoles).places.first().map(|place| place.number);
@@ -643,7 +649,7 @@ impl Consoles {
         self.places.iter_mut().find(|place| place.id == console)
     }
 
-    /// Tells every console who drives, as far as that is news to it.
+    /// Sends every console its role message, if that has changed.
     fn tell_standing(&self) {
         for place in &self.places {
             let told = self.standing(place.id, self.role(place));
@@ -655,7 +661,7 @@ impl Consoles {
         }
     }
 
-    /// Returns what a console is to the one that drives.
+    /// Returns the role of a console.
     fn role(&self, place: &Place) -> Role {
         match place.visitor.right {
             Right::Drive => self.holder.role(place.id),
@@ -702,7 +708,7 @@ impl std::fmt::Debug for Hub {
     }
 }
 
-/// Reads a vehicle's name as a page tells it.
+/// Parses a vehicle's name from a page's message.
 fn vehicle_name(bytes: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(bytes).ok()?;
     (1..=NAME_BYTES_MAX).contains(&name.len()).then(|| name.to_owned())
@@ -713,18 +719,18 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
-/// A third of a second of slices at 60 pictures a second.
+/// A third of a second of slices at 60 pictures per second.
 const MESSAGES_MAX: usize = 128;
-/// More than people who would share one vehicle.
+/// More than the people who would share one vehicle.
 const CONSOLES_MAX: usize = 8;
-/// Of these: those that may drive find room beside them.
+/// Maximum of watching consoles among these, so that those that may drive find room.
 const WATCHING_MAX: usize = 4;
-/// As long as the control plane lets a name be.
+/// The control plane's limit of a name.
 const NAME_BYTES_MAX: usize = 64;
-/// Telemetry comes some 20 times a second: an older one may be of a vehicle that moves by now.
+/// Telemetry arrives about 20 times per second; after a longer time the vehicle may be moving.
 const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
 
-/// Until who was agreed to has taken over; then the present one drives on.
+/// Time limit for a successor to take over; afterwards the present console continues to drive.
 const HANDOVER_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -1,32 +1,32 @@
-//! Which console drives: one at a time, and another by consent or at standstill.
+//! The driving console: one at a time, replaced by consent or at standstill.
 
 use std::num::NonZeroU64;
 
-/// A loaded page's number of its own, drawn by it at random; it keeps it when it connects anew.
+/// Random number of a loaded page, kept when the page reconnects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ConsoleId(pub(crate) NonZeroU64);
 
-/// Which console drives, and which one asks to.
+/// State of which console drives and which asks to.
 #[derive(Debug, Default)]
 pub(crate) struct Holder {
     holding: Option<ConsoleId>,
     request: Option<Request>,
-    /// What the one that drives has agreed to, until the vehicle's guard hands over.
+    /// Request that the driving console has granted, until the vehicle's guard hands over.
     agreed: Option<Request>,
-    /// Who was told no last, until it asks again.
+    /// Console that was refused last, until it asks again.
     refused: Option<ConsoleId>,
     request_count: u32,
 }
 
-/// A console that asks the one that drives.
+/// Request of a console to the driving one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Request {
-    /// Counts up, so that an answer is to this one and no later one.
+    /// Increasing number that ties an answer to this request.
     pub(crate) number: u32,
     pub(crate) from: ConsoleId,
 }
 
-/// Another console drives from now on.
+/// Change of the driving console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub(crate) from: Option<ConsoleId>,
@@ -34,38 +34,38 @@ pub(crate) struct Change {
     pub(crate) reason: Reason,
 }
 
-/// Why another console drives.
+/// Reason of the change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reason {
-    /// Nobody drove.
+    /// No console drove.
     Vacant,
-    /// The one that drove agreed.
+    /// The driving console agreed.
     Consent,
     /// The vehicle stood still.
     Standstill,
-    /// The one that drove is gone.
+    /// The driving console is gone.
     Gone,
 }
 
-/// What a console is to the one that drives.
+/// Role of a console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// It drives.
+    /// Drives.
     Drives,
-    /// It does not, and has not asked.
+    /// Does not drive and has not asked.
     Waits,
-    /// It has asked, and is not answered.
+    /// Has asked and has no answer yet.
     Asks,
-    /// It has asked, and was told no.
+    /// Has asked and was refused.
     Refused,
-    /// It was told yes: it takes over when its person does.
+    /// Was accepted, and takes over when its person does.
     Succeeds,
-    /// It may not drive, nor ask to: it only watches.
+    /// May only watch, not drive or ask.
     Watches,
 }
 
 impl Reason {
-    /// Returns what consoles are told.
+    /// Returns the name sent to consoles.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Vacant => "vacant",
@@ -77,7 +77,7 @@ impl Reason {
 }
 
 impl Role {
-    /// Returns what consoles are told.
+    /// Returns the name sent to consoles.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Drives => "drives",
@@ -96,22 +96,22 @@ impl Holder {
         self.holding
     }
 
-    /// Returns what the one that drives is asked.
+    /// Returns the request to the driving console.
     pub(crate) fn request(&self) -> Option<Request> {
         self.request
     }
 
-    /// Returns what the one that drives has agreed to.
+    /// Returns the request that the driving console has granted.
     pub(crate) fn agreed(&self) -> Option<Request> {
         self.agreed
     }
 
-    /// Returns which console may take over at any moment.
+    /// Returns the console that may take over at any moment.
     pub(crate) fn successor(&self) -> Option<ConsoleId> {
         self.agreed.map(|request| request.from)
     }
 
-    /// Returns what `console` is.
+    /// Returns the role of `console`.
     pub(crate) fn role(&self, console: ConsoleId) -> Role {
         if self.holding == Some(console) {
             Role::Drives
@@ -126,7 +126,7 @@ impl Holder {
         }
     }
 
-    /// Takes note of a console that has come: it drives if nobody does.
+    /// Adds a console; it drives if no other does.
     pub(crate) fn join(&mut self, console: ConsoleId) -> Option<Change> {
         if self.holding.is_some() {
             return None;
@@ -134,7 +134,7 @@ impl Holder {
         Some(self.hand_over(Some(console), Reason::Vacant))
     }
 
-    /// Takes note of a console that is gone. If it drove, the one that asks does; else nobody.
+    /// Removes a console. If it drove, the one that asks takes over, if any.
     pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
         self.refused.take_if(|refused| *refused == console);
         self.withdraw(console);
@@ -145,8 +145,8 @@ impl Holder {
         Some(self.hand_over(next, Reason::Gone))
     }
 
-    /// Takes a console's request to drive: granted if nobody does or the vehicle stands still.
-    /// Otherwise the one that drives is asked; one console can ask at a time.
+    /// Handles a console's request to drive. It is granted if no console drives or the vehicle
+    /// stands still. Otherwise the driving console is asked; one console can ask at a time.
     pub(crate) fn ask(&mut self, console: ConsoleId, stands_still: bool) -> Option<Change> {
         match self.holding {
             Some(holding) if holding == console => None,
@@ -163,15 +163,15 @@ impl Holder {
         }
     }
 
-    /// Takes back what a console asked.
+    /// Withdraws a console's request.
     pub(crate) fn withdraw(&mut self, console: ConsoleId) {
         self.request.take_if(|request| request.from == console);
         self.agreed.take_if(|request| request.from == console);
     }
 
-    /// Takes an answer: only the console that drives gives one, and only to the request that stands, or to
-    /// the one that it has agreed to. Who agrees while the guard lets it drive drives on until the guard
-    /// has handed over.
+    /// Handles an answer. Only the driving console answers, and only to the current request or to
+    /// the one it has granted. If it agrees while the guard lets it drive, it continues to drive
+    /// until the guard has handed over.
     pub(crate) fn answer(
         &mut self,
         console: ConsoleId,
@@ -194,18 +194,19 @@ impl Holder {
         None
     }
 
-    /// Takes note of which console the vehicle's guard lets drive: who was agreed to has taken over.
+    /// Handles the guard's report of the console it lets drive: the agreed successor has taken
+    /// over.
     pub(crate) fn handle_guard(&mut self, holder: ConsoleId) -> Option<Change> {
         let agreed = self.successor().filter(|successor| *successor == holder)?;
         Some(self.hand_over(Some(agreed), Reason::Consent))
     }
 
-    /// Takes back what was agreed to: nobody took over in time.
+    /// Revokes a granted request because the successor did not take over in time.
     pub(crate) fn handle_timeout(&mut self) {
         self.agreed = None;
     }
 
-    /// Takes note that the vehicle stands still: what was asked is granted.
+    /// Handles a standstill of the vehicle: a pending request is granted.
     pub(crate) fn handle_standstill(&mut self) -> Option<Change> {
         let request = self.agreed.or(self.request)?;
         Some(self.hand_over(Some(request.from), Reason::Standstill))
@@ -213,7 +214,7 @@ impl Holder {
 
     fn hand_over(&mut self, to: Option<ConsoleId>, reason: Reason) -> Change {
         let from = std::mem::replace(&mut self.holding, to);
-        // What was asked of the former one is not asked of the next.
+        // Requests to the former driving console do not pass to the next.
         (self.request, self.agreed, self.refused) = (None, None, None);
         Change { from, to, reason }
     }
@@ -295,7 +296,7 @@ mod tests {
             (change.from, change.to, change.reason),
             (Some(first), Some(second), Reason::Consent)
         );
-        // It can be taken back, ends by itself, and by a standstill.
+        // It can be revoked, expires, and ends at a standstill.
         let mut holder = joined_by_all();
         let number = agree(&mut holder);
         assert_eq!(holder.answer(first, number, false, true), None);
@@ -334,8 +335,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked and answered while the vehicle moves and the first console stays, it
-        /// drives until it agrees.
+        /// For any requests and answers while the vehicle moves: as long as the first console
+        /// stays, it drives until it agrees.
         #[test]
         fn nobody_takes_over_from_one_that_stays_and_does_not_agree(
             acts in prop::collection::vec((0..4_u8, 1..3_usize, any::<u8>()), 0..64)

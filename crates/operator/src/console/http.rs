@@ -1,4 +1,4 @@
-//! What the console's address answers: the page, or the way in.
+//! Responses at the console's address: the page, or the admission page.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::bridge::{Hub, Visitor};
 use super::holder::ConsoleId;
 use super::socket;
 
-/// What the routes need.
+/// State of the routes.
 #[derive(Clone)]
 struct Console {
     hub: Arc<Hub>,
@@ -34,7 +34,7 @@ struct Console {
 /// Serves the page, its WebSocket and the routes of `beside` until the listener fails.
 ///
 /// # Errors
-/// When the listener fails.
+/// Fails if the listener fails.
 pub(crate) async fn serve(
     listener: Listener,
     access: Arc<Access>,
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     axum::serve(listener, service).await.context("the console's listener failed")
 }
 
-/// Answers nothing under another's name, and tells browsers what the page may do.
+/// Rejects requests under another name, and adds the headers that restrict the page.
 async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let mut response = if access.names().is_own_host(request.headers()) {
         next.run(request).await
@@ -71,7 +71,7 @@ async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) 
     response
 }
 
-/// Answers with the console, or for a browser that was not let in yet the page that takes its token.
+/// Responds with the console, or with the page that takes the token of a browser not yet admitted.
 async fn page(State(console): State<Console>, headers: HeaderMap) -> Response {
     if console.access.admitted(&headers).is_some() {
         return asset("index.html");
@@ -79,7 +79,7 @@ async fn page(State(console): State<Console>, headers: HeaderMap) -> Response {
     (StatusCode::UNAUTHORIZED, asset("enter.html")).into_response()
 }
 
-/// Takes a token for a cookie.
+/// Exchanges a token for a cookie.
 async fn enter(State(console): State<Console>, headers: HeaderMap, token: Bytes) -> Response {
     if !console.access.names().is_own_page(&headers) {
         return (StatusCode::FORBIDDEN, WRONG_PAGE).into_response();
@@ -90,7 +90,7 @@ async fn enter(State(console): State<Console>, headers: HeaderMap, token: Bytes)
     }
 }
 
-/// Tells a page that found no connection whether that is because it is not let in.
+/// Reports to a page without a connection whether it is because the browser is not admitted.
 async fn session(State(console): State<Console>, headers: HeaderMap) -> StatusCode {
     match console.access.admitted(&headers) {
         Some(_) => StatusCode::NO_CONTENT,
@@ -111,7 +111,7 @@ async fn upgrade(
     let Some((browser, right)) = console.access.admitted(&headers) else {
         return (StatusCode::UNAUTHORIZED, NOT_ADMITTED).into_response();
     };
-    // The drive's own connection is none of those that give way.
+    // The connection of a drive must not be displaced by new ones.
     if !caller.hold(browser.0) {
         return (StatusCode::SERVICE_UNAVAILABLE, MANY_CONSOLES).into_response();
     }
@@ -127,7 +127,7 @@ async fn upgrade(
         .on_upgrade(move |socket| socket::converse(socket, id, visitor, console.hub))
 }
 
-/// Reads `console=` and up to sixteen hexadecimal digits, not all of them 0.
+/// Parses `console=` and up to 16 hexadecimal digits, not all 0.
 fn console_id(query: &str) -> Option<ConsoleId> {
     let digits = query.strip_prefix("console=")?;
     if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -150,7 +150,8 @@ fn asset(path: &str) -> Response {
 #[folder = "../../console/dist"]
 struct Page;
 
-/// Scripts, styles and connections of this address alone, in no other page's frame; nothing kept.
+/// Headers of every response: scripts, styles and connections from this address only, no framing,
+/// no caching.
 const HEADERS: [(HeaderName, &str); 8] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -164,7 +165,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("permissions-policy"), "camera=(), microphone=(), geolocation=()"),
-    // What `/` answers depends on the cookie.
+    // The response to `/` depends on the cookie.
     (CACHE_CONTROL, "no-store"),
 ];
 const REQUEST_BYTES_MAX: usize = 4096;

@@ -4,10 +4,10 @@ use tautline_message::{Act, Command};
 use tautline_net::RateBound;
 use tautline_units::Instant;
 
-/// How often one console's commands are taken: those that say how to drive, and, on a lane of their own, the first of each
-/// act and emergency stop, which no flood of the others keeps out.
+/// Rate limits of one console's commands. Driving commands have one limit. The first command with a
+/// new act or emergency stop has another, so a flood of driving commands cannot block it.
 ///
-/// What a page repeats of an act until it is answered goes with its other commands.
+/// A page repeats an act until it is answered; the repetitions count as driving commands.
 #[derive(Debug)]
 pub(super) struct Lane {
     driving: RateBound,
@@ -15,14 +15,14 @@ pub(super) struct Lane {
     last: (Option<Act>, u32),
 }
 
-/// What becomes of a command.
+/// Classification of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// It brings an act or an emergency stop for the first time.
+    /// Has an act or an emergency stop for the first time.
     Deed,
-    /// It says how to drive.
+    /// Driving command.
     Driving,
-    /// It is one too many.
+    /// Exceeds the rate limit.
     Flooded,
 }
 
@@ -33,7 +33,7 @@ impl Lane {
         Self { driving, deeds, last: (None, 0) }
     }
 
-    /// Returns whether a command that comes now is taken, and on which lane.
+    /// Returns whether a command that arrives now is accepted, and under which limit.
     pub(super) fn take(&mut self, command: &Command, now: Instant) -> Taken {
         let deeds = (command.act, command.emergency_stop_number);
         let is_news = deeds != self.last && deeds != (None, 0);
@@ -45,11 +45,11 @@ impl Lane {
     }
 }
 
-/// A page sends one in 20 ms: five times as many are taken.
+/// A page sends a command every 20 ms; the limit is five times that rate.
 const DRIVING_INTERVAL: Duration = Duration::from_millis(4);
-/// Those of two thirds of a second at once, after a page that stood still.
+/// Commands of two thirds of a second at once, after a page was suspended.
 const DRIVING_BURST: u32 = 32;
-/// Nobody acts more often with intent.
+/// No person acts more often on purpose.
 const DEED_INTERVAL: Duration = Duration::from_millis(50);
 const DEED_BURST: u32 = 8;
 

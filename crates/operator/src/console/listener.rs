@@ -1,4 +1,4 @@
-//! The console's address: TCP, or beyond this machine TLS.
+//! The console's address: plain TCP on this machine, TLS beyond it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 /// Opens the console's address, as soon as this machine has it.
 ///
 /// # Errors
-/// One line that says that the port is taken and what to do.
+/// Returns one line that says that the port is in use, and the remedy.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let refused = |cause| {
         let what = format!("the console cannot listen on {address}");
@@ -25,10 +25,11 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     absence::opened(async || TcpListener::bind(address).await.map_err(refused)).await
 }
 
-/// Accepts at `listener` behind `door`, by TLS if that is `given`; `origin` is where browsers reach it.
+/// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; `origin` is
+/// where browsers reach the console.
 ///
 /// # Errors
-/// When the listener's own address is not known.
+/// Fails if the listener's own address is unknown.
 pub(crate) fn accept(
     listener: TcpListener,
     given: Option<Arc<ServerConfig>>,
@@ -49,7 +50,7 @@ pub(crate) fn accept(
     listener.context("the console's address is not known")
 }
 
-/// TLS, and where a browser that does not speak it is sent.
+/// TLS, and the address to which browsers without TLS are redirected.
 #[derive(Clone)]
 struct Tls {
     acceptor: TlsAcceptor,
@@ -57,7 +58,7 @@ struct Tls {
 }
 
 impl Tls {
-    /// Returns the sealed connection; `None` for a browser that did not speak TLS, and was told.
+    /// Returns the encrypted connection; `None` for a browser without TLS, which gets a redirect.
     async fn shake_hands(self, mut stream: Watched) -> io::Result<Option<Connection>> {
         let mut first = [0];
         if stream.tcp().peek(&mut first).await? == 0 {
@@ -75,9 +76,9 @@ impl Tls {
     }
 }
 
-/// Sends at once, and keeps little with the system. A slice is one message: nothing is gained by
-/// holding its end back for more to come; and what waits here can still be dropped, while what the
-/// system has taken is shown, however late.
+/// Disables Nagle's algorithm and limits the send buffer. A slice is one message, so delaying its
+/// end gains nothing. Data queued here can still be dropped; data in the system's buffer is shown
+/// however late it is.
 fn prepare(stream: &TcpStream) {
     let small = SockRef::from(stream).set_send_buffer_size(SEND_BUFFER_BYTES);
     if let Err(error) = stream.set_nodelay(true).and(small) {

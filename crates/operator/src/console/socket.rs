@@ -1,4 +1,4 @@
-//! One console's WebSocket: what comes is read whatever becomes of what goes.
+//! One console's WebSocket: reading is independent of writing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use super::bridge::{Hub, Joined, Visitor};
 use super::holder::ConsoleId;
 
-/// Lets a console into the hub for as long as its connection lives.
+/// Connects a console to the hub for the lifetime of its connection.
 ///
-/// Reading never waits for writing: a browser that takes nothing any more is still heard.
+/// Reading never waits for writing: input of a browser that accepts no more data still counts.
 pub(super) async fn converse(socket: WebSocket, id: ConsoleId, visitor: Visitor, hub: Arc<Hub>) {
     let (mut sink, stream) = socket.split();
     let joined = match hub.join(id, visitor) {
@@ -31,7 +31,7 @@ pub(super) async fn converse(socket: WebSocket, id: ConsoleId, visitor: Visitor,
     }
 }
 
-/// A place in the hub, left when dropped.
+/// A client connection in the hub, removed on drop.
 struct Place {
     number: u64,
     hub: Arc<Hub>,
@@ -43,8 +43,8 @@ impl Drop for Place {
     }
 }
 
-/// Hands on what comes, until the browser says no more: a page that is frozen, or a computer that
-/// sleeps, closes nothing.
+/// Passes messages to the hub until the browser falls silent: a frozen page or a sleeping computer
+/// closes nothing.
 async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     while let Ok(Some(Ok(message))) = timeout(CONSOLE_TIMEOUT, stream.next()).await {
         match message {
@@ -55,7 +55,7 @@ async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     }
 }
 
-/// Sends what is due, who drives before all else, until the page connects anew.
+/// Sends pending messages, the role message first, until the page reconnects.
 async fn write(mut sink: SplitSink<WebSocket, Message>, mut joined: Joined) {
     let mut standing = joined.standing.borrow_and_update().clone();
     loop {
@@ -85,9 +85,9 @@ fn close(code: u16, reason: &'static str) -> Message {
     Message::Close(Some(CloseFrame { code, reason: reason.into() }))
 }
 
-/// A page that runs pings four times a second.
+/// A running page pings four times per second.
 const CONSOLE_TIMEOUT: Duration = Duration::from_secs(3);
-/// WebSocket close code: the same page has connected anew.
+/// WebSocket close code: the same page has reconnected.
 const REPLACED: u16 = 4001;
-/// WebSocket close code: there is no place for another console.
+/// WebSocket close code: the maximum number of consoles is connected.
 const TOO_MANY: u16 = 4002;

@@ -1,4 +1,4 @@
-//! The console's certificate: the person's own, or one made from the machine's key.
+//! The console's certificate: a configured one, or one made from the machine's key.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use zeroize::Zeroizing;
 
 use super::access::Names;
 
-/// What browsers are shown.
+/// Certificate shown to browsers.
 pub(crate) struct Shown {
     pub(crate) config: Arc<ServerConfig>,
-    /// SHA-256 of the certificate, as browsers write it.
+    /// SHA-256 of the certificate, in the notation of browsers.
     pub(crate) fingerprint: String,
 }
 
@@ -32,10 +32,10 @@ pub(crate) struct Files {
     pub(crate) key: PathBuf,
 }
 
-/// Reads the certificate of `files`, whose key nobody but its owner may read.
+/// Reads the certificate of `files`; only the owner may have access to the key's file.
 ///
 /// # Errors
-/// One line that names the file and what is wrong with it.
+/// Returns one line that names the file and what is wrong with it.
 pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
     let cannot = |what: &str, file: &Path| format!("{what} = {}", file.display());
     let cannot_certificate = || cannot("console_certificate", &files.certificate);
@@ -55,10 +55,10 @@ pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
     show(chain, key).with_context(|| cannot("console_certificate", &files.certificate))
 }
 
-/// Makes the certificate of `names` that `identity` has: the same each time.
+/// Creates the certificate of `identity` for `names`: the same each time.
 ///
 /// # Errors
-/// When a name is none that a certificate can have.
+/// Fails if a name cannot be in a certificate.
 pub(crate) fn make(identity: &Identity, names: &Names) -> anyhow::Result<Shown> {
     let key = MachineKey::of(identity);
     let names: Vec<String> = names.bare().map(str::to_owned).collect();
@@ -84,7 +84,7 @@ fn show(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> any
     Ok(Shown { config: Arc::new(config), fingerprint })
 }
 
-/// Pairs of hexadecimal digits with colons between, as browsers show them.
+/// Returns the digest as pairs of hexadecimal digits with colons, as browsers show it.
 fn fingerprint(certificate: &[u8]) -> String {
     let digest = Sha256::digest(certificate);
     digest.iter().enumerate().fold(String::new(), |mut text, (at, byte)| {
@@ -94,7 +94,7 @@ fn fingerprint(certificate: &[u8]) -> String {
     })
 }
 
-/// A key on the curve P-256 that grows from the machine's own: browsers know no Ed25519.
+/// A P-256 key derived from the machine's own, because browsers do not support Ed25519.
 struct MachineKey {
     signing: SigningKey,
     public: Vec<u8>,
@@ -103,7 +103,7 @@ struct MachineKey {
 impl MachineKey {
     fn of(identity: &Identity) -> Self {
         let seed = identity.signing_seed();
-        // All but one in 2^32 digests are a scalar of the curve.
+        // All but one in 2^32 digests are a valid scalar of the curve.
         let signing = (0..=u8::MAX)
             .find_map(|attempt| {
                 let digest = Sha256::new().chain_update(LABEL).chain_update([attempt]);
@@ -126,7 +126,7 @@ impl rcgen::PublicKeyData for MachineKey {
     }
 }
 
-/// Signs without randomness ([RFC6979]): the certificate, and so its fingerprint, stays the same.
+/// Deterministic signatures ([RFC6979]): the certificate, and so its fingerprint, stays the same.
 impl rcgen::SigningKey for MachineKey {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
         let signature: DerSignature = self.signing.sign(message);
@@ -134,9 +134,9 @@ impl rcgen::SigningKey for MachineKey {
     }
 }
 
-/// What keeps this use of the machine's key apart from all others.
+/// Label that separates this use of the machine's key from all others.
 const LABEL: &[u8] = b"tautline console, P-256, 1\0";
-/// A certificate needs some number; there is only this one of its key.
+/// Serial number; there is only one certificate of this key.
 const SERIAL: [u8; 8] = *b"tautline";
 
 #[cfg(test)]

@@ -1,46 +1,47 @@
-//! What goes over a console's WebSocket, byte by byte: console/src/wire.ts reads it.
+//! Messages on a console's WebSocket, byte by byte; console/src/wire.ts reads them.
 
 use std::time::Duration;
 
 use axum::body::Bytes;
 use tautline_video::{AccessUnit, Layout, SliceKind};
 
-/// The head of a slice's message to the browser.
+/// Header of a slice's message to the browser.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceHead {
     /// Number of the strip, from the top.
     pub strip: u8,
-    /// What kind of slice.
+    /// Kind of slice.
     pub kind: SliceKind,
     /// Number of the picture.
     pub picture: u32,
-    /// How many slices of the strip before it decide what it shows, as
+    /// Number of earlier slices of the strip that determine its content, as
     /// [`Slice::history`](tautline_video::Slice::history).
     pub history: Option<u8>,
-    /// Whether something that it follows from was lost.
+    /// Whether one of its references was lost.
     pub is_corrupt: bool,
-    /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0: not known.
+    /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0 if
+    /// unknown.
     pub captured_unix_micros: u64,
-    /// From there to the end of its encoding.
+    /// Time from there to the end of its encoding.
     pub encoded_after: Duration,
-    /// From there until it was handed on to the browser.
+    /// Time from there until it was passed to the browser.
     pub handed_on_after: Duration,
-    /// The guard's tick that the picture is stamped with, 0 if the vehicle knew none.
+    /// Guard tick stamped on the picture; 0 if the vehicle knew none.
     pub tick: u32,
 }
 
 impl SliceHead {
-    /// The length of the head.
+    /// Length of the header.
     pub const BYTES: usize = 28;
 
-    /// Writes the head before a slice's access unit, in its own buffer.
+    /// Writes the header before a slice's access unit, in the same buffer.
     pub fn message(&self, access_unit: AccessUnit) -> Bytes {
         let slice_kind = match self.kind {
             SliceKind::Idr => 0,
             SliceKind::Predicted => 1,
             SliceKind::Skip => 2,
         };
-        // console/src/wire.ts: the page judges by these what its person can have seen.
+        // console/src/wire.ts: the page decides by these what its person can have seen.
         let coded = slice_kind | if self.is_corrupt { CORRUPT } else { 0 };
         let history = self.history.map_or(0, |slices| slices.saturating_add(1));
         let micros = |after: Duration| u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
@@ -56,8 +57,8 @@ impl SliceHead {
     }
 }
 
-/// Writes what a browser is told first: the vehicle's name, empty before one is picked, and, once it is known, how its pictures are
-/// laid out and coded.
+/// Writes the first message to a browser: the vehicle's name, empty before one is picked, and the
+/// layout and codec of the pictures once they are known.
 pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     let picture = picture.map(|(layout, codec)| {
         let strips: Vec<[usize; 2]> = (0..layout.strip_count())
@@ -77,10 +78,10 @@ pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     tagged(kind::HELLO, json.to_string().as_bytes())
 }
 
-/// The bit beside a slice's kind that says that something it follows from was lost.
+/// Bit in a slice's kind byte: one of its references was lost.
 const CORRUPT: u8 = 0x80;
 
-/// Returns a message: its kind, and what it says.
+/// Returns a message of this kind and content.
 pub(super) fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
     let mut message = Vec::with_capacity(1 + bytes.len());
     message.push(kind);
@@ -88,7 +89,7 @@ pub(super) fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
     message.into()
 }
 
-/// First bytes of the messages, as console/src/wire.ts has them.
+/// First bytes of the messages, as in console/src/wire.ts.
 pub(super) mod kind {
     pub(in crate::console) const SLICE: u8 = 1;
     pub(in crate::console) const TELEMETRY: u8 = 2;
@@ -110,11 +111,11 @@ pub(super) mod kind {
     pub(in crate::console) const DECODER: u8 = 9;
 }
 
-/// A message to the browser, as tests read it.
+/// A message to the browser, for tests.
 #[cfg(test)]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
-    /// The size of the pictures, if it is known.
+    /// Size of the pictures, if it is known.
     Hello { picture: Option<(usize, usize)> },
     /// A slice.
     Slice { strip: u8, kind: SliceKind },

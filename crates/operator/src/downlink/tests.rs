@@ -7,10 +7,10 @@ use super::*;
 
 const REORDER_TIMEOUT: Duration = Duration::from_millis(30);
 
-/// From one picture to the next.
+/// Interval between two pictures.
 const INTERVAL_MS: u64 = 10;
 
-/// One strip's slices, of a picture that gets brighter.
+/// Slices of one strip, of a picture that gets brighter.
 struct Source {
     encoder: Box<dyn Encoder>,
     picture: u32,
@@ -21,7 +21,7 @@ impl Source {
         Self::of(Backend::Openh264)
     }
 
-    /// Returns one whose encoder tells its history.
+    /// Returns a source whose encoder signals its history.
     fn recovering() -> Self {
         Self::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 }))
     }
@@ -55,12 +55,12 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Returns what is shown of `unit`: picture numbers and kinds.
+/// Returns what is shown after `unit`: picture numbers and kinds.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
     take_until(downlink, unit, now, now)
 }
 
-/// Returns the same of a unit that is worthless from `worthless_at` on.
+/// Returns the same for a unit that is worthless from `worthless_at` on.
 fn take_until(
     downlink: &mut Downlink,
     unit: &[u8],
@@ -121,7 +121,7 @@ fn lost_slices_become_skip_slices_until_an_idr() {
     assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
-/// Returns what is told of strip 2: the newest picture, the newest clean one, and the newest lost.
+/// Returns the report on strip 2: newest picture, newest clean one, and newest lost one.
 fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
     told_at(downlink, at(100))
 }
@@ -142,7 +142,7 @@ fn a_loss_is_told_of_while_what_is_late_may_still_come() {
     assert_eq!(take_until(&mut downlink, &units[4], at(220), at(40)), []);
     assert_eq!(told_at(&downlink, at(49)), (0, Some(0), None));
     assert_eq!(told_at(&downlink, at(50)), (2, Some(0), Some(1)));
-    // Of a loss within what is held it is told too: the recovery may be among it.
+    // A loss among the held slices is reported too: the recovery may be one of them.
     assert_eq!(told_at(&downlink, at(70)), (4, Some(0), Some(3)));
     assert_eq!(wait(&mut downlink, at(189)), []);
     let shown = take_until(&mut downlink, &units[1], at(190), at(189));
@@ -160,7 +160,7 @@ fn what_is_too_old_is_not_waited_for() {
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     take_until(&mut downlink, &units[2], at(200), at(20));
-    // The one before it, captured earlier, has been worthless for as long.
+    // The picture before it was captured earlier, and became worthless earlier by the same time.
     assert_eq!(downlink.poll_timeout(), Some(at(200 - INTERVAL_MS)));
     let shown = wait(&mut downlink, at(200 - INTERVAL_MS));
     assert_eq!(shown, [(1, SliceKind::Skip), (2, SliceKind::Predicted)]);
@@ -169,7 +169,7 @@ fn what_is_too_old_is_not_waited_for() {
 
 #[test]
 fn nothing_waits_longer_than_until_it_is_told_where_no_wait_helps() {
-    // An encoder that recovers by an IDR alone; and slices that follow from none, of which one is late.
+    // An encoder that recovers only by an IDR; and slices without references, one of them late.
     for (source, history) in [(Source::new(), None), (Source::recovering(), Some(0))] {
         let (mut source, mut downlink) = (source, Downlink::new(REORDER_TIMEOUT));
         let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
@@ -204,7 +204,7 @@ fn a_first_idr_that_was_lost_is_told_of_once_it_is_not_just_late() {
     take_until(&mut downlink, &units[2], at(210), at(30));
     assert_eq!(told_at(&downlink, at(60)), (2, None, Some(1)));
     assert_ne!(downlink.keyframe_strips() & 0b100, 0);
-    // Thrown away it is told of all the same.
+    // Discarded slices are reported all the same.
     assert_eq!(wait(&mut downlink, at(300)), []);
     assert_eq!(downlink.counters().unusable, 2);
     assert_eq!(told_at(&downlink, at(300)), (2, None, Some(1)));

@@ -6,24 +6,24 @@ use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-/// What came of a step. Delays are in milliseconds, in no order.
+/// Measurements of a step. Delays are in milliseconds, in no particular order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Media units from the vehicle: from handing over there to delivery here.
+    /// Media units from the vehicle: from hand-over there to delivery here.
     pub vehicle: Way,
-    /// Questions to the vehicle, 20 a second: from handing over to delivery.
+    /// Questions to the vehicle, 20 per second: from hand-over to delivery.
     pub operator: Way,
-    /// From a question's handing over to the arrival here of the first slice whose capture began
-    /// after the question came to the vehicle.
+    /// Time from the hand-over of a question until a slice arrives here whose capture began after
+    /// the question reached the vehicle.
     pub end_to_end: Way,
-    /// Bytes that this end sent and received, with 28 bytes of IP and UDP a datagram.
+    /// Bytes that this end sent and received, with 28 bytes of IP and UDP headers per datagram.
     pub wire_bytes: u64,
-    /// The bytes of units among them.
+    /// Bytes of units among them.
     pub payload_bytes: u64,
-    /// How far the comparison of the two clocks may be wrong, either way.
+    /// Error bound of the clock comparison, in either direction.
     pub clock_error_ms: f64,
-    /// The smallest of the sizes in use on the links that are up, from the vehicle: less than asked
-    /// for where a path carries no more. 0 before the vehicle has told.
+    /// Smallest of the sizes in use from the vehicle on the links that are up: less than requested
+    /// if a path carries less. 0 before the vehicle's first report.
     pub up_bytes_used: u64,
     /// The same, to the vehicle.
     pub down_bytes_used: u64,
@@ -32,36 +32,36 @@ pub struct Measured {
 /// Messages of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Way {
-    /// The delays of those that came, milliseconds.
+    /// Delays of the delivered messages in milliseconds.
     pub delays_ms: Vec<f64>,
-    /// Those that never came, or too late to be of use.
+    /// Number of messages that never arrived, or too late to be of use.
     pub lost: u64,
 }
 
-/// What is noted while a step of a probe runs; bounded by [`NOTES_MAX`] of each kind.
+/// Observations during a step of a probe; bounded by [`NOTES_MAX`] of each kind.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Sequence of the first question: those before it are of former steps.
+    /// Sequence number of the first question; earlier ones belong to earlier steps.
     first: u64,
-    /// When each question was handed over.
+    /// Send time of each question.
     asked: Vec<Instant>,
-    /// When it came, by the vehicle's clock.
+    /// Arrival time of each question, by the vehicle's clock.
     came: BTreeMap<u64, Instant>,
     units: Vec<Unit>,
     lost: Vec<u64>,
-    /// Totals of the wire's and the applications' bytes over time.
+    /// Totals of bytes on the wire and of the applications' bytes over time.
     totals: Vec<(Instant, u64, u64)>,
     clock: Option<ClockEstimate>,
     refusal: Option<String>,
 }
 
-/// A media unit that came.
+/// A received media unit.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     number: u64,
-    /// By our clock.
+    /// Send time, by our clock.
     sent_at: Instant,
-    /// By the vehicle's clock.
+    /// Capture time, by the vehicle's clock.
     captured_at: Option<Instant>,
     arrived_at: Instant,
 }
@@ -80,24 +80,24 @@ impl Watch {
         }
     }
 
-    /// Notes that a question is asked now, and gives its sequence.
+    /// Records a question sent now, and returns its sequence number.
     pub(super) fn ask(&mut self, now: Instant) -> u64 {
         self.asked.push(now);
         self.next() - 1
     }
 
-    /// Returns the sequence of the next question.
+    /// Returns the sequence number of the next question.
     pub(super) fn next(&self) -> u64 {
         self.first + self.asked.len() as u64
     }
 
-    /// Returns why the probe cannot go on, if it cannot.
+    /// Returns why the probe must stop, if it must.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refusal.clone()
     }
 
-    /// Takes a media unit that came now and was handed over at `sent_at`; `captured_at` is what it
-    /// says, if it is a slice.
+    /// Records a media unit received now and sent at `sent_at`; `captured_at` is its capture time
+    /// if it is a slice.
     pub(crate) fn handle_unit(
         &mut self,
         number: UnitNumber,
@@ -111,30 +111,30 @@ impl Watch {
         }
     }
 
-    /// Takes a media unit that will not come.
+    /// Records a lost media unit.
     pub(crate) fn handle_lost(&mut self, number: UnitNumber) {
         if self.lost.len() < NOTES_MAX {
             self.lost.push(number.get());
         }
     }
 
-    /// Takes what the vehicle tells of the questions.
+    /// Records the vehicle's answer to the questions.
     pub(crate) fn handle_answer(&mut self, answer: ProbeAnswer) {
         let asked = self.first..self.next();
         let ours = || answer.arrivals.iter().filter(|(sequence, _)| asked.contains(sequence));
         self.came.extend(ours().copied());
-        // An answer to former questions alone says nothing of this step.
+        // An answer to earlier steps only does not count for this step.
         if let Some(refusal) = answer.refusal.as_ref().filter(|_| ours().next().is_some()) {
             self.refusal = Some(format!("the vehicle went back to its own size: {refusal}"));
         }
     }
 
-    /// Takes a new session in the place of the one that was probed.
+    /// Records that a new session replaced the probed one.
     pub(crate) fn handle_new_session(&mut self) {
         self.refusal = Some("a new session began".into());
     }
 
-    /// Takes the totals of now; `payload` are the applications' bytes, both ways.
+    /// Records the current totals; `payload` is the applications' bytes in both directions.
     pub(crate) fn handle_tick(&mut self, session: &Session, payload: ByteCount, now: Instant) {
         self.clock = session.clock();
         let wire = session.links().map(|link| {
@@ -146,7 +146,7 @@ impl Watch {
         }
     }
 
-    /// Returns what was handed over from `from` to `to`, and what came of it.
+    /// Returns the measurements of what was sent from `from` to `to`.
     pub(super) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
@@ -175,7 +175,8 @@ impl Watch {
         })
     }
 
-    /// Returns units handed over in time, and those lost between the first and the last of them.
+    /// Returns the units sent within the time, and those lost between the first and the last of
+    /// them.
     fn media(&self, within: impl Fn(&Instant) -> bool) -> Way {
         let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
         let mut way = Way::default();
@@ -190,8 +191,8 @@ impl Watch {
         way
     }
 
-    /// Returns when the first slice came here whose capture began at `came` of the vehicle's clock
-    /// or after.
+    /// Returns the arrival of the first slice whose capture began at `came` of the vehicle's clock
+    /// or later.
     fn shown_after(&self, came: Instant) -> Option<Instant> {
         let after = |unit: &&Unit| unit.captured_at.is_some_and(|at| at >= came);
         self.units.iter().filter(after).map(|unit| unit.arrived_at).min()
@@ -211,12 +212,12 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// A minute and more of units at 60 pictures of six slices.
+/// More than a minute of units at 60 pictures of six slices.
 const NOTES_MAX: usize = 32_768;
-/// IP version 4 and UDP.
+/// Header bytes of IPv4 and UDP.
 const HEADER_BYTES: u64 = 28;
 
-/// What takes longer is of no use to anybody who drives: it counts as lost.
+/// Delay above which a message counts as lost, because it is of no use for driving.
 pub(crate) const DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the operator's threads know together: the vehicle that is wanted, the session, and what came of either.
+//! State shared by the operator's threads: the wanted vehicle, the session, and their status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,45 +16,46 @@ use tokio::sync::Notify;
 use crate::probe::watch::Watch;
 use crate::rendezvous::Standing;
 
-/// What other threads put in and take out.
+/// State that several threads write and read.
 #[derive(Debug)]
 pub(crate) struct Shared {
     strips: Mutex<Strips>,
-    /// Woken when a strip has lost something: its encoder is to hear of that at once.
+    /// Notified when a strip has a loss, so that its encoder learns of it at once.
     lost: Notify,
     pub(super) standing: Mutex<Standing>,
     pub(super) vehicle_key: Mutex<Option<PublicKey>>,
     pub(super) emulated_links: Mutex<Vec<EmulatedLink>>,
-    /// What the vehicle told last of its side.
+    /// Latest snapshot of the vehicle.
     pub(super) vehicle: Mutex<Snapshot>,
-    /// What a probe notes, while one runs.
+    /// Observations of a probe, while one runs.
     pub(super) watch: Mutex<Option<Watch>>,
-    /// Bytes of all units that were handed over.
+    /// Bytes of all units sent.
     pub(super) sent_bytes: AtomicU64,
-    /// How old a command may be, as the guard says, ms.
+    /// Maximum age of a command by the guard's budget, in ms.
     command_age_max_ms: AtomicU64,
-    /// The vehicle that is wanted; empty: a person has to pick one.
+    /// Name of the wanted vehicle; empty if a person has to pick one.
     vehicle_name: Mutex<String>,
     pub(super) expected: Mutex<Expected>,
-    /// When the vehicle last told that it is held, or that nobody holds it who could let it drive.
+    /// Time of the vehicle's latest report that it is held, or that its guard is silent.
     pub(super) rests_at: Mutex<Option<Instant>>,
-    /// When a session last told where it stands.
+    /// Time of a session's latest status report.
     pub(super) told_at: Mutex<Option<Instant>>,
 }
 
-/// Which sessions count: the loop tells of one that was left until it has heard that it was.
+/// Sessions that count. The event loop still reports a session that was left until the leave
+/// reaches it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expected {
-    /// Whatever there is.
+    /// Any session.
     Any,
-    /// None: the vehicle was let go of.
+    /// None: the vehicle was released.
     Nobody,
-    /// The one under this lease, and from then on any.
+    /// The one under this lease, and afterwards any.
     Under([u8; 16]),
 }
 
 impl Expected {
-    /// Returns whether what comes of the session under this lease counts.
+    /// Returns whether events of the session under this lease count.
     pub(super) fn admits(&mut self, lease: &[u8; 16]) -> bool {
         match self {
             Self::Any => true,
@@ -70,17 +71,18 @@ impl Expected {
     }
 }
 
-/// What the vehicle is to know of the strips.
+/// Feedback to the vehicle about the strips.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Strips {
-    /// Those that need an IDR, as bits.
+    /// Strips that need an IDR, as bits.
     pub(crate) keyframes: u8,
-    /// What has come of each.
+    /// Reception report of each strip.
     pub(crate) reports: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
 }
 
 impl Shared {
-    /// Returns what is known before the session with `vehicle`, or with one that is yet to be picked: nothing.
+    /// Creates the empty state before the session with `vehicle`; its name is empty if it is not
+    /// picked yet.
     pub(crate) fn new(vehicle: &str) -> Self {
         Self {
             strips: Mutex::default(),
@@ -102,15 +104,15 @@ impl Shared {
         }
     }
 
-    /// Takes note of the vehicle that a person has picked.
+    /// Records the vehicle that a person has picked.
     pub(crate) fn set_vehicle(&self, name: &str) {
         name.clone_into(&mut lock(&self.vehicle_name));
         self.set_standing(Standing::new(SessionState::Waiting, "the switchboard is asked for it"));
     }
 
-    /// Forgets the vehicle that was let go of: nothing that still comes of it counts.
+    /// Forgets the released vehicle: later events of it do not count.
     pub(crate) fn leave(&self) {
-        // Held until the end: the loop's thread may be in the midst of what it tells.
+        // Held until the end, because the loop's thread may be reporting at the same time.
         let mut expected = lock(&self.expected);
         *expected = Expected::Nobody;
         lock(&self.vehicle_name).clear();
@@ -121,7 +123,7 @@ impl Shared {
         self.set_standing(Standing::new(SessionState::Waiting, PICK));
     }
 
-    /// Takes note that the session under this lease is the one to come, if another was let go of.
+    /// Records that the session under this lease is next, if another was released.
     pub(crate) fn expect(&self, lease: [u8; 16]) {
         let mut expected = lock(&self.expected);
         if *expected != Expected::Any {
@@ -129,18 +131,19 @@ impl Shared {
         }
     }
 
-    /// Returns whether the vehicle may be let go of: it is held, or nothing is heard of it.
+    /// Returns whether the vehicle may be released: it is held, or nothing of it arrives.
     pub(crate) fn may_leave(&self, now: Instant) -> bool {
         let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < MACHINE_AGE_MAX);
         rests || lock(&self.standing).state != SessionState::Established
     }
 
-    /// Returns the name of the vehicle that is wanted; empty if a person has to pick one.
+    /// Returns the name of the wanted vehicle; empty if a person has to pick one.
     pub(crate) fn vehicle_name(&self) -> String {
         lock(&self.vehicle_name).clone()
     }
 
-    /// Returns the status of an operator without a session, unless one has told its own a moment ago.
+    /// Returns the status of an operator without a session, unless a session reported its own
+    /// recently.
     pub(crate) fn idle_status(&self, unix_ns: u64, now: Instant) -> Option<OperatorStatus> {
         let is_told = lock(&self.told_at).is_some_and(|at| now.since(at) < IDLE_MIN);
         (!is_told).then(|| self.status(unix_ns, None))
@@ -158,26 +161,26 @@ impl Shared {
         }
     }
 
-    /// Takes the guard's latency budget, if it was told.
+    /// Records the guard's latency budget, if it was reported.
     pub(super) fn note_budget(&self, budget: Option<Budget>) {
         if let Some(Budget { command_age_max, .. }) = budget {
-            // A deadline of nothing would be refused.
+            // A deadline of zero would be refused.
             let millis = (command_age_max.as_millis() as u64).max(1);
             self.command_age_max_ms.store(millis, Ordering::Relaxed);
         }
     }
 
-    /// Returns how old a command may be: as the vehicle's guard says, once it has.
+    /// Returns the maximum age of a command: by the vehicle's guard, once it has reported.
     pub(crate) fn command_age_max(&self) -> Duration {
         Duration::from_millis(self.command_age_max_ms.load(Ordering::Relaxed))
     }
 
-    /// Returns what has come of the strips, and which need an IDR.
+    /// Returns the reports on the strips, and which need an IDR.
     pub(crate) fn strips(&self) -> Strips {
         *lock(&self.strips)
     }
 
-    /// Resolves when a strip has lost something since it last did.
+    /// Resolves after the next loss in a strip since the last call.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
@@ -194,13 +197,13 @@ impl Shared {
         }
     }
 
-    /// Sets where the session stands.
+    /// Sets the state of the session.
     pub(crate) fn set_standing(&self, standing: Standing) {
         *lock(&self.standing) = standing;
     }
 
-    /// Sets where the session stands, unless the vehicle is heard: its own traffic is the better
-    /// witness.
+    /// Sets the state of the session, unless packets of the vehicle arrive: its own traffic is more
+    /// reliable evidence.
     pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
         if standing.state != SessionState::Established {
@@ -208,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// Sets what is waited for, if nothing has come of a vehicle yet.
+    /// Sets what is awaited, if nothing of a vehicle has arrived yet.
     pub(crate) fn set_waiting(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
         if matches!(standing.state, SessionState::Registering | SessionState::Waiting) {
@@ -216,7 +219,8 @@ impl Shared {
         }
     }
 
-    /// Says why a vehicle that was introduced is not heard; false if it has been heard since.
+    /// Records why nothing arrives from an introduced vehicle; returns false if something has
+    /// arrived since.
     pub(crate) fn set_unheard(&self, reason: &str) -> bool {
         let mut standing = lock(&self.standing);
         let is_unheard = standing.state == SessionState::Connecting;
@@ -226,37 +230,37 @@ impl Shared {
         is_unheard
     }
 
-    /// Returns the key of the vehicle that this process has had a session with.
+    /// Returns the key of the vehicle with which this process has had a session.
     pub(crate) fn vehicle_key(&self) -> Option<PublicKey> {
         *lock(&self.vehicle_key)
     }
 
-    /// Returns where the session stands.
+    /// Returns the state of the session.
     pub(crate) fn standing(&self) -> Standing {
         lock(&self.standing).clone()
     }
 
-    /// Returns what the vehicle told last of its side of the session.
+    /// Returns the latest snapshot of the vehicle.
     pub(crate) fn vehicle(&self) -> Snapshot {
         lock(&self.vehicle).clone()
     }
 
-    /// Returns whether a probe notes what comes.
+    /// Returns whether a probe observes the session.
     pub(crate) fn is_watched(&self) -> bool {
         lock(&self.watch).is_some()
     }
 
-    /// Returns what a probe notes, while one runs.
+    /// Returns the probe's observations, while one runs.
     pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
         &self.watch
     }
 
-    /// Notes that a unit of `bytes` is handed over.
+    /// Counts a sent unit of `bytes`.
     pub(crate) fn note_sent(&self, bytes: ByteCount) {
         self.sent_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
     }
 
-    /// Sets what the emulator says of its links.
+    /// Records the emulator's report of its links.
     pub(crate) fn set_emulated_links(&self, links: Vec<EmulatedLink>) {
         *lock(&self.emulated_links) = links;
     }
@@ -266,13 +270,13 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a person is told who has to pick a vehicle.
+/// Status text while a person has to pick a vehicle.
 pub(crate) const PICK: &str = "no vehicle is picked: pick one of the list";
-/// A session tells where it stands ten times a second.
+/// Longer than the 100 ms between a session's own status reports.
 const IDLE_MIN: Duration = Duration::from_millis(250);
-/// A machine says every 10 ms how fast it is.
+/// Maximum age of the machine's speed; a machine reports it every 10 ms.
 pub(super) const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
-/// Until the guard has told its own: its default.
+/// The guard's default, until it has reported its own.
 const COMMAND_AGE_MAX_MS: u64 = 250;
 
 #[cfg(test)]

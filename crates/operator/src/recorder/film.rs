@@ -10,35 +10,34 @@ use tautline_video::{Layout, SliceKind};
 use super::Entry;
 use super::output::Output;
 
-/// A writer that joins the strips' slices to standard pictures in one file, if the strips say that
-/// they can be.
+/// Writer that joins the strips' slices to standard pictures in one file, if the strips allow it.
 ///
-/// A picture is written as soon as every strip has shown its slice of it or a later one. Of what a
-/// strip never had, it shows the picture before. Memory: at most [`HELD_MAX`] pictures.
+/// A picture is written as soon as every strip has shown its slice of this or a later picture. A
+/// strip without a slice repeats its previous picture. Memory: at most [`HELD_MAX`] pictures.
 pub(super) struct Film {
     path: PathBuf,
-    /// Made with the first picture: without one there is no file.
+    /// Created with the first picture, so without pictures there is no file.
     file: Option<Output>,
     joiner: Option<Joiner>,
     strips: [Progress; Layout::STRIP_COUNT],
-    /// Pictures of which slices may be to come, the oldest first.
+    /// Pictures with slices possibly still to come, the oldest first.
     held: VecDeque<Held>,
-    /// The newest picture that was written or given up.
+    /// Newest picture that was written or given up.
     done: Option<u32>,
     told: bool,
     pub(super) counters: Counters,
 }
 
-/// What became of pictures and slices.
+/// Counts of pictures and slices.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counters {
     /// Pictures in the file.
     pub(super) pictures: u64,
-    /// Strips of them that had no slice and stand still.
+    /// Strips in them without a slice, which repeat the previous picture.
     pub(super) still: u64,
     /// Slices that could not be joined.
     pub(super) unjoined: u64,
-    /// Slices that came after their picture had been written.
+    /// Slices that arrived after their picture was written.
     pub(super) late: u64,
 }
 
@@ -49,7 +48,7 @@ struct Progress {
     newest: Option<u32>,
 }
 
-/// What a strip's parameter sets say.
+/// Content of a strip's parameter sets.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stream {
     #[default]
@@ -58,14 +57,14 @@ enum Stream {
     Foreign,
 }
 
-/// The slices of a picture that have been shown.
+/// Slices of a picture that have been shown.
 struct Held {
     picture: u32,
     slices: [Option<Bytes>; Layout::STRIP_COUNT],
 }
 
 impl Film {
-    /// Makes a film that will be written to `path`.
+    /// Creates a writer to `path`.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -79,10 +78,10 @@ impl Film {
         }
     }
 
-    /// Takes the next slice shown of any strip.
+    /// Takes the next shown slice of any strip.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn take(&mut self, entry: Entry) -> io::Result<()> {
         let index = usize::from(entry.strip);
         let Some(&Progress { stream, newest }) = self.strips.get(index) else { return Ok(()) };
@@ -96,7 +95,7 @@ impl Film {
             },
             SliceKind::Predicted | SliceKind::Skip => stream,
         };
-        // Within a session a strip's pictures follow each other, and are alike.
+        // Within a session a strip's pictures are in order and of the same shape.
         let counts_anew = newest.is_some_and(|newest| !is_after(entry.picture, newest));
         if counts_anew || (stream != Stream::Unknown && begins != stream) {
             self.end_session()?;
@@ -106,10 +105,10 @@ impl Film {
         self.write_complete()
     }
 
-    /// Writes what is held.
+    /// Writes the held pictures.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.end_session()?;
         let Counters { pictures, still, unjoined, late } = self.counters;
@@ -125,7 +124,7 @@ impl Film {
         self.flush()
     }
 
-    /// Hands what was taken so far to the system.
+    /// Flushes the data to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), Output::flush)
     }
@@ -143,7 +142,7 @@ impl Film {
             self.counters.late += 1;
             return;
         }
-        // Mostly the last one.
+        // Usually the last one.
         let before =
             |held: &Held| held.picture == entry.picture || is_after(entry.picture, held.picture);
         let place = self.held.iter().rposition(before).map_or(0, |place| place + 1);
@@ -191,7 +190,7 @@ impl Film {
         file.append(&joined.bytes)
     }
 
-    /// Returns the joiner, once every strip has told its shape.
+    /// Returns the joiner, once the shape of every strip is known.
     fn joiner(&mut self) -> Option<&mut Joiner> {
         if self.joiner.is_none() {
             let shapes = self.strips.iter().map(|strip| match strip.stream {
@@ -206,7 +205,7 @@ impl Film {
         self.joiner.as_mut()
     }
 
-    /// Tells why there is no film, once.
+    /// Logs once why there is no file with complete pictures.
     fn tell(&mut self, error: &tautline_video::Error) {
         if !self.told {
             self.told = true;
@@ -220,6 +219,6 @@ fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Pictures that wait for a strip: a second at 60 a second, in which an IDR that was lost at the
-/// beginning has long been asked for again.
+/// Maximum of pictures that wait for a strip: one second at 60 per second. By then a lost first IDR
+/// has been requested again.
 pub(super) const HELD_MAX: usize = 60;

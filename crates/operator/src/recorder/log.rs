@@ -6,29 +6,29 @@ use tautline_transport::channel::Descriptor;
 
 use super::output::Output;
 
-/// A unit of a channel as it came, for the record.
+/// A received unit of a channel, for the record.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// What its channel carries.
+    /// Descriptor of its channel.
     pub descriptor: Arc<Descriptor>,
-    /// When it was handed over at the vehicle, nanoseconds of Unix time by the operator's clock.
+    /// Time of hand-over at the vehicle, in nanoseconds of Unix time by the operator's clock.
     pub sent_at: u64,
-    /// When it came, likewise.
+    /// Time of arrival, in the same form.
     pub came_at: u64,
-    /// What it says.
+    /// Content of the unit.
     pub bytes: Vec<u8>,
 }
 
-/// An MCAP file of all units that came, by the descriptors that the vehicle gave.
+/// MCAP file of all received units, with the vehicle's descriptors.
 pub(super) struct Log {
     file: Output,
-    /// Those that stand in the file, each with how many units of it do; the first is number 1.
+    /// Channels in the file, each with its number of units; the first is channel 1.
     channels: Vec<(Arc<Descriptor>, u32)>,
     record: Vec<u8>,
 }
 
 impl Log {
-    /// Begins one in `file`.
+    /// Begins the log in `file`.
     pub(super) fn begin(file: Output) -> io::Result<Self> {
         let mut log = Self { file, channels: Vec::new(), record: Vec::new() };
         mcap::write_begin("", SOFTWARE, &mut log.record);
@@ -36,7 +36,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Appends a unit, behind its channel if that is new.
+    /// Appends a unit, after its channel if that is new.
     pub(super) fn take(&mut self, unit: &Unit) -> io::Result<()> {
         let known = self.channels.iter().position(|(known, _)| *known == unit.descriptor);
         let at = match known {
@@ -57,7 +57,7 @@ impl Log {
         self.write()
     }
 
-    /// Hands what was taken so far to the system.
+    /// Flushes the data to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -1,9 +1,9 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// The file of an output: on a disk, or a test's idea of one.
+/// File of an output: on a disk, or a test's substitute.
 pub(super) trait Sheet: Write + Send {
-    /// Leaves only the first `length` bytes, behind which writing goes on.
+    /// Truncates the file to `length` bytes, where writing continues.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
@@ -16,14 +16,15 @@ impl Sheet for File {
     }
 }
 
-/// A file that holds whole entries only: what the disk took in part is written again once it takes more.
+/// File that contains complete entries only: a partly written entry is written again when the disk
+/// accepts more.
 pub(super) struct Output {
     sheet: Box<dyn Sheet>,
-    /// Entries that the disk does not have yet.
+    /// Entries not yet on the disk.
     waiting: Vec<u8>,
-    /// Bytes of whole entries on the disk.
+    /// Bytes of complete entries on the disk.
     length: u64,
-    /// The newest write failed, and may have left a part.
+    /// Whether the latest write failed and may have left a partial entry.
     is_torn: bool,
 }
 
@@ -32,13 +33,13 @@ impl Output {
         Self { sheet: Box::new(sheet), waiting: Vec::new(), length: 0, is_torn: false }
     }
 
-    /// Appends a whole entry; it waits where the disk does not take it.
+    /// Appends an entry, which is buffered until the disk accepts it.
     pub(super) fn append(&mut self, entry: &[u8]) -> io::Result<()> {
         self.waiting.extend(entry);
         if self.waiting.len() < WAITING_BYTES { Ok(()) } else { self.flush() }
     }
 
-    /// Hands what waits to the system.
+    /// Writes the buffered entries to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.is_torn {
             self.sheet.cut(self.length)?;
@@ -52,5 +53,5 @@ impl Output {
     }
 }
 
-/// What is collected before the system is asked.
+/// Bytes buffered before a write.
 const WAITING_BYTES: usize = 64 << 10;

@@ -96,11 +96,11 @@ enum Fate {
     NeverCoded,
 }
 
-/// A vehicle's six encoders and what an operator shows of them.
+/// A vehicle's six encoders, and the slices that an operator shows.
 struct Drive {
     layout: Layout,
     encoders: Vec<StripEncoder>,
-    /// The last pictures of each strip as its encoder numbers them.
+    /// Recent pictures of each strip, with the encoder's numbers.
     coded: Vec<VecDeque<(u32, u64)>>,
     downlink: Downlink,
     entries: Vec<Entry>,
@@ -126,7 +126,7 @@ impl Drive {
         }
     }
 
-    /// Drives picture `number` as a vehicle does that hears of losses four pictures later.
+    /// Drives picture `number` like a vehicle that learns of losses four pictures later.
     fn picture(&mut self, number: u32, mut fate: impl FnMut(usize) -> Fate) -> Picture {
         let (source, picture) = (scene(number), FIRST.wrapping_add(number));
         let now = Instant::from_millis(1_000 + u64::from(number) * 16);
@@ -168,7 +168,7 @@ impl Drive {
         own
     }
 
-    /// Returns every picture as the strips' own decoders have it, by its number from the first on.
+    /// Returns every picture as decoded from the strips, by its number from the first on.
     fn shown(&self) -> BTreeMap<u32, Picture> {
         let mut slices = BTreeMap::<u32, Vec<&Entry>>::new();
         for entry in &self.entries {
@@ -190,7 +190,7 @@ impl Drive {
         shown.collect()
     }
 
-    /// Returns the pictures file of a recording of all that was shown.
+    /// Returns the pictures file of a recording of all shown slices.
     fn record(&self) -> Option<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path()).unwrap();
@@ -201,7 +201,7 @@ impl Drive {
     }
 }
 
-/// Returns what the operator's report of a strip asks of its next picture.
+/// Returns the request to a strip's next picture that follows from the operator's report.
 fn request(
     idr: bool,
     report: Option<StripReport>,
@@ -238,7 +238,7 @@ fn scene(number: u32) -> Picture {
     picture
 }
 
-/// Returns the access units of a pictures file: each begins with a sequence parameter set, or with
+/// Returns the access units of a pictures file. Each begins with a sequence parameter set, or with
 /// a slice of macroblock 0 that follows another slice.
 fn access_units(stream: &[u8]) -> Vec<&[u8]> {
     let starts =
@@ -256,7 +256,7 @@ fn access_units(stream: &[u8]) -> Vec<&[u8]> {
     begins.iter().zip(ends).map(|(begin, end)| &stream[*begin..end]).collect()
 }
 
-/// Holds a pictures file against what it must show, by openh264 and by ffmpeg.
+/// Compares a pictures file with the expected pictures, decoded by openh264 and by ffmpeg.
 fn check(stream: &[u8], expected: &[Picture]) {
     let units = access_units(stream);
     assert_eq!(units.len(), expected.len());
@@ -308,7 +308,7 @@ fn with_losses_a_recording_shows_what_the_strips_show() {
                 state ^= state >> 7;
                 state ^= state << 17;
                 match state >> 32 & 31 {
-                    // One strip's first IDR, too.
+                    // Including one strip's first IDR.
                     _ if (number, strip) == (0, 2) => Fate::Lost,
                     0 | 1 => Fate::Lost,
                     2 if number > 0 => Fate::NeverCoded,
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// A disk that has room for so many bytes, and takes a part of what does not fit.
+/// A disk with limited space that accepts a part of what does not fit.
 #[derive(Clone)]
 struct Small {
     bytes: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
@@ -429,7 +429,7 @@ fn unit(number: u64) -> Unit {
     Unit { descriptor, sent_at: number, came_at: number, bytes: vec![7; 1_000] }
 }
 
-/// Waits until a recorder is as asked, and fails after a minute.
+/// Waits for a condition on a recorder, and fails after a minute.
 fn wait(recorder: &Recorder, is_it: impl Fn(&Recorder) -> bool) {
     let clock = Clock::start();
     while !is_it(recorder) {

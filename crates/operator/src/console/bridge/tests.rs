@@ -44,7 +44,7 @@ fn a_viewer_sees_a_strip_from_its_first_idr_on() {
     show(&hub, head(2, SliceKind::Predicted), &[2]);
     let message = messages.try_recv().unwrap();
     assert_eq!(message[..4], [1, 2, 0, 0]);
-    // More than an hour has no room.
+    // More than an hour does not fit.
     assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1, 2, 3, 4, 1]);
     assert_eq!(messages.try_recv().unwrap()[28..], [2]);
 }
@@ -106,7 +106,7 @@ fn watch(hub: &Hub, id: u64) -> Result<Joined, Refused> {
     hub.join(ConsoleId(NonZeroU64::new(id).unwrap()), visitor)
 }
 
-/// Returns what a console was told last of who drives.
+/// Returns the latest role message of a console.
 fn standing(joined: &mut Joined) -> serde_json::Value {
     serde_json::from_slice(&joined.standing.borrow_and_update()[1..]).unwrap()
 }
@@ -126,7 +126,7 @@ fn command() -> Vec<u8> {
     [&[kind::COMMAND], &command.encode()[..]].concat()
 }
 
-/// Returns the consoles of the commands that have come.
+/// Returns the consoles of the received commands.
 fn commanding(requests: &mut mpsc::Receiver<Request>) -> Vec<u64> {
     std::iter::from_fn(|| requests.try_recv().ok())
         .map(|request| match request {
@@ -318,7 +318,8 @@ fn there_are_only_so_many_consoles() {
     assert!(hub.join(id(99), visitor(99)).is_ok());
 }
 
-/// Every console knows the number of the one that drives: the vehicle tells whom its guard lets drive.
+/// Every console knows the number of the driving console, because the vehicle reports whom its
+/// guard lets drive.
 #[test]
 fn the_number_of_the_console_that_drives_gives_nobody_its_place() {
     let (hub, _requests) = hub();
@@ -379,7 +380,7 @@ fn who_watches_takes_no_place_of_one_who_may_drive() {
 }
 
 proptest! {
-    /// Whatever a page says that may only watch, nothing of it goes on, and nobody else's standing changes.
+    /// No message of a watching page is forwarded or changes another console's role.
     #[test]
     fn no_message_of_a_watcher_counts(
         messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..40)
@@ -407,7 +408,7 @@ proptest! {
         let (hub, _requests) = hub();
         let (first, second) = (join(&hub, 1), join(&hub, 2));
         for (of_second, message) in messages {
-            // The first one agrees to nothing.
+            // The first console never agrees.
             let agrees = !of_second && message.first() == Some(&kind::ANSWER);
             if !agrees {
                 hub.handle(if of_second { second.number } else { first.number }, &message);
