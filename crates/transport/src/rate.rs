@@ -1,7 +1,7 @@
-//! How fast a link may send: controllers, one file each.
+//! Rate control of a link: controllers, one file each.
 //!
-//! A controller sees what was sent and what arrived, report by report, and grants a rate. It
-//! touches nothing else; the session paces by it.
+//! A controller reads what was sent and what arrived, report by report, and grants a rate. It
+//! changes nothing else; the session paces by the grant.
 
 mod controller;
 mod delay_rate;
@@ -27,25 +27,25 @@ pub use two_state::TwoState;
 use crate::error::ConfigError;
 use crate::setting::{check, kbps};
 
-/// The choice of a controller, and its numbers.
+/// Choice of a controller, and its parameters.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The controller; default delay-rate.
+    /// Controller; default delay-rate.
     pub controller: Kind,
-    /// The rate of `fixed`, and of the others before the first report; default 8000 kbit/s
+    /// Rate of `fixed`, and initial rate of the others before the first report; default 8000 kbit/s
     /// (1 MB/s, [LLMLNCL]).
     #[serde(rename = "initial_kbps", deserialize_with = "kbps")]
     pub initial: Bitrate,
-    /// The least that `two-state` grants; default 800 kbit/s (100 kB/s, [LLMLNCL]).
+    /// Minimum rate that `two-state` grants; default 800 kbit/s (100 kB/s, [LLMLNCL]).
     #[serde(rename = "floor_kbps", deserialize_with = "kbps")]
     pub floor: Bitrate,
-    /// The most that is granted; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
+    /// Maximum granted rate; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
     #[serde(rename = "ceiling_kbps", deserialize_with = "kbps")]
     pub ceiling: Bitrate,
 }
 
-/// The name of a controller, as settings, tests and the lab have it.
+/// Name of a controller in settings, tests and the lab.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -72,7 +72,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Makes a controller for one link.
+    /// Creates a controller for one link.
     pub fn controller(&self) -> Box<dyn Controller> {
         match self.controller {
             Kind::TwoState => Box::new(TwoState::new(self.initial, self.floor, self.ceiling)),
@@ -84,7 +84,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the first field that cannot work.
+    /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check("rate.floor_kbps", self.floor >= Bitrate::from_kbps(8), || {
             format!("{} is below 8 kbit/s, which pings and reports need", self.floor)

@@ -8,75 +8,75 @@ use super::sample::Sample;
 
 /// A policy that grants one link's rate.
 pub trait Controller: Debug + Send {
-    /// Returns what is granted before the first report.
+    /// Returns the grant before the first report.
     fn initial(&self) -> Grant;
 
-    /// Decides on one report, about every 10 ms while media is sent.
+    /// Handles one report and returns the new grant, about every 10 ms while media is sent.
     fn on_report(&mut self, evidence: &Evidence) -> Grant;
 
-    /// Notes that the link fell silent: what was seen before says little about what comes.
+    /// Handles a silent link: earlier measurements say little about the future.
     fn on_silent(&mut self, now: Instant) -> Grant;
 
-    /// Notes that the link stands still without a queue of ours: what arrives for a while says
-    /// nothing about its capacity. As a silent link, unless a controller knows better.
+    /// Handles a stall without a queue of our own: arrivals say nothing about the capacity for a
+    /// while. Treated as a silent link by default.
     fn on_stall(&mut self, now: Instant) -> Grant {
         self.on_silent(now)
     }
 
-    /// Returns whether pacing may stay below the grant while a queue stands in the link; yes by
+    /// Returns whether pacing may stay below the grant while the link has a standing queue; true by
     /// default.
     fn spares_queues(&self) -> bool {
         true
     }
 
-    /// Returns whether it answers marks as an L4S queue expects ([RFC9331] 4.3), so that what leaves may be ECT(1); no by
-    /// default.
+    /// Returns whether the controller responds to marks as an L4S queue expects ([RFC9331] 4.3), so
+    /// that datagrams may be sent as ECT(1); false by default.
     fn answers_marks(&self) -> bool {
         false
     }
 }
 
-/// What a controller judges by when a report comes.
+/// Input of a controller for one report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// The rates of the last tenth of a second, once for each.
+    /// Rates of the last tenth of a second; each sample is passed once.
     pub sample: Option<Sample>,
-    /// When the report was taken, on the peer's clock.
+    /// Time of the report on the peer's clock.
     pub taken_at: Instant,
     /// Bytes that had arrived by then, since the session began.
     pub received: ByteCount,
-    /// Bytes that have left by now, since the session began.
+    /// Bytes sent by now, since the session began.
     pub sent: ByteCount,
-    /// When the newest datagram that arrived left, and the bytes that had left by then, its own
-    /// included. `None` if the report brings no newer datagram.
+    /// Send time of the newest datagram that arrived, and the bytes sent up to and including it.
+    /// `None` if the report covers no newer datagram.
     pub newest: Option<(Instant, ByteCount)>,
-    /// Over how long what left in a row before the newest did not arrive, counted from the newest that the
-    /// report before knew.
+    /// Sending duration of the run of missing datagrams that follows the newest one known from the
+    /// previous report.
     pub hole: Duration,
-    /// Bytes of all that is held lost.
+    /// Bytes of everything declared lost.
     pub lost: ByteCount,
-    /// How much longer than the least of ten seconds every datagram of the last 60 ms took: a queue
-    /// that stands.
+    /// Standing queue: minimum excess of the one-way delays of the last 60 ms over the minimum of
+    /// ten seconds.
     pub queue: Duration,
-    /// How much the time of one datagram differs from that of the next, smoothed.
+    /// Smoothed difference between the delays of consecutive datagrams.
     pub jitter: Duration,
-    /// How much later than newer ones datagrams have come.
+    /// Time by which datagrams have arrived behind newer ones.
     pub reordering: Duration,
-    /// Bytes that had not arrived when the report was taken, although they would have if nothing waited.
+    /// Bytes that had not arrived at the time of the report but would have without queueing.
     pub waiting: ByteCount,
-    /// Bytes that left and that no report has settled.
+    /// Bytes sent and not settled by a report.
     pub in_flight: ByteCount,
-    /// What the network marked of the datagrams of which the report is the first to tell; `None` while it marks none.
+    /// Marks on the datagrams that this report covers first; `None` without marking.
     pub marked: Option<Marked>,
     /// Share of the datagrams of the last second that did not arrive.
     pub loss: Probability,
-    /// How long a datagram waits in the link's queue: RTT less the least RTT.
+    /// Queueing delay: RTT minus minimum RTT.
     pub queueing: Option<Duration>,
-    /// The least RTT of the last ten seconds.
+    /// Minimum RTT of the last ten seconds.
     pub rtt_min: Option<Duration>,
-    /// Whether no other link probes.
+    /// True if no other link is probing.
     pub may_probe: bool,
-    /// The time between two reports, if the peer says that it is more than usual.
+    /// Interval between reports, if the peer announced one longer than usual.
     pub feedback: Option<Duration>,
     /// Now.
     pub now: Instant,
@@ -84,7 +84,7 @@ pub struct Evidence {
 
 #[cfg(test)]
 impl Evidence {
-    /// Returns what a report shows that came at `now` and tells of nothing.
+    /// Returns the input of an empty report received at `now`.
     pub(super) fn nothing(now: Instant) -> Self {
         Self {
             sample: None,

@@ -7,78 +7,79 @@ use super::marks::{Marked, Marks};
 use super::meter::Meter;
 use super::rival::{self, Rival};
 
-/// Our rate control: what arrives while a queue stands is the capacity, and a queue that grows is
-/// seen in the delay before anything is lost.
+/// Our default rate control. The arrival rate during a standing queue is the capacity, and a
+/// growing queue shows in the delay before any loss.
 ///
-/// It keeps an estimate of the link's capacity. While the delay of the last 60 ms shows a standing
-/// queue of ours, and no stall within what was measured, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
-/// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
-/// arrives: an application that sends little learns little. Media gets nine tenths of it, less
-/// while a queue drains; and no more may be on its way than the link delivers within its least
-/// round trip, or later for another's queue or by overtaking, in a report's interval and a little: a link that
-/// falls silent gets nothing after that.
+/// It maintains an estimate of the link's capacity. If the delay of the last 60 ms shows a standing
+/// queue of our own, and no stall within the measurement, the link is busy all the time. The
+/// arrival rate is then the capacity, and the estimate follows it. Without a queue the estimate
+/// grows, up to twice the arrival rate: an application that sends little learns little. Media gets
+/// nine tenths of the estimate, and less while a queue drains. The bytes in flight are limited to
+/// what the link delivers within its minimum RTT plus a report interval and a margin, extended by
+/// the queue of competing traffic or by reordering. A link that falls silent gets nothing after
+/// that.
 ///
-/// A link that becomes slower shows it first by datagrams that could have arrived and have not: then the
-/// rate is at once that of what comes. A queue that is another's ([`Rival`]) and losses ([`Losses`]) are
-/// told apart from that. Where the network marks ([`Marks`]), it says so before there is a queue to be seen.
+/// A slowing link first shows datagrams that could have arrived and have not. The rate then drops
+/// at once to the arrival rate. Queues of competing traffic ([`Rival`]) and losses ([`Losses`]) are
+/// handled separately. Marks of the network ([`Marks`]) arrive before a queue is measurable.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
-    /// The least and the most that is granted, bit/s.
+    /// Minimum and maximum granted rate, bit/s.
     floor: f64,
     ceiling: f64,
-    /// The estimate, bit/s.
+    /// Capacity estimate, bit/s.
     capacity: f64,
-    /// By the peer's clock: when a report was taken, and the bytes that had arrived.
+    /// Report times by the peer's clock, and the bytes that had arrived.
     arrived: Meter,
-    /// The same from one report to the next.
+    /// Same from one report to the next.
     arrived_latest: Meter,
-    /// By our clock: when a report came, and the bytes that had left.
+    /// Arrival times of reports by our clock, and the bytes sent by then.
     left: Meter,
-    /// By our clock: when the newest datagram that arrived left, and the bytes that had left by then.
+    /// Send times, by our clock, of the newest datagrams that arrived, and the bytes sent by then.
     offered: Meter,
     offered_rate: f64,
     sent_until: ByteCount,
-    /// The highest that the estimate was of late, fading.
+    /// Recent maximum of the estimate, exponentially decayed.
     former: f64,
     reported_at: Option<Instant>,
     rtt_min: Duration,
-    /// The queue that is ours.
+    /// Queue of our own traffic.
     queue: Duration,
-    /// What is left of it.
+    /// Part of it that has not drained yet.
     draining: Duration,
     losses: Losses,
     rival: Rival,
     marks: Marks,
-    /// While the link gives way: the rate at which datagrams come, bit/s.
+    /// Arrival rate during a stall, bit/s.
     stalled: Option<f64>,
-    /// How much later than newer ones datagrams come.
+    /// Time by which datagrams arrive behind newer ones.
     reordering: Duration,
-    /// How much one transit differs from the next, and how much it did by the report before.
+    /// Difference between consecutive transits, now and at the previous report.
     jitter: Duration,
     jitter_before: Duration,
-    /// The time between two reports.
+    /// Interval between reports.
     feedback: Duration,
     cause: Cause,
     granted: f64,
-    /// The rate when the cause was last told.
+    /// Rate when the cause was last reported.
     told: f64,
-    /// What another's queue is, if there is one.
+    /// Cause reported for the queue of competing traffic.
     rival_cause: Cause,
 }
 
-/// What the last tenth of a second showed, bit/s.
+/// Rates of the last measurement span, bit/s.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
-    /// What leaves now.
+    /// Current sending rate.
     left: f64,
-    /// What left of that of which the report tells, and what arrived of it, chance losses added.
+    /// Sending rate of the reported datagrams, and their arrival rate corrected for random loss.
     offered: f64,
     received: f64,
     latest: f64,
 }
 
 impl DelayRate {
-    /// Begins at `initial` and stays below `ceiling`, both above zero.
+    /// Starts at `initial` and stays below `ceiling`; both are above zero.
     pub fn new(initial: Bitrate, ceiling: Bitrate) -> Self {
         let floor = FLOOR.min(ceiling.as_f64());
         let granted = (initial.as_f64() * SHARE).max(floor);
@@ -120,7 +121,7 @@ impl DelayRate {
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
     }
 
-    /// Decides on the rate, and says why if it is another.
+    /// Computes the granted rate, and updates the cause if the rate changed.
     fn decide(&mut self, now: Instant) {
         let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
         let drain = match self.draining > QUEUE_FREE {
@@ -160,7 +161,7 @@ impl DelayRate {
         (self.cause, self.told) = (cause, self.granted);
     }
 
-    /// Returns what the report shows of rates; `None` while too little is known.
+    /// Returns the rates that the report shows; `None` while too little is known.
     fn measure(&mut self, evidence: &Evidence) -> Option<Rates> {
         let left = self.left.measure(evidence.sent, evidence.now);
         let received = self.arrived.measure(evidence.received, evidence.taken_at);
@@ -176,24 +177,24 @@ impl DelayRate {
         Some(Rates { left, offered, received, latest })
     }
 
-    /// Returns whether so much is sent that it shows what the link carries: one that is little used shows its
-    /// delays, not its capacity.
+    /// Returns whether the sending rate is high enough to show the capacity. A little-used link
+    /// shows only its delays.
     fn is_used(&self, rates: &Rates) -> bool {
         let Rates { offered, received, .. } = *rates;
         offered > USED_SHARE * self.capacity || received < LESS * offered
     }
 
-    /// Follows what arrives while a queue of ours stands.
+    /// Moves the estimate towards the arrival rate during a queue of our own.
     fn follow(&mut self, rates: &Rates, towards: impl Fn(Duration) -> f64) {
         let Rates { offered, received, .. } = *rates;
-        // As much arrives as was sent: that is the rate of the sender, not of the link.
+        // Arrival and sending rates are equal: that is the sender's rate, not the link's.
         let apart = (received - offered).abs() > APART * offered;
         if (self.is_used(rates) && apart) || received > self.capacity {
             self.capacity += (received - self.capacity) * towards(SPAN);
         }
     }
 
-    /// Grows while nothing of ours waits.
+    /// Increases the estimate while there is no queue of our own.
     fn grow(
         &mut self,
         rates: &Rates,
@@ -204,7 +205,7 @@ impl DelayRate {
         let waiting = evidence.waiting.get() as f64 * 8.0;
         let begins = self.waits(waiting, BEGINS, self.jitter) && self.is_used(rates);
         if begins && rates.received < FULL * rates.offered {
-            // A queue begins, which will be seen to stand when it has stood.
+            // A queue begins to form; only later does it count as standing.
             self.capacity += (rates.received - self.capacity) * towards(SPAN * 2);
             return;
         }
@@ -213,25 +214,28 @@ impl DelayRate {
         }
         let fallen = self.capacity < FALLEN * self.former;
         let growth = if fallen { GROWTH_FALLEN } else { GROWTH };
-        // What is sent comes in full, or more than the link carries is sent already.
+        // Grow in proportion to how completely the traffic arrives: if it does not, the link is
+        // overloaded.
         let came = (rates.received / rates.offered - STEMMED) / (FULL - STEMMED);
         let share = if self.is_used(rates) { came.clamp(0.0, 1.0) } else { 1.0 };
         let grown = self.capacity * (1.0 + step * share * self.pace() / growth.as_secs_f64());
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
     }
 
-    /// Returns how much faster the estimate grows than [`GROWTH`] says.
+    /// Returns the factor on the growth rate given by [`GROWTH`].
     ///
-    /// What follows a queue loses a share of its rate. If it grew by a share as well, two that share a link would keep the
-    /// proportion that they happen to have, and who hears later of the queue would leave the other nothing. Growth as the
-    /// root of the rate brings them together (binomial congestion control, [BINOMIAL]).
+    /// A response to a queue takes a proportional share of the rate. If growth were proportional as
+    /// well, two sessions on one link would keep their initial ratio, and the one that learns of
+    /// the queue later would starve the other. Growth as the square root of the rate converges them
+    /// (binomial congestion control, [BINOMIAL]).
     fn pace(&self) -> f64 {
         let unseen = self.capacity * (self.rtt_min + UNSEEN).as_secs_f64();
         let most = (self.capacity / PACE_THIN).clamp(1.0, PACE_MOST);
         (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, most)
     }
 
-    /// Shares the link with another whose queue stands there: more until it overflows, then less.
+    /// Shares the link with competing traffic that keeps a queue: increases until it overflows,
+    /// then decreases.
     fn compete(&mut self, rates: &Rates, news: News, evidence: &Evidence, step: f64) {
         if news == News::Overflow
             && self.rival.on_overflow(self.rtt_min, evidence.queue, evidence.now)
@@ -243,17 +247,17 @@ impl DelayRate {
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
     }
 
-    /// Returns whether so many bits wait for longer than `most`, and not because newer ones overtook them
-    /// or the link delivers by fits and starts, as a radio's do.
+    /// Returns whether so many bits have waited longer than `most`, beyond what reordering or a
+    /// radio's bursty delivery explains.
     fn waits(&self, waiting: f64, most: Duration, jitter: Duration) -> bool {
         let usual = self.capacity * (most + self.reordering + jitter * JITTERS).as_secs_f64();
         waiting > usual.max(WAITING_LEAST)
     }
 
-    /// Notes whether the link gives way: what could have arrived has not, and hardly anything comes.
+    /// Detects a stall: datagrams that could have arrived have not, and hardly anything arrives.
     fn note_stall(&mut self, rates: &Rates, evidence: &Evidence) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
-        // What the stall itself adds to the jitter must not hide it.
+        // The jitter caused by the stall itself must not hide it.
         let jitter = self.jitter.min(self.jitter_before);
         let stalls =
             self.waits(waiting, WAITING, jitter) && rates.latest < GIVES_WAY * rates.offered;
@@ -289,7 +293,7 @@ impl Controller for DelayRate {
         let told = self.rival.observe(&shown, seen, evidence.now);
         self.queue = told.ours;
         self.capacity = told.carried.map_or(self.capacity, |carried| carried.min(self.capacity));
-        // Of a queue that drains the newest arrivals waited longer than what leaves now will.
+        // While a queue drains, the newest arrivals waited longer than a datagram sent now will.
         let waits = Duration::from_secs_f64(evidence.waiting.get() as f64 * 8.0 / self.capacity);
         self.draining = self.queue.min(waits);
         self.rival_cause = match evidence.jitter > evidence.queue / 2 {
@@ -307,16 +311,17 @@ impl Controller for DelayRate {
             left: rates.left,
         };
         let news = self.losses.observe(&shown, elapsed, evidence.now);
-        // In a queue that stands for all its marks these are no L4S queue's: the delay leads.
+        // Marks throughout a standing queue do not come from an L4S queue: the delay controls the
+        // rate.
         let marked = evidence.marked.filter(|_| evidence.queue <= seen);
         let kept = self.marks.observe(marked, self.rtt_min, evidence.now);
         if self.rival.is_found() {
             let news = if overflows(evidence.marked) { News::Overflow } else { news };
             self.compete(&rates, news, evidence, step);
         } else if evidence.newest.is_none() {
-            // That nothing arrives tells of a stall, not of the capacity.
+            // Without arrivals the report shows a stall, not the capacity.
         } else if self.queue > seen {
-            // A rate over a time that a stall is part of counts the stall as well.
+            // A rate measured across a stall would count the stall as well.
             if self.arrived.pause() < PAUSE.max(self.feedback * 3) {
                 self.follow(&rates, towards);
             }
@@ -350,93 +355,99 @@ impl Controller for DelayRate {
         self.grant()
     }
 
-    /// Keeps what it knows of the capacity: what comes next will show.
+    /// Keeps the capacity estimate; the next arrivals will update it.
     fn on_stall(&mut self, _now: Instant) -> Grant {
         self.grant()
     }
 
-    /// Returns false: it sees to queues itself.
+    /// Returns false: the controller handles queues itself.
     fn spares_queues(&self) -> bool {
         false
     }
 
-    /// Returns true: [`Marks`].
+    /// Returns true; see [`Marks`].
     fn answers_marks(&self) -> bool {
         true
     }
 }
 
-/// Returns whether marks in another's queue say that it overflows, as losses would; where more than half are marked, whatever
-/// is sent, they say nothing.
+/// Returns whether marks in the queue of competing traffic indicate overflow, as losses would. If
+/// more than half are marked, regardless of our rate, they indicate nothing.
 fn overflows(marked: Option<Marked>) -> bool {
     marked.is_some_and(|marked| marked.ce > 0 && marked.ce * 2 <= marked.datagrams)
 }
 
-/// Over which rates are measured: a picture's time at 15 a second.
+/// Measurement span of rates: a picture interval at 15 pictures a second.
 const SPAN: Duration = Duration::from_millis(60);
-/// From one report to the next.
+/// Span from one report to the next.
 const LATEST: Duration = Duration::from_millis(9);
-/// For so long nothing arrives where a link stalls, unless reports are as far apart: two datagrams' time at 500 kbit/s.
+/// Minimum pause in arrivals that counts as a stall, unless reports are further apart: the time of
+/// two datagrams at 500 kbit/s.
 const PAUSE: Duration = Duration::from_millis(40);
-/// A longer queue is seen through jitter.
+/// Queueing delay that stands out from jitter.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
-/// A longer queue must be drained.
+/// Queueing delay above which the queue is drained.
 const QUEUE_FREE: Duration = Duration::from_millis(20);
-/// How much more queue would bring the rate to zero, if it were not for the least share.
+/// Additional queueing delay that would reduce the rate to zero without the minimum factor.
 const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
-/// What media gets of the capacity.
+/// Media's share of the capacity.
 const SHARE: f64 = 0.9;
-/// In which time the estimate may double while there is no queue, at a [`DelayRate::pace`] of one.
+/// Time to double the estimate without a queue, at a [`DelayRate::pace`] of one.
 const GROWTH: Duration = Duration::from_secs(1);
-/// The pace is one where so many bits leave until a queue could be told of: in a round trip and about so long. With the
-/// round trip alone the nearer of two would have twice the farther one's rate.
+/// Bits sent until a queue is reported, within a round trip plus [`UNSEEN`], at which the pace is
+/// one. With the round trip alone, the nearer of two senders would get twice the farther one's
+/// rate.
 const UNSEEN_BITS: f64 = 360e3;
 const UNSEEN: Duration = Duration::from_millis(40);
 const PACE_LEAST: f64 = 0.3;
 const PACE_MOST: f64 = 2.0;
-/// Up to this rate, bit/s, the pace is one at the most: a picture alone fills such a link. (At 250 kbit/s and a pace of two a session
-/// in six had 83 % of its pictures whole.)
+/// Rate, bit/s, up to which the pace is at most one: a single picture fills such a link. At 250
+/// kbit/s and a pace of two, one session in six had only 83 % complete pictures.
 const PACE_THIN: f64 = 500e3;
-/// The same while it is below [`FALLEN`] of what it was of late: out of a trough.
+/// Same while the estimate is below [`FALLEN`] of its recent maximum: recovery from a trough.
 const GROWTH_FALLEN: Duration = Duration::from_millis(350);
 const FALLEN: f64 = 0.5;
 const FORMER_LIFE: Duration = Duration::from_secs(10);
-/// A link is used that sends more than this share of the estimate.
+/// Share of the estimate above which a link counts as used.
 const USED_SHARE: f64 = 0.5;
-/// Less than this share of what leaves arrives: the link cannot carry it.
+/// Share of the sent rate below which the arrival rate shows overload.
 const LESS: f64 = 0.8;
-/// As much arrives as was sent, to what 60 ms can tell.
+/// Relative difference up to which arrival and sending rates are equal, as accurate as 60 ms allow.
 const APART: f64 = 0.05;
-/// How far the estimate may be above what arrives.
+/// Maximum ratio of the estimate to the arrival rate.
 const REACH: f64 = 2.0;
-/// In another's queue: what a loss leaves, and what is added a second, of what the link carried of late.
+/// With competing traffic: factor after a loss, and growth per second as a share of the recent
+/// capacity.
 const FOREIGN_FALL: f64 = 0.75;
 const FOREIGN_GROWTH: f64 = 0.25;
-/// More than this could have arrived and has not, and of what was sent less than that share comes: the
-/// link gives way.
+/// Queueing time and arrival ratio that indicate a beginning queue: bytes that could have arrived
+/// have not, and less than this share of the sent rate arrives.
 const BEGINS: Duration = Duration::from_millis(4);
 const FULL: f64 = 0.985;
-/// Where no more than this share of what was sent comes, the estimate does not grow.
+/// Arrival ratio up to which the estimate does not grow.
 const STEMMED: f64 = 0.92;
 const WAITING: Duration = Duration::from_millis(5);
-/// With fewer, recordings of LTE seem to give way all the time: their goodput fell to 0.4 of what it is.
+/// Jitter multiple in stall detection. With fewer, LTE recordings seem to stall all the time: their
+/// goodput fell to 0.4 of its value.
 const JITTERS: u32 = 8;
 /// Bits: more than two packets.
 const WAITING_LEAST: f64 = 25e3;
 const GIVES_WAY: f64 = 0.5;
-/// What is sent then, of what comes: the queue has to drain.
+/// Sending rate during a stall as a share of the arrival rate: the queue has to drain.
 const STALL_SHARE: f64 = 0.3;
-/// A rate that moved by less has not changed.
+/// Relative change of the rate that is reported.
 const NEWS: f64 = 0.02;
-/// A packet of 250 bytes every 40 ms, unless the ceiling is lower: a link can always show that it is better.
+/// A packet of 250 bytes every 40 ms, unless the ceiling is lower: a link can always show an
+/// improvement.
 const FLOOR: f64 = 50e3;
-/// Up to so many times the floor nothing more can be held back: the rate of a few packets swings by as much.
+/// Multiple of the floor up to which the rate cannot be reduced further: a few packets cause such
+/// fluctuations.
 const LEAST: f64 = 1.5;
 const FEEDBACK: Duration = Duration::from_millis(10);
 const SLACK: Duration = Duration::from_millis(10);
 const RTT_GUESS: Duration = Duration::from_millis(60);
-/// Two full datagrams, so that there is always something to learn from.
+/// Two full datagrams, so that there is always something to measure.
 const WINDOW_LEAST: u64 = 3_000;
 
 #[cfg(test)]
@@ -446,7 +457,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what report `count` shows of a link of 30 ms on which nothing waits and `rate` arrives.
+    /// Returns the input of report `count` on a 30 ms link without a queue where `rate` arrives.
     fn even(rate: Bitrate, count: u64) -> Evidence {
         let total = |time: Duration| rate * time;
         let now = Instant::from_millis(count * 10);
@@ -460,7 +471,7 @@ mod tests {
         }
     }
 
-    /// Returns a control after 39 reports of a link as in [`even`] whose transits differ by `jitter`.
+    /// Returns a controller after 39 reports of a link as in [`even`] with a jitter of `jitter`.
     fn settled(rate: Bitrate, jitter: Duration) -> DelayRate {
         let mut control = DelayRate::new(rate, Bitrate::from_mbps(80));
         for count in 1..40 {
@@ -514,7 +525,7 @@ mod tests {
         let stalled = |jitter_before: u64| {
             let jitter_before = Duration::from_micros(jitter_before);
             let mut control = settled(Bitrate::from_mbps(8), jitter_before);
-            // Of the last 10 ms a tenth arrived, the rest waits.
+            // Of the last 10 ms a tenth arrived, the rest is queued.
             let sent = even(Bitrate::from_mbps(8), 40);
             let received = even(Bitrate::from_mbps(8), 39).received + ByteCount::new(1_000);
             let (waiting, jitter) = (ByteCount::new(9_000), Duration::from_micros(900));
@@ -522,7 +533,7 @@ mod tests {
             control.grant().cause == Cause::Stall
         };
         assert!(stalled(100));
-        // A radio's fits and starts are none.
+        // A radio's bursty delivery is not a stall.
         assert!(!stalled(900));
     }
 
@@ -530,7 +541,8 @@ mod tests {
     fn the_first_report_after_a_stall_says_nothing_of_the_capacity() {
         let mut control = settled(Bitrate::from_mbps(4), Duration::ZERO);
         let before = control.capacity;
-        // Nothing came for 90 ms; the report is written as the first datagram does, the next when all have come.
+        // Nothing arrived for 90 ms. The first report follows the first datagram, the next follows
+        // all others.
         let stalled = even(Bitrate::from_mbps(4), 48);
         let received = even(Bitrate::from_mbps(4), 39).received + ByteCount::new(1_200);
         let queue = Duration::from_millis(90);
@@ -544,7 +556,7 @@ mod tests {
         let mut control = DelayRate::new(Bitrate::from_kbps(50), Bitrate::from_mbps(80));
         let mut received = 0;
         let found = (1..200_u64).any(|count| {
-            // 50 kbit/s by packets of 190 bytes, every third report.
+            // 50 kbit/s in packets of 190 bytes, every third report.
             received += if count % 3 == 0 { 190 } else { 0 };
             let received = ByteCount::new(received);
             let now = Instant::from_millis(count * 10);
@@ -574,14 +586,14 @@ mod tests {
         assert!(control.on_silent(Instant::from_millis(2_000)).rate <= ceiling);
     }
 
-    /// Lets two share 10 Mbit/s and a queue for 30 s, the first at `rates[0]` bit/s at first, the second at `rates[1]`; returns
-    /// what each had of the last 10 s, bit/s.
+    /// Runs two controllers on a shared 10 Mbit/s queue for 30 s, starting at `rates` bit/s.
+    /// Returns the rate of each over the last 10 s, bit/s.
     fn share(rates: [u64; 2]) -> [f64; 2] {
         let step = Duration::from_millis(10);
         let mut controls =
             rates.map(|rate| DelayRate::new(Bitrate::from_bps(rate), Bitrate::from_mbps(80)));
         let (mut sent, mut received, mut had) = ([0.0; 2], [0.0; 2], [0.0; 2]);
-        // Each with when it left, its bytes by whom, and what both had sent by then.
+        // Each entry: send time, bytes of each sender, and the totals of both by then.
         let mut queue = std::collections::VecDeque::new();
         for count in 1..3_000_u64 {
             let now = Instant::from_millis(count * 10);
@@ -632,7 +644,7 @@ mod tests {
         }
     }
 
-    /// Returns what a report adds: instants, totals and delays, however badly they fit each other.
+    /// Returns the increments of a report: instants, totals and delays, in any combination.
     fn reports() -> impl Strategy<Value = (u64, u64, Option<u64>, [u32; 4], [u64; 6], bool)> {
         let delays = [(); 6].map(|()| 0..300_u64);
         let bytes = [0..60_000_u32, 0..60_000_u32, 0..60_000_u32, 0..60_000_u32];

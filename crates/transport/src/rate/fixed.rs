@@ -3,14 +3,14 @@ use tautline_units::{Bitrate, Instant};
 use super::controller::{Controller, Evidence};
 use super::grant::{Cause, Grant};
 
-/// A controller that grants the configured rate, whatever the reports say.
+/// A controller that grants the configured rate, regardless of reports.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     rate: Bitrate,
 }
 
 impl Fixed {
-    /// Grants `rate`.
+    /// Creates a controller that grants `rate`.
     pub fn new(rate: Bitrate) -> Self {
         Self { rate }
     }

@@ -3,21 +3,21 @@ use tautline_units::{Bitrate, ByteCount};
 /// A controller's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// The rate at which to pace.
+    /// Pacing rate.
     pub rate: Bitrate,
-    /// The rate that the application's budget may count on.
+    /// Rate that the application's budget may count on.
     pub sustained: Bitrate,
-    /// The most bytes that may be on their way unreported, if there is a bound: a link that falls
-    /// silent is sent no more.
+    /// Maximum number of unreported bytes in flight; `None` without a limit. It ends transmission
+    /// on a link that falls silent.
     pub window: Option<ByteCount>,
-    /// Whether this is an experiment: the pacer fills the rate with padding, and no other link
-    /// may begin one.
+    /// True while probing: the pacer fills the rate with padding, and no other link may start to
+    /// probe.
     pub probing: bool,
-    /// Why the rate is what it is.
+    /// Cause of the present rate.
     pub cause: Cause,
 }
 
-/// A reason for which a granted rate changed last.
+/// Cause of the last change of a granted rate.
 #[derive(
     Debug,
     Clone,
@@ -36,27 +36,27 @@ pub struct Grant {
 pub enum Cause {
     /// Nothing is known of the link yet.
     Beginning,
-    /// It is set.
+    /// The rate is configured.
     Fixed,
-    /// Nothing waits in the link: the rate grows, as far as it is used.
+    /// There is no queue in the link: the rate grows as far as it is used.
     Growth,
-    /// What was sent stands in the link's queue: the rate is that at which it arrives, less what drains
-    /// the queue.
+    /// The link has a queue of our own traffic: the rate is the arrival rate, minus what drains the
+    /// queue.
     Queue,
-    /// Much less arrives than was sent: the link fails or has become slower.
+    /// Much less arrives than was sent: the link fails or has slowed down.
     Stall,
-    /// Losses end where the rate is lower: a policer, or a queue too short to be seen.
+    /// Losses end at a lower rate: a policer, or a queue too short to be measured.
     Policer,
-    /// Losses are looked into at a lower rate.
+    /// Losses are examined at a lower rate.
     LossTrial,
-    /// A queue stands that is another's: losses lead the rate.
+    /// Competing traffic has a standing queue: losses control the rate.
     ForeignQueue,
-    /// Delays wander without a queue.
+    /// Delays vary without a queue.
     Jitter,
-    /// The rate is raised and lowered as an experiment.
+    /// The rate is raised and lowered as a probe.
     Probation,
-    /// Nothing came back for long.
+    /// No report or pong arrived for long.
     Silence,
-    /// The network marks what is sent, for a queue begins there.
+    /// The network marks our datagrams because a queue begins to form.
     Marks,
 }

@@ -2,19 +2,20 @@ use std::collections::VecDeque;
 
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// The meaning of losses: by chance at any rate, or of a rate that is too high.
+/// The classification of losses: random at any rate, or caused by too high a rate.
 ///
-/// Only sending less tells. Where more is lost than chance explains, and no queue does, the rate is held
-/// below what arrives for a while: losses that end are a policer's or a short queue's, whose rate is that at
-/// which datagrams arrived while some were lost; losses that go on are chance. Chance loses in clusters, which are what is
-/// looked into, and mostly less afterwards: where that explains the end of losses as well, the limit is tried soon, and
-/// stands only if losses come again beyond it. (BBR v3 takes any share
-/// above 2 % for a bound, which a radio that loses a tenth by itself does not survive.)
+/// Only a lower rate can tell. If more is lost than chance explains, without a queue, the rate is
+/// held below the arrival rate for a while. If the losses end, they come from a policer or a short
+/// queue, whose rate is the arrival rate during the losses. If they continue, they are random.
+/// Random losses come in clusters, which trigger such trials, and mostly decrease afterwards. If
+/// chance explains the end of the losses too, the limit is soon tested, and confirmed only if
+/// losses return beyond it. (BBR v3 treats any share above 2 % as a bound, which fails on a radio
+/// that loses a tenth by itself.)
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
-    /// Of the last [`SPAN`] or [`BYTES`], which is longer.
+    /// Totals of the last [`SPAN`] or [`BYTES`], whichever is longer.
     marks: VecDeque<Mark>,
-    /// The share that is lost at any rate.
+    /// Share lost at any rate.
     chance: f64,
     trial: Option<Trial>,
     limit: Option<Limit>,
@@ -31,34 +32,34 @@ struct Mark {
     received: u64,
 }
 
-/// A while at a lower rate.
+/// A period at a lower rate.
 #[derive(Debug, Clone, Copy)]
 struct Trial {
-    /// When reports begin to tell of it.
+    /// Time from which reports cover it.
     from: Instant,
     /// Totals at that time.
     first: Option<Mark>,
-    /// The share lost before, of how many packets, and the rate that arrived.
+    /// Share lost before, number of packets it is based on, and the arrival rate.
     lost: f64,
     packets: f64,
     delivered: f64,
-    /// Whether losses went on in one before it.
+    /// True if losses continued in a previous trial.
     again: bool,
 }
 
-/// A rate beyond which datagrams are lost.
+/// A rate above which datagrams are lost.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     rate: f64,
-    /// When it last showed.
+    /// Time of the last losses caused by it.
     met_at: Instant,
-    /// The rate at that time.
+    /// Limit at that time.
     met: f64,
-    /// Whether chance does not explain it, or losses came again when more was sent.
+    /// True if chance does not explain it, or losses returned at a higher rate.
     confirmed: bool,
 }
 
-/// News of a report.
+/// Result of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
     Nothing,
@@ -66,54 +67,54 @@ pub(super) enum News {
     Overflow,
 }
 
-/// What a report shows.
+/// Input from a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// Over how long what left in a row before the newest that arrived did not.
+    /// Sending duration of the run of missing datagrams before the newest one that arrived.
     pub(super) hole: Duration,
-    /// Bytes that had left when the newest datagram that arrived did, and those that arrived.
+    /// Bytes sent up to the newest datagram that arrived, and the bytes that arrived.
     pub(super) sent: ByteCount,
     pub(super) received: ByteCount,
-    /// Bytes of all that is held lost.
+    /// Bytes of everything declared lost.
     pub(super) lost: ByteCount,
-    /// Whether a queue stands.
+    /// True if there is a standing queue.
     pub(super) queued: bool,
-    /// How much later than newer ones datagrams come.
+    /// Time by which datagrams arrive behind newer ones.
     pub(super) reordering: Duration,
-    /// The round trip without a queue.
+    /// Round trip without a queue.
     pub(super) rtt: Duration,
-    /// The rate that leaves now.
+    /// Current sending rate.
     pub(super) left: f64,
 }
 
 impl Losses {
-    /// Returns the share that is lost at any rate.
+    /// Returns the share lost at any rate.
     pub(super) fn chance(&self) -> f64 {
         self.chance
     }
 
-    /// Returns whether the rate is lowered to see what losses mean.
+    /// Returns whether a trial at a lower rate is running.
     pub(super) fn is_trying(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// Returns the most that may be sent, bit/s.
+    /// Returns the maximum sending rate, bit/s.
     pub(super) fn rate_most(&self) -> f64 {
         let tried = self.trial.map_or(f64::INFINITY, |trial| trial.rate());
         tried.min(self.limit.map_or(f64::INFINITY, |limit| limit.rate * LIMIT_SHARE))
     }
 
-    /// Takes a report.
+    /// Handles a report.
     pub(super) fn observe(&mut self, shown: &Shown, elapsed: Duration, now: Instant) -> News {
         let (sent, received) = (shown.sent.get(), shown.received.get());
         let mark = Mark { at: now, sent, lost: shown.lost.get(), received };
         self.rtt = shown.rtt;
-        // Of all that left in a while none came. A policer, a full queue and chance let some pass; where nothing
-        // left there is nothing to miss.
+        // A complete gap in arrivals is an outage: a policer, a full queue and random loss let some
+        // packets pass. Without transmissions there is no gap.
         if shown.hole > OUTAGE {
             self.clear();
         }
-        // What was held lost came after all, later than was thought possible.
+        // Datagrams declared lost arrived later than was assumed possible.
         if shown.reordering > self.reordering {
             self.clear();
             self.limit = None;
@@ -153,10 +154,10 @@ impl Losses {
         News::Nothing
     }
 
-    /// Learns from a time without more losses than usual.
+    /// Learns from a period without more losses than usual.
     fn calm(&mut self, lost: f64, shown: &Shown, elapsed: Duration, now: Instant) {
         let share = elapsed.as_secs_f64();
-        // What a queue that overflows loses is no chance, however slowly it becomes more.
+        // Losses of an overflowing queue are not random, however slowly they increase.
         if lost < self.chance || (self.limit.is_none() && !shown.queued) {
             let lost = lost.min(CHANCE_MOST);
             self.chance += (lost - self.chance) * (1.0 - (-share / CHANCE_LIFE).exp());
@@ -190,7 +191,7 @@ impl Losses {
             return;
         }
         if packets < PACKETS_LEAST {
-            // Too little was sent to tell.
+            // Too little was sent for a verdict.
             self.end_trial(mark);
             return;
         }
@@ -200,12 +201,12 @@ impl Losses {
                 return;
             }
             if !confirmed {
-                // Where what is lost at this rate as well is chance, it is no reason for the next trial.
+                // If the losses at this rate are random too, they must not trigger the next trial.
                 self.chance = self.chance.max(lost.min(CHANCE_MOST));
             }
             self.limit = Some(Limit::of(trial.delivered, mark.at, confirmed));
         } else if !trial.again && !AS_BEFORE.contains(&(lost / trial.lost)) {
-            // What a bucket let pass at first hid its rate.
+            // Packets that a token bucket passed at first hid its rate.
             let delivered = mark.received_since(first).min(trial.rate());
             let from = mark.at + SETTLES + self.rtt;
             self.trial = Some(Trial { from, first: None, lost, packets, delivered, again: true });
@@ -222,7 +223,7 @@ impl Losses {
         self.marks.push_back(mark);
     }
 
-    /// Forgets what came of late: the link was silent.
+    /// Drops recent data because the link was silent.
     pub(super) fn clear(&mut self) {
         self.marks.clear();
         self.trial = None;
@@ -236,13 +237,14 @@ impl Limit {
 }
 
 impl Trial {
-    /// Returns the rate that is tried, bit/s: the fewer were lost, the nearer is a policer's to what is sent.
+    /// Returns the trial rate, bit/s. Fewer losses mean that a policer's rate is closer to what is
+    /// sent.
     fn rate(self) -> f64 {
         self.delivered * (1.0 - self.lost - TRIAL_MARGIN).max(TRIAL_SHARE)
     }
 
-    /// Returns how likely it is that no more were lost than the share `lost` of `packets`, if the same share is lost before
-    /// the trial and in it.
+    /// Returns the probability of at most the share `lost` of `packets`, if the loss ratio is the
+    /// same before and during the trial.
     fn explains(self, lost: f64, packets: f64) -> f64 {
         let (before, during) = (self.lost * self.packets, lost * packets);
         let expected = (before + during) / (self.packets + packets) * packets;
@@ -257,24 +259,24 @@ impl Trial {
 }
 
 impl Mark {
-    /// Returns whether the marks from `next` on are enough.
+    /// Returns whether the marks from `next` on suffice.
     fn outlives(&self, next: &Mark) -> bool {
         let span = self.at.since(next.at);
         (span >= SPAN && self.sent.saturating_sub(next.sent) >= BYTES) || span >= SPAN_MOST
     }
 
-    /// Returns the rate that arrived since `first`, bit/s: a packet a second at least, for a limit must be
-    /// able to grow.
+    /// Returns the arrival rate since `first`, bit/s; at least one packet per second, so that a
+    /// limit can grow.
     fn received_since(&self, first: Mark) -> f64 {
         let span = self.at.since(first.at).as_secs_f64().max(1e-3);
         let rate = self.received.saturating_sub(first.received) as f64 * 8.0 / span;
         rate.max(PACKET * 8.0)
     }
 
-    /// Returns the share lost since `first`, and of how many full packets.
+    /// Returns the share lost since `first`, and the number of full packets it is based on.
     ///
-    /// What is overtaken has not arrived and is not lost; what reports that were lost told of is held lost
-    /// and has arrived.
+    /// An overtaken datagram has not arrived and is not lost. A datagram that only lost reports
+    /// covered is declared lost although it arrived. Hence the smaller of the two counts.
     fn lost_since(&self, first: Mark) -> (f64, f64) {
         let sent = self.sent.saturating_sub(first.sent);
         let missing = sent.saturating_sub(self.received.saturating_sub(first.received));
@@ -284,62 +286,64 @@ impl Mark {
     }
 }
 
-/// Losses are counted over so long, and over so many bytes: 100 packets.
+/// Time span and bytes over which losses are counted: 100 packets.
 const SPAN: Duration = Duration::from_millis(300);
 const BYTES: u64 = 120_000;
 const SPAN_MOST: Duration = Duration::from_millis(1_500);
 const PACKET: f64 = 1_200.0;
 const PACKETS_LEAST: f64 = 20.0;
-/// Nothing arrives for so long of what a policer limits only if it lets less than 250 kbit/s pass.
+/// Gap in arrivals that counts as an outage: a policer causes it only below 250 kbit/s.
 const OUTAGE: Duration = Duration::from_millis(50);
-/// Fewer losses beyond chance cost less than looking into them. BBR v3 bears as many.
+/// Losses beyond chance that cost less than a trial. BBR v3 tolerates as many.
 const LOST_SEEN: f64 = 0.02;
-/// The same where datagrams overtake each other: some that are held lost are still on their way.
+/// Same with reordering: some datagrams declared lost are still in flight.
 const LOST_SEEN_REORDERED: f64 = 0.1;
-/// How many standard deviations more than expected are no chance.
+/// Standard deviations above the mean that chance does not explain.
 const DEVIATIONS: f64 = 4.0;
-/// What is sent in a trial, of what arrived, at the least; and by how much less than that would be what was lost.
+/// Minimum rate of a trial as a share of the arrival rate, and margin below the rate without the
+/// lost share.
 const TRIAL_SHARE: f64 = 0.8;
 const TRIAL_MARGIN: f64 = 0.03;
-/// What a lower rate takes to show, beside a round trip.
+/// Time until a lower rate shows its effect, in addition to a round trip.
 const SETTLES: Duration = Duration::from_millis(20);
-/// A trial goes on until so many losses were to be expected, or for so long. (Without a verdict at that time a
-/// policer of 1 Mbit/s leaves .53 where it leaves .65.)
+/// Expected losses, or time, after which a trial ends. (Without a verdict at that time, a 1 Mbit/s
+/// policer leaves .53 instead of .65.)
 const EXPECTED: f64 = 6.0;
 const TRIAL_MOST: Duration = Duration::from_millis(800);
-/// Losses are as before of which so much is left: a bucket that let some pass at first would leave more or fewer.
+/// Ratio of losses that counts as unchanged: a token bucket that passes some at first would change
+/// it.
 const AS_BEFORE: std::ops::RangeInclusive<f64> = 0.6..=1.6;
-/// Losses have ended of which less than this share is left.
+/// Ratio of losses below which they have ended.
 const ENDED: f64 = 0.34;
-/// And if it is less likely than this that chance had them end: losses are looked into where they are many, and so mostly
-/// fewer afterwards.
+/// Probability below which chance does not explain the end of losses. Trials start where losses are
+/// many, so they mostly decrease afterwards.
 const BY_CHANCE: f64 = 0.04;
 pub(super) const CHANCE_MOST: f64 = 0.6;
-/// Seconds.
+/// Time constant in seconds.
 const CHANCE_LIFE: f64 = 3.0;
-/// What is sent of a limit's rate.
+/// Sending rate as a share of a limit.
 const LIMIT_SHARE: f64 = 0.96;
-/// Losses that come again so soon are not the limit's.
+/// Time after which losses are attributed to the limit again.
 const AGAIN_AFTER: Duration = Duration::from_millis(600);
-/// A limit is left alone for so long; then it grows by so much a second, twice as fast each second.
+/// Time for which a limit is kept; it then grows by this rate per second, doubling every second.
 const CALM: Duration = Duration::from_millis(1_500);
 const GROWTH_FIRST: f64 = 0.02;
-/// The same of a limit that is not confirmed: it may be none.
+/// Same for an unconfirmed limit, which may not exist.
 const CALM_UNCONFIRMED: Duration = Duration::from_millis(300);
 const GROWTH_UNCONFIRMED: f64 = 0.3;
-/// Of a limit's rate more than this share is sent where it is used. What bursts are refused of is not sent, so that one that may
-/// be none holds more of them back than it lets be seen.
+/// Share of a limit's rate above which it counts as used. Refused bursts are not sent, so an
+/// unconfirmed limit holds back more than the sent rate shows.
 const USED: f64 = 0.8;
 const USED_UNCONFIRMED: f64 = 0.5;
-/// A limit that has grown by so much is none.
+/// Growth after which a limit is dropped.
 const FORGOTTEN: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sends 6 Mbit/s, or what is allowed, for 4 s over what `passes` of bytes and instants; returns what was
-    /// found.
+    /// Sends 6 Mbit/s, or what is allowed, for 4 s; `passes` maps bytes and steps to delivered
+    /// bytes. Returns the final state.
     fn run(passes: impl FnMut(f64, u64) -> f64) -> Losses {
         run_in_bursts(1, passes)
     }

@@ -1,38 +1,39 @@
 use tautline_units::{Duration, Instant};
 
-/// Marks among the datagrams that bore ECT(1).
+/// Marks among the datagrams sent as ECT(1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
-    /// Datagrams that came, marked or not.
+    /// Datagrams that arrived, marked or not.
     pub datagrams: u64,
-    /// Those that came marked.
+    /// Datagrams that arrived marked.
     pub ce: u64,
 }
 
-/// The answer to an L4S queue's marks, each of which says little ([RFC9331] 4.3): the rate falls by half of the share
-/// marked of late, once in a round trip ([RFC8257] 3.3).
+/// The response to marks of an L4S queue, each of which is a weak signal ([RFC9331] 4.3). The rate
+/// falls by half of the recently marked share, once per round trip ([RFC8257] 3.3).
 ///
-/// The share begins as that of the first round trip with marks, as SCReAM's does, for what precedes it was none
-/// that a mark could have met. Marks that go on whatever is sent are not heard for a while.
+/// The share starts at that of the first round trip with marks, as in SCReAM, because earlier
+/// traffic could not have been marked. Marks that continue regardless of the rate are ignored for a
+/// while.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
-    /// The smoothed share; `None` before the first mark.
+    /// Smoothed share; `None` before the first mark.
     share: Option<f64>,
-    /// Of the present round trip.
+    /// Start of the current round trip.
     round_from: Option<Instant>,
     datagrams: u64,
     ce: u64,
     marked_at: Option<Instant>,
     lowered_at: Option<Instant>,
-    /// What is left of the rate since the last round trip in which fewer than half were marked.
+    /// Remaining factor on the rate since the last round trip with fewer than half marked.
     left: Option<f64>,
-    /// Until then marks say nothing.
+    /// Time until which marks are ignored.
     deaf_until: Option<Instant>,
     round: Duration,
 }
 
 impl Marks {
-    /// Takes what a report tells of marks; gives what is to be left of the rate, if it is to be lowered.
+    /// Handles the marks of a report; returns the factor on the rate if it must be lowered.
     pub(super) fn observe(
         &mut self,
         marked: Option<Marked>,
@@ -69,33 +70,33 @@ impl Marks {
         Some(kept)
     }
 
-    /// Returns whether something was marked within the last round trip: nothing more is to be tried.
+    /// Returns whether a mark arrived within the last round trip, which pauses growth.
     pub(super) fn holds(&self, now: Instant) -> bool {
         self.marked_at.is_some_and(|at| now.since(at) < self.round)
     }
 
-    /// Forgets all: the link was silent.
+    /// Resets the state because the link was silent.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Where more than this share goes on being marked, although no more than that is left of the rate, they are marked whatever
-/// is sent: in a queue that another's flow fills.
+/// Marked share and remaining factor that show marking regardless of our rate, as in a queue that
+/// competing traffic fills.
 const MOST: f64 = 0.5;
 const IN_VAIN: f64 = 0.25;
 const DEAF: Duration = Duration::from_secs(10);
-/// [RFC8257] 3.3, and Prague's: of a round trip's share.
+/// Weight of a round trip's share, as in [RFC8257] 3.3 and Prague.
 const GAIN: f64 = 1.0 / 16.0;
-/// Shorter round trips count as so long, as Prague has it: links of all lengths get equal rates then.
+/// Minimum round trip, as in Prague: links with different RTTs then get equal rates.
 const ROUND_LEAST: Duration = Duration::from_millis(25);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Marks `ce` of each ten datagrams that reports tell of, every 10 ms for a second; returns what is left of the rate,
-    /// and how often it was lowered.
+    /// Marks `ce` of every ten reported datagrams, every 10 ms for a second. Returns the remaining
+    /// factor on the rate, and the number of reductions.
     fn left(marks: &mut Marks, ce: u64, rtt: u64, from: u64) -> (f64, u32) {
         let (mut left, mut times) = (1.0, 0);
         for step in 0..100 {

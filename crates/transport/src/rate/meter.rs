@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// A rate by totals of bytes at instants of the last span.
+/// A rate meter over byte totals at instants of the last span.
 #[derive(Debug, Clone)]
 pub(super) struct Meter {
     span: Duration,
@@ -14,7 +14,7 @@ impl Meter {
         Self { span, totals: VecDeque::new() }
     }
 
-    /// Takes a total and gives the rate over the span, bit/s; `None` before half of it is known.
+    /// Adds a total and returns the rate over the span, bit/s; `None` before half of it is covered.
     pub(super) fn measure(&mut self, total: ByteCount, at: Instant) -> Option<f64> {
         self.totals.push_back((at, total.get()));
         while self.totals.get(1).is_some_and(|(next, _)| at.since(*next) >= self.span) {
@@ -26,7 +26,7 @@ impl Meter {
         (span >= self.span / 2).then(|| bits / span.as_secs_f64())
     }
 
-    /// Returns the longest time of what was measured last in which nothing was added.
+    /// Returns the longest time within the last measurement in which the total did not increase.
     pub(super) fn pause(&self) -> Duration {
         let mut added = self.totals.front().copied();
         let mut longest = Duration::ZERO;
@@ -38,7 +38,7 @@ impl Meter {
         longest
     }
 
-    /// Forgets what it took.
+    /// Drops all totals.
     pub(super) fn clear(&mut self) {
         self.totals.clear();
     }
@@ -57,9 +57,9 @@ mod tests {
         };
         let ms = Duration::from_millis;
         assert_eq!([pause(0, 10), pause(10, 20), pause(20, 30)], [ms(0), ms(10), ms(10)]);
-        // A report in the midst has nothing new.
+        // A report in between has nothing new.
         assert_eq!([pause(60, 30), pause(80, 40), pause(90, 50)], [ms(10), ms(60), ms(60)]);
-        // By then what is measured begins where nothing had come for 40 ms.
+        // By then the measurement begins where nothing had arrived for 40 ms.
         assert_eq!([pause(120, 60), pause(145, 70)], [ms(30), ms(30)]);
     }
 }

@@ -1,85 +1,90 @@
 use tautline_units::{Duration, Instant};
 
-/// A queue that is not ours: another's flow fills it, or the way has become longer, or delays wander.
+/// A detector of queueing delay that our own packets did not cause: competing traffic, a longer
+/// path, or delay wander.
 ///
-/// A queue of ours shrinks when less is sent, and then more arrives than was sent. Where as much arrives
-/// as was sent although the rate is held back, whatever stands there is another's. (Copa looks for a queue
-/// that is hardly ever empty; a window's flow in a short queue empties it now and then.)
+/// A queue of our own shrinks when we send less, and then more arrives than was sent. If the
+/// arrival rate equals the sending rate although our rate is held back, the queue is not ours.
+/// (Copa looks for a queue that is hardly ever empty; a window-based flow in a short queue empties
+/// it now and then.)
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rival {
-    /// How much of the queue is not ours.
+    /// Part of the queueing delay that is not ours.
     theirs: Duration,
     follows: Option<Follows>,
     found: Option<Found>,
 }
 
-/// A time in which the rate is held back, and as much arrives as is sent.
+/// A period in which the rate is held back and arrival and sending rates are equal.
 #[derive(Debug, Clone, Copy)]
 struct Follows {
     since: Instant,
-    /// The queue then.
+    /// Queueing delay at its start.
     queue: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// When it is looked again whether the queue is another's, and whether that has begun.
+    /// Time of the next check whether the queue is still competing traffic's, and whether it has
+    /// begun.
     check_at: Instant,
     checking: bool,
-    /// Meanwhile: the most that may be sent of a load that the share of the rate would not lower, bit/s.
+    /// Maximum rate during a check of a light load, which the rate share would not lower, bit/s.
     thin: Option<f64>,
-    /// When losses last lowered the rate.
+    /// Time at which losses last lowered the rate.
     lowered_at: Instant,
-    /// Since when there has been no queue.
+    /// Time since which there has been no queue.
     empty_since: Option<Instant>,
 }
 
-/// What a report shows.
+/// Input from a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// All that stands.
+    /// Total standing queue.
     pub(super) queue: Duration,
-    /// The rate at which datagrams arrived, chance losses added, and that at which the same left.
+    /// Arrival rate of datagrams, corrected for random loss, and the sending rate of the same
+    /// datagrams.
     pub(super) received: f64,
     pub(super) offered: f64,
-    /// The rate that leaves now, and what the link is taken to carry.
+    /// Current sending rate, and the capacity estimate.
     pub(super) left: f64,
     pub(super) capacity: f64,
     pub(super) rtt: Duration,
-    /// Whether that is the least that it can be taken to carry, so that nothing more can be held back.
+    /// True if the estimate is at its minimum, so that the rate cannot be held back further.
     pub(super) least: bool,
 }
 
-/// What of the queue is ours, and what that says.
+/// Our share of the queueing delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Told {
     pub(super) ours: Duration,
-    /// What arrived while a check of a thin load drained the queue: all that the link carries, bit/s.
+    /// Arrival rate while a check of a light load drained the queue: the link's full capacity,
+    /// bit/s.
     pub(super) carried: Option<f64>,
 }
 
 impl Rival {
-    /// Returns whether another's queue leads the rate.
+    /// Returns whether competing traffic was found, so that losses control the rate.
     pub(super) fn is_found(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Returns how much of the queue is not ours.
+    /// Returns the part of the queueing delay that is not ours.
     pub(super) fn theirs(&self) -> Duration {
         self.theirs
     }
 
-    /// Returns the share of the rate that a check leaves.
+    /// Returns the share of the rate that remains during a check.
     pub(super) fn share(&self) -> f64 {
         if self.found.is_some_and(|found| found.checking) { CHECK_SHARE } else { 1.0 }
     }
 
-    /// Returns the most that a check leaves of a thin load, bit/s.
+    /// Returns the maximum rate of a light load during a check, bit/s.
     pub(super) fn rate_most(&self) -> f64 {
         self.found.and_then(|found| found.thin).unwrap_or(f64::INFINITY)
     }
 
-    /// Takes a report and returns what of the queue is ours.
+    /// Handles a report and returns our share of the queueing delay.
     pub(super) fn observe(&mut self, shown: &Shown, seen: Duration, now: Instant) -> Told {
         self.theirs = self.theirs.min(shown.queue);
         let carried = match self.found {
@@ -114,8 +119,8 @@ impl Rival {
         }
     }
 
-    /// Finds out whether the queue is still another's: by sending less for a while, of a thin load as well.
-    /// Returns what the link carries if the queue is ours.
+    /// Checks whether the queue is still competing traffic's, by sending less for a while, also for
+    /// a light load. Returns the link's capacity if the queue turns out to be ours.
     fn check(
         &mut self,
         mut found: Found,
@@ -123,7 +128,7 @@ impl Rival {
         seen: Duration,
         now: Instant,
     ) -> Option<f64> {
-        // All that comes is taken for theirs until a check says otherwise.
+        // All arrivals are attributed to competing traffic until a check shows otherwise.
         self.theirs = shown.queue;
         found.empty_since = match shown.queue > seen {
             true => None,
@@ -148,7 +153,7 @@ impl Rival {
         None
     }
 
-    /// Takes note of losses in another's queue; true if the rate is to be lowered for them.
+    /// Records losses in the queue of competing traffic; returns true if they must lower the rate.
     pub(super) fn on_overflow(&mut self, rtt: Duration, queue: Duration, now: Instant) -> bool {
         let Some(found) = &mut self.found else { return false };
         let lowers = now.since(found.lowered_at) > rtt + queue;
@@ -158,16 +163,17 @@ impl Rival {
         lowers
     }
 
-    /// Forgets all: the link was silent.
+    /// Resets the detector because the link was silent.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
 impl Follows {
-    /// Returns whether it has ended: the queue became longer or shorter, or rates differ.
+    /// Returns whether the period has ended: the queue grew or shrank, or the rates differ.
     ///
-    /// Of the few packets of the least rate there is no rate in 60 ms to speak of: there the queue alone tells.
+    /// At the minimum rate there are too few packets in 60 ms for a rate, and the queue alone
+    /// decides.
     fn is_apart(self, shown: &Shown, now: Instant) -> bool {
         let moved = shown.queue.max(self.queue) - shown.queue.min(self.queue);
         let wanders = moved > now.since(self.since).mul_f64(APART) + WANDERS;
@@ -176,23 +182,24 @@ impl Follows {
     }
 }
 
-/// As much arrives as was sent, to what 60 ms can tell.
+/// Relative difference up to which arrival and sending rates are equal, as accurate as 60 ms allow.
 const APART: f64 = 0.12;
-/// By so much a queue differs from one report to the next.
+/// Difference of a queue between consecutive reports.
 const WANDERS: Duration = Duration::from_millis(4);
-/// The rate is held back that is below this share of the capacity.
+/// Share of the capacity below which the rate counts as held back.
 const HELD_BACK: f64 = 0.86;
 const FOLLOWS_LEAST: Duration = Duration::from_millis(150);
-/// What is sent during a check, how often there is one, and how long beside a round trip.
+/// Sending rate during a check, then the interval of checks, and their duration beyond a round
+/// trip.
 const CHECK_SHARE: f64 = 0.6;
-/// With less on its way there is nothing to lower: no media.
+/// Minimum rate that can be lowered; below it there is no media.
 const CHECKED_LEAST: f64 = 100e3;
-/// A load of less than this share of the capacity is thin: nothing else shows that it is too much. (At .5 two links of
-/// which one is shared with CUBIC carry 8.2 Mbit/s in place of 8.4.)
+/// Share of the capacity below which a load is light: nothing else shows that it is too high. (At
+/// .5, two links of which one is shared with CUBIC carry 8.2 Mbit/s instead of 8.4.)
 const THIN: f64 = 0.2;
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 const CHECK_TIME: Duration = Duration::from_millis(80);
-/// More arrives than was sent by so much where our own queue drains.
+/// Ratio of arrival to sending rate from which our own queue drains.
 const DRAINS: f64 = 1.3;
 const EMPTY_FOR: Duration = Duration::from_millis(500);
 
@@ -202,9 +209,9 @@ mod tests {
 
     use super::*;
 
-    /// Sends what is allowed of 310 kbit/s, where 8 Mbit/s are thought possible, for 6 s over what `carries` of
-    /// bits and the bits that wait; returns what was found, the least and the most that was sent, and how many
-    /// reports spoke of another's queue.
+    /// Sends up to 310 kbit/s for 6 s with an initial capacity estimate of 8 Mbit/s. `carries` maps
+    /// sent bits to delivered bits and queueing delay. Returns the estimate found, the minimum and
+    /// maximum rate sent, and the number of reports that attributed the queue to competing traffic.
     fn run(mut carries: impl FnMut(f64) -> (f64, Duration)) -> (f64, [f64; 2], u32) {
         let mut rival = Rival::default();
         let (mut capacity, mut sent, mut received) = (8e6_f64, VecDeque::new(), VecDeque::new());
@@ -249,8 +256,9 @@ mod tests {
         assert!(theirs > 550, "{theirs}");
     }
 
-    /// Returns whether a queue is found to be another's within 2 s, of which the report at a millisecond shows `queue`, while
-    /// as little as there may be is sent: a packet now and then, which is no rate.
+    /// Returns whether competing traffic is found within 2 s at the minimum rate, with only
+    /// occasional packets and thus no measurable rate. `queue` maps milliseconds to the reported
+    /// queue.
     fn found_at_the_least(queue: impl Fn(u64) -> Duration) -> bool {
         let mut rival = Rival::default();
         (1..200_u64).any(|step| {
@@ -272,7 +280,7 @@ mod tests {
     #[test]
     fn a_queue_that_stays_although_as_little_as_there_may_be_is_sent_is_anothers() {
         assert!(found_at_the_least(|at| Duration::from_millis(50 + at % 3)));
-        // Ours drains, or the link gives way.
+        // Our own queue drains, or the link stalls.
         assert!(!found_at_the_least(|at| Duration::from_millis(400_u64.saturating_sub(at / 4))));
         assert!(!found_at_the_least(|at| Duration::from_millis(at / 4)));
     }

@@ -1,10 +1,10 @@
 use tautline_units::Bitrate;
 
-/// Rates of a tenth of a second, by its reports.
+/// Rates over a tenth of a second, from reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The rate at which those datagrams were sent.
+    /// Rate at which the datagrams were sent.
     pub sent: Bitrate,
-    /// The rate at which they arrived.
+    /// Rate at which they arrived.
     pub received: Bitrate,
 }

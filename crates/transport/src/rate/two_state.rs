@@ -6,29 +6,29 @@ use super::controller::{Controller, Evidence};
 use super::grant::{Cause, Grant};
 use super::sample::Sample;
 
-/// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
+/// The two-state rate control of [LTE] III.B with the parameters of its published code [LLMLNCL].
 ///
-/// *Measure*: if less arrives than was sent, the rate falls below what arrives, to empty the
-/// queue. *Probation*: after 1.5 s without a change the rate goes up by a fifth for four reports
-/// and down by a fifth for four; if the received rate shows both, the raised rate stays.
+/// *Measure*: if less arrives than was sent, the rate falls below the arrival rate, to drain the
+/// queue. *Probation*: after 1.5 s without a change the rate rises by a fifth for four reports and
+/// falls by a fifth for four. If the arrival rate shows both, the raised rate is kept.
 ///
-/// Deviations from the paper, each because transport here paces and an application may send less
-/// than it is granted:
-/// - sent and received samples are of the same datagrams (the reports' times are aligned by the
-///   link's delay), where the published code compares the last 100 ms of each side;
-/// - a link that sends less than 0.7 of its grant does not probe: there is nothing to gain, and
-///   the raised rate would show nothing;
-/// - a link that sends less than the floor never falls: too few datagrams to judge by; one that
-///   sends less than 0.7 of its grant falls only while a queue stands in it, or a camera that looks
-///   at a still scene would lose its rate to every short stall;
-/// - while probing, padding fills the grant, so that the experiment does not wait for the encoder;
-/// - a stall of the link (a handover) is no sign of its capacity: the samples begin anew;
-/// - a link far below its rate of the last 20 s probes after 500 ms and, once a probation has shown
-///   room, by half instead of a fifth;
+/// Deviations from the paper, all because transport paces here and an application may send less
+/// than granted:
+/// - sent and received samples cover the same datagrams (the reports' times are aligned by the
+///   link's delay), whereas the published code compares the last 100 ms of each side;
+/// - a link that sends less than 0.7 of its grant does not probe: there is nothing to gain, and the
+///   raised rate would show nothing;
+/// - the rate of a link that sends less than the floor never falls: too few datagrams to judge by.
+///   If it sends less than 0.7 of its grant, the rate falls only during a queue. Otherwise a camera
+///   on a still scene would lose its rate to every short stall;
+/// - padding fills the grant while probing, so that the probe does not wait for the encoder;
+/// - a stall of the link (a handover) does not indicate its capacity: the samples are cleared;
+/// - a link far below its rate of the last 20 s probes after 500 ms and, once a probation has
+///   succeeded, by half instead of a fifth;
 /// - a probation is aborted below half the floor, not below the floor: at the floor its lowered
-///   half is four fifths of it, and no link would ever leave;
-/// - while a queue of 80 ms stands there is no probation, and the rate falls if it is far above what
-///   arrives.
+///   half is four fifths of it, and no link would ever leave it;
+/// - during a queue of 80 ms there is no probation, and the rate falls if it is far above the
+///   arrival rate.
 ///
 /// Measured in docs/decisions/0005-cut-links.md.
 #[derive(Debug, Clone)]
@@ -36,13 +36,13 @@ pub struct TwoState {
     floor: f64,
     ceiling: f64,
     initial: f64,
-    /// The rate that both states start from, bit/s.
+    /// Rate that both states start from, bit/s.
     base: f64,
-    /// The highest that `base` was of late, and when.
+    /// Recent maximum of `base`, with its time.
     former: Option<(Instant, f64)>,
-    /// What the probation under way multiplies `base` by.
+    /// Factor on `base` in the current probation.
     raise: f64,
-    /// Whether nothing has denied, since the rate fell, that there is room to climb back.
+    /// Evidence since the last fall that the rate can rise again.
     rising: Rising,
     state: State,
     changed_at: Option<Instant>,
@@ -72,7 +72,7 @@ enum State {
 }
 
 impl TwoState {
-    /// Begins at `initial` and stays within `floor` and `ceiling`.
+    /// Starts at `initial` and stays within `floor` and `ceiling`.
     pub fn new(initial: Bitrate, floor: Bitrate, ceiling: Bitrate) -> Self {
         Self {
             floor: floor.as_f64(),
@@ -151,7 +151,8 @@ impl TwoState {
         let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
         let waiting = evidence.queueing.is_some_and(|queue| queue > QUEUE_MOST);
         let far = waiting && arrived < QUEUED_SHARE * self.base;
-        // Of a link that is not filled, a shortfall without a queue shows a stall, not a capacity.
+        // On a link that is not filled, a shortfall without a queue shows a stall, not the
+        // capacity.
         let filled = carried >= PROBE_SHARE * self.base;
         let queued = evidence.queueing.is_some_and(|queue| queue > QUEUE_SIGN);
         let less = less && (filled || queued);
@@ -257,23 +258,22 @@ const TURN: u32 = 5;
 /// [LLMLNCL]: 500 ms between changes, 1.5 s before a probation.
 const CHANGE_PAUSE: Duration = Duration::from_millis(500);
 const PROBE_PAUSE: Duration = Duration::from_millis(1_500);
-/// A link whose rate is below this share of what it was in the last [`FORMER_LIFE`] is taken to
-/// come out of a trough, not to have become another link: it probes without the long wait, and by
-/// more.
+/// Share of the recent maximum within [`FORMER_LIFE`] below which a link is assumed to leave a
+/// trough, not to have changed. It then probes sooner and by more.
 const FALLEN: f64 = 0.6;
 const FORMER_LIFE: Duration = Duration::from_secs(20);
 const RAISE_FALLEN: f64 = 1.5;
-/// Below the 0.8 of the floor that a probation itself brings about.
+/// Below the 0.8 of the floor that a probation itself causes.
 const ABORT_SHARE: f64 = 0.5;
-/// A standing queue of which the paper's rule, that less arrives than was sent, may say nothing.
+/// Standing queue for which the paper's rule, that less arrives than was sent, may not apply.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
-/// More than jitter makes: a queue has begun to stand.
+/// Above jitter: a queue begins to form.
 const QUEUE_SIGN: Duration = Duration::from_millis(25);
-/// While a queue stands, what arrives is what the link can carry: if that is so far below the
-/// rate, pacing has spared the link, and the paper's rule cannot see that the rate is too high.
+/// With a queue, the arrival rate is the link's capacity. If it is far below the rate, pacing has
+/// protected the link, and the paper's rule cannot see that the rate is too high.
 const QUEUED_SHARE: f64 = 0.7;
-/// Below this share of the grant the application, not the link, sets the rate. The budget hands
-/// out 0.9 of the grant and an encoder stays a little below it.
+/// Share of the grant below which the application, not the link, sets the rate. The budget is 0.9
+/// of the grant, and an encoder stays a little below it.
 const PROBE_SHARE: f64 = 0.7;
 
 #[cfg(test)]

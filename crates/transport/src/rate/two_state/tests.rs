@@ -19,8 +19,8 @@ impl Line {
         Self { control, grant, queue: 0.0, now: Instant::ZERO }
     }
 
-    /// Runs `reports` reports over a link of `capacity` bit/s; the application sends at most `offered`
-    /// bit/s, or what probing fills up.
+    /// Runs `reports` reports over a link of `capacity` bit/s. The application sends at most
+    /// `offered` bit/s, or what probing fills up.
     fn run(&mut self, reports: usize, capacity: f64, offered: f64) -> f64 {
         for _ in 0..reports {
             self.now += Duration::from_millis(100);
@@ -78,8 +78,8 @@ fn an_application_that_sends_little_neither_raises_nor_lowers_the_rate() {
     assert_eq!(line.run(100, 20e6, 0.0), 8e6);
 }
 
-/// Returns the rate after ten reports of 2 Mbit/s sent and received, and two of half as much
-/// received while datagrams wait for `queueing`.
+/// Returns the rate after ten reports of 2 Mbit/s sent and received, and two with half as much
+/// received and a queueing delay of `queueing`.
 fn after_a_dip(queueing: Duration) -> f64 {
     let mut control = new();
     let mut grant = control.initial();
