@@ -1,4 +1,5 @@
-//! The receiving half: packets to blocks, blocks to units, or a counted drop at the deadline.
+//! The receiving half: reassembles packets into blocks and blocks into units, or drops and counts
+//! them at the deadline.
 
 mod announced;
 mod block;
@@ -23,14 +24,14 @@ use inboxes::Inboxes;
 pub(crate) use reports::Arrivals;
 use stream::Stream;
 
-/// The receiving half of a session: the units of each channel, and the streaming code's end.
+/// The receiving half of a session: the units of each channel, and the streaming decoder.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     inboxes: Inboxes,
-    /// What the peer has told of its channels.
+    /// Channels announced by the peer.
     announced: Announced,
     stream: Stream,
-    /// Room for what a packet brings about.
+    /// Reusable storage for the outcomes of a packet.
     outcomes: Vec<Outcome>,
 }
 
@@ -44,7 +45,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet of a block, of a channel whose units count by `order`.
+    /// Handles a packet of a block, of a channel with delivery order `order`.
     // protocol 5
     pub(crate) fn handle_coded(
         &mut self,
@@ -63,8 +64,8 @@ impl Receiver {
         tell(coded.channel, &mut self.outcomes, clock, shared, now);
     }
 
-    /// Returns how units of a channel are treated: as the peer announced, or else as it was opened
-    /// here; `None` if neither.
+    /// Returns order and priority of a channel's units: as announced by the peer, otherwise as
+    /// opened here; `None` if neither.
     pub(crate) fn treatment(
         &self,
         channel: ChannelNumber,
@@ -74,7 +75,7 @@ impl Receiver {
         self.announced.get(channel).or_else(opened)
     }
 
-    /// Takes a part of what the peer tells of one of its channels.
+    /// Handles a part of the peer's announcement of a channel.
     // protocol 4, announcement
     pub(crate) fn handle_announcement(&mut self, part: &Announcement<'_>, shared: &mut Shared) {
         match self.announced.handle(part) {
@@ -86,7 +87,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether an announcement is to be acknowledged.
+    /// Returns whether an announcement must be acknowledged.
     pub(crate) fn owes_acknowledgement(&self) -> bool {
         self.announced.owes()
     }
@@ -96,7 +97,7 @@ impl Receiver {
         self.announced.acknowledge()
     }
 
-    /// Takes a source packet of the stream, and what it makes known of others.
+    /// Handles a source packet of the stream, and the packets that it helps to recover.
     // protocol 6
     pub(crate) fn handle_source(
         &mut self,
@@ -114,7 +115,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a repair packet of the stream, and what it makes known.
+    /// Handles a repair packet of the stream, and the packets that it helps to recover.
     // protocol 6
     pub(crate) fn handle_repair(
         &mut self,
@@ -127,7 +128,7 @@ impl Receiver {
         self.recover(None, clock, shared, now);
     }
 
-    /// Takes what repair packets have made known of the stream, beside what `arrived` itself.
+    /// Handles the recovered packets of the stream, except `arrived` itself.
     fn recover(
         &mut self,
         arrived: Option<u64>,
@@ -160,7 +161,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up every unit: nothing more of them will come.
+    /// Gives up every unit because no more of its packets will arrive.
     pub(crate) fn abandon(&mut self, shared: &mut Shared, now: Instant) {
         let Self { inboxes, outcomes, .. } = self;
         for (channel, inbox) in inboxes.iter_mut() {
@@ -169,7 +170,7 @@ impl Receiver {
         }
     }
 
-    /// Returns when the next unit is lost unless it becomes whole.
+    /// Returns when the next unit is lost unless it is completed.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let due_at = self.inboxes.due_at()?;
         // A unit is in time up to its deadline and lost a nanosecond later.
@@ -177,18 +178,18 @@ impl Receiver {
         Some((lost_at, Timer::Deadline))
     }
 
-    /// Returns how many units of `channel` may still be delivered.
+    /// Returns the number of units of `channel` that may still be delivered.
     pub(crate) fn open_count(&self, channel: ChannelNumber) -> u64 {
         self.inboxes.get(channel).map_or(0, Inbox::open_count)
     }
 
-    /// Returns what became of the media units that the peer sent; `None` before any came.
+    /// Returns the outcome of the media units that the peer sent; `None` before the first.
     pub(crate) fn delivery_report(&self) -> Option<DeliveryReport> {
         self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::delivery_report)
     }
 }
 
-/// Takes a source packet of the stream, that came or was recovered.
+/// Handles a source packet of the stream, received or recovered.
 #[allow(clippy::too_many_arguments)]
 fn handle_part(
     media: &mut Inbox,
@@ -206,7 +207,7 @@ fn handle_part(
     tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);
 }
 
-/// Turns outcomes of `channel` into events.
+/// Converts outcomes of `channel` into events.
 fn tell(
     channel: ChannelNumber,
     outcomes: &mut Vec<Outcome>,
@@ -233,8 +234,8 @@ fn tell(
     }
 }
 
-/// Returns a media unit's deadline on our clock: the most favourable where the middle of the clock's bounds leaves it
-/// too little time.
+/// Returns a media unit's deadline on our clock: the latest within the clock's bounds if the
+/// midpoint leaves too little time.
 // protocol 8
 fn media_deadline(
     low: u16,
@@ -246,7 +247,7 @@ fn media_deadline(
     local_deadline(low, clock.map(|clock| clock.for_receiving(span)), span, now)
 }
 
-/// Returns a deadline on our clock; while the clocks have not been compared, `span` from now.
+/// Returns a deadline on our clock, or `span` from now before the clocks have been compared.
 // protocol 4, source or repair packet
 fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: Instant) -> Instant {
     match clock {

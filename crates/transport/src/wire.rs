@@ -1,7 +1,7 @@
-//! What goes over the wire: docs/protocol.md in code, one file per datagram or packet type.
+//! Wire format: docs/protocol.md in code, one file per datagram or packet type.
 //!
 //! A datagram is `type | link`, a session id and, when sealed, a packet number and one AEAD
-//! ciphertext; the plaintext is a row of packets. All numbers are big-endian.
+//! ciphertext. The plaintext is a sequence of packets. All numbers are big-endian.
 
 mod announcement;
 mod block;
@@ -52,13 +52,13 @@ use kind::{
 pub enum Packet<'a> {
     /// A source or repair packet; always the last of its datagram.
     Coded(Coded<'a>),
-    /// A question for the time.
+    /// A ping for clock comparison and liveness.
     Ping(Ping),
-    /// Its answer.
+    /// The answer to a ping.
     Pong(Pong),
-    /// What arrived on a link.
+    /// A report of what arrived on a link.
     Report(Report),
-    /// What became of units.
+    /// A report on the outcome of units.
     DeliveryReport(DeliveryReport),
     /// A source packet of the streaming code; always the last of its datagram.
     Source(stream::Source<'a>),
@@ -66,33 +66,34 @@ pub enum Packet<'a> {
     Repair(stream::Repair<'a>),
     /// A part of a channel's announcement.
     Announcement(Announcement<'a>),
-    /// What has come of an announcement.
+    /// An acknowledgement of an announcement.
     Acknowledgement(Acknowledgement),
-    /// Which links stand by.
+    /// The set of standby links.
     Standing(Standing),
-    /// How far apart a link's reports come.
+    /// The interval of a link's reports.
     Cadence(Cadence),
-    /// A packet of a kind that this version does not know, stepped over.
+    /// A packet of a kind unknown to this version, skipped.
     Unknown {
         /// Its kind, 12 to 14.
         kind: u8,
     },
-    /// Fields of the packet before it that this version does not know, stepped over.
+    /// Fields of the previous packet that are unknown to this version, skipped.
     UnknownFields,
 }
 
-/// The packets of a plaintext, in order; ends after the first malformed one.
+/// An iterator over the packets of a plaintext, in order; it ends after the first malformed one.
 ///
-/// Padding (kind 0) ends the row: everything after it is ignored. Kinds from 8 on tell their length.
+/// Padding (kind 0) ends the sequence: everything after it is ignored. Kinds from 8 on carry their
+/// length.
 #[derive(Debug, Clone)]
 pub struct Packets<'a> {
     rest: &'a [u8],
-    /// Whether the last packet has fields that were not understood.
+    /// True if the last packet has unknown fields.
     fields: bool,
 }
 
 impl<'a> Packets<'a> {
-    /// Makes the packets of `plaintext`.
+    /// Creates the iterator over `plaintext`.
     pub fn of(plaintext: &'a [u8]) -> Self {
         Self { rest: plaintext, fields: false }
     }
@@ -164,7 +165,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// Takes a packet of a kind that tells its length, and gives what stands behind the length.
+    /// Reads a packet of a kind with a length field, and returns the bytes after that field.
     fn take_body(&mut self) -> Result<&'a [u8], Malformed> {
         let [_kind, high, low] = take(&mut self.rest)?;
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -193,7 +194,7 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
+/// Our overhead per symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;
 
 const _: () = assert!(SYMBOL_AROUND_BYTES <= 32, "what the wire promises");

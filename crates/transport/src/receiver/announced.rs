@@ -6,35 +6,35 @@ use crate::channel::{
 use crate::counters::Discard;
 use crate::wire::{Acknowledgement, Announcement};
 
-/// What the peer has announced of its channels.
+/// Channels announced by the peer.
 ///
-/// Bounded as the sender's side is: [`CHANNELS_MAX`] channels and [`DESCRIPTOR_BYTES_MAX`] of
+/// Bounded like the sender's side: [`CHANNELS_MAX`] channels and [`DESCRIPTOR_BYTES_MAX`] of
 /// descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     channels: BTreeMap<ChannelNumber, Coming>,
-    /// Channels of which an announcement came that was not acknowledged yet.
+    /// Channels with an unacknowledged announcement.
     unanswered: BTreeSet<ChannelNumber>,
 }
 
-/// A channel whose descriptor comes in parts.
+/// A channel whose descriptor arrives in parts.
 #[derive(Debug)]
 struct Coming {
     order: Order,
     priority: Priority,
     total: u16,
-    /// What has come without a gap.
+    /// Contiguous bytes received.
     descriptor: Vec<u8>,
     told: bool,
 }
 
 impl Announced {
-    /// Returns how a channel's units are treated; `None` if it was not announced.
+    /// Returns order and priority of a channel's units; `None` if it was not announced.
     pub(crate) fn get(&self, channel: ChannelNumber) -> Option<(Order, Priority)> {
         self.channels.get(&channel).map(|coming| (coming.order, coming.priority))
     }
 
-    /// Takes a part of an announcement; gives the descriptor, once, when it is whole.
+    /// Handles a part of an announcement; returns the descriptor once, when it is complete.
     pub(crate) fn handle(
         &mut self,
         part: &Announcement<'_>,
@@ -90,7 +90,7 @@ impl Announced {
         Ok(())
     }
 
-    /// Returns whether something is to be acknowledged.
+    /// Returns whether an acknowledgement is due.
     pub(crate) fn owes(&self) -> bool {
         !self.unanswered.is_empty()
     }

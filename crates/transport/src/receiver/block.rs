@@ -2,32 +2,32 @@ use tautline_fec::block::Code;
 
 use crate::wire::Coded;
 
-/// The packets of one unit that have come so far.
+/// The packets of one unit received so far.
 #[derive(Debug)]
 pub(crate) struct Block {
     source_count: usize,
     symbol_bytes: usize,
     deadline_low: u16,
-    /// By index, in order of arrival; fewer than `source_count` until it can be recovered.
+    /// Index and symbol, in order of arrival; fewer than `source_count` until it can be recovered.
     packets: Vec<(u8, Vec<u8>)>,
     seen: [u64; 4],
 }
 
-/// The outcome of adding a packet.
+/// The result of adding a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// One more; more are needed.
+    /// Added; more are needed.
     Incomplete,
-    /// Enough: the block can be recovered.
+    /// The block can be recovered.
     Complete,
-    /// It was there already.
+    /// The packet was added before.
     Duplicate,
-    /// Its header contradicts the others'.
+    /// Its header contradicts the others.
     Inconsistent,
 }
 
 impl Block {
-    /// Makes an empty block of the shape that `packet` claims.
+    /// Creates an empty block with the parameters in the header of `packet`.
     pub(crate) fn of(packet: &Coded<'_>) -> Self {
         Self {
             source_count: usize::from(packet.source_count),
@@ -38,12 +38,12 @@ impl Block {
         }
     }
 
-    /// Returns the bytes that it holds.
+    /// Returns the bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.packets.len() * self.symbol_bytes
     }
 
-    /// Adds a packet; `buffer` is taken for its bytes if it is needed.
+    /// Adds a packet; calls `buffer` for storage if it keeps the bytes.
     pub(crate) fn add(&mut self, packet: &Coded<'_>, buffer: impl FnOnce() -> Vec<u8>) -> Added {
         let consistent = usize::from(packet.source_count) == self.source_count
             && packet.symbol.len() == self.symbol_bytes
@@ -63,12 +63,12 @@ impl Block {
         if self.packets.len() < self.source_count { Added::Incomplete } else { Added::Complete }
     }
 
-    /// Returns whether a repair packet is among those that recover it.
+    /// Returns whether recovery uses a repair packet.
     pub(crate) fn needs_repair(&self) -> bool {
         self.packets.iter().any(|(index, _)| usize::from(*index) >= self.source_count)
     }
 
-    /// Returns the block's content: the source packets end to end; `None` if there are too few
+    /// Returns the block's content, the concatenated source packets; `None` if there are too few
     /// packets.
     pub(crate) fn recover(&self) -> Option<Vec<u8>> {
         let mut content = vec![0; self.source_count * self.symbol_bytes];
@@ -103,13 +103,13 @@ impl Block {
         Some(content)
     }
 
-    /// Gives its buffers, to be used again.
+    /// Returns its buffers for reuse.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.packets.into_iter().map(|(_, bytes)| bytes)
     }
 }
 
-/// The coefficients do not depend on how many packets the sender made.
+/// Packet count for the decoder: the coefficients do not depend on the sender's number of packets.
 const PACKETS_MAX: usize = 256;
 
 #[cfg(test)]

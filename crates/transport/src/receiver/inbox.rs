@@ -11,19 +11,19 @@ use crate::sequence::{Verdict, Window, expand};
 use crate::wire::stream::{PART_UNIT_BITS, Part};
 use crate::wire::{Coded, DeliveryReport, Prefix, UNIT_NUMBER_BITS};
 
-/// The units of one channel that are on their way in.
+/// The units of one channel being received.
 ///
-/// Bounded: at most [`UNITS_MAX`] units and [`MEDIA_BYTES_MAX`] bytes of media, [`BYTES_MAX`] of
-/// any other channel, whatever arrives.
+/// Bounded for any input: at most [`UNITS_MAX`] units and [`MEDIA_BYTES_MAX`] bytes of media, or
+/// [`BYTES_MAX`] of any other channel.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     channel: ChannelNumber,
     order: Order,
-    /// One past the highest unit number heard of.
+    /// One past the highest unit number received.
     next: u64,
-    /// The newest unit delivered, where the newest wins.
+    /// Newest unit delivered, on a newest-wins channel.
     delivered: Option<u64>,
-    /// Units delivered, lost or overtaken: a packet of one is surplus.
+    /// Units delivered, lost or overtaken: further packets of them are surplus.
     finished: Window,
     units: BTreeMap<u64, Coming>,
     bytes: usize,
@@ -32,14 +32,14 @@ pub(crate) struct Inbox {
     totals: (u64, u64),
 }
 
-/// A unit on its way in.
+/// A unit being received.
 #[derive(Debug)]
 struct Coming {
     deadline: Instant,
     content: Content,
 }
 
-/// The packets of a unit that have come, by its code.
+/// The received packets of a unit, by code.
 #[derive(Debug)]
 enum Content {
     Nothing,
@@ -47,10 +47,10 @@ enum Content {
     Parts(Parts),
 }
 
-/// The end of a unit.
+/// The outcome of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is whole and in time.
+    /// The unit is complete and in time.
     Unit { number: u64, bytes: Vec<u8>, prefix: Prefix, repaired: bool },
     /// It will never be delivered.
     Lost { number: u64, reason: LossReason },
@@ -71,12 +71,12 @@ impl Inbox {
         }
     }
 
-    /// Returns what became of the units that were followed.
+    /// Returns the outcome counts of the tracked units.
     pub(crate) fn delivery_report(&self) -> DeliveryReport {
         DeliveryReport { channel: self.channel, delivered: self.totals.0, lost: self.totals.1 }
     }
 
-    /// Returns how many units may still be delivered.
+    /// Returns the number of units that may still be delivered.
     pub(crate) fn open_count(&self) -> u64 {
         self.units.len() as u64
     }
@@ -86,7 +86,7 @@ impl Inbox {
         self.units.values().map(|coming| coming.deadline).min()
     }
 
-    /// Takes a packet of a block whose unit is worthless after `deadline`, on our clock.
+    /// Handles a packet of a block whose unit expires at `deadline` on our clock.
     pub(crate) fn handle(
         &mut self,
         packet: &Coded<'_>,
@@ -105,8 +105,8 @@ impl Inbox {
         }
     }
 
-    /// Takes source packet `source` of the stream, that came or was recovered, whose unit is
-    /// worthless after `deadline`, on our clock.
+    /// Handles source packet `source` of the stream, received or recovered, whose unit expires at
+    /// `deadline` on our clock.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn handle_part(
         &mut self,
@@ -128,8 +128,8 @@ impl Inbox {
         }
     }
 
-    /// Finds out whether a unit takes packets; one that was not heard of is opened. `came`: whether a
-    /// packet is discarded, and so counted, if not.
+    /// Returns whether a unit accepts packets; opens an unknown one. If not, `came` tells whether
+    /// to count a discarded packet.
     fn admit(
         &mut self,
         number: u64,
@@ -140,7 +140,7 @@ impl Inbox {
         now: Instant,
     ) -> bool {
         self.expire(counters, outcomes, now);
-        // A unit that was skipped has its deadline from its first packet.
+        // A skipped unit takes its deadline from its first packet.
         let known = self.units.get(&number).map(|coming| &coming.content);
         match known {
             Some(Content::Block(_) | Content::Parts(_)) => return true,
@@ -168,7 +168,7 @@ impl Inbox {
         self.is_fresh(number, deadline, came, counters, outcomes, now)
     }
 
-    /// Finds out whether a unit of which nothing has come is in time; if not, gives it up.
+    /// Returns whether a unit without packets is in time; if not, gives it up.
     fn is_fresh(
         &mut self,
         number: u64,
@@ -203,14 +203,14 @@ impl Inbox {
         }
     }
 
-    /// Gives up every unit: nothing more of them will come.
+    /// Gives up every unit because no more of its packets will arrive.
     pub(crate) fn abandon(&mut self, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
         while !self.units.is_empty() {
             self.evict(counters, outcomes);
         }
     }
 
-    /// Makes room for a unit and takes note of those before it that have not shown themselves.
+    /// Opens a unit and registers the skipped units before it.
     fn open(
         &mut self,
         number: u64,
@@ -220,7 +220,7 @@ impl Inbox {
     ) {
         if number >= self.next {
             let gap = number - self.next;
-            // Where the newest wins, units overtake each other: a gap means nothing.
+            // On a newest-wins channel, units overtake each other: a gap means nothing.
             let every = self.order == Order::ByDeadline;
             let followed = if every { gap.min(GAP_MAX) } else { 0 };
             if every {
@@ -246,7 +246,7 @@ impl Inbox {
         }
     }
 
-    /// Returns what has come of a unit, and buffers; `deadline` is what a packet of it says.
+    /// Returns the content of a unit, and buffers; `deadline` is that of a packet of it.
     fn content(
         &mut self,
         number: u64,
@@ -254,13 +254,13 @@ impl Inbox {
     ) -> Option<(&mut Content, &mut Vec<Vec<u8>>)> {
         let coming = self.units.get_mut(&number)?;
         if matches!(coming.content, Content::Nothing) {
-            // A skipped unit's deadline was a guess.
+            // The deadline of a skipped unit was a guess.
             coming.deadline = deadline;
         }
         Some((&mut coming.content, &mut self.spare))
     }
 
-    /// Does what a packet of `bytes` bytes gives rise to; `None` if it is of another code.
+    /// Acts on the result of adding a packet of `bytes` bytes; `None` if it is of another code.
     fn on_added(
         &mut self,
         number: u64,
@@ -373,8 +373,8 @@ impl Inbox {
 }
 
 impl Content {
-    /// Returns the unit's block, begun by `packet` if nothing has come; `None` if the unit has
-    /// none.
+    /// Returns the unit's block, created from `packet` if there is no content; `None` if it has
+    /// another code.
     fn block(&mut self, packet: &Coded<'_>) -> Option<&mut Block> {
         if let Self::Nothing = self {
             *self = Self::Block(Block::of(packet));
@@ -385,7 +385,8 @@ impl Content {
         }
     }
 
-    /// Returns the unit's parts, begun by `part` if nothing has come; `None` if the unit has none.
+    /// Returns the unit's parts, created from `part` if there is no content; `None` if it has
+    /// another code.
     fn parts(&mut self, source: u64, part: &Part<'_>) -> Option<&mut Parts> {
         if let Self::Nothing = self {
             *self = Self::Parts(Parts::of(source, part)?);
@@ -397,7 +398,7 @@ impl Content {
     }
 }
 
-/// Takes the unit out of its block, or `None` if the block is none.
+/// Extracts the unit from its block; `None` if the block is malformed.
 fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
     let prefix = Prefix::parse(&content)?;
     let end = Prefix::BYTES.checked_add(prefix.length as usize)?;
@@ -413,9 +414,9 @@ fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
 const UNITS_MAX: usize = 512;
 /// A second at 64 Mbit/s.
 const MEDIA_BYTES_MAX: usize = 8 << 20;
-/// A second at 4 Mbit/s: 64 channels of them are bounded too.
+/// A second at 4 Mbit/s; it bounds 64 channels together as well.
 const BYTES_MAX: usize = 512 << 10;
-/// A skip of more units than this is no longer told unit by unit: 0.7 s of slices.
+/// Maximum number of skipped units reported one by one: 0.7 s of slices.
 const GAP_MAX: u64 = 256;
 const SPARE_MAX: usize = 1_024;
 

@@ -5,24 +5,24 @@ use tautline_units::Instant;
 use super::inbox::Inbox;
 use crate::channel::{ChannelNumber, Order};
 
-/// The inboxes of a session: one for each channel that a packet came of.
+/// The inboxes of a session: one for each channel with received packets.
 #[derive(Debug, Default)]
 pub(crate) struct Inboxes {
     inboxes: BTreeMap<ChannelNumber, Inbox>,
 }
 
 impl Inboxes {
-    /// Returns the inbox of a channel whose units count by `order`.
+    /// Returns the inbox of a channel with delivery order `order`.
     pub(crate) fn of(&mut self, channel: ChannelNumber, order: Order) -> &mut Inbox {
         self.inboxes.entry(channel).or_insert_with(|| Inbox::new(channel, order))
     }
 
-    /// Returns the inbox of a channel; `None` before anything came of it.
+    /// Returns the inbox of a channel; `None` before its first packet.
     pub(crate) fn get(&self, channel: ChannelNumber) -> Option<&Inbox> {
         self.inboxes.get(&channel)
     }
 
-    /// Returns every inbox, in order of the channels' numbers.
+    /// Returns every inbox, in order of channel numbers.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ChannelNumber, &mut Inbox)> {
         self.inboxes.iter_mut().map(|(channel, inbox)| (*channel, inbox))
     }

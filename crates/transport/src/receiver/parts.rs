@@ -1,15 +1,15 @@
 use super::block::Added;
 use crate::wire::stream::Part;
 
-/// The source packets of one unit under the streaming code that are known so far.
+/// The source packets of one unit under the streaming code known so far.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// The number of the unit's first source packet.
+    /// Number of the unit's first source packet.
     first: u64,
     deadline_low: u16,
-    /// How many there are, once the last is known.
+    /// Number of source packets, once the last one is known.
     count: Option<usize>,
-    /// By index, in order of becoming known.
+    /// Index and payload, in order of becoming known.
     parts: Vec<(u8, Vec<u8>)>,
     seen: [u64; 4],
     highest: u8,
@@ -18,7 +18,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Makes the parts of a unit of which `part` is known, as source packet `source`; `None` if it
+    /// Creates the parts of a unit from `part`, which is source packet `source`. `None` if the unit
     /// would begin before the stream.
     pub(crate) fn of(source: u64, part: &Part<'_>) -> Option<Self> {
         Some(Self {
@@ -33,12 +33,12 @@ impl Parts {
         })
     }
 
-    /// Returns the bytes that it holds.
+    /// Returns the bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds a part that came or was recovered; `buffer` is taken for its bytes if it is needed.
+    /// Adds a received or recovered part; calls `buffer` for storage if it keeps the bytes.
     pub(crate) fn add(
         &mut self,
         source: u64,
@@ -76,12 +76,12 @@ impl Parts {
         }
     }
 
-    /// Returns whether one of them was recovered.
+    /// Returns whether one of the parts was recovered.
     pub(crate) fn needed_repair(&self) -> bool {
         self.needed_repair
     }
 
-    /// Returns the payloads end to end.
+    /// Returns the concatenated payloads.
     pub(crate) fn join(&self) -> Vec<u8> {
         let mut places: Vec<&(u8, Vec<u8>)> = self.parts.iter().collect();
         places.sort_unstable_by_key(|(index, _)| *index);
@@ -90,7 +90,7 @@ impl Parts {
         content
     }
 
-    /// Gives its buffers, to be used again.
+    /// Returns its buffers for reuse.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.parts.into_iter().map(|(_, bytes)| bytes)
     }
@@ -130,7 +130,7 @@ mod tests {
         let other_deadline = Part { deadline_low: 8, ..part(2, false, b"a") };
         assert_eq!(add(&mut parts, 12, &other_deadline), Added::Inconsistent);
         assert_eq!(add(&mut parts, 13, &part(2, false, b"a")), Added::Inconsistent);
-        // One behind the last, and a last before a known one.
+        // A part behind the last one, and a last part before a known one.
         assert_eq!(add(&mut parts, 10, &part(0, true, b"a")), Added::Inconsistent);
         assert_eq!(add(&mut parts, 13, &part(3, true, b"a")), Added::Incomplete);
         assert_eq!(add(&mut parts, 14, &part(4, false, b"a")), Added::Inconsistent);

@@ -3,7 +3,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Ecn, Instant};
 use crate::sequence::{REORDERING_LEAST, Window};
 use crate::wire::{LinkNumber, Marks, Recent, Report};
 
-/// Arrivals on one link, and the time of the next report of them.
+/// Arrivals on one link, and the schedule of its reports.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     highest: u64,
@@ -15,17 +15,17 @@ pub(crate) struct Arrivals {
     rate: Bitrate,
     report: Option<Report>,
     report_due_at: Instant,
-    /// When media last came.
+    /// Time of the last media packet.
     media_at: Option<Instant>,
-    /// When the first and the last that are missing should have come, of those that are to be told of.
+    /// Expected arrival times of the first and last missing datagrams that are not reported yet.
     missing_at: Option<(Instant, Instant)>,
-    /// The highest numbers of the last reports, the oldest first.
+    /// Highest numbers of the last reports, oldest first.
     reported: [u64; REPEATS],
-    /// The lowest numbers that came behind the highest, since each of these reports.
+    /// Lowest numbers that arrived behind the highest, since each of these reports.
     overtaken: [u64; REPEATS],
-    /// When the last one came behind the highest.
+    /// Time of the last arrival behind the highest.
     overtaken_at: Option<Instant>,
-    /// When the last of these reports was taken.
+    /// Time of the last of these reports.
     turned_at: Option<Instant>,
 }
 
@@ -50,8 +50,9 @@ impl Arrivals {
         }
     }
 
-    /// Notes an authentic datagram, the first time that it comes. What is missing before it is told of when it may be held
-    /// lost, but `soon` after the last report at the soonest; `interval` after it where datagrams overtake each other.
+    /// Records the first arrival of an authentic datagram. Missing datagrams before it are reported
+    /// once they may count as lost, at the earliest `soon` after the last report. With reordering,
+    /// `interval` applies instead.
     pub(crate) fn note(
         &mut self,
         number: u64,
@@ -60,7 +61,7 @@ impl Arrivals {
         now: Instant,
     ) {
         if self.datagrams > 0 && number > self.highest + 1 {
-            // As if all had left evenly.
+            // Assumes that all were sent at even intervals.
             let steps = u32::try_from(number - self.highest).unwrap_or(u32::MAX);
             let missing_at = now - now.since(self.highest_at) / steps;
             let first = self.missing_at.map_or(missing_at, |(first, _)| first);
@@ -81,12 +82,12 @@ impl Arrivals {
         self.bytes += bytes as u64;
         let told = self.report.map_or(0, |report| report.highest);
         if self.highest - told.min(self.highest) >= NEWS_MOST {
-            // A fast link has more to tell than a report's map holds.
+            // A fast link has more to report than a report's map holds.
             self.report_due_at = now;
         }
     }
 
-    /// Notes the codepoint of a datagram that is noted.
+    /// Counts the codepoint of a recorded datagram.
     pub(crate) fn note_ecn(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::Ect1 => self.marks.ect1 += 1,
@@ -100,13 +101,13 @@ impl Arrivals {
         self.report_due_at
     }
 
-    /// Notes that a datagram brought media: the next report is due `interval` after the last one.
+    /// Records a media datagram: the next report is due `interval` after the last one.
     pub(crate) fn on_media(&mut self, interval: Duration, now: Instant) {
         self.media_at = Some(now);
         self.hurry(interval);
     }
 
-    /// Notes that a ping came: on a link that brought media of late it is news for its sender.
+    /// Records a ping: if media arrived recently, its arrival is worth a report.
     pub(crate) fn on_ping(&mut self, interval: Duration, now: Instant) {
         if self.media_at.is_some_and(|at| now.since(at) < MEDIA_LIFE) {
             self.hurry(interval);
@@ -119,7 +120,8 @@ impl Arrivals {
         self.report_due_at = self.report_due_at.min(last + interval);
     }
 
-    /// Takes a report, the next one being due after `pause`; `window` knows which numbers came.
+    /// Takes a report and schedules the next one after `pause`; `window` holds the received
+    /// numbers.
     pub(crate) fn take_report(
         &mut self,
         link: LinkNumber,
@@ -133,7 +135,7 @@ impl Arrivals {
             self.measured = (now, self.bytes);
         }
         self.report_due_at = now + pause;
-        // When it left is not known: twice the time is surely enough.
+        // Its send time is unknown: twice the allowance is certainly enough.
         self.missing_at = self
             .missing_at
             .filter(|(_, last)| now.since(*last) < REORDERING_LEAST * 2)
@@ -143,11 +145,12 @@ impl Arrivals {
         }
         let lowest = self.overtaken.iter().fold(self.reported[0], |low, at| low.min(*at));
         let news = self.highest - lowest.min(self.highest);
-        // A link on which nothing was ever marked is reported as if there were no marks.
+        // A link without any mark is reported without mark counts.
         let marks = Some(self.marks).filter(|marks| marks.ce > 0);
         let most = if marks.is_some() { Recent::BYTES_MAX_MARKED } else { Recent::BYTES_MAX };
         let news = news.min(most as u64 * 8);
-        // Those soon after another one are beside the four: they may overtake each other.
+        // Reports soon after another one do not count as one of the four: datagrams may be
+        // reordered.
         let many = self.highest - self.reported[REPEATS - 1].min(self.highest) >= NEWS_MOST;
         if many || self.turned_at.is_none_or(|at| now.since(at) >= TURN_LEAST) {
             self.turned_at = Some(now);
@@ -170,7 +173,7 @@ impl Arrivals {
         });
     }
 
-    /// Returns the last report; `None` before anything came.
+    /// Returns the last report; `None` before the first datagram.
     pub(crate) fn report(&self) -> Option<Report> {
         self.report
     }
@@ -187,23 +190,23 @@ impl Arrivals {
         ByteCount::new(self.bytes)
     }
 
-    /// Returns how many numbers up to the highest have not come.
+    /// Returns how many numbers up to the highest have not arrived.
     pub(crate) fn missing(&self) -> u64 {
         let expected = if self.datagrams == 0 { 0 } else { self.highest + 1 };
         expected.saturating_sub(self.datagrams)
     }
 }
 
-/// So many datagrams are worth a report at once: half of what its map holds.
+/// Number of datagrams that triggers a report at once: half of its map's capacity.
 const NEWS_MOST: u64 = 128;
-/// How many reports in a row speak of each datagram, so that a lost one costs nothing.
+/// Number of consecutive reports that cover each datagram, so that a lost report costs nothing.
 const REPEATS: usize = 4;
 const TURN_LEAST: Duration = Duration::from_millis(8);
-/// So long after one that was overtaken, what is missing is likely to come.
+/// Time after a reordered arrival during which missing datagrams are likely to arrive.
 const OVERTAKING: Duration = Duration::from_secs(1);
-/// For so long after media every ping is worth a report.
+/// Time after media during which every ping triggers a report.
 const MEDIA_LIFE: Duration = Duration::from_secs(2);
-/// As [LLMLNCL] measures rates.
+/// Rate measurement span, as in [LLMLNCL].
 const RATE_SPAN: Duration = Duration::from_millis(95);
 
 #[cfg(test)]
@@ -250,15 +253,15 @@ mod tests {
                 told.push(at);
             }
         };
-        // Few leave: number 2 overtook number 1 by 4 ms, and once more by twice as much.
+        // Low rate: number 2 overtook number 1 by 4 ms, and once more by twice as much.
         for (number, at) in [(0, 0), (2, 8), (3, 12), (4, 16), (5, 20)] {
             note(number, at);
         }
-        // Many leave: number 7 may have been overtaken by chance at first.
+        // High rate: number 7 may have been overtaken by chance at first.
         for (number, at) in [(6, 21), (8, 23), (9, 24), (10, 25), (11, 26), (12, 27), (13, 29)] {
             note(number, at);
         }
-        // And what comes behind others is no news.
+        // An arrival behind others triggers no report.
         note(7, 32);
         assert_eq!(told, [0, 8, 12, 25, 27, 29]);
     }
@@ -293,7 +296,7 @@ mod tests {
             arrivals.take_report(link, &window, Duration::ZERO, now);
             lengths.push(arrivals.report().unwrap().recent.len());
         }
-        // Four of 8 ms each, of which the last is as long as it is.
+        // Four reports of 8 ms each, the last of which has its actual length.
         assert_eq!(lengths[12..], [104, 104, 112, 120]);
     }
 
@@ -304,7 +307,7 @@ mod tests {
         let mut told = Vec::new();
         for round in 0..14_u64 {
             for number in round * 10..(round + 1) * 10 {
-                // Number 5 comes when 90 others have.
+                // Number 5 arrives after 90 others.
                 let number = if number == 5 { continue } else { number };
                 window.note(number);
                 arrivals.note(number, 100, SOON, Instant::from_millis(round * 10));

@@ -1,4 +1,4 @@
-//! The receiver's end of a stream: what source packets the repair packets give back.
+//! Receiver side of a stream: source packets recovered by repair packets.
 
 use tautline_fec::stream::{self, Decoder, Discard as Refusal};
 
@@ -7,21 +7,21 @@ use crate::sequence::expand;
 use crate::wire::Malformed;
 use crate::wire::stream::{Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, Source, WINDOW_MOST};
 
-/// The streaming code's knowledge of the packets that arrived, and what it makes of them.
+/// The streaming decoder of the received packets.
 ///
-/// Its 2.3 MB are taken when the first packet of a stream comes, and do not grow.
+/// Its 2.3 MB are allocated with the first packet of a stream and do not grow.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     decoder: Option<Box<Decoder>>,
-    /// One past the highest source packet heard of.
+    /// One past the highest source packet number received.
     next: u64,
     symbol: Vec<u8>,
 }
 
 impl Stream {
-    /// Takes a source packet and gives its number; `None` if it cannot be one of this stream.
+    /// Handles a source packet and returns its number; `None` if it cannot belong to this stream.
     ///
-    /// Its unit takes it in any case, also where it is no news to the code.
+    /// Its unit takes it in any case, even if it adds nothing to the code.
     pub(crate) fn handle_source(
         &mut self,
         source: &Source<'_>,
@@ -43,7 +43,7 @@ impl Stream {
         Some(number)
     }
 
-    /// Takes a repair packet.
+    /// Handles a repair packet.
     pub(crate) fn handle_repair(&mut self, repair: &Repair<'_>, counters: &mut Counters) {
         let first = expand(self.next, u64::from(repair.first_low), SOURCE_NUMBER_BITS);
         let header = stream::Repair { first, count: repair.count, seed: repair.seed };
@@ -66,8 +66,8 @@ impl Stream {
         self.next = self.next.max(header.covers().end);
     }
 
-    /// Gives every source packet that has become known but `arrived`, with its number: what repair
-    /// packets gave back, or what they made of an invention.
+    /// Passes every source packet that has become known, except `arrived`, to `each` with its
+    /// number. These were recovered by repair packets, some of which may be forged.
     pub(crate) fn recover(
         &mut self,
         arrived: Option<u64>,
@@ -87,7 +87,7 @@ fn new_decoder() -> Box<Decoder> {
     Box::new(Decoder::new(config).expect("a window of 1024 packets is possible"))
 }
 
-/// Twice what a window covers, for repair packets that are overtaken.
+/// Twice the span of a window, to allow for reordered repair packets.
 const REMEMBERED: usize = 2 * WINDOW_MOST;
 
 #[cfg(test)]

@@ -3,38 +3,38 @@ use super::kind::{KIND_ACKNOWLEDGEMENT, KIND_ANNOUNCEMENT};
 use super::malformed::Malformed;
 use crate::channel::{ChannelNumber, Descriptor, Order, Priority};
 
-/// A part of a channel's announcement: how its units are treated, and bytes of its descriptor.
+/// A part of a channel's announcement: order, priority, and bytes of its descriptor.
 ///
 /// ```text
 ///  0               1               3               4
 /// +-------+-------+---------------+---------------+-------+-------+
 /// |   8   |   0   | length        | channel       | order |priorit|
 /// +-------+-------+---------------+---------------+-------+-------+
-/// | descriptor's whole length     | place of the bytes in it      |
+/// | total length of the descriptor | offset of the bytes in it     |
 /// +-------------------------------+-------------------------------+
 /// | bytes of the descriptor ..
 /// ```
 ///
-/// The length counts what follows it. Order: 0 newest wins, 1 by deadline. Priority: 0 command,
+/// The length counts the bytes after it. Order: 0 newest wins, 1 by deadline. Priority: 0 command,
 /// 1 feedback, 2 telemetry, 3 media, 4 data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement<'a> {
     /// The channel announced.
     pub channel: ChannelNumber,
-    /// What counts among its units.
+    /// Delivery order of its units.
     pub order: Order,
-    /// What it waits for.
+    /// Priority of its units.
     pub priority: Priority,
-    /// Bytes of the whole descriptor.
+    /// Total bytes of the descriptor.
     pub total: u16,
-    /// Where in the descriptor the bytes stand.
+    /// Offset of the bytes in the descriptor.
     pub at: u16,
     /// The bytes; they end within the descriptor.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Announcement<'a> {
-    /// Bytes in front of those of the descriptor.
+    /// Bytes before those of the descriptor.
     pub const HEADER_BYTES: usize = 9;
 
     /// Appends the packet.
@@ -71,7 +71,7 @@ impl<'a> Announcement<'a> {
     }
 }
 
-/// What has come of a channel's announcement.
+/// The received part of a channel's announcement.
 ///
 /// ```text
 ///  0               1               3               4
@@ -83,7 +83,7 @@ impl<'a> Announcement<'a> {
 pub struct Acknowledgement {
     /// The channel.
     pub channel: ChannelNumber,
-    /// Bytes of its descriptor that have come without a gap.
+    /// Contiguous bytes of its descriptor received.
     pub received: u16,
 }
 
@@ -99,7 +99,7 @@ impl Acknowledgement {
         out.extend_from_slice(&self.received.to_be_bytes());
     }
 
-    /// Reads the packet; what stands behind it in `body` was not understood.
+    /// Reads the packet and leaves unknown fields in `body`.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         let [channel] = take(body)?;
         let received = u16::from_be_bytes(take(body)?);
@@ -108,11 +108,11 @@ impl Acknowledgement {
 }
 
 impl Descriptor {
-    /// Appends the descriptor: four texts, each behind a byte that tells its length, and the
-    /// schema behind two.
+    /// Appends the descriptor: four texts, each with a length prefix of one byte, and the schema
+    /// with one of two bytes.
     ///
     /// # Panics
-    /// If a text is longer than 255 bytes or the schema than 65535: a session refuses those.
+    /// If a text is longer than 255 bytes or the schema longer than 65535. A session refuses those.
     pub fn write(&self, out: &mut Vec<u8>) {
         for text in [&self.topic, &self.message_encoding, &self.schema_name, &self.schema_encoding]
         {
@@ -124,10 +124,10 @@ impl Descriptor {
         out.extend_from_slice(&self.schema);
     }
 
-    /// Reads a descriptor; what stands behind the schema belongs to later versions.
+    /// Reads a descriptor; bytes after the schema belong to later versions.
     ///
     /// # Errors
-    /// [`Malformed`] if the bytes end before it does, or a text is no UTF-8.
+    /// [`Malformed`] if the bytes end early, or a text is not UTF-8.
     pub fn parse(mut bytes: &[u8]) -> Result<Self, Malformed> {
         let mut text = || -> Result<String, Malformed> {
             let [length] = take(&mut bytes)?;
@@ -149,7 +149,7 @@ fn take_slice<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Malfor
     Ok(head)
 }
 
-/// By their numbers on the wire.
+/// Priorities by their numbers on the wire.
 const PRIORITIES: [Priority; 5] =
     [Priority::Command, Priority::Feedback, Priority::Telemetry, Priority::Media, Priority::Data];
 

@@ -1,6 +1,6 @@
 use tautline_units::Instant;
 
-/// What stands in front of a unit inside its block, and so is itself protected.
+/// Prefix of a unit inside its block; the code protects it too.
 ///
 /// ```text
 ///  0                       3                                       8
@@ -13,7 +13,7 @@ use tautline_units::Instant;
 pub struct Prefix {
     /// The unit's length in bytes, below 2^24.
     pub length: u32,
-    /// When the unit was handed over: the sender's clock in microseconds, modulo 2^40 (12.7 days).
+    /// Hand-over time of the unit: the sender's clock in microseconds, modulo 2^40 (12.7 days).
     pub sent_at_low: u64,
 }
 
@@ -21,7 +21,7 @@ impl Prefix {
     /// Its length on the wire.
     pub const BYTES: usize = 8;
 
-    /// Makes the prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
+    /// Creates the prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
     pub fn new(length: usize, sent_at: Instant) -> Self {
         assert!(length < 1 << 24, "units are bounded far below 2^24 bytes");
         Self { length: length as u32, sent_at_low: sent_at.as_micros() & SENT_MASK }
@@ -32,13 +32,13 @@ impl Prefix {
         (u64::from(self.length) << SENT_BITS | self.sent_at_low).to_be_bytes()
     }
 
-    /// Reads the front of `block`; `None` if it is shorter.
+    /// Reads the prefix of `block`; `None` if the block is shorter.
     pub fn parse(block: &[u8]) -> Option<Self> {
         let bits = u64::from_be_bytes(*block.first_chunk()?);
         Some(Self { length: (bits >> SENT_BITS) as u32, sent_at_low: bits & SENT_MASK })
     }
 
-    /// Returns the time of handing over, given the sender's clock now: the nearest that fits.
+    /// Returns the hand-over time closest to `peer_now`, the sender's current clock.
     pub fn sent_at(self, peer_now: Instant) -> Instant {
         let now = peer_now.as_micros();
         let micros = (now & !SENT_MASK) | self.sent_at_low;

@@ -5,7 +5,7 @@ use super::field::{put_length, take};
 use super::kind::KIND_CADENCE;
 use super::malformed::Malformed;
 
-/// How far apart the reports of a link come at present, whose way to their reader is too thin for more.
+/// Present report interval of a link whose reports are reduced because of a low-rate uplink.
 ///
 /// ```text
 ///  0               1               3               4               6
@@ -15,9 +15,9 @@ use super::malformed::Malformed;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cadence {
-    /// The link that the reports speak of.
+    /// Link that the reports cover.
     pub link: LinkNumber,
-    /// The most between two of them while the link brings media, in whole milliseconds.
+    /// Maximum interval while the link receives media, in whole milliseconds.
     pub interval: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Cadence {
         out.extend_from_slice(&millis.to_be_bytes());
     }
 
-    /// Reads what stands behind the length.
+    /// Reads the fields after the length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         let [link, high, low] = take(body)?;
         let link = LinkNumber::new(link).ok_or(Malformed("unknown link"))?;

@@ -15,7 +15,7 @@ use crate::channel::ChannelNumber;
 /// | symbol ..
 /// ```
 ///
-/// A channel from 15 on is a byte of its own behind the first, whose nibble is then 15.
+/// A channel number from 15 on follows the first byte in a byte of its own; the nibble is then 15.
 ///
 /// `index < k` is a source packet, any other a repair packet. The deadline is on the sender's
 /// clock, rounded up to a millisecond. All symbols of a block have the same length.
@@ -25,7 +25,7 @@ pub struct Coded<'a> {
     pub channel: ChannelNumber,
     /// The low 24 bits of the unit's number within its channel.
     pub unit_low: u32,
-    /// Which packet of the block.
+    /// Index of the packet in the block.
     pub index: u8,
     /// Source packets of the block, at least 1.
     pub source_count: u8,
@@ -36,10 +36,10 @@ pub struct Coded<'a> {
 }
 
 impl<'a> Coded<'a> {
-    /// Bytes in front of the symbol, on a channel that needs no byte of its own.
+    /// Bytes before the symbol, on a channel whose number fits the nibble.
     pub const HEADER_BYTES: usize = 8;
 
-    /// Returns the bytes in front of a symbol of `channel`.
+    /// Returns the bytes before a symbol of `channel`.
     pub const fn header_bytes(channel: ChannelNumber) -> usize {
         Self::HEADER_BYTES + (channel.get() >= CHANNEL_BESIDE) as usize
     }
@@ -78,7 +78,7 @@ impl<'a> Coded<'a> {
     }
 }
 
-/// The nibble that says that the channel stands in a byte of its own.
+/// Nibble that indicates a channel number in a byte of its own.
 const CHANNEL_BESIDE: u8 = 15;
 /// Bits of a unit's number on the wire.
 pub const UNIT_NUMBER_BITS: u32 = 24;

@@ -7,10 +7,10 @@ use super::versions::Versions;
 pub struct LinkNumber(u8);
 
 impl LinkNumber {
-    /// Links a session can have.
+    /// Maximum number of links in a session.
     pub const COUNT: usize = 16;
 
-    /// Makes the link `number`, or `None` above 15.
+    /// Creates the link number `number`; `None` above 15.
     pub const fn new(number: u8) -> Option<Self> {
         if number < Self::COUNT as u8 { Some(Self(number)) } else { None }
     }
@@ -21,7 +21,7 @@ impl LinkNumber {
     }
 }
 
-/// One UDP datagram, its ciphertext still closed.
+/// One UDP datagram, with its ciphertext still sealed.
 ///
 /// ```text
 ///  0               1               2               3
@@ -33,21 +33,21 @@ impl LinkNumber {
 /// | Noise message (types 1, 2) or ciphertext and 16-byte tag (3) ..
 /// ```
 ///
-/// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed, 4 a refusal: the
-/// lowest and the highest version that its sender speaks, a byte each, and a tag of 16 bytes; 5 a knock:
-/// 150 bytes in all, a tag of 16 bytes at the end.
+/// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed. Type 4 is a
+/// refusal: the lowest and the highest version that its sender supports, one byte each, and a tag
+/// of 16 bytes. Type 5 is a hole punch: 150 bytes in total, with a tag of 16 bytes at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// The initiator's handshake message.
     Init {
-        /// The link it was sent on.
+        /// Link that it was sent on.
         link: LinkNumber,
         /// Noise message 1.
         message: &'a [u8],
     },
     /// The responder's handshake message.
     Response {
-        /// The link it answers on.
+        /// Link that it answers on.
         link: LinkNumber,
         /// The initiator's session id.
         session: u16,
@@ -58,23 +58,23 @@ pub enum Datagram<'a> {
     Refusal {
         /// The initiator's session id.
         session: u16,
-        /// What the responder speaks.
+        /// Versions that the responder supports.
         versions: Versions,
-        /// Who does not know the lease cannot make it.
+        /// Tag that only an end with the lease can compute.
         tag: &'a [u8; REFUSAL_TAG_BYTES],
     },
-    /// The responder's knock: it opens the responder's own NAT, and shows by which address it comes.
+    /// The responder's hole punch: it opens the responder's own NAT and reveals its address.
     Knock {
-        /// Which of the responder's sockets it comes from.
+        /// Index of the responder's socket.
         end: u8,
-        /// All that the tag is over.
+        /// Bytes that the tag authenticates.
         signed: &'a [u8],
-        /// Who does not know the lease cannot make it.
+        /// Tag that only an end with the lease can compute.
         tag: &'a [u8; KNOCK_TAG_BYTES],
     },
     /// Packets under the session's key.
     Sealed {
-        /// The link it was sent on.
+        /// Link that it was sent on.
         link: LinkNumber,
         /// The receiver's session id.
         session: u16,
@@ -151,7 +151,7 @@ pub fn write_refusal(
     out.extend_from_slice(tag);
 }
 
-/// Appends a knock but for its tag; `end` is one of the responder's sockets, 0 to 15.
+/// Appends a hole punch without its tag; `end` is one of the responder's sockets, 0 to 15.
 pub fn write_knock(out: &mut Vec<u8>, end: u8, number: u64) {
     out.extend_from_slice(&[TYPE_KNOCK << 4 | (end & 0x0f), 0, 0]);
     out.extend_from_slice(&number.to_be_bytes());
@@ -165,13 +165,13 @@ pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, nu
     out.extend_from_slice(&(number as u32).to_be_bytes());
 }
 
-/// Bytes in front of a sealed datagram's ciphertext.
+/// Bytes before a sealed datagram's ciphertext.
 pub const SEALED_HEADER_BYTES: usize = 7;
 /// Bytes of a refusal's tag.
 pub const REFUSAL_TAG_BYTES: usize = 16;
-/// Bytes of a knock: those of the init that it may bring about.
+/// Bytes of a hole punch: as many as the init that it may trigger.
 pub const KNOCK_BYTES: usize = 150;
-/// Bytes of a knock's tag.
+/// Bytes of a hole punch's tag.
 pub const KNOCK_TAG_BYTES: usize = 16;
 /// Bytes of the AEAD's tag.
 pub const TAG_BYTES: usize = 16;

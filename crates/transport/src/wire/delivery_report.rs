@@ -3,7 +3,7 @@ use super::kind::KIND_DELIVERY_REPORT;
 use super::malformed::Malformed;
 use crate::channel::ChannelNumber;
 
-/// What became of the units that the reader of this sent: totals since the session began.
+/// Outcome of the units sent by the reader of this packet: totals since the session began.
 ///
 /// ```text
 ///  0               1           7          13
@@ -13,9 +13,9 @@ use crate::channel::ChannelNumber;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryReport {
-    /// Of which channel, below 15.
+    /// Channel of the units, below 15.
     pub channel: ChannelNumber,
-    /// Units delivered whole and in time, below 2^48.
+    /// Units delivered complete and in time, below 2^48.
     pub delivered: u64,
     /// Units given up, below 2^48.
     pub lost: u64,

@@ -1,21 +1,21 @@
-//! Fields of packets, as they are taken off bytes and put behind them.
+//! Fields of packets: reading from and appending to bytes.
 
 use super::malformed::Malformed;
 
-/// Takes `N` bytes off the front of `rest`.
+/// Reads `N` bytes from the front of `rest`.
 pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Malformed> {
     let (head, tail) = rest.split_first_chunk::<N>().ok_or(Malformed("truncated packet"))?;
     *rest = tail;
     Ok(*head)
 }
 
-/// Takes a 48-bit number off the front of `rest`.
+/// Reads a 48-bit number from the front of `rest`.
 pub(super) fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let [a, b, c, d, e, f] = take::<6>(rest)?;
     Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-/// Writes the length of what follows in a packet of a kind that tells it.
+/// Writes the length field of a packet.
 pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     let length = u16::try_from(length).expect("a packet is shorter than a datagram");
     out.extend_from_slice(&length.to_be_bytes());

@@ -1,6 +1,6 @@
 use super::malformed::Malformed;
 
-/// Datagrams put together from the bytes of a stream, however these are cut.
+/// A deframer: extracts datagrams from the bytes of a stream, however they are segmented.
 ///
 /// ```text
 ///  byte 0          2
@@ -9,12 +9,13 @@ use super::malformed::Malformed;
 /// +---------------+---------------------- ..
 /// ```
 ///
-/// Holds one datagram and what was pushed since at most, if all are taken after each push.
+/// Holds at most one datagram plus the bytes of the last push, if all datagrams are taken after
+/// each push.
 // protocol 9
 #[derive(Debug, Clone, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
-    /// Bytes of these that were given.
+    /// Bytes already returned.
     taken: usize,
 }
 
@@ -26,10 +27,10 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Gives the next datagram, if all of it has come.
+    /// Returns the next datagram if it is complete.
     ///
     /// # Errors
-    /// [`Malformed`] for a length that no datagram has, and from then on: what follows cannot be told apart.
+    /// [`Malformed`] for an invalid length, and from then on, because the framing is lost.
     pub fn take(&mut self) -> Result<Option<&[u8]>, Malformed> {
         let rest = &self.bytes[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else {
@@ -48,10 +49,10 @@ impl Frames {
     }
 }
 
-/// Appends `datagram` as a stream carries it.
+/// Appends `datagram` framed for a stream.
 ///
 /// # Panics
-/// For a datagram that is empty or longer than any of the protocol.
+/// If the datagram is empty or longer than the protocol allows.
 pub fn write_frame(datagram: &[u8], out: &mut Vec<u8>) {
     let length = u16::try_from(datagram.len()).ok();
     let length = length.filter(|length| (1..=DATAGRAM_BYTES_MAX).contains(&usize::from(*length)));

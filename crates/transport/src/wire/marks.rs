@@ -2,7 +2,7 @@ use super::field::{put_length, put_u48, take_u48};
 use super::kind::KIND_FIELDS;
 use super::malformed::Malformed;
 
-/// What the network marked of the datagrams of a report ([RFC3168]): fields behind it, where it has marked any.
+/// ECN mark counts of a report's datagrams ([RFC3168]): fields after the report, if any was marked.
 ///
 /// ```text
 ///  0               1               3               9              15
@@ -14,9 +14,9 @@ use super::malformed::Malformed;
 /// Totals since the session began, of authentic datagrams, each counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// Datagrams that came as ECT(1), below 2^48.
+    /// Datagrams that arrived as ECT(1), below 2^48.
     pub ect1: u64,
-    /// Datagrams that came marked, below 2^48.
+    /// Datagrams that arrived marked, below 2^48.
     pub ce: u64,
 }
 
@@ -32,7 +32,7 @@ impl Marks {
         put_u48(out, self.ce);
     }
 
-    /// Reads what stands behind the length.
+    /// Reads the fields after the length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         Ok(Self { ect1: take_u48(body)?, ce: take_u48(body)? })
     }

@@ -4,7 +4,7 @@ use super::field::take;
 use super::kind::KIND_PING;
 use super::malformed::Malformed;
 
-/// A question for the time, also the proof that a link lives.
+/// A request for the peer's time, which also proves liveness of a link.
 ///
 /// ```text
 ///  0               1               5                              13
@@ -14,9 +14,9 @@ use super::malformed::Malformed;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ping {
-    /// The pinger's number for it, unique within link and session for 2^32 pings.
+    /// Id chosen by the pinger, unique within link and session for 2^32 pings.
     pub id: u32,
-    /// When it was sealed, on the pinger's clock.
+    /// Sealing time on the pinger's clock.
     pub sent_at: Instant,
 }
 

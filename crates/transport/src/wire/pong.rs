@@ -4,7 +4,7 @@ use super::field::take;
 use super::kind::KIND_PONG;
 use super::malformed::Malformed;
 
-/// The answer to a ping, on the link the ping came by.
+/// The answer to a ping, sent on the same link.
 ///
 /// ```text
 ///  0               1               5                  13                 21
@@ -13,14 +13,14 @@ use super::malformed::Malformed;
 /// +-------+-------+---------------+------------------+------------------+
 /// ```
 ///
-/// Both times are on the answerer's clock.
+/// Both times are on the responder's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pong {
-    /// The id of the ping it answers.
+    /// Id of the ping that it answers.
     pub id: u32,
-    /// When the ping arrived, on the answerer's clock.
+    /// Arrival time of the ping on the responder's clock.
     pub received_at: Instant,
-    /// When the pong was sealed, on the answerer's clock.
+    /// Sealing time of the pong on the responder's clock.
     pub sent_at: Instant,
 }
 

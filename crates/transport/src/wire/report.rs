@@ -6,7 +6,8 @@ use super::kind::KIND_REPORT;
 use super::malformed::Malformed;
 use super::marks::Marks;
 
-/// What has arrived on one link so far; sent every 10 ms while media arrives, else every 100 ms.
+/// A report of what has arrived on one link; sent every 10 ms while media arrives, else every 100
+/// ms.
 ///
 /// ```text
 ///  0               1          9           15          21          27        29       30
@@ -16,31 +17,31 @@ use super::marks::Marks;
 /// ```
 ///
 /// Counts are totals since the session began, so that a lost report costs nothing. `taken at` is
-/// the reporter's clock in nanoseconds and orders reports. `age` is how long before that the
-/// highest number arrived, in units of 10 us; 65535 is that long or longer. The map has `length`
-/// bytes, 96 at most: bit b (from the least) of byte i tells whether number
-/// `highest - 1 - (8 i + b)` arrived.
+/// the reporter's clock in nanoseconds and orders reports. `age` is the time between the arrival of
+/// the highest number and the report, in units of 10 us; 65535 means that long or longer. The map
+/// has `length` bytes, 96 at most. Bit b (from the least) of byte i tells whether number `highest -
+/// 1 - (8 i + b)` arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// The link it speaks of.
+    /// Link that it covers.
     pub link: LinkNumber,
-    /// When the counts were taken, on the reporter's clock.
+    /// Time of the counts, on the reporter's clock.
     pub taken_at: Instant,
-    /// The highest packet number that arrived, below 2^48.
+    /// Highest packet number that arrived, below 2^48.
     pub highest: u64,
-    /// Datagrams that arrived and were authentic, each once.
+    /// Authentic datagrams that arrived, without duplicates.
     pub datagrams: u64,
-    /// Their bytes, headers included.
+    /// Their bytes, including headers.
     pub bytes: ByteCount,
-    /// How long before `taken_at` the highest number arrived; `None` for 0.65 s and more.
+    /// Time from the arrival of the highest number to `taken_at`; `None` for 0.65 s and more.
     pub age: Option<Duration>,
-    /// Which of the numbers below the highest arrived.
+    /// Map of the arrivals below the highest number.
     pub recent: Recent,
-    /// What was marked of them, on a link that marks.
+    /// Mark counts, on a link that marks.
     pub marks: Option<Marks>,
 }
 
-/// Which of the numbers just below the highest arrived: 768 of them at most.
+/// Map of the arrivals just below the highest number: 768 numbers at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recent {
     length: u8,
@@ -48,13 +49,15 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Bytes of the longest map: 150 ms of 10 Mbit/s in packets of 250 bytes, for so much later one may come.
+    /// Maximum bytes of the map: 150 ms at 10 Mbit/s in packets of 250 bytes, which covers
+    /// reordering.
     pub const BYTES_MAX: usize = 96;
-    /// Those of the longest beside [`Marks`]: both fit the smallest datagrams.
+    /// Maximum bytes next to [`Marks`]: both fit the smallest datagrams.
     pub const BYTES_MAX_MARKED: usize = Self::BYTES_MAX - Marks::BYTES;
 
-    /// Returns the map of at least the `count` numbers below the highest, as far as it has room;
-    /// `arrived` says of the number `back` below the highest, from 1 on, whether it came.
+    /// Returns the map of at least the `count` numbers below the highest, as far as it has room.
+    /// `arrived` returns whether the number `back` below the highest arrived, with `back` from 1
+    /// on.
     pub fn of(count: u64, arrived: impl Fn(u64) -> bool) -> Self {
         let length = count.div_ceil(8).min(Self::BYTES_MAX as u64) as u8;
         let mut map = [0; Self::BYTES_MAX];
@@ -64,17 +67,17 @@ impl Recent {
         Self { length, map }
     }
 
-    /// Returns how many numbers below the highest it speaks of.
+    /// Returns how many numbers below the highest it covers.
     pub fn len(&self) -> u64 {
         u64::from(self.length) * 8
     }
 
-    /// Returns whether it speaks of none.
+    /// Returns whether it covers no numbers.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns whether the number `back` below the highest arrived; `None` if it is not spoken of.
+    /// Returns whether the number `back` below the highest arrived; `None` if it is not covered.
     pub fn arrived(&self, back: u64) -> Option<bool> {
         let at = back.checked_sub(1).filter(|at| *at < self.len())?;
         Some(self.map[(at / 8) as usize] >> (at % 8) & 1 == 1)
@@ -82,7 +85,7 @@ impl Recent {
 }
 
 impl Report {
-    /// Its length on the wire without the map and what stands behind it.
+    /// Its length on the wire, without the map and the fields after it.
     pub const BYTES: usize = 30;
 
     /// Returns its length on the wire.
@@ -107,7 +110,7 @@ impl Report {
         }
     }
 
-    /// Reads all but what stands behind the map.
+    /// Reads everything up to the end of the map.
     pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
         let [head] = take(rest)?;
         let link = LinkNumber::new(head & 0x0f).ok_or(Malformed("unknown link"))?;

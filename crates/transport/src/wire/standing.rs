@@ -3,7 +3,7 @@ use super::field::{put_length, take};
 use super::kind::KIND_STANDING;
 use super::malformed::Malformed;
 
-/// Which links stand by: they live, and carry no media, for others of their group do.
+/// The set of standby links: alive, without media because another of their group carries it.
 ///
 /// ```text
 ///  0               1               3               4               6
@@ -12,12 +12,13 @@ use super::malformed::Malformed;
 /// +-------+-------+---------------+---------------+---------------+
 /// ```
 ///
-/// Bit n, from the least significant, is link n's. The turn is one more, modulo 256, with each change.
+/// Bit n, from the least significant, belongs to link n. The turn increases by one, modulo 256,
+/// with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// Tells newer from older.
+    /// Sequence number that orders changes.
     pub turn: u8,
-    /// A bit for each link.
+    /// One bit per link.
     pub links: u16,
 }
 
@@ -25,13 +26,13 @@ impl Standing {
     /// Its length on the wire.
     pub const BYTES: usize = 6;
 
-    /// Returns whether link `number` stands by.
+    /// Returns whether link `number` is on standby.
     pub fn has(self, number: LinkNumber) -> bool {
         self.links & 1 << number.get() != 0
     }
 
-    /// Returns whether this was said after `other`: fewer than 128 changes lie between two that are on
-    /// their way.
+    /// Returns whether this is newer than `other`. Fewer than 128 changes lie between any two in
+    /// flight.
     pub fn is_newer_than(self, other: Self) -> bool {
         (1..128).contains(&self.turn.wrapping_sub(other.turn))
     }
@@ -44,7 +45,7 @@ impl Standing {
         out.extend_from_slice(&self.links.to_be_bytes());
     }
 
-    /// Reads what stands behind the length.
+    /// Reads the fields after the length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         let [turn, high, low] = take(body)?;
         Ok(Self { turn, links: u16::from_be_bytes([high, low]) })

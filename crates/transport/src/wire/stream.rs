@@ -1,4 +1,4 @@
-//! The packets of the streaming code, and the symbols that it computes with.
+//! Packets of the streaming code, and the symbols that it computes with.
 
 use super::datagram::{SEALED_HEADER_BYTES, TAG_BYTES};
 use super::field::take;
@@ -18,16 +18,16 @@ use crate::channel::ChannelNumber;
 /// .. mod 65536    | payload ..
 /// ```
 ///
-/// L marks the last source packet of its unit. The channel is media's.
+/// L marks the last source packet of its unit. The channel is media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// The low 24 bits of its running number.
+    /// Low 24 bits of its sequence number.
     pub number_low: u32,
-    /// What it carries; repair packets protect all of it.
+    /// Content; repair packets protect all of it.
     pub part: Part<'a>,
 }
 
-/// A part of a unit, as a source packet carries it or as the code gives it back.
+/// A part of a unit, as carried by a source packet or recovered by the code.
 ///
 /// As a symbol, 1469 bytes long:
 ///
@@ -39,11 +39,11 @@ pub struct Source<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Whether it is the last of its unit.
+    /// True if it is the last of its unit.
     pub last: bool,
     /// The low 16 bits of the unit's number within its channel.
     pub unit_low: u16,
-    /// Its place in the unit, from 0.
+    /// Its index in the unit, from 0.
     pub index: u8,
     /// The unit's deadline: the sender's clock in milliseconds, modulo 65536.
     pub deadline_low: u16,
@@ -63,21 +63,21 @@ pub struct Part<'a> {
 /// | sum, without the zeros at its end ..
 /// ```
 ///
-/// The channel is media's.
+/// The channel is media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair<'a> {
-    /// The low 24 bits of the running number of the window's first source packet.
+    /// Low 24 bits of the sequence number of the window's first source packet.
     pub first_low: u32,
     /// Source packets in the window, at least 1.
     pub count: u16,
-    /// From which the coefficients follow.
+    /// Seed of the coefficients.
     pub seed: u16,
-    /// The sum's beginning, as long as the longest symbol in the window.
+    /// Prefix of the sum, as long as the longest symbol in the window.
     pub sum: &'a [u8],
 }
 
 impl<'a> Source<'a> {
-    /// Bytes in front of the payload.
+    /// Bytes before the payload.
     pub const HEADER_BYTES: usize = 9;
 
     /// Appends the packet.
@@ -99,15 +99,15 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The longest payload.
+    /// Maximum payload length.
     pub const PAYLOAD_MOST: usize = SYMBOL_BYTES - SYMBOL_HEADER_BYTES;
 
-    /// Returns the bytes of its symbol without the zeros at the end that fill it.
+    /// Returns the length of its symbol without the zero padding.
     pub fn symbol_bytes(&self) -> usize {
         SYMBOL_HEADER_BYTES + self.payload.len()
     }
 
-    /// Writes the symbol into `out`, old content replaced.
+    /// Writes the symbol into `out`, replacing its content.
     ///
     /// # Panics
     /// If the payload is longer than [`Part::PAYLOAD_MOST`].
@@ -120,10 +120,10 @@ impl<'a> Part<'a> {
         out.resize(SYMBOL_BYTES, 0);
     }
 
-    /// Reads a symbol that the code gave back.
+    /// Reads a symbol recovered by the code.
     ///
     /// # Errors
-    /// [`Malformed`] if it is none: the sender's, or an invention's.
+    /// [`Malformed`] if it is invalid: the sender is faulty, or a packet was forged.
     pub fn parse_symbol(mut symbol: &'a [u8]) -> Result<Self, Malformed> {
         let head = u16::from_be_bytes(take(&mut symbol)?);
         let length = usize::from(head & !SYMBOL_LAST);
@@ -150,7 +150,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// Bytes in front of the sum.
+    /// Bytes before the sum.
     pub const HEADER_BYTES: usize = 8;
 
     /// Appends the packet.
@@ -176,28 +176,28 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Bytes of a symbol: what a repair packet has room for in the largest datagram.
+/// Bytes of a symbol: the room of a repair packet in the largest datagram.
 pub const SYMBOL_BYTES: usize = 1_500 - REPAIR_AROUND_BYTES;
-/// Bytes of a symbol in front of the payload.
+/// Bytes of a symbol before the payload.
 pub const SYMBOL_HEADER_BYTES: usize = 2 + BODY_HEADER_BYTES;
-/// Our bytes around the payload of a source packet.
+/// Our overhead per source packet payload.
 pub const SOURCE_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Source::HEADER_BYTES + TAG_BYTES;
-/// Our bytes around the sum of a repair packet.
+/// Our overhead per repair packet sum.
 pub const REPAIR_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Repair::HEADER_BYTES + TAG_BYTES;
-/// Our bytes around the payload of a source packet when it travels in a sum: so much more than
-/// the longest payload a datagram must hold.
+/// Our overhead per source packet payload inside a sum: a datagram must hold that much more than
+/// the longest payload.
 pub const REPAIRED_AROUND_BYTES: usize = REPAIR_AROUND_BYTES + SYMBOL_HEADER_BYTES;
 /// Bits of a source packet's number on the wire.
 pub const SOURCE_NUMBER_BITS: u32 = 24;
 /// Bits of a unit's number in a source packet.
 pub const PART_UNIT_BITS: u32 = 16;
-/// The most source packets that a coding window holds.
+/// Maximum number of source packets in a coding window.
 pub const WINDOW_MOST: usize = 512;
 
 const _: () = assert!(SOURCE_AROUND_BYTES <= 32, "what the wire promises");
 const _: () = assert!(SYMBOL_BYTES < SYMBOL_LAST as usize, "the length leaves a bit free");
 
-/// What a part has in front of its payload on the wire and in its symbol.
+/// Header of a part before its payload, on the wire and in its symbol.
 const BODY_HEADER_BYTES: usize = 5;
 const LAST: u8 = 0x08;
 const SYMBOL_LAST: u16 = 0x8000;
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_no_packet_of_a_stream_is_malformed() {
         let malformed = |bytes: &[u8]| matches!(Packets::of(bytes).next(), Some(Err(_)));
-        // Control has no stream; nothing is in front of the payload only, or of the sum.
+        // The command channel has no stream; a payload or sum must not be empty.
         assert!(malformed(&[0x60; 30]) && malformed(&[0x70; 30]));
         assert!(malformed(&[0x61; 9]) && !malformed(&[0x61; 10]));
         assert!(malformed(&[0x71; 15]) && !malformed(&[0x71; 16]));

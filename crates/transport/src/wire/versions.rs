@@ -1,21 +1,21 @@
 use std::fmt;
 
-/// The versions of this protocol that one end speaks.
+/// A range of protocol versions supported by one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Versions {
-    /// The lowest, at least 1.
+    /// Lowest version, at least 1.
     pub lowest: u8,
-    /// The highest, not below the lowest.
+    /// Highest version, not below the lowest.
     pub highest: u8,
 }
 
 impl Versions {
-    /// What this build speaks.
+    /// Versions supported by this build.
     pub const OURS: Self = Self { lowest: 2, highest: 2 };
-    /// What a build speaks that says nothing of versions.
+    /// Versions of a build that sends no version range.
     pub const UNSAID: Self = Self { lowest: 1, highest: 1 };
 
-    /// Makes the range, or `None` if it is none.
+    /// Creates the range; `None` if it is invalid.
     pub const fn new(lowest: u8, highest: u8) -> Option<Self> {
         match lowest >= 1 && lowest <= highest {
             true => Some(Self { lowest, highest }),
@@ -23,7 +23,7 @@ impl Versions {
         }
     }
 
-    /// Returns the highest version that both speak.
+    /// Returns the highest version that both support.
     pub fn common(self, other: Self) -> Option<u8> {
         let highest = self.highest.min(other.highest);
         (highest >= self.lowest && highest >= other.lowest).then_some(highest)
@@ -50,12 +50,12 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Two ends that have no version in common.
+/// Two ends without a common version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionMismatch {
-    /// What this end speaks.
+    /// Versions of this end.
     pub ours: Versions,
-    /// What the peer speaks.
+    /// Versions of the peer.
     pub theirs: Versions,
 }
 
@@ -65,12 +65,12 @@ impl VersionMismatch {
         ours.common(theirs).is_none().then_some(Self { ours, theirs })
     }
 
-    /// Returns whether this end is the one to update: the other speaks later versions only.
+    /// Returns whether this end must be updated: the other supports only later versions.
     pub fn is_ours_older(self) -> bool {
         self.ours.highest < self.theirs.lowest
     }
 
-    /// Returns the mismatch in words, the peer called `peer`.
+    /// Returns the mismatch as text, with the peer called `peer`.
     pub fn told(self, peer: &str) -> String {
         let Self { ours, theirs } = self;
         let behind = if self.is_ours_older() { "this end" } else { peer };

@@ -16,7 +16,7 @@ impl Bench {
         Self::new(ChannelNumber::MEDIA, Order::ByDeadline)
     }
 
-    /// Hands over a packet of a two-packet unit whose content is two bytes.
+    /// Handles a packet of a two-packet unit whose content is two bytes.
     fn packet(&mut self, number: u32, index: u8, deadline: u64, now: u64) {
         let content = [&Prefix::new(2, Instant::ZERO).to_bytes()[..], b"ab"].concat();
         let symbol = &content[usize::from(index) * 5..][..5];

@@ -7,7 +7,7 @@ use crate::channel::{ChannelNumber, Order};
 use crate::receiver::inbox::{Inbox, Outcome};
 use crate::wire::{Packet, Packets, Prefix};
 
-/// A receiver of units whose content says which they are, and the code that protects them.
+/// A receiver of units whose content identifies them, and their encoder.
 struct Bench {
     encoder: Encoder,
     stream: Stream,
@@ -35,7 +35,7 @@ impl Bench {
         }
     }
 
-    /// Returns the packets of the next unit: so many of up to so many bytes.
+    /// Returns the packets of the next unit: `source_count` of up to `payload_bytes` bytes.
     fn unit(&mut self, source_count: usize, payload_bytes: usize) -> Vec<Vec<u8>> {
         let number = self.units;
         self.units += 1;
@@ -124,7 +124,7 @@ impl Bench {
     }
 }
 
-/// Returns a part without its payload, and that.
+/// Separates a part from its payload.
 fn own_part((part, payload): (Part<'_>, Vec<u8>)) -> (Part<'static>, Vec<u8>) {
     let Part { last, unit_low, index, deadline_low, .. } = part;
     (Part { last, unit_low, index, deadline_low, payload: &[] }, payload)
@@ -154,7 +154,7 @@ fn a_lost_source_packet_comes_back_whatever_its_length() {
     assert_eq!(bench.counters.sources_recovered, 3);
     let units = bench.counters.units(ChannelNumber::MEDIA);
     assert_eq!((units.repaired, units.delivered), (2, 2));
-    // What comes after all is surplus, and a repair packet over known ones as well.
+    // Late source packets are surplus, and so is a repair packet over known ones.
     bench.handle(&a[1]);
     let more = bench.repair();
     bench.handle(&more);
@@ -195,7 +195,7 @@ fn what_left_the_window_is_not_waited_for_and_late_ones_still_help() {
     assert_eq!(bench.log(), [""; 0]);
     bench.handle(&over_fresh);
     assert_eq!(bench.log(), ["*1"]);
-    // And a stale one that arrives is told from a fresh one.
+    // A stale packet that arrives is distinguished from a fresh one.
     let before = bench.counters.discarded(Discard::PacketSurplus);
     bench.handle(&stale[1]);
     assert_eq!(bench.counters.discarded(Discard::PacketSurplus), before + 1);
@@ -205,7 +205,7 @@ fn what_left_the_window_is_not_waited_for_and_late_ones_still_help() {
 #[test]
 fn a_full_decoder_still_takes_what_is_wanted() {
     let mut bench = Bench::new();
-    // Of 300 packets nothing comes but 256 sums: nothing can be known from these.
+    // Of 300 packets nothing arrives except 256 sums, which do not suffice to recover any.
     for _ in 0..3 {
         bench.unit(100, 10);
     }
@@ -238,7 +238,7 @@ fn inventions_are_counted_and_change_nothing() {
     wide[4..6].copy_from_slice(&[0xff, 0xff]);
     bench.handle(&wide);
     assert_eq!(bench.counters.discarded(Discard::PacketOutOfRange), 2);
-    // A forged sum over one packet decides what that packet holds.
+    // A forged sum over one packet determines the content of that packet.
     let mut bytes = Vec::new();
     Repair { first_low: 1, count: 1, seed: 3, sum: &[0xee; 40] }.write(&mut bytes);
     bench.handle(&bytes);
@@ -293,7 +293,7 @@ proptest! {
             bench.log().iter().map(|line| line[1..].parse().unwrap()).collect();
         ended.sort_unstable();
         prop_assert!(ended.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", ended);
-        // All up to the last that was heard of.
+        // All up to the last one received.
         let heard = ended.last().map_or(0, |last| last + 1);
         prop_assert!(ended.len() as u64 == heard && heard <= sent);
         let counters = &bench.counters;

@@ -6,7 +6,7 @@ use super::*;
 
 const LATE: Instant = Instant::from_millis(900);
 
-/// A sender and what its packets look like.
+/// A sender, and access to its packets.
 struct Bench {
     stream: Stream,
     units: u64,
@@ -17,7 +17,7 @@ impl Bench {
         Self { stream: Stream::new(), units: 0 }
     }
 
-    /// Sends a unit of so many packets of twenty bytes.
+    /// Sends a unit of `source_count` packets of twenty bytes.
     fn unit(&mut self, source_count: usize, deadline: Instant) -> Vec<Vec<u8>> {
         let unit = vec![self.units as u8; source_count * 20 - Prefix::BYTES - 3];
         let count = self.stream.push(self.units, &unit, 20, deadline, Instant::ZERO);
@@ -104,7 +104,7 @@ fn what_is_lost_and_not_made_up_for_asks_for_one_more_repair_packet() {
     assert!(!bench.stream.lacks());
     bench.settle(&sources[..1], true);
     bench.settle(&sources[1..3], false);
-    // Two are missing; each repair packet on its way counts for the share that arrives.
+    // Two are missing; each repair packet in flight counts for the share that arrives.
     let mut sent = Vec::new();
     while bench.stream.lacks() {
         sent.push(bench.asked());
@@ -117,7 +117,7 @@ fn what_is_lost_and_not_made_up_for_asks_for_one_more_repair_packet() {
     assert!(!bench.stream.lacks());
     bench.settle(&sent[1..], true);
     assert!(!bench.stream.lacks());
-    // The last source packet is still on its way, and in no sum that was asked for.
+    // The last source packet is still in flight, and in no requested sum.
     assert_eq!(bench.stream.first, 3);
     bench.settle(&sources[3..], true);
     assert!(!bench.stream.lacks());
@@ -135,7 +135,7 @@ fn a_repair_packet_stands_in_only_for_what_it_covers() {
     bench.settle(&early, true);
     bench.settle(&late, false);
     assert!(bench.stream.lacks());
-    // And for one lost packet only, however it was settled first.
+    // Also for a single lost packet, however it was settled first.
     let over_late = bench.repair();
     bench.settle(&[over_late], true);
     assert!(!bench.stream.lacks());
@@ -168,7 +168,7 @@ fn what_is_worthless_leaves_the_window_and_takes_its_repair_packets_along() {
     bench.settle(&[bytes], true);
     assert!(!bench.stream.lacks());
     assert!(bench.stream.encoder.window().is_empty());
-    // One that nobody knows of takes the sums over it along.
+    // An unrecovered packet that expires invalidates the sums over it.
     let stale = bench.unit(1, Instant::from_millis(200));
     let fresh = bench.unit(1, LATE);
     let sums = [bench.repair()];
@@ -182,7 +182,7 @@ fn what_is_worthless_leaves_the_window_and_takes_its_repair_packets_along() {
 
 #[test]
 fn a_window_from_which_lost_packets_expire_for_long_begins_anew() {
-    // Of the units of two packets each, wanted for 100 units, one in ten is lost, and no repair comes.
+    // Units of two packets live for 100 units; one in ten is lost, and no repair arrives.
     let mut bench = Bench::new();
     let mut begun = Vec::new();
     for unit in 0..1_000 {
@@ -194,7 +194,7 @@ fn a_window_from_which_lost_packets_expire_for_long_begins_anew() {
         let sources = bench.unit(2, Instant::from_millis(unit + 100));
         bench.settle(&sources, unit % 10 > 0);
     }
-    // With the first one that expires 256 units after the first did; and again.
+    // At the first expiry 256 units after the first one, and again.
     assert_eq!(begun, [361, 731]);
 }
 
@@ -256,14 +256,14 @@ proptest! {
                 }
             }
         }
-        // What is on its way arrives.
+        // Packets in flight arrive.
         for packet in flying {
             arrive(&mut decoder, &packet, &mut symbol);
             bench.stream.on_settled(&packet, true);
         }
         if !bench.stream.lacks() {
             let report = decoder.report();
-            // One of 255 repair packets says nothing new and is counted all the same.
+            // One of 255 repair packets is linearly dependent and is counted all the same.
             prop_assert!(report.missing - report.rank <= 1, "{report:?}");
             prop_assert!(bench.stream.encoder.window().is_empty());
         }
@@ -294,7 +294,7 @@ fn as_many_are_asked_for_as_will_hardly_fail() {
     assert!((at_least(4, 6, 0.8) - 0.90112).abs() < 1e-9);
     assert!((at_least(1, 100, 0.01) - (1.0 - 0.99_f64.powi(100))).abs() < 1e-9);
     assert_eq!((at_least(99, 110, 0.9), at_least(100, 110, 0.9)), (1.0, 0.0));
-    // A link that lost everything of late: nothing is certain to do.
+    // On a link that recently lost everything nothing is certain to suffice.
     assert!(at_least(1, 5, 1e-300) < SURE && at_least(1, 5, 0.0) < SURE);
     let mut bench = Bench::new();
     let sources = bench.unit(100, LATE);
