@@ -10,7 +10,7 @@ use crate::channel::{ChannelNumber, Descriptor, Order, Priority};
 /// +-------+-------+---------------+---------------+-------+-------+
 /// |   8   |   0   | length        | channel       | order |priorit|
 /// +-------+-------+---------------+---------------+-------+-------+
-/// | total length of the descriptor | offset of the bytes in it     |
+/// | total length of descriptor    | offset of the bytes in it     |
 /// +-------------------------------+-------------------------------+
 /// | bytes of the descriptor ..
 /// ```
