@@ -1,4 +1,4 @@
-//! Channels: what an application opens in a session to send units of one kind.
+//! Channels: streams of units of one kind that an application opens in a session.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,15 +7,15 @@ use tautline_units::{Bitrate, ByteCount};
 
 /// A channel's number on the wire, within a session.
 ///
-/// 0 is the command's and 1 the media's in every session. The first fifteen cost no byte of their
-/// own (docs/protocol.md, 4).
+/// 0 is the command channel and 1 the media channel in every session. The first fifteen need no
+/// byte of their own (docs/protocol.md, 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelNumber(u8);
 
 impl ChannelNumber {
-    /// The channel that says how to drive.
+    /// Channel of driving commands.
     pub const COMMAND: Self = Self(0);
-    /// The channel whose units are protected by a code and paced by rate control.
+    /// Channel whose units are protected by a code and paced by rate control.
     pub const MEDIA: Self = Self(1);
 
     /// Returns the channel `number`.
@@ -41,63 +41,63 @@ impl fmt::Display for ChannelNumber {
     }
 }
 
-/// What counts among the units of a channel.
+/// The delivery order of a channel's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
-    /// The newest unit: one that is older than the last delivered is dropped.
+    /// Newest wins: a unit older than the last delivered one is dropped.
     NewestWins,
     /// Every unit, by its own deadline, in any order.
     ByDeadline,
 }
 
-/// Which channel waits for which; the first goes before all others.
+/// The priority of a channel; the first goes before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// A copy on every live link at once, without a pace or a cap.
+    /// A copy on every live link at once, without pacing or cap.
     Command,
-    /// Likewise, within the channel's cap.
+    /// A copy on every live link, within the channel's cap.
     Feedback,
-    /// A copy on every live link, paced by the channel's cap.
+    /// A copy on every live link, paced by the channel's cap, after feedback.
     Telemetry,
     /// Protected by a code across the links, paced at their granted rates.
     Media,
-    /// One copy, in what all others leave of the granted rates.
+    /// One copy, within the headroom that all others leave of the granted rates.
     Data,
 }
 
-/// What a channel carries, in the shape in which MCAP describes a channel and its schema.
+/// A channel's content description, in the form in which MCAP describes a channel and its schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What it is called, `/vehicle/telemetry`.
+    /// Topic, such as `/vehicle/telemetry`.
     pub topic: String,
-    /// How a unit is encoded, by MCAP's name for it: `flatbuffer`, `cdr`, `json`.
+    /// Encoding of units, by MCAP's name: `flatbuffer`, `cdr`, `json`.
     pub message_encoding: String,
-    /// What the schema is called, `tautline.Telemetry`; empty without a schema.
+    /// Schema name, such as `tautline.Telemetry`; empty without a schema.
     pub schema_name: String,
-    /// How the schema is encoded, by MCAP's name for it.
+    /// Encoding of the schema, by MCAP's name.
     pub schema_encoding: String,
     /// The schema.
     pub schema: Vec<u8>,
 }
 
-/// A channel as its sender opens it.
+/// A channel as opened by its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
     /// Its number on the wire.
     pub number: ChannelNumber,
-    /// What counts among its units.
+    /// Delivery order of its units.
     pub order: Order,
-    /// What it waits for.
+    /// Priority of its units.
     pub priority: Priority,
-    /// The most that it sends on each link: an application's in its units' own bytes, ours in datagrams; `None` for the command's, which has
-    /// no cap, and for media, whose cap is the budget.
+    /// Maximum rate on each link, in unit bytes for application channels and in datagram bytes for
+    /// ours. `None` for commands, which have no cap, and for media, whose cap is the budget.
     pub rate_cap: Option<Bitrate>,
-    /// What it carries.
+    /// Description of its content.
     pub descriptor: Descriptor,
 }
 
 impl Channel {
-    /// Returns the command's channel, without a descriptor.
+    /// Returns the command channel without a descriptor.
     pub fn command() -> Self {
         Self {
             number: ChannelNumber::COMMAND,
@@ -108,7 +108,7 @@ impl Channel {
         }
     }
 
-    /// Returns the media's channel, without a descriptor.
+    /// Returns the media channel without a descriptor.
     pub fn media() -> Self {
         Self {
             number: ChannelNumber::MEDIA,
@@ -119,7 +119,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether its number, priority and cap go together.
+    /// Returns whether its number, order, priority and cap are consistent.
     fn is_consistent(&self) -> bool {
         match self.priority {
             Priority::Command => {
@@ -153,8 +153,8 @@ impl Descriptor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Its number, order, priority and cap contradict each other: channel 0 alone is the command's
-    /// and 1 alone the media's, and every other has a cap.
+    /// Its number, order, priority and cap are inconsistent. Only channel 0 is the command channel
+    /// and only 1 the media channel; every other has a cap.
     #[error("{number:?}: number, order, priority and cap do not go together")]
     Inconsistent {
         /// Its number.
@@ -184,20 +184,20 @@ pub enum OpenError {
     },
 }
 
-/// The channels of one direction of a session, by their numbers.
+/// The channels of one direction of a session, by number.
 #[derive(Debug, Clone)]
 pub(crate) struct Channels {
     channels: BTreeMap<ChannelNumber, Channel>,
 }
 
 impl Channels {
-    /// Returns the channel `number`.
+    /// Creates the set with the command and media channels.
     pub(crate) fn new() -> Self {
         let both = [Channel::command(), Channel::media()];
         Self { channels: both.into_iter().map(|channel| (channel.number, channel)).collect() }
     }
 
-    /// Opens a channel, or changes one.
+    /// Opens a channel, or changes an open one.
     pub(crate) fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
         let number = channel.number;
         if !channel.is_consistent() {
@@ -226,7 +226,7 @@ impl Channels {
         Ok(())
     }
 
-    /// Returns every channel, in order of their numbers.
+    /// Returns every channel, in order of channel numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }
@@ -236,11 +236,11 @@ impl Channels {
     }
 }
 
-/// Channels of one direction.
+/// Maximum number of channels of one direction.
 pub(crate) const CHANNELS_MAX: usize = 64;
-/// Bytes of all descriptors of one direction.
+/// Maximum bytes of all descriptors of one direction.
 pub(crate) const DESCRIPTOR_BYTES_MAX: u64 = 64 << 10;
-/// A text's length is one byte on the wire.
+/// Maximum bytes of a text: its length is one byte on the wire.
 const TEXT_BYTES_MAX: usize = 255;
 
 #[cfg(test)]

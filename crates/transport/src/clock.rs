@@ -1,16 +1,16 @@
-//! How the peer's clock stands to ours.
+//! Estimate of the peer's clock relative to ours.
 
 use std::collections::VecDeque;
 
 use tautline_units::{Duration, Instant};
 
-/// The peer's clock against ours, with a bound on the error.
+/// The offset of the peer's clock, with an error bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockEstimate {
     offset_nanos: i64,
     error: Duration,
-    /// The same of the tightest bounds of the whole session, widened by drift: a queue that stands for longer than
-    /// bounds are kept is no longer way.
+    /// Error by the tightest bounds of the whole session, widened by drift. A queue that lasts
+    /// longer than the recent bounds must not count as path delay.
     error_ever: Duration,
 }
 
@@ -20,32 +20,32 @@ impl ClockEstimate {
         self.offset_nanos
     }
 
-    /// Returns a bound on the error: the true offset lies no further away than this, if no one-way
-    /// delay is negative and the clocks drift apart by less than 200 ppm. At most half the smallest
-    /// RTT, and a little drift.
+    /// Returns a bound on the error of the offset. It holds if no one-way delay is negative and the
+    /// clocks drift apart by less than 200 ppm. The bound is at most half the smallest RTT plus a
+    /// little drift.
     pub const fn error(&self) -> Duration {
         self.error
     }
 
-    /// Returns the estimate that the deadlines of what we send go by: the fastest way is taken to need half of
-    /// `deadline`, where the middle of the bounds has more. That is less than [`ClockEstimate::favour`] gives it at the
-    /// other end: what is sent shall be in time by more than a hair.
+    /// Returns the estimate for the deadlines of sent packets. It limits the assumed minimum
+    /// one-way delay to half of `deadline`. [`ClockEstimate::favour`] assumes less at the other
+    /// end, which leaves sent packets a margin.
     pub fn for_sending(&self, deadline: Duration) -> Self {
         self.shifted(self.error_ever.saturating_sub(deadline / 2).as_nanos() as i64)
     }
 
-    /// Returns the estimate that the deadlines of what comes go by: see [`ClockEstimate::favour`].
+    /// Returns the estimate for the deadlines of received packets; see [`ClockEstimate::favour`].
     pub fn for_receiving(&self, deadline: Duration) -> Self {
         self.shifted(-(self.favour(deadline).as_nanos() as i64))
     }
 
-    /// Returns by how much media's deadlines are taken to be later than the middle of the bounds has it, where it is
-    /// worth something for `deadline`.
+    /// Returns by how much media deadlines are extended beyond the midpoint of the clock bounds,
+    /// for a lifetime of `deadline`.
     ///
-    /// In the middle the fastest way takes half of the least RTT, although it may take anything from nothing
-    /// to all of it. Where that leaves media less than half of its deadline, twice as much less is taken, down to
-    /// nothing, which the bounds allow as well: nothing is given up that may be in time, and what is shown may be late
-    /// by as much.
+    /// The midpoint assumes that the minimum one-way delay is half of the minimum RTT. It may be
+    /// anything from zero to all of it. If that leaves media less than half of its deadline, the
+    /// assumed delay is reduced by twice the shortfall, down to zero, which the bounds allow too.
+    /// So nothing is given up that may be in time, and media shown may be late by as much.
     pub fn favour(&self, deadline: Duration) -> Duration {
         (self.error_ever * 2).saturating_sub(deadline).min(self.error_ever)
     }
@@ -58,35 +58,36 @@ impl ClockEstimate {
         }
     }
 
-    /// Returns our clock at the peer's `instant`; held at the clock's ends.
+    /// Returns our clock at the peer's `instant`, clamped to the clock's range.
     pub fn to_local(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos.saturating_neg())
     }
 
-    /// Returns the age at our `now` of what the peer dates `instant`; `None` if that lies ahead by more than the error.
+    /// Returns the age at our `now` of the peer's `instant`; `None` if that lies ahead by more than
+    /// the error.
     pub fn age(&self, instant: Instant, now: Instant) -> Option<Duration> {
         now.age(self.to_local(instant), self.error)
     }
 
-    /// Returns the peer's clock at our `instant`; held at the clock's ends.
+    /// Returns the peer's clock at our `instant`, clamped to the clock's range.
     pub fn to_peer(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos)
     }
 }
 
-/// The tightest bounds on the offset that any link has shown of late.
+/// An estimator of the clock offset from the tightest recent bounds over all links.
 ///
-/// A pong with times t0 (ours), t1, t2 (peer's), t3 (ours) says t2 - t3 <= offset <= t1 - t0, as
-/// no delay is negative. The smallest t1 - t0 and the largest t2 - t3 over all links within
-/// [`SPAN`] bound the offset at least as tightly as the sample of the smallest RTT does
-/// ([RFC5905] section 8, clock filter): half its RTT. The estimate is the middle. Bounds widen
-/// with age by the drift that two cheap clocks may have.
+/// A pong with times t0 (ours), t1, t2 (peer's), t3 (ours) implies t2 - t3 <= offset <= t1 - t0,
+/// because no delay is negative. The smallest t1 - t0 and the largest t2 - t3 over all links within
+/// [`SPAN`] bound the offset. They are at least as tight as the sample with the smallest RTT, which
+/// gives half its RTT ([RFC5905] section 8, clock filter). The estimate is the midpoint. Bounds
+/// widen with age by the drift of two cheap clocks.
 #[derive(Debug, Clone, Default)]
 pub struct Estimator {
     slots: VecDeque<Slot>,
-    /// The tightest bounds of all slots: all widen alike, so the tightest one stays so.
+    /// Tightest bounds of all slots. All widen equally, so the tightest stay the tightest.
     tightest: Option<(Bound, Bound)>,
-    /// Half the distance of the tightest bounds of the whole session.
+    /// Half the width of the tightest bounds of the whole session.
     half_ever: Option<Bound>,
 }
 
@@ -103,20 +104,20 @@ struct Bound {
     at: Instant,
 }
 
-/// A comparison that contradicts all before it: one of the clocks was set.
+/// A sample that contradicts all earlier ones: one of the clocks was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step;
 
 impl Estimator {
-    /// Returns one that has compared nothing yet.
+    /// Creates an estimator without samples.
     pub fn new() -> Self {
         Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None, half_ever: None }
     }
 
-    /// Takes the bounds that one pong gives, in nanoseconds.
+    /// Adds the bounds from one pong, in nanoseconds.
     ///
     /// # Errors
-    /// [`Step`] if they contradict all before; the estimate then begins anew from them.
+    /// [`Step`] if they contradict all earlier bounds; the estimate then restarts from them.
     pub fn observe(&mut self, lower: i64, upper: i64, now: Instant) -> Result<(), Step> {
         if lower > upper {
             return Err(Step);
@@ -173,7 +174,8 @@ impl Estimator {
     fn bounds(&self, now: Instant) -> Option<(i64, i64)> {
         let (lower, upper) = self.tightest?;
         let (low, high) = (lower.least(now), upper.most(now));
-        // Drift beyond the assumed bound makes the ends cross by a little: take what lies between.
+        // Drift beyond the assumed bound makes the ends cross slightly: take the range between
+        // them.
         Some((low.min(high), high.max(low)))
     }
 }
@@ -196,9 +198,9 @@ fn drift(age: Duration) -> i64 {
     (nanos / (1_000_000 / DRIFT_PPM)) as i64
 }
 
-/// Two crystals of 100 ppm each, running apart.
+/// Two crystals of 100 ppm each, drifting apart.
 const DRIFT_PPM: u64 = 200;
-/// How long a bound is kept: 200 ppm make 1 ms in it, less than a mobile link's asymmetry.
+/// Lifetime of a bound: 200 ppm amount to 1 ms, less than a mobile link's asymmetry.
 const SPAN: Duration = Duration::from_secs(5);
 const SLOTS: usize = 10;
 
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn what_the_middle_leaves_too_little_time_for_goes_by_a_bound_that_favours_it() {
         let mut clock = Estimator::new();
-        // 15 ms out, 200 ms back; none of it is known but the sum.
+        // 15 ms out, 200 ms back; only the sum is known.
         let (truth, now) = (3_600_000 * MS, Instant::from_millis(215));
         clock.observe(truth - 200 * MS, truth + 15 * MS, now).unwrap();
         let middle = clock.estimate(now).unwrap();
@@ -237,12 +239,13 @@ mod tests {
         let tenths = |nanos: i64| (nanos + MS / 20).div_euclid(MS / 10);
         let out = |clock: ClockEstimate| tenths(truth + 15 * MS - clock.offset_nanos());
         assert_eq!(out(middle), 1_075);
-        // Of 300 ms what is sent is taken to need what the middle has, of 150 and 100 ms half.
+        // With 300 ms, sending assumes the midpoint; with 150 and 100 ms, half of the deadline.
         assert_eq!(
             [300, 150, 100].map(|span| out(middle.for_sending(ms(span)))),
             [1_075, 750, 500]
         );
-        // The other end has the same bounds the other way round, and takes of 150 ms 42.5, and of 100 none.
+        // The other end has the mirrored bounds, and assumes 42.5 ms with 150 ms, and none with 100
+        // ms.
         let mut other = Estimator::new();
         other.observe(-truth - 15 * MS, -truth + 200 * MS, now).unwrap();
         let theirs = other.estimate(now).unwrap();
@@ -261,7 +264,7 @@ mod tests {
         let mut clock = Estimator::new();
         let (deadline, at) = (Duration::from_millis(100), Instant::from_millis);
         clock.observe(-15 * MS, 15 * MS, at(30)).unwrap();
-        // From then on 800 ms of another's wait on the way out.
+        // From then on competing traffic adds 800 ms of queueing on the way out.
         for tenth in 1..600 {
             clock.observe(-15 * MS, 815 * MS, at(30 + tenth * 100)).unwrap();
         }

@@ -10,7 +10,7 @@ use crate::rate;
 use crate::setting::{bytes, check, millis, within};
 use crate::wire::Versions;
 
-/// Parameters of a session; every field has a default, units stand in the TOML names.
+/// Parameters of a session. Every field has a default; the TOML names carry the units.
 ///
 /// ```toml
 /// datagram_bytes_max = 1200   # UDP payload, 150 to 1500
@@ -37,45 +37,45 @@ use crate::wire::Versions;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The largest datagram: UDP payload of 150 to 1500 bytes; default 1200, which passes every
-    /// path that carries IPv6 with room for tunnels.
+    /// Maximum datagram size: UDP payload of 150 to 1500 bytes. Default 1200, which passes every
+    /// path that carries IPv6, with room for tunnels.
     #[serde(deserialize_with = "bytes")]
     pub datagram_bytes_max: ByteCount,
-    /// Between two pings on a live link; 5 ms to 1 s, default 20 ms.
+    /// Interval between pings on a live link; 5 ms to 1 s, default 20 ms.
     #[serde(rename = "ping_interval_ms", deserialize_with = "millis")]
     pub ping_interval: Duration,
-    /// Without a pong for so long a link is silent and carries no media; default 250 ms. Other links
-    /// take over its media earlier: after three ping intervals and four times the jitter, 60 ms at
-    /// least.
+    /// Time without a pong after which a link is silent and carries no media; default 250 ms. Other
+    /// links take over its media earlier: after three ping intervals plus four times the jitter, 60
+    /// ms at least.
     #[serde(rename = "link_timeout_ms", deserialize_with = "millis")]
     pub link_timeout: Duration,
-    /// Between two reports of a link that brings media; 5 ms to 1 s, default 10 ms. Others are
-    /// reported ten times more seldom.
+    /// Interval between reports of a link that receives media; 5 ms to 1 s, default 10 ms. Others
+    /// are reported ten times less often.
     #[serde(rename = "report_interval_ms", deserialize_with = "millis")]
     pub report_interval: Duration,
-    /// How long a media unit is taken to be fresh before the clocks are compared; default 200 ms.
+    /// Assumed lifetime of a media unit before the clocks are compared; default 200 ms.
     #[serde(rename = "media_deadline_ms", deserialize_with = "millis")]
     pub media_deadline: Duration,
-    /// The same for a unit of any other channel; default 250 ms.
+    /// Same for a unit of any other channel; default 250 ms.
     #[serde(rename = "command_deadline_ms", deserialize_with = "millis")]
     pub command_deadline: Duration,
-    /// The share of the granted rates that the budget hands out, above 0 to 1; default 0.9, so
-    /// that a slice larger than its budget does not leave a queue behind.
+    /// Share of the granted rates that the budget uses, above 0 to 1. Default 0.9, so that a slice
+    /// larger than its budget does not leave a queue behind.
     pub budget_share: f64,
-    /// How packets find their links.
+    /// Assignment of packets to links.
     pub schedule: Kind,
-    /// Whether a block shall survive the loss of a link, of two where there are four, as far as
-    /// the shares allow it; default true. `quantile` leaves it where one link carries most, and that is worth more
-    /// than the misses that it costs.
+    /// True if a block must survive the loss of a link, or of two out of four, as far as the shares
+    /// allow; default true. `quantile` drops this if one link carries most of the traffic and using
+    /// it is worth more than the misses that it costs.
     pub spread: bool,
-    /// Whether a media packet that is reported lost, or that a silent link holds, goes over another
-    /// link as long as its unit lacks it and it can be in time; default true.
+    /// True if a media packet that is reported lost, or held by a silent link, is resent over
+    /// another link while its unit needs it and it can arrive in time; default true.
     pub retransmit: bool,
-    /// How media units are coded.
+    /// Coding of media units.
     pub protect: protect::Config,
-    /// How fast each link may send.
+    /// Rate control of each link.
     pub rate: rate::Config,
-    /// The versions of the protocol that this end speaks: this build's, but in tests.
+    /// Protocol versions supported by this end: those of this build, except in tests.
     #[serde(skip)]
     pub versions: Versions,
 }
@@ -104,7 +104,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the first field that cannot work.
+    /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let bytes = self.datagram_bytes_max.get();
         check("datagram_bytes_max", (150..=1500).contains(&bytes), || {

@@ -7,7 +7,7 @@ pub use units::Units;
 
 use crate::channel::ChannelNumber;
 
-/// Something that was thrown away, by name.
+/// A reason for which something was discarded.
 #[derive(
     Debug,
     Clone,
@@ -29,7 +29,7 @@ pub enum Discard {
     DatagramUnknownSession,
     /// A sealed datagram that does not open: forged or damaged.
     DatagramForged,
-    /// A sealed datagram that came before.
+    /// A sealed datagram that arrived before.
     DatagramReplayed,
     /// A sealed datagram older than the replay window.
     DatagramStale,
@@ -37,17 +37,17 @@ pub enum Discard {
     DatagramUnknownLink,
     /// A handshake message that fails: forged, damaged or of another lease.
     HandshakeForged,
-    /// A handshake of another machine than the expected one.
+    /// A handshake from another machine than the expected one.
     HandshakeWrongPeer,
-    /// A handshake of a machine with no version in common, and a refusal for the same reason.
+    /// A handshake from a machine without a common version, or a refusal for the same reason.
     HandshakeVersion,
-    /// A handshake message that nobody waits for.
+    /// An unexpected handshake message.
     HandshakeUnexpected,
-    /// A first handshake message above the rate at which they are answered.
+    /// A first handshake message above the rate limit of answers.
     HandshakeLimited,
-    /// A half-open handshake given up for a newer one.
+    /// A half-open handshake evicted by a newer one.
     HandshakeEvicted,
-    /// A half-open handshake that nothing confirmed in time.
+    /// A half-open handshake that was not confirmed in time.
     HandshakeExpired,
     /// A packet of a channel that was neither opened here nor announced by the peer.
     ChannelUnknown,
@@ -55,7 +55,7 @@ pub enum Discard {
     PacketUnknown,
     /// Fields of a packet that this version does not know.
     FieldsUnknown,
-    /// An announcement that gives a channel another order or priority than it has.
+    /// An announcement that changes a channel's order or priority.
     AnnouncementInconsistent,
     /// A complete descriptor that cannot be parsed.
     AnnouncementMalformed,
@@ -65,64 +65,64 @@ pub enum Discard {
     PacketMalformed,
     /// A pong that answers no ping of ours.
     PongUnknown,
-    /// A pong that the peer sent before the ping came, or held for longer than both were under way.
+    /// A pong that the peer sent before the ping arrived, or held longer than the whole round trip.
     PongImpossible,
-    /// A time that the peer tells in a ping, a report or a unit, ahead of ours by more than the error of the comparison.
+    /// A time in a ping, a report or a unit that is ahead of ours by more than the clock error.
     TimeAhead,
-    /// A report of more than was sent, of an unknown link, or that takes something back.
+    /// A report of more than was sent, of an unknown link, or with decreasing counts.
     ReportImpossible,
-    /// A pong or report that waited for a link to be allowed to speak.
+    /// A pong or report dropped while queued for a link that may not send yet.
     AnswerOverflow,
     /// A datagram not sent because its route is not validated and has received too little.
     AmplificationHeld,
-    /// A source or repair packet of a unit already finished, or a repair packet that says nothing
-    /// new.
+    /// A source or repair packet of a finished unit, or a redundant repair packet.
     PacketSurplus,
-    /// A source or repair packet that came twice.
+    /// A source or repair packet that arrived twice.
     PacketDuplicate,
     /// A source or repair packet after its unit's deadline.
     PacketLate,
     /// A source or repair packet that contradicts its unit's others.
     PacketInconsistent,
-    /// A source or repair packet of a unit beyond the receiver's horizon.
+    /// A source or repair packet of a unit outside the receiver's window.
     PacketOutOfRange,
-    /// A repair packet of the streaming code given up for a newer one: nobody waits any more for
-    /// what it might have told.
+    /// A repair packet of the streaming code replaced by a newer one: its source packets have
+    /// expired.
     RepairExpired,
-    /// A repair packet of the streaming code beyond those that may wait for others.
+    /// A repair packet of the streaming code beyond the number that may be kept for later recovery.
     RepairOverflow,
-    /// A unit of which nothing came.
+    /// A unit without any received packet.
     UnitMissing,
     /// A unit with too few packets at its deadline.
     UnitIncomplete,
-    /// A unit whose packets came after its deadline.
+    /// A unit whose packets arrived after its deadline.
     UnitLate,
     /// A unit given up to bound memory, or because a new session began.
     UnitEvicted,
     /// A unit whose block cannot be parsed.
     UnitMalformed,
-    /// A unit older than the last delivered, of a channel where the newest wins.
+    /// A unit older than the last delivered one, on a newest-wins channel.
     UnitSuperseded,
-    /// A unit that a newer one displaced before it left, of a channel where the newest wins.
+    /// A unit displaced by a newer one before it was sent, on a newest-wins channel.
     UnitDisplaced,
-    /// A unit whose deadline passed while it waited for its channel's cap, or for what links spare.
+    /// A unit whose deadline passed while it waited for its channel's cap, or for headroom of the
+    /// links.
     UnitExpired,
-    /// A packet that waits for no pace, pushed out of a link's queue by newer ones.
+    /// An unpaced packet displaced by newer ones in a link's queue.
     UrgentOverflow,
-    /// A packet that waits for no pace, and whose deadline passed in a link's queue.
+    /// An unpaced packet whose deadline passed in a link's queue.
     UrgentExpired,
     /// A media packet whose deadline passed in a link's queue.
     MediaExpired,
-    /// A media packet that no link could deliver in time, or a repair packet that would have
-    /// waited too long.
+    /// A media packet that no link could deliver in time, or a repair packet that would have waited
+    /// too long.
     MediaUnschedulable,
     /// A media packet dropped because its link fell silent or a new session began.
     MediaSilenced,
     /// A unit refused because no link is up.
     SendNoLink,
-    /// A unit refused for its deadline, or a channel that was not opened.
+    /// A unit refused because of its deadline, or because its channel was not opened.
     SendInvalid,
-    /// A unit refused because it is larger than the present links carry of its channel.
+    /// A unit refused because it is larger than the present links allow on its channel.
     SendTooLarge,
     /// A unit refused because its channel's cap does not allow it before its deadline.
     SendOverCap,
@@ -130,7 +130,7 @@ pub enum Discard {
     SendCongested,
     /// An event that the application did not fetch in time.
     EventOverflow,
-    /// A comparison of the clocks that contradicted all before: a clock was set.
+    /// A clock sample that contradicts all earlier ones: a clock was set.
     ClockStep,
 }
 
@@ -144,19 +144,20 @@ impl Discard {
     }
 }
 
-/// What a session has done and thrown away since it began.
+/// Counters of a session's activity and discards since it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams sent, handshakes included.
+    /// Datagrams sent, including handshakes.
     pub datagrams_sent: u64,
-    /// Datagrams handed in, whatever became of them.
+    /// Datagrams passed in, regardless of outcome.
     pub datagrams_received: u64,
-    /// Media packets given to a link in another's place, and fresh ones for a unit that lacked some:
-    /// of one session, with `repairs_asked`, the sum of its links' [`crate::link::Media::again`].
+    /// Media packets moved or resent to another link, and new packets for a unit that lacked some.
+    /// Within one session this, plus `repairs_asked`, is the sum of its links'
+    /// [`crate::link::Media::again`].
     pub media_moved: u64,
-    /// Source packets that repair packets of the streaming code gave back in time.
+    /// Source packets recovered in time by repair packets of the streaming code.
     pub sources_recovered: u64,
-    /// Repair packets of the streaming code that reports asked for.
+    /// Repair packets of the streaming code requested by reports.
     pub repairs_asked: u64,
     /// Handshakes completed.
     pub handshakes: u64,
@@ -192,12 +193,12 @@ impl Counters {
         }
     }
 
-    /// Returns the units of `channel`, but for those that are open: see [`crate::Session::units`].
+    /// Returns the unit counts of `channel`, without the open ones; see [`crate::Session::units`].
     pub(crate) fn units(&self, channel: ChannelNumber) -> Units {
         self.units.get(&channel).cloned().unwrap_or_default()
     }
 
-    /// Returns every channel that units were counted of, in order of their numbers.
+    /// Returns every channel with counted units, in order of channel numbers.
     pub(crate) fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
         self.units.keys().copied()
     }
@@ -206,12 +207,12 @@ impl Counters {
         self.units.entry(channel).or_default()
     }
 
-    /// Returns how often `what` was thrown away.
+    /// Returns the number of discards for the reason `what`.
     pub fn discarded(&self, what: Discard) -> u64 {
         self.discards[what as usize]
     }
 
-    /// Returns every discard by name, zeros included, always in the same order.
+    /// Returns every discard by name, including zeros, always in the same order.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Discard::ALL.iter().copied().map(|what| (what.name(), self.discarded(what)))
     }

@@ -7,7 +7,7 @@ pub enum Error {
     /// The configuration contradicts itself.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The initiator was given no route, or more than sixteen.
+    /// The initiator got no route, or more than sixteen.
     #[error("a session needs 1 to 16 routes, got {found}")]
     Routes {
         /// Routes given.
@@ -15,24 +15,24 @@ pub enum Error {
     },
 }
 
-/// A configuration field with a value that cannot work.
+/// A configuration field with an invalid value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("transport.{field}: {wrong}")]
 pub struct ConfigError {
-    /// The field's name as it is written in TOML.
+    /// Name of the field in TOML.
     pub field: &'static str,
-    /// What is wrong with it, and what would be right.
+    /// Description of the fault and of valid values.
     pub wrong: String,
 }
 
-/// A reason why a unit was not accepted; it has no number and nothing of it is sent.
+/// A reason why a unit was refused; it has no number and no part of it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
     /// The handshake is not complete.
     #[error("the session is not established")]
     NotEstablished,
-    /// No link is up: media pauses, and a command has nowhere to go.
+    /// No link is up: media pauses, and a command cannot be sent.
     #[error("no link is up")]
     NoLink,
     /// The channel was not opened.
@@ -49,7 +49,7 @@ pub enum SendError {
         /// The longest unit at the present packet size and code rate.
         most: ByteCount,
     },
-    /// The unit takes longer than its deadline at the rate that its channel may have.
+    /// The unit takes longer than its deadline at the channel's cap.
     #[error("the unit has {found}, its channel's cap carries {most} before the deadline")]
     OverCap {
         /// The unit's length.
@@ -57,7 +57,7 @@ pub enum SendError {
         /// The longest unit that the cap allows before the deadline.
         most: ByteCount,
     },
-    /// The deadline is zero or beyond what the wire can name.
+    /// The deadline is zero or beyond the range of the wire format.
     #[error("a deadline of {found:?} is not within 1 ms to 30 s")]
     Deadline {
         /// The deadline given.

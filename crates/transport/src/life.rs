@@ -1,9 +1,9 @@
-/// The life of a link ([UGV]: no video on a path that does not answer).
+/// The liveness state of a link ([UGV]: no video over a path that does not answer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// No pong has come yet: pings only.
+    /// No pong has arrived yet: pings only.
     Validating,
-    /// Pongs come.
+    /// Pongs arrive.
     Up,
     /// Pongs have stopped: pings and, if no link is up, commands.
     Silent,

@@ -1,4 +1,4 @@
-//! Signed orders: what a supervisor tells a vehicle, whoever carries it there.
+//! Signed orders of a supervisor to a vehicle, independent of who carries them.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 
 pub mod answer;
 
-/// What a supervisor orders of a vehicle: to end the drive that is, with the guard's manoeuvre.
+/// A supervisor's order to a vehicle: to end the current drive with the guard's manoeuvre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Who orders it.
+    /// Key of the supervisor.
     pub supervisor: PublicKey,
-    /// Of which vehicle.
+    /// Key of the vehicle.
     pub vehicle: PublicKey,
-    /// When it was made, since the Unix epoch in whole milliseconds: also its number, which rises with each order
-    /// of a supervisor.
+    /// Creation time since the Unix epoch in whole milliseconds. It is also the order's number,
+    /// which increases with each order of a supervisor.
     pub made_at: Duration,
-    /// When it ends, likewise.
+    /// End of validity, in the same unit.
     pub until: Duration,
 }
 
-/// The bytes of an order, signed by the supervisor whom it names.
+/// The bytes of an order, signed by the supervisor named in it.
 ///
 /// ```text
 ///  0               1               2                               34
@@ -35,40 +35,40 @@ pub struct Order {
 /// +-------------------------------+-------------------------------+
 /// ```
 ///
-/// Keys are Ed25519. The signature is of the words `tautline order` and all bytes before it.
+/// Keys are Ed25519. The signature covers the words `tautline order` and all bytes before it.
 // protocol 13
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SignedOrder([u8; SignedOrder::BYTES]);
 
-/// A reason why an order is none for this vehicle at this time.
+/// A reason why an order is not valid for this vehicle at this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// Not the bytes of an order, or it holds for too long.
+    /// Not the bytes of an order, or its validity is too long.
     #[error("not an order of this version")]
     Malformed,
-    /// Not signed by whom it names.
+    /// Not signed by the supervisor named in it.
     #[error("the order is forged")]
     Forged,
-    /// It is another vehicle's.
+    /// The order is for another vehicle.
     #[error("the order is for another vehicle")]
     Foreign,
-    /// It was made later than now.
+    /// Its creation time is in the future.
     #[error("the order is not yet in force, or the clocks differ")]
     Early,
-    /// Its time is over.
+    /// It has expired.
     #[error("the order has expired, or the clocks differ")]
     Expired,
 }
 
 impl Order {
-    /// The longest time for which an order may hold: whoever carries it chooses when it arrives.
+    /// Maximum validity of an order: its carrier decides when it arrives.
     pub const LIFE_MAX: Duration = Duration::from_secs(600);
 
-    /// Signs it.
+    /// Signs the order.
     ///
     /// # Panics
-    /// When `supervisor` is another than the one it names.
+    /// If `supervisor` is not the one named in the order.
     pub fn sign(&self, supervisor: &Identity) -> SignedOrder {
         assert_eq!(supervisor.public(), self.supervisor, "who orders signs");
         let mut bytes = vec![VERSION, END];
@@ -82,12 +82,13 @@ impl Order {
         SignedOrder(bytes.try_into().expect("as many as the parts have"))
     }
 
-    /// Returns the number of the order: no two of a supervisor have the same.
+    /// Returns the number of the order, unique per supervisor.
     pub fn number(&self) -> u64 {
         millis(self.made_at)
     }
 
-    /// Judges it for the vehicle that has `vehicle` as its key, at `now`, the time since the Unix epoch.
+    /// Checks the order for the vehicle with the key `vehicle`, at `now`, the time since the Unix
+    /// epoch.
     ///
     /// # Errors
     /// [`OrderError::Foreign`], [`OrderError::Early`] or [`OrderError::Expired`].
@@ -127,8 +128,8 @@ impl SignedOrder {
         &self.0
     }
 
-    /// Returns the order of any bytes, if they are one that its supervisor signed. Whether that one may order anything
-    /// is the caller's to know.
+    /// Returns the order in `bytes` if its supervisor has signed it. The caller checks whether that
+    /// supervisor may give orders.
     ///
     /// # Errors
     /// [`OrderError::Malformed`] or [`OrderError::Forged`].
@@ -152,13 +153,13 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// No other signature of a key begins with these words.
+/// Domain separation: no other signature of a key begins with these words.
 const WORDS: &[u8] = b"tautline order";
 const VERSION: u8 = 1;
-/// The one deed there is.
+/// The only action defined.
 const END: u8 = 1;
 const SIGNED_BYTES: usize = 2 + 2 * 32 + 2 * 8;
-/// Clocks that NTP keeps agree better.
+/// Maximum clock difference: clocks synchronized by NTP agree better.
 const SKEW_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -211,7 +212,7 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(SignedOrder::read(&bytes).is_err(), "bit {bit}");
         }
-        // Another's signature under the supervisor's name, and a signature of other words.
+        // A foreign signature under the supervisor's name, and a signature over other words.
         let mut bytes = *signed.as_bytes();
         let told = bytes[..SIGNED_BYTES].to_vec();
         for forged in [
@@ -260,7 +261,7 @@ mod tests {
                 let again = order.sign(&supervisor);
                 prop_assert_eq!(&again.as_bytes()[..], &bytes[..]);
                 prop_assert!(order.until - order.made_at <= Order::LIFE_MAX);
-                // Whatever its times are, they are judged without a panic.
+                // Any times are checked without a panic.
                 let _ = order.judge(&order.vehicle, Duration::from_millis(u64::MAX));
                 let _ = order.judge(&order.vehicle, Duration::ZERO);
             }

@@ -1,4 +1,4 @@
-//! How many packets a unit becomes, and how many of them are repair.
+//! Number of packets per unit, and how many of them are repair.
 
 use serde::Deserialize;
 use tautline_units::{Bitrate, ByteCount};
@@ -7,43 +7,43 @@ use crate::error::ConfigError;
 use crate::setting::check;
 use crate::wire::Prefix;
 
-/// The coding of media units: at a fixed code rate ([LTE]), or as the schedule `quantile` finds
-/// that they must be.
+/// Coding of media units: at a fixed code rate ([LTE]), or as computed by the schedule `quantile`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The code; default block.
+    /// Code; default block.
     pub code: Code,
-    /// The least number of source packets, so that even a small unit spreads over the links;
-    /// 1 to 64, default 4 ([LTE] Fig. 15).
+    /// Minimum number of source packets, so that even a small unit spreads over the links; 1 to 64,
+    /// default 4 ([LTE] Fig. 15).
     pub source_count_min: usize,
-    /// A unit too small to fill so many packets with this many bytes each gets fewer, but two;
-    /// 0 to 500, default 64: below it our bytes and IP's outweigh the unit's, and a slow link
-    /// carries little else ([LLMLNCL] keeps packets above 500).
+    /// Minimum symbol bytes. A unit too small to fill that many packets with this many bytes each
+    /// gets fewer packets, at least two; 0 to 500, default 64. Below it our overhead and IP's
+    /// exceed the unit's bytes, and a slow link carries little else ([LLMLNCL] keeps packets above
+    /// 500).
     pub symbol_bytes_min: usize,
-    /// Source packets over all packets, above 0.05 to 1; default 0.5: 4 of 8, the least that
-    /// survives the loss of one of two links.
+    /// Ratio of source packets to all packets, above 0.05 to 1; default 0.5: 4 of 8, the minimum
+    /// that survives the loss of one of two links.
     ///
-    /// This and the two above are for all schedules but `quantile`.
+    /// This and the two fields above apply to all schedules except `quantile`.
     pub code_rate: f64,
-    /// The share of units that may miss their deadline, the target of `quantile`; 0.0001 to 0.2,
-    /// default 0.005.
+    /// Target share of units that may miss their deadline, for `quantile`; 0.0001 to 0.2, default
+    /// 0.005.
     pub miss_target: f64,
-    /// What `quantile` lets the application send as long as a link is up, however unsure it is to
-    /// arrive, so that a bad minute still gives a picture; default 400 kbit/s.
+    /// Minimum budget of `quantile` while a link is up, however unreliable, so that a bad minute
+    /// still yields a picture; default 400 kbit/s.
     #[serde(rename = "floor_kbps", deserialize_with = "crate::setting::kbps")]
     pub floor: Bitrate,
 }
 
-/// The name of a code.
+/// Name of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// A block of its own for each unit.
+    /// A separate block for each unit.
     Block,
     /// The streaming code: each repair packet protects all source packets that may be missing.
-    /// Units are cut into as few source packets as carry them. Beyond the code rate's, repair
-    /// packets are sent as reports ask for them, if `retransmit` is set:
+    /// Units are cut into the minimum number of source packets. Beyond the code rate, repair
+    /// packets are sent when reports request them, if `retransmit` is set:
     /// docs/decisions/0011-streaming-on-the-wire.md.
     Stream,
 }
@@ -62,7 +62,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the least number of source packets for a unit of `unit_bytes`.
+    /// Returns the minimum number of source packets for a unit of `unit_bytes`.
     pub fn source_count_for(&self, unit_bytes: usize) -> usize {
         if self.code == Code::Stream {
             return 1;
@@ -74,7 +74,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the first field that cannot work.
+    /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check("protect.code_rate", (0.05..=1.0).contains(&self.code_rate), || {
             format!("{} is not within 0.05 to 1", self.code_rate)
@@ -96,7 +96,7 @@ impl Config {
     }
 }
 
-/// The packets of a unit: k source packets of equal length, n packets in all.
+/// The packets of a unit: k source packets of equal length, n packets in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// k.
@@ -121,7 +121,7 @@ pub fn plan_media(
 }
 
 /// Plans a media unit of `unit_bytes` under the streaming code, for source packets that carry
-/// `payload_bytes_max`; `repair_count` says how many repair packets that many source packets get.
+/// `payload_bytes_max`. `repair_count` maps the number of source packets to that of repair packets.
 ///
 /// # Errors
 /// The largest unit that can be planned, if this one is larger.
@@ -134,7 +134,7 @@ pub(crate) fn plan_stream(
     Ok(Plan { packet_count: plan.source_count + repair_count(plan.source_count), ..plan })
 }
 
-/// Plans a unit of a channel with a cap: as few packets as can carry it, no repair.
+/// Plans a unit of a capped channel: the minimum number of packets, no repair.
 ///
 /// # Errors
 /// The largest unit that can be planned, if this one is larger.
@@ -142,7 +142,7 @@ pub fn plan_parts(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, By
     plan(unit_bytes, symbol_bytes_max, 1, 1.0, PARTS_MAX)
 }
 
-/// Plans a command: as few packets as can carry it, no repair; the links are its redundancy.
+/// Plans a command: the minimum number of packets, no repair; the links are its redundancy.
 ///
 /// # Errors
 /// The largest unit that can be planned, if this one is larger.
@@ -179,9 +179,9 @@ fn packet_count(source_count: usize, code_rate: f64) -> usize {
 const PACKETS_MAX: usize = 256;
 /// k is one byte on the wire.
 const MEDIA_SOURCE_MAX: usize = 255;
-/// A copy goes over every link: large units belong to media.
+/// A copy goes over every link: large units belong on the media channel.
 const COMMAND_SOURCE_MAX: usize = 16;
-/// Packets of a unit with a cap: 46 kB of telemetry in small packets.
+/// Maximum packets of a unit with a cap: 46 kB of telemetry in small packets.
 const PARTS_MAX: usize = 128;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How two ends find a way to each other: the addresses of each, and the ways that these make.
+//! Connectivity between two ends: the addresses of each, and the candidate pairs that they form.
 //!
-//! Each end finds its own addresses ([`Gatherer`]); the lease brings each end the other's; the initiator
-//! tries the ways that [`ways`] makes of both, and the responder knocks, so that its own NAT lets the
-//! initiator in. docs/protocol.md, section 10.
+//! Each end finds its own addresses ([`Gatherer`]), and the lease brings it those of the other. The
+//! initiator tries the candidate pairs that [`ways`] forms of both. The responder punches holes, so
+//! that its own NAT admits the initiator. docs/protocol.md, section 10.
 
 mod address;
 mod behaviour;
@@ -19,32 +19,32 @@ pub use gatherer::Gatherer;
 use crate::link::Route;
 use candidate::RANK_RELAYED;
 
-/// A route that may reach the peer, and what it is worth among the others of its link.
+/// A candidate pair: a route that may reach the peer, with its rank within its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
-    /// From which socket to which address.
+    /// Local socket and remote address.
     pub route: Route,
-    /// The ways of one group are alternatives: media takes one of them.
+    /// Group of alternatives, of which one carries media.
     pub group: u16,
-    /// The smaller the better.
+    /// Rank; lower is better.
     pub rank: u8,
 }
 
 impl Way {
-    /// Makes the way through a relay at `route`, to the peer's first socket.
+    /// Creates the candidate pair for a relay at `route`, to the peer's first socket.
     pub fn relayed(route: Route) -> Self {
         let rank = RANK_RELAYED + u8::from(route.remote.is_ipv4());
         Self { route, group: group(route.socket, 0), rank }
     }
 
-    /// Makes the way that the peer has been found to come by, though nobody told it.
+    /// Creates the candidate pair for a route that was seen but not sent as a candidate.
     pub(crate) fn learned(route: Route, end: u8) -> Self {
         Self { route, group: group(route.socket, end), rank: RANK_LEARNED }
     }
 }
 
-/// Returns the ways from our sockets to the peer's candidates, at most `most`: of each pair of sockets
-/// the best first, and then the next of each.
+/// Returns the candidate pairs of our sockets and the peer's candidates, at most `most`. The best
+/// pair of each two sockets comes first, then the second best of each.
 pub fn ways(locals: &[SocketAddr], candidates: &[Candidate], most: usize) -> Vec<Way> {
     let mut groups: Vec<Vec<Way>> = Vec::new();
     for (socket, local) in (0..=u8::MAX).zip(locals) {
@@ -71,9 +71,9 @@ fn group(socket: u8, end: u8) -> u16 {
     u16::from_be_bytes([socket, end])
 }
 
-/// Most ways that are tried of those that the lease tells; the others are for those that are learned.
+/// Maximum number of candidate pairs from the lease; the other links are for learned ones.
 pub const WAYS_MAX: usize = 12;
-/// Behind every direct way that was told, before every relayed one.
+/// Rank behind every direct candidate pair from the lease, and before every relayed one.
 const RANK_LEARNED: u8 = 4;
 
 #[cfg(test)]

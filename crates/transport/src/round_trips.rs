@@ -5,33 +5,33 @@ use tautline_units::{Duration, Instant};
 use crate::clock::ClockEstimate;
 use crate::wire::LinkNumber;
 
-/// A small ping that was answered, as both ends' clocks tell it.
+/// An answered small ping, with the times of both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// 0, 1, 2 .. in a session.
+    /// Number within the session: 0, 1, 2 ..
     pub number: u64,
-    /// The link that the ping went and its pong came by.
+    /// Link of the ping and its pong.
     pub link: LinkNumber,
-    /// When the ping left, on our clock.
+    /// Send time of the ping, on our clock.
     pub sent_at: Instant,
-    /// When it came, on the peer's clock.
+    /// Arrival time of the ping, on the peer's clock.
     pub seen_at: Instant,
-    /// When the pong left, on the peer's clock.
+    /// Send time of the pong, on the peer's clock.
     pub answered_at: Instant,
-    /// When the pong came, on our clock.
+    /// Arrival time of the pong, on our clock.
     pub back_at: Instant,
-    /// The peer's clock against ours, by this pong and those before it.
+    /// Clock estimate from this pong and earlier ones.
     pub clock: Option<ClockEstimate>,
 }
 
 impl RoundTrip {
-    /// Returns how long the peer had the ping before it answered.
+    /// Returns how long the peer held the ping before it answered.
     pub fn held(&self) -> Duration {
         self.answered_at.since(self.seen_at)
     }
 }
 
-/// The newest round trips of a session, oldest first.
+/// The round-trip log of a session: the newest round trips, oldest first.
 #[derive(Debug)]
 pub(crate) struct RoundTrips {
     newest: VecDeque<RoundTrip>,
@@ -43,7 +43,7 @@ impl RoundTrips {
         Self { newest: VecDeque::with_capacity(NEWEST_MAX), next_number: 0 }
     }
 
-    /// Takes a pong: ping sent, ping received, pong sent, pong received.
+    /// Records a pong: ping sent, ping received, pong sent, pong received.
     pub(crate) fn note(
         &mut self,
         link: LinkNumber,
@@ -71,7 +71,8 @@ impl RoundTrips {
     }
 }
 
-/// Sixteen links' pings of 160 ms at one in 20 ms: more than an application that looks ten times a second misses.
+/// 160 ms of pings of sixteen links at 20 ms; an application that polls ten times a second misses
+/// none.
 const NEWEST_MAX: usize = 128;
 
 #[cfg(test)]

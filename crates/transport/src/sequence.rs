@@ -2,8 +2,8 @@ use tautline_units::Duration;
 
 /// A window of the numbers that have arrived: packets of one link and direction, or units.
 ///
-/// Remembers the [`Window::SPAN`] numbers up to the highest; anything older is refused, because it
-/// cannot be told from a replay. 256 bytes, O(1) but for a jump ahead.
+/// It covers the [`Window::SPAN`] numbers up to the highest. Older ones are refused because they
+/// cannot be distinguished from replays. 256 bytes, O(1) except for a jump ahead.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     /// One past the highest number seen; zero before the first.
@@ -12,19 +12,19 @@ pub(crate) struct Window {
     seen: [u64; WORDS],
 }
 
-/// The window's word on a number.
+/// The result of checking a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It never came.
+    /// It has not arrived before.
     New,
-    /// It came before.
+    /// It arrived before.
     Replayed,
-    /// Too old to be known.
+    /// It is too old to be covered.
     Stale,
 }
 
 impl Window {
-    /// Numbers remembered.
+    /// Numbers covered.
     pub(crate) const SPAN: u64 = (WORDS * 64) as u64;
 
     pub(crate) fn new() -> Self {
@@ -41,7 +41,7 @@ impl Window {
         self.next.checked_sub(1)
     }
 
-    /// Says whether `number` may be accepted, without taking note of it.
+    /// Checks whether `number` may be accepted, without recording it.
     pub(crate) fn check(&self, number: u64) -> Verdict {
         if number >= self.next {
             return Verdict::New;
@@ -58,7 +58,7 @@ impl Window {
         self.check(number) == Verdict::Replayed
     }
 
-    /// Notes that `number` arrived; only after its datagram proved authentic.
+    /// Records that `number` arrived. Call it only after its datagram was authenticated.
     pub(crate) fn note(&mut self, number: u64) {
         if number >= self.next {
             if number - self.next >= Self::SPAN {
@@ -95,7 +95,7 @@ fn place(number: u64) -> (usize, u64) {
 }
 
 const WORDS: usize = 32;
-/// What newer ones overtook by less may have left together with them.
+/// Minimum reordering tolerance: datagrams closer than this may have been sent together.
 pub(crate) const REORDERING_LEAST: Duration = Duration::from_millis(3);
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! How a setting is read from a file and checked.
+//! Deserialization and validation of settings.
 
 use serde::Deserialize;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::error::ConfigError;
 
-/// Checks that a field holds.
+/// Checks that a field's condition holds.
 ///
 /// # Errors
-/// [`ConfigError`] that names the field and says what is wrong.
+/// [`ConfigError`] with the field's name and a description of the fault.
 pub(crate) fn check(
     field: &'static str,
     holds: bool,

@@ -10,7 +10,7 @@ use crate::event::Event;
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) counters: Counters,
-    /// The channels that were opened here.
+    /// Channels opened here.
     pub(crate) channels: Channels,
     events: VecDeque<Event>,
 }
@@ -25,7 +25,7 @@ impl Shared {
         }
     }
 
-    /// Keeps an event for the application.
+    /// Queues an event for the application.
     pub(crate) fn event(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.counters.discard(Discard::EventOverflow);
@@ -34,11 +34,11 @@ impl Shared {
         self.events.push_back(event);
     }
 
-    /// Gives the oldest event.
+    /// Returns the oldest event.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }
 
-/// Events that wait for the application: seconds of slices.
+/// Maximum number of queued events: seconds of slices.
 const EVENTS_MAX: usize = 4_096;

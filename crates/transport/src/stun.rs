@@ -1,4 +1,4 @@
-//! STUN, as far as finding out one's own address takes: Binding of RFC 8489, and what RFC 5780 adds.
+//! STUN as needed to find one's own address: Binding of RFC 8489, and the extensions of RFC 5780.
 //!
 //! ```text
 //!  0               2               4                               8
@@ -9,37 +9,37 @@
 //! +---------------------------------------------------------------+----------------
 //! ```
 //!
-//! No datagram of ours begins so: the first byte of those is 16 at least, of STUN's it is 0 or 1.
+//! No datagram of ours begins like this: its first byte is at least 16, that of STUN is 0 or 1.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The name of a request, which its answer repeats.
+/// A transaction id, repeated in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transaction(pub [u8; 12]);
 
 /// A Binding message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Which address does this come from?
+    /// Asks for the sender's address.
     Request(Request),
-    /// From that one.
+    /// Answers with that address.
     Success(Success),
-    /// Not answered.
+    /// Reports an error.
     Refusal(Refusal),
 }
 
-/// A question for the address that it comes from.
+/// A request for the address that it arrives from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Its name.
+    /// Its transaction id.
     pub transaction: Transaction,
-    /// Where the answer shall come from.
+    /// Address and port from which to answer.
     pub change: Change,
-    /// Attributes that must be understood and are not; 8 at most.
+    /// Unknown comprehension-required attributes, at most 8.
     pub unknown: Vec<u16>,
 }
 
-/// Where an answer shall come from ([RFC5780] 7.2).
+/// The source of an answer ([RFC5780] 7.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
     /// From the server's other address.
@@ -48,36 +48,36 @@ pub struct Change {
     pub port: bool,
 }
 
-/// The answer.
+/// A success response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Success {
-    /// The request's name.
+    /// Transaction id of the request.
     pub transaction: Transaction,
-    /// The address that the request came from.
+    /// Address that the request came from.
     pub mapped: SocketAddr,
-    /// Where the answer comes from.
+    /// Source address of the answer.
     pub origin: Option<SocketAddr>,
     /// The server's other address with its other port.
     pub other: Option<SocketAddr>,
 }
 
-/// The answer to a request that cannot be understood.
+/// The answer to a request with unknown attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The request's name.
+    /// Transaction id of the request.
     pub transaction: Transaction,
-    /// Why: 420 where attributes are not understood.
+    /// Error code: 420 for unknown attributes.
     pub code: u16,
-    /// Those attributes.
+    /// Unknown attributes.
     pub unknown: Vec<u16>,
 }
 
-/// Bytes that are no Binding message.
+/// An error for bytes that are not a Binding message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no STUN Binding message: {0}")]
 pub struct Malformed(&'static str);
 
-/// Returns whether `datagram` is meant to be STUN's, and none of a session's.
+/// Returns whether `datagram` has a STUN header and thus belongs to no session.
 pub fn is_stun(datagram: &[u8]) -> bool {
     datagram.len() >= HEADER_BYTES
         && datagram[0] & 0xc0 == 0
@@ -90,7 +90,7 @@ impl Message {
     /// Reads a datagram.
     ///
     /// # Errors
-    /// [`Malformed`]; any bytes are safe to give.
+    /// [`Malformed`]; any input is safe.
     pub fn parse(datagram: &[u8]) -> Result<Self, Malformed> {
         if !is_stun(datagram) {
             return Err(Malformed("another header"));
@@ -109,7 +109,7 @@ impl Message {
 }
 
 impl Request {
-    /// Makes a request that is answered from where it was sent to.
+    /// Creates a request to be answered from the address that it is sent to.
     pub fn new(transaction: Transaction) -> Self {
         Self { transaction, change: Change::default(), unknown: Vec::new() }
     }
@@ -125,11 +125,11 @@ impl Request {
         finish(out)
     }
 
-    /// Returns its datagram of `bytes`, with padding ([RFC5780] 7.6) in the rest: a multiple of four, and 4 more than
-    /// without at least.
+    /// Returns its datagram of `bytes`, filled with padding ([RFC5780] 7.6). `bytes` is a multiple
+    /// of four, at least 4 more than without padding.
     ///
     /// # Panics
-    /// If `bytes` is neither.
+    /// If `bytes` is invalid.
     pub fn padded(&self, bytes: usize) -> Vec<u8> {
         let mut out = self.to_bytes();
         let padding = bytes.checked_sub(out.len() + 4).filter(|padding| padding % 4 == 0);
@@ -227,9 +227,10 @@ impl Refusal {
     }
 }
 
-/// Returns the answer to a request that came from `from`.
+/// Returns the answer to a request received from `from`.
 ///
-/// `places`: where the answer leaves from, and the server's other address and port, if it has another.
+/// `places` holds the source of the answer, and the server's other address and port, if it has
+/// another.
 pub fn answer(request: &Request, from: SocketAddr, places: Option<[SocketAddr; 2]>) -> Vec<u8> {
     let transaction = request.transaction;
     if !request.unknown.is_empty() {
@@ -240,7 +241,7 @@ pub fn answer(request: &Request, from: SocketAddr, places: Option<[SocketAddr; 2
     Success { transaction, mapped: from, origin, other }.to_bytes()
 }
 
-/// The attributes of a message: what they are, and their value.
+/// The attributes of a message: type and value.
 struct Attributes<'a> {
     rest: &'a [u8],
 }
@@ -309,7 +310,7 @@ fn read_address(value: &[u8]) -> Result<SocketAddr, Malformed> {
     Ok(SocketAddr::new(ip, u16::from_be_bytes([high, low])))
 }
 
-/// Hides an address from routers that rewrite what looks like one, or shows it again.
+/// Obfuscates an address against routers that rewrite addresses in payloads, or reverses that.
 fn xored(address: SocketAddr, transaction: Transaction) -> SocketAddr {
     let mut pad = [0; 16];
     pad[..4].copy_from_slice(&COOKIE.to_be_bytes());
@@ -327,18 +328,19 @@ const REQUEST: u16 = 0x0001;
 const SUCCESS: u16 = 0x0101;
 const REFUSAL: u16 = 0x0111;
 const MAPPED_ADDRESS: u16 = 0x0001;
-/// The attribute of [`Change`]: a server without another address does not understand it.
+/// Attribute type of [`Change`]; a server without another address does not support it.
 pub const CHANGE_REQUEST: u16 = 0x0003;
 const ERROR_CODE: u16 = 0x0009;
 const UNKNOWN_ATTRIBUTES: u16 = 0x000a;
 const XOR_MAPPED_ADDRESS: u16 = 0x0020;
 const RESPONSE_ORIGIN: u16 = 0x802b;
 const OTHER_ADDRESS: u16 = 0x802c;
-/// From here on an attribute may be left alone.
+/// First comprehension-optional attribute type.
 const OPTIONAL_FROM: u16 = 0x8000;
-/// An attribute that says nothing: it makes a message longer.
+/// Attribute type of padding, which only makes a message longer.
 const PADDING: u16 = 0x0026;
-/// User names, integrity, realms, nonces, padding: who it is does not matter here.
+/// Ignored attributes: user name, integrity, realm, nonce, padding. The sender's identity is
+/// irrelevant here.
 const IGNORED: [u16; 7] = [0x0006, 0x0008, 0x0014, 0x0015, 0x001c, 0x001e, PADDING];
 const CHANGE_ADDRESS: u32 = 4;
 const CHANGE_PORT: u32 = 2;
@@ -351,7 +353,7 @@ mod tests {
 
     use super::*;
 
-    /// [RFC5769] 2.2 and 2.3, without their integrity and fingerprint.
+    /// [RFC5769] 2.2 and 2.3, without integrity and fingerprint.
     const SAMPLE: Transaction = Transaction(*b"\xb7\xe7\xa7\x01\xbc\x34\xd6\x86\xfa\x87\xdf\xae");
 
     #[test]

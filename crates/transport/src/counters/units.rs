@@ -1,62 +1,62 @@
 use crate::error::SendError;
 use crate::event::LossReason;
 
-/// Units of one channel since the session's object was made, and what became of each.
+/// Units of one channel since the session object was created, by outcome.
 ///
-/// They add up. Out: `offered = accepted + refused()`, and of the accepted
-/// `told_delivered + told_lost` at most are told by the peer; the rest it has not told yet. In:
-/// `heard = open + delivered + lost() + superseded`.
+/// They add up. Outbound: `offered = accepted + refused()`. Of the accepted units the peer reports
+/// at most `told_delivered + told_lost`; the rest is not reported yet. Inbound: `heard = open +
+/// delivered + lost() + superseded`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Units {
-    /// Units that the application handed over.
+    /// Units passed in by the application.
     pub offered: u64,
     /// Units accepted for sending.
     pub accepted: u64,
     /// Units refused because there is no session or no link is up.
     pub refused_no_link: u64,
-    /// Units refused for their size, their deadline, or a channel that was not opened.
+    /// Units refused because of their size, their deadline, or a channel that was not opened.
     pub refused_invalid: u64,
-    /// Units refused because the queues are full or no link can bring them in time.
+    /// Units refused because the queues are full or no link can deliver them in time.
     pub refused_congested: u64,
-    /// Accepted units that a newer one displaced before any of them left.
+    /// Accepted units displaced by a newer one before any part was sent.
     pub displaced: u64,
-    /// Accepted units whose deadline passed before all of them had left.
+    /// Accepted units whose deadline passed before they were sent completely.
     pub expired: u64,
-    /// Accepted units of which the peer tells that they were delivered. It tells of media only.
+    /// Accepted units that the peer reports as delivered. It reports media only.
     pub told_delivered: u64,
-    /// Accepted units of which the peer tells that they were lost.
+    /// Accepted units that the peer reports as lost.
     pub told_lost: u64,
-    /// Units of the peer that were heard of: by a packet of it, or, where every unit counts, of a
-    /// later one.
+    /// Units known from the peer: by one of their packets or, on a channel that keeps every unit,
+    /// by a packet of a later one.
     pub heard: u64,
-    /// Units heard of that may still be delivered.
+    /// Known units that may still be delivered.
     pub open: u64,
     /// Units delivered.
     pub delivered: u64,
-    /// Of these, units that needed a repair packet.
+    /// Those among them that needed a repair packet.
     pub repaired: u64,
-    /// Units of which nothing came.
+    /// Units without any received packet.
     pub missing: u64,
     /// Units with too few packets at their deadline.
     pub incomplete: u64,
-    /// Units whose first packet came after the deadline.
+    /// Units whose first packet arrived after the deadline.
     pub late: u64,
     /// Units given up to bound memory, or because a new session began.
     pub evicted: u64,
     /// Units whose packets contradict each other or cannot be parsed.
     pub malformed: u64,
-    /// Units that a newer one overtook, where the newest wins.
+    /// Units overtaken by a newer one, on a newest-wins channel.
     pub superseded: u64,
 }
 
 impl Units {
-    /// Returns the units refused, for any reason.
+    /// Returns the number of units refused, for any reason.
     pub fn refused(&self) -> u64 {
         self.refused_no_link + self.refused_invalid + self.refused_congested
     }
 
-    /// Returns the peer's units that were given up, for any reason.
+    /// Returns the number of the peer's units given up, for any reason.
     pub fn lost(&self) -> u64 {
         self.missing + self.incomplete + self.late + self.evicted + self.malformed
     }
@@ -86,7 +86,7 @@ impl Units {
         .into_iter()
     }
 
-    /// Adds what `other` counts: units of another channel.
+    /// Adds the counts of `other`, which are units of another channel.
     pub fn add(&mut self, other: &Self) {
         let Self {
             offered,
@@ -141,7 +141,7 @@ impl Units {
         *count += 1;
     }
 
-    /// Notes that `count` units will not be delivered.
+    /// Counts `count` units as lost.
     pub(crate) fn lose(&mut self, reason: LossReason, count: u64) {
         let lost = match reason {
             LossReason::Missing => &mut self.missing,

@@ -1,44 +1,45 @@
-//! Signed answers: what a vehicle tells a supervisor of its order, whoever carries it back.
+//! Signed answers of a vehicle to a supervisor's order, independent of who carries them.
 
 use std::fmt;
 
 use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 
-/// What has become of an order, by the word of the vehicle.
+/// The outcome of an order, as reported by the vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// Who answers.
+    /// Key of the vehicle.
     pub vehicle: PublicKey,
-    /// Whose order it was.
+    /// Key of the supervisor.
     pub supervisor: PublicKey,
-    /// The number of the order.
+    /// Number of the order.
     pub number: u64,
-    /// The epoch of the newest lease that the vehicle has taken; 0 if there was none.
+    /// Epoch of the newest lease that the vehicle has accepted; 0 before the first.
     pub epoch: u64,
-    /// What it has done.
+    /// Action of the vehicle.
     pub outcome: Outcome,
 }
 
-/// What a vehicle has done with an order.
+/// The action of a vehicle on an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The drive has ended, and the guard brings the machine to a standstill.
     Begun,
-    /// The drive has ended, and the guard holds the machine, which stands.
+    /// The drive has ended, and the guard holds the machine at standstill.
     Held,
-    /// The drive has ended; the vehicle does not hear its guard, without which the machine stops by itself.
+    /// The drive has ended. The vehicle has no contact with its guard, without which the machine
+    /// stops by itself.
     Unheard,
-    /// Not obeyed: it was made later than the vehicle's clock says.
+    /// Refused: it was created later than the vehicle's clock.
     Early,
-    /// Not obeyed: its time was over.
+    /// Refused: it has expired.
     Expired,
-    /// Not obeyed: whoever signed it is no supervisor of this vehicle.
+    /// Refused: its signer is not a supervisor of this vehicle.
     Stranger,
-    /// Not obeyed again: this order, or a later one of this supervisor's, was obeyed before.
+    /// Refused: this order, or a later one of this supervisor, was obeyed before.
     Repeated,
 }
 
-/// The bytes of an answer, signed by the vehicle that it names.
+/// The bytes of an answer, signed by the vehicle named in it.
 ///
 /// ```text
 ///  0               1               2                               34
@@ -51,31 +52,31 @@ pub enum Outcome {
 /// +-------------------------------+-------------------------------+
 /// ```
 ///
-/// Keys are Ed25519. The signature is of the words `tautline answer` and all bytes before it.
+/// Keys are Ed25519. The signature covers the words `tautline answer` and all bytes before it.
 // protocol 13
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SignedAnswer([u8; SignedAnswer::BYTES]);
 
-/// A reason why bytes are no answer to an order.
+/// A reason why bytes are not a valid answer to an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// Not the bytes of an answer.
     #[error("not an answer of this version")]
     Malformed,
-    /// Not signed by the vehicle that it names.
+    /// Not signed by the vehicle named in it.
     #[error("the answer is forged")]
     Forged,
-    /// Another vehicle's, or to another order.
+    /// From another vehicle, or to another order.
     #[error("the answer is another vehicle's, or to another order")]
     Foreign,
 }
 
 impl Answer {
-    /// Signs it.
+    /// Signs the answer.
     ///
     /// # Panics
-    /// When `vehicle` is another than the one it names.
+    /// If `vehicle` is not the one named in the answer.
     pub fn sign(&self, vehicle: &Identity) -> SignedAnswer {
         assert_eq!(vehicle.public(), self.vehicle, "who answers signs");
         let mut bytes = vec![VERSION, self.outcome.number()];
@@ -167,10 +168,11 @@ impl SignedAnswer {
         &self.0
     }
 
-    /// Returns the answer of any bytes, if `vehicle` has signed them, to this order of `supervisor`.
+    /// Returns the answer in `bytes` if `vehicle` has signed it and it belongs to this order of
+    /// `supervisor`.
     ///
     /// # Errors
-    /// Why they are none.
+    /// [`AnswerError`] with the reason.
     pub fn read(
         bytes: &[u8],
         vehicle: &PublicKey,
@@ -196,7 +198,7 @@ impl fmt::Debug for SignedAnswer {
     }
 }
 
-/// No other signature of a key begins with these words.
+/// Domain separation: no other signature of a key begins with these words.
 const WORDS: &[u8] = b"tautline answer";
 const VERSION: u8 = 1;
 const SIGNED_BYTES: usize = 2 + 2 * 32 + 2 * 8;
@@ -269,7 +271,7 @@ mod tests {
         let (supervisor, vehicle) = (identity(9).public(), identity(1).public());
         let order = Order { supervisor, vehicle, made_at, until: made_at };
         assert!(read(order.sign(&identity(9)).as_bytes()).is_err());
-        // As many bytes each: the words before them tell them apart.
+        // Both have the same length: the words before them distinguish them.
         assert!(SignedOrder::read(answer().sign(&identity(1)).as_bytes()).is_err());
     }
 

@@ -1,9 +1,9 @@
-//! Which addresses mean something to whom.
+//! Reachability of addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Returns whether a datagram from a socket bound to `local` can reach `remote`: of one family, or from
-/// a socket of both, and loopback only with loopback.
+/// Returns whether a datagram from a socket bound to `local` can reach `remote`. The families must
+/// match, unless the socket is dual-stack, and loopback reaches only loopback.
 pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
     let any = local.ip().is_unspecified();
     let both = any && local.is_ipv6();
@@ -13,7 +13,7 @@ pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
         && remote.port() != 0
 }
 
-/// Returns whether others may reach `ip`: no wildcard, and no address that needs an interface beside it.
+/// Returns whether others may reach `ip`: not a wildcard, multicast or link-local address.
 pub fn is_told(ip: IpAddr) -> bool {
     let scoped = match ip {
         IpAddr::V4(ip) => ip.is_link_local(),

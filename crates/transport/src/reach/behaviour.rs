@@ -8,14 +8,14 @@ use tautline_units::{Duration, Instant};
 use crate::crypto::Seed;
 use crate::stun::{Change, Message, Request, Success, Transaction};
 
-/// What a NAT goes by, when it maps an address or lets a datagram in ([RFC4787] 4.1 and 5).
+/// The dependence of a NAT's mapping or filtering on the other end ([RFC4787] 4.1 and 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Behaviour {
-    /// By nothing of the other end: what is mapped once is mapped for all.
+    /// Independent of the other end: one mapping serves all.
     EndpointIndependent,
-    /// By the other end's address.
+    /// Dependent on the other end's address.
     AddressDependent,
-    /// By the other end's address and port.
+    /// Dependent on the other end's address and port.
     AddressAndPortDependent,
 }
 
@@ -29,21 +29,22 @@ impl fmt::Display for Behaviour {
     }
 }
 
-/// What was found of the NAT before a socket.
+/// Results about the NAT in front of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The address under which the server sees the socket; `None`: it does not answer.
+    /// Address of the socket as seen by the server; `None` if it does not answer.
     pub mapped: Option<SocketAddr>,
-    /// `None`: the server has no other address, by which it would show.
+    /// Mapping behaviour; `None` if the server has no second address to test it.
     pub mapping: Option<Behaviour>,
-    /// Likewise.
+    /// Filtering behaviour; `None` for the same reason.
     pub filtering: Option<Behaviour>,
 }
 
-/// A search, by a server of two addresses, for what the NAT before a socket does ([RFC5780] 4.3 and 4.4).
+/// A test of the behaviour of the NAT in front of a socket, by a server with two addresses
+/// ([RFC5780] 4.3 and 4.4).
 ///
-/// Sans-I/O: four questions, one after the other, each asked six times in 3 s at most. The socket must not
-/// have spoken to the server before: filtering shows by what it lets in for the first time.
+/// Sans-I/O: four requests in sequence, each sent at most six times within 3 s. The socket must not
+/// have contacted the server before, because filtering shows only in first contacts.
 #[derive(Debug)]
 pub struct Discovery {
     server: SocketAddr,
@@ -57,7 +58,7 @@ pub struct Discovery {
     found: Found,
 }
 
-/// The question that is out. Those for the filter come before any that would open it.
+/// The outstanding request. Filtering tests come before those that would open the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Mapped,
@@ -69,7 +70,7 @@ enum Step {
 }
 
 impl Discovery {
-    /// Begins; `server`: its first address and port.
+    /// Starts the test; `server` is the server's first address and port.
     pub fn new(server: SocketAddr, seed: impl Into<Seed>, now: Instant) -> Self {
         Self {
             server,
@@ -84,7 +85,7 @@ impl Discovery {
         }
     }
 
-    /// Gives the next request and where it goes.
+    /// Returns the next request and its destination.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
         while self.step != Step::Ended && now >= self.due_at {
             if self.sent == ASKED_MAX {
@@ -107,7 +108,7 @@ impl Discovery {
         None
     }
 
-    /// Takes a datagram.
+    /// Handles a datagram.
     pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
         let Ok(Message::Success(success)) = Message::parse(datagram) else { return };
         if self.asked == Some(success.transaction) {
@@ -115,12 +116,12 @@ impl Discovery {
         }
     }
 
-    /// Returns when to poll again; `None` when all is found.
+    /// Returns when to poll again; `None` when the test has ended.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.step != Step::Ended).then_some(self.due_at)
     }
 
-    /// Returns what was found, as far as it has come.
+    /// Returns the results so far.
     pub fn found(&self) -> Found {
         self.found
     }
@@ -176,7 +177,7 @@ impl Discovery {
         self.ask(next, now);
     }
 
-    /// Takes that no answer comes any more.
+    /// Handles the absence of an answer.
     fn on_silence(&mut self, now: Instant) {
         let next = match self.step {
             Step::FilterAll => Step::FilterPort,
@@ -196,7 +197,7 @@ impl Discovery {
 
 const ASKED_MAX: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Longer than a mobile link's round trip: a late answer must not look like a filter.
+/// Longer than a mobile link's round trip: a late answer must not look like filtering.
 const LAST_PAUSE: Duration = Duration::from_millis(800);
 
 #[cfg(test)]
@@ -240,7 +241,7 @@ mod tests {
                     other: (kind & 2 == 0).then_some(other),
                 };
                 discovery.handle_datagram(&success.to_bytes(), now);
-                // Of another question.
+                // An answer to another request.
                 let foreign = Success { transaction: Transaction([9; 12]), ..success };
                 let found = discovery.found();
                 discovery.handle_datagram(&foreign.to_bytes(), now);

@@ -3,27 +3,27 @@ use std::net::SocketAddr;
 /// An address at which an end may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
-    /// Where it comes from.
+    /// Origin of the address.
     pub kind: Kind,
-    /// Which of the end's sockets it leads to: candidates of one are ways of one link.
+    /// Index of the end's socket that it leads to; candidates of one socket are alternatives.
     pub end: u8,
     /// The address.
     pub address: SocketAddr,
 }
 
-/// Where a candidate comes from.
+/// The origin of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// An interface has it.
+    /// Address of an interface.
     Host,
-    /// A server saw it: that of a NAT before the end.
+    /// Address seen by a server: that of a NAT in front of the end.
     Reflexive,
-    /// A relay's, which forwards what comes there.
+    /// Address of a relay that forwards what arrives there.
     Relayed,
 }
 
 impl Candidate {
-    /// Returns what a way to it is worth: direct before relayed, IPv6 before IPv4, no NAT before one.
+    /// Returns its rank: direct before relayed, no NAT before NAT, IPv6 before IPv4.
     pub fn rank(&self) -> u8 {
         let four = u8::from(self.address.is_ipv4());
         match self.kind {
@@ -34,5 +34,5 @@ impl Candidate {
     }
 }
 
-/// What a relayed way is worth: behind every direct one.
+/// Rank of a relayed candidate: behind every direct one.
 pub(super) const RANK_RELAYED: u8 = 5;

@@ -10,18 +10,18 @@ use super::candidate::{Candidate, Kind};
 use crate::crypto::Seed;
 use crate::stun::{Message, Request, Success, Transaction};
 
-/// A finder of an end's own addresses: those of its interfaces, which the application tells, and those
-/// under which servers see its sockets.
+/// A gatherer of an end's own addresses: those of its interfaces, set by the application, and those
+/// seen by servers.
 ///
-/// Sans-I/O. Each socket asks each server that it reaches, again and again, so that the NAT before it
-/// keeps the mapping; one that is found changed was not kept long enough, and is asked for more often.
+/// Sans-I/O. Each socket repeatedly asks each server that it reaches, so that the NAT in front of
+/// it keeps the mapping. A changed mapping had expired, so its keep-alive interval is reduced.
 #[derive(Debug)]
 pub struct Gatherer {
     sockets: Vec<Socket>,
     servers: Vec<SocketAddr>,
     rng: ChaCha20Rng,
     told: Vec<Candidate>,
-    /// The sockets whose address was found to have changed, until somebody is told.
+    /// Sockets whose address has changed, until reported.
     moved: BTreeSet<u8>,
 }
 
@@ -32,21 +32,21 @@ struct Socket {
     asks: Vec<Ask>,
 }
 
-/// What one socket knows of one server.
+/// State of one socket and one server.
 #[derive(Debug)]
 struct Ask {
     server: SocketAddr,
-    /// The request that is out, and when it left.
+    /// Outstanding request, and its send time.
     out: Option<(Transaction, Instant)>,
     unanswered: u32,
     due_at: Instant,
     mapped: Option<SocketAddr>,
-    /// Until a mapping that stands is asked for again.
+    /// Keep-alive interval of the mapping.
     keep_alive: Duration,
 }
 
 impl Gatherer {
-    /// Makes the finder for sockets bound to `locals`, in the order of [`Route::socket`].
+    /// Creates the gatherer for sockets bound to `locals`, in the order of [`Route::socket`].
     ///
     /// [`Route::socket`]: crate::Route::socket
     pub fn new(locals: &[SocketAddr], seed: impl Into<Seed>) -> Self {
@@ -61,7 +61,7 @@ impl Gatherer {
         }
     }
 
-    /// Sets the servers that are asked, four at most. What is known of those that stay is kept.
+    /// Sets the servers to ask, at most four. Results of remaining servers are kept.
     pub fn set_servers(&mut self, servers: &[SocketAddr], now: Instant) {
         self.servers = servers.iter().copied().take(SERVERS_MAX).collect();
         for socket in &mut self.sockets {
@@ -69,13 +69,13 @@ impl Gatherer {
         }
     }
 
-    /// Returns the servers that are asked.
+    /// Returns the servers asked.
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
     }
 
-    /// Sets the address of a socket that was opened anew, and those of the interfaces that it may
-    /// send through. A change of either asks all servers at once: what they saw is another now.
+    /// Sets the address of a reopened socket, and those of the interfaces that it may send through.
+    /// Any change asks all servers at once, because their earlier answers are invalid.
     pub fn set_hosts(&mut self, index: u8, local: SocketAddr, hosts: Vec<IpAddr>, now: Instant) {
         let Some(socket) = self.sockets.get_mut(usize::from(index)) else { return };
         if socket.local == local && socket.hosts == hosts {
@@ -86,7 +86,7 @@ impl Gatherer {
         socket.ask(&self.servers, now);
     }
 
-    /// Asks all servers soon: the way to the peer has fallen silent, and a NAT may have moved.
+    /// Asks all servers soon: the connection to the peer is silent, and a NAT may have changed.
     pub fn hurry(&mut self, now: Instant) {
         for ask in self.sockets.iter_mut().flat_map(|socket| &mut socket.asks) {
             let asked = ask.out.is_some_and(|(_, at)| now.since(at) < HURRY_PAUSE);
@@ -96,9 +96,10 @@ impl Gatherer {
         }
     }
 
-    /// Takes a datagram of STUN's that came to a socket.
+    /// Handles a STUN datagram received on a socket.
     ///
-    /// False if it answers nothing that was asked: who does not see a request cannot answer it.
+    /// Returns false if it answers no outstanding request; only an observer of a request can answer
+    /// it.
     pub fn handle_datagram(
         &mut self,
         index: u8,
@@ -123,7 +124,7 @@ impl Gatherer {
         true
     }
 
-    /// Gives the next request: from which socket, to whom, and its bytes.
+    /// Returns the next request: socket, destination, and bytes.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
         for (index, socket) in (0..=u8::MAX).zip(&mut self.sockets) {
             let Some(ask) = socket.asks.iter_mut().find(|ask| ask.due_at <= now) else { continue };
@@ -135,13 +136,13 @@ impl Gatherer {
         None
     }
 
-    /// Returns when [`poll_transmit`](Self::poll_transmit) has something to give.
+    /// Returns when [`poll_transmit`](Self::poll_transmit) has the next request.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let asks = self.sockets.iter().flat_map(|socket| &socket.asks);
         asks.map(|ask| ask.due_at).min()
     }
 
-    /// Gives the end's candidates, if they are others than last time.
+    /// Returns the end's candidates if they changed since the last call.
     pub fn poll_candidates(&mut self) -> Option<&[Candidate]> {
         let found = self.candidates();
         if found == self.told {
@@ -151,13 +152,13 @@ impl Gatherer {
         Some(&self.told)
     }
 
-    /// Gives a socket whose address a server sees changed, once for each change.
+    /// Returns a socket whose address a server sees changed, once per change.
     pub fn poll_moved(&mut self) -> Option<u8> {
         self.moved.pop_first()
     }
 
-    /// Returns whether each socket that asks has been answered by a server, or has asked in vain for a
-    /// while: there is nothing more to wait for.
+    /// Returns whether every request of each socket was answered, or has stayed unanswered for a
+    /// while, so that waiting longer is useless.
     pub fn is_settled(&self) -> bool {
         let settled = |ask: &Ask| ask.mapped.is_some() || ask.unanswered >= SETTLED_AFTER;
         self.sockets.iter().flat_map(|socket| &socket.asks).all(settled)
@@ -168,7 +169,7 @@ impl Gatherer {
         self.sockets.iter().flat_map(|socket| &socket.asks).any(|ask| ask.mapped.is_some())
     }
 
-    /// Returns each address once, that of an interface before what a server saw.
+    /// Returns each address once, those of interfaces before those seen by servers.
     fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         for (end, socket) in (0..=u8::MAX).zip(&self.sockets) {
@@ -218,19 +219,19 @@ impl Ask {
     }
 }
 
-/// As many as two addresses of two families make.
+/// Maximum number of servers: two addresses of two families.
 const SERVERS_MAX: usize = 4;
-/// As many as a message of the control plane carries.
+/// Maximum number of candidates: the capacity of a control plane message.
 const CANDIDATES_MAX: usize = 32;
-/// A little above a mobile link's RTT; [RFC8489] asks for 500 ms of who does not know it.
+/// A little above a mobile link's RTT; [RFC8489] demands 500 ms if that is unknown.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_secs(5);
-/// Requests without an answer, 1.5 s: a server that is not there.
+/// Unanswered requests, 1.5 s, after which a server counts as unreachable.
 const SETTLED_AFTER: u32 = 5;
-/// Requests without an answer, 11 s, after which a mapping is no longer told.
+/// Unanswered requests, 11 s, after which a mapping is no longer reported.
 const FORGOTTEN_AFTER: u32 = 7;
-/// The least time that ICE lets pass between two ([RFC8445] 11); the shortest that NATs keep a
-/// mapping without traffic is about twice as long.
+/// Minimum interval of keep-alives in ICE ([RFC8445] 11); the shortest lifetime of NAT mappings
+/// without traffic is about twice as long.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_LEAST: Duration = Duration::from_secs(2);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);
@@ -248,7 +249,7 @@ mod tests {
         SERVER.parse().unwrap()
     }
 
-    /// Answers what is due, as a server that sees `mapped`; gives how many requests there were.
+    /// Answers due requests like a server that sees `mapped`; returns the number of requests.
     fn answer(gatherer: &mut Gatherer, mapped: &str, now: Instant) -> usize {
         let mut requests = 0;
         while let Some((socket, to, datagram)) = gatherer.poll_transmit(now) {
