@@ -1,9 +1,9 @@
-//! What a datagram costs on the whole way: a vehicle's session and an operator's in one thread.
+//! Cost of a datagram end to end: a vehicle's session and an operator's in one thread.
 //!
-//! Units are coded, shared out, paced, sealed, opened, recovered and joined; pings, pongs and
-//! reports go both ways; every timer is served. Items are the datagrams that were sealed and
-//! opened, so a time divided by them is what one costs at both ends together; bytes are those of
-//! the units delivered.
+//! Units are encoded, scheduled, paced, sealed, opened, recovered and reassembled. Pings, pongs and
+//! reports travel in both directions, and every timer runs. Items are the datagrams sealed and
+//! opened, so the time per item is the cost at both ends together. Bytes are those of the units
+//! delivered.
 
 use std::net::SocketAddr;
 
@@ -18,11 +18,11 @@ fn main() {
     divan::main();
 }
 
-/// The number of links, and the rate that they carry.
+/// Number of links, and their total rate.
 #[derive(Clone, Copy)]
 struct Case {
     links: u8,
-    /// Of units, without repair packets.
+    /// Rate of units, without repair packets.
     mbps: u64,
     unit_bytes: usize,
 }
@@ -33,7 +33,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Returns cases from a poor picture to as much as a core can do.
+/// Returns cases from a poor picture to the limit of a core.
 fn cases() -> impl Iterator<Item = Case> {
     let loads = [(1, 700), (10, 3_500), (100, 9_000), (1_000, 35_000), (2_000, 35_000)];
     loads
@@ -41,7 +41,7 @@ fn cases() -> impl Iterator<Item = Case> {
         .flat_map(|(mbps, unit_bytes)| [1, 2, 4, 8].map(|links| Case { links, mbps, unit_bytes }))
 }
 
-/// A vehicle that sends units over a wire without delay or loss.
+/// A vehicle that sends units over a connection without delay or loss.
 struct Sender {
     direct: Direct,
     interval: Duration,
@@ -60,10 +60,11 @@ impl Sender {
         let mut config = Config::default();
         config.rate.controller = rate::Kind::Fixed;
         if case.mbps >= 1_000 {
-            // More than reports tell one by one: what is chosen by them would not be sent.
+            // More datagrams than reports can list: a planner that depends on reports would not
+            // send.
             config.schedule = planner::Kind::EarliestDelivery;
         }
-        // Room for the repair packets and for what goes around all of them.
+        // Room for the repair packets and their overhead.
         config.rate.initial = Bitrate::from_mbps(case.mbps * 5 / 2 / u64::from(case.links) + 2);
         config.rate.ceiling = config.rate.initial;
         let bits = case.unit_bytes as u64 * 8;
@@ -78,7 +79,7 @@ impl Sender {
         sender
     }
 
-    /// Hands over `units` units, one each interval; gives what that took and brought.
+    /// Sends `units` units, one per interval; returns the datagrams and bytes of that.
     fn send(&mut self, units: usize) -> (u64, u64) {
         let before = (self.direct.datagrams, self.delivered);
         for _ in 0..units {

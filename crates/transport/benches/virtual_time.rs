@@ -1,7 +1,7 @@
-//! How fast virtual time runs: two real sessions over four links, 10 Mbit/s of media.
+//! Speed of virtual time: two real sessions over four links, 10 Mbit/s of media.
 //!
-//! Items are virtual seconds: "100 item/s" is a hundred times faster than life. One core, the links'
-//! models, encryption and the repair packets of both ends included.
+//! Items are virtual seconds: "100 item/s" is a hundred times real time. One core runs everything,
+//! including the link models, encryption and the repair packets of both ends.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const UNITS_PER_SECOND: u64 = 360;
 
 const MEDIA: Bitrate = Bitrate::from_mbps(10);
 
-/// Twice the media's quarter, and a fifth for headers, reports and pings.
+/// Twice a quarter of the media rate, plus a fifth for headers, reports and pings.
 const PER_LINK: Bitrate = Bitrate::from_kbps(6_000);
 
 const SECONDS: u64 = 5;

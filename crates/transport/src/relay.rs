@@ -1,11 +1,11 @@
-//! The way through a relay: what an end and a relay say to each other, sans-I/O.
+//! The relay protocol between an end and a relay, sans-I/O.
 //!
-//! A relay forwards the datagrams of a session, as they are, between the two ends of a lease. Who they
-//! are it knows from a [`Token`] that the switchboard has signed; that an end holds its key, by a
-//! handshake ([`Call`]); that it is where its datagrams come from, by a [`MacKey`](crate::crypto::MacKey)
-//! that the handshake yields and a [`Cookie`](wire::Cookie) that only this address has seen. What an end
-//! does of it is a [`Client`]; what a relay does stands in the crate of that name. docs/relay.md tells
-//! the whole, docs/protocol.md, section 11, the bytes.
+//! A relay forwards the unchanged datagrams of a session between the two ends of a lease. It
+//! identifies them by a [`Token`] signed by the switchboard. A handshake ([`Call`]) proves that an
+//! end holds its key. Its address is proved by a [`MacKey`](crate::crypto::MacKey) from that
+//! handshake and a [`Cookie`](wire::Cookie) that only this address has seen. [`Client`] implements
+//! an end's side; the crate of that name implements the relay. docs/relay.md describes the design,
+//! docs/protocol.md, section 11, the bytes.
 
 mod client;
 mod handshake;

@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 use super::{Identity, Keys, PublicKey, mac};
 use crate::wire::{KNOCK_TAG_BYTES, Versions};
 
-/// The initiator's half of the handshake: one message out, one message in.
+/// The initiator's half of the handshake: one message sent, one message received.
 ///
-/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline/2` and the lease id: both sides
-/// prove their static keys, and a handshake of another lease fails. The payloads agree on a
-/// version: its form is the same in all versions from 2 on.
+/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline/2` and the lease id. Both sides
+/// prove their static keys, and a handshake of another lease fails. The payloads negotiate the
+/// version; their format is the same in all versions from 2 on.
 pub(crate) struct Initiator {
     state: Box<HandshakeState>,
     message: Vec<u8>,
@@ -21,11 +21,11 @@ pub(crate) struct Initiator {
     doorman: Doorman,
 }
 
-/// A check that tells a first message of this lease from noise without a key agreement.
+/// A check that distinguishes first messages of this lease from noise without a key agreement.
 ///
-/// A first message ends in a tag: HMAC-BLAKE2s over the Noise message, cut to 16 bytes, under the
-/// lease id and the responder's X25519 key. Who does not know the lease cannot make the responder
-/// work.
+/// A first message ends in a tag: HMAC-BLAKE2s over the Noise message, truncated to 16 bytes, under
+/// the lease id and the responder's X25519 key. A sender without the lease cannot cause expensive
+/// work at the responder.
 #[derive(Clone)]
 pub(crate) struct Doorman {
     key: [u8; 48],
@@ -45,23 +45,23 @@ impl Doorman {
         Self { key }
     }
 
-    /// Returns whether `init` ends in the right tag.
+    /// Returns whether `init` ends in the correct tag.
     pub(crate) fn admits(&self, init: &[u8]) -> bool {
         let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
         init.len() == INIT_MESSAGE_BYTES && mac::same(&self.tag(message), tag)
     }
 
-    /// Returns the tag of a knock; of the key it is the initiator's that counts here.
+    /// Returns the tag of a hole punch. This doorman is created with the initiator's key.
     pub(crate) fn knock(&self, signed: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
         self.tag(signed)
     }
 
-    /// Returns whether `tag` is that of the knock.
+    /// Returns whether `tag` is the correct tag of the hole punch.
     pub(crate) fn hears(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
         self.knock(signed).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
     }
 
-    /// Returns the tag of a refusal of `init` by an end that speaks `versions`.
+    /// Returns the tag of a refusal of `init` by an end that supports `versions`.
     pub(crate) fn refuse(&self, init: &[u8], versions: Versions) -> [u8; REFUSAL_TAG_BYTES] {
         let mut refused = vec![versions.lowest, versions.highest];
         refused.extend_from_slice(init);
@@ -79,17 +79,17 @@ impl std::fmt::Debug for Initiator {
     }
 }
 
-/// The initiator's outcome of a completed handshake.
+/// The initiator's result of a completed handshake.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) keys: Keys,
     /// The responder's session id.
     pub(crate) peer_session: u16,
-    /// The version that is spoken.
+    /// Negotiated version.
     pub(crate) version: u8,
 }
 
-/// The responder's outcome of an accepted first message.
+/// The responder's result of an accepted first message.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) keys: Keys,
@@ -97,7 +97,7 @@ pub(crate) struct Answer {
     pub(crate) peer_session: u16,
     /// Noise message 2.
     pub(crate) message: Vec<u8>,
-    /// The version that is spoken.
+    /// Negotiated version.
     pub(crate) version: u8,
 }
 
@@ -106,19 +106,19 @@ pub(crate) struct Answer {
 pub(crate) enum Refusal {
     /// Not a first message for this key and lease.
     Forged,
-    /// Authentic, but of another machine than the expected one.
+    /// Authentic, but from another machine than the expected one.
     WrongPeer,
-    /// Authentic, but without a version in common.
+    /// Authentic, but without a common version.
     NoVersion {
         /// The initiator's session id.
         peer_session: u16,
-        /// What it speaks.
+        /// Versions that it supports.
         theirs: Versions,
     },
 }
 
 impl Initiator {
-    /// Writes the first message; `session` is the id by which the responder shall call us.
+    /// Writes the first message; `session` is our session id, which the responder is to use.
     pub(crate) fn new(
         identity: &Identity,
         peer: &PublicKey,
@@ -148,12 +148,13 @@ impl Initiator {
         Self { state: Box::new(state), message, versions, doorman }
     }
 
-    /// Returns Noise message 1 and its tag, the same on every link and at every resend.
+    /// Returns Noise message 1 and its tag, identical on every link and in every resend.
     pub(crate) fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// Completes the handshake with the responder's message; gives itself back if it is forged.
+    /// Completes the handshake with the responder's message; returns itself if the message is
+    /// forged.
     pub(crate) fn accept(mut self, message: &[u8]) -> Result<Accepted, Self> {
         let mut payload = [0; RESPONSE_PAYLOAD_BYTES];
         if message.len() != RESPONSE_MESSAGE_BYTES
@@ -167,17 +168,18 @@ impl Initiator {
         Ok(Accepted { keys: Keys::new(state), peer_session, version })
     }
 
-    /// Returns whether a refusal by an end that speaks `versions` answers this first message.
+    /// Returns whether a refusal by an end that supports `versions` answers this first message.
     pub(crate) fn is_refused(&self, versions: Versions, tag: &[u8; REFUSAL_TAG_BYTES]) -> bool {
         let expected = self.doorman.refuse(&self.message, versions);
         mac::same(&expected, tag) && self.versions.common(versions).is_none()
     }
 }
 
-/// Answers a first message that the [`Doorman`] admitted; `session` is the id by which the initiator shall call us.
+/// Answers a first message that the [`Doorman`] admitted. `session` is our session id, which the
+/// initiator is to use.
 ///
 /// # Errors
-/// [`Refusal`], after which nothing has changed.
+/// [`Refusal`]; nothing changes then.
 pub(crate) fn answer(
     identity: &Identity,
     peer: &PublicKey,
@@ -220,7 +222,7 @@ pub(crate) fn answer(
     Ok(Answer { keys: Keys::new(state), peer_session, message, version })
 }
 
-/// Returns the beginning of a handshake whose randomness comes from `rng`.
+/// Returns the builder of a handshake with randomness from `rng`.
 pub(crate) fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
     let mut seed = Zeroizing::new([0; 32]);
     rng.fill_bytes(&mut *seed);
@@ -235,7 +237,8 @@ fn prologue(protocol: &[u8; 10], lease: &[u8; 16]) -> [u8; 26] {
     prologue
 }
 
-/// snow's primitives, *ring*'s cipher among them, with the session's own randomness, so that a run can be repeated.
+/// snow's primitives, with *ring*'s cipher and the session's own randomness, so that runs are
+/// reproducible.
 struct Resolver {
     seed: Zeroizing<[u8; 32]>,
 }
@@ -254,7 +257,8 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        // Every byte passes it: ring's assembly takes a third of the portable code's time.
+        // Every byte passes through the cipher: ring's assembly takes a third of the portable
+        // code's time.
         RingResolver.resolve_cipher(choice)
     }
 }
@@ -270,13 +274,13 @@ impl Random for Seeded {
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROTOCOL: &[u8; 10] = b"tautline/2";
-/// What a build of version 1 says, which names no versions: known, to be refused by name.
+/// Prologue of version 1, which carries no versions: recognized in order to refuse it properly.
 const PROTOCOL_1: &[u8; 10] = b"tautline/1";
 
 /// Bytes of the first message: ephemeral, sealed static, sealed payload, tag.
 ///
-/// With the three bytes of header an init is 150 bytes, the smallest packet size a link may have
-/// and more than twice the response: nobody gains by reflecting it.
+/// With the three header bytes an init is 150 bytes. This is the smallest packet size of a link and
+/// more than twice the response, so reflection gains nothing.
 pub(crate) const INIT_MESSAGE_BYTES: usize = 147;
 const DOOR_TAG_BYTES: usize = super::MacKey::TAG_BYTES;
 const REFUSAL_TAG_BYTES: usize = crate::wire::REFUSAL_TAG_BYTES;
@@ -369,7 +373,7 @@ mod tests {
         let tag = doorman.refuse(init.message(), of(6, 9));
         assert!(init.is_refused(of(6, 9), &tag));
         assert!(!init.is_refused(of(7, 9), &tag));
-        // Whoever claims versions in common does not refuse.
+        // A refusal with a common version is not valid.
         let contradiction = doorman.refuse(init.message(), of(4, 9));
         assert!(!init.is_refused(of(4, 9), &contradiction));
         assert_eq!(init.accept(&response.message).unwrap().version, 4);

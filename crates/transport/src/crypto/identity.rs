@@ -4,8 +4,8 @@ use std::str::FromStr;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
-/// A machine's secret: one Ed25519 key that signs for it (TLS) and, as its Montgomery form,
-/// agrees on session keys (Noise).
+/// A machine's secret: one Ed25519 key that signs for it (TLS) and, in Montgomery form, agrees on
+/// session keys (Noise).
 ///
 /// Text form, one line: `tautline-secret:` and 64 hexadecimal digits.
 #[derive(Clone)]
@@ -13,17 +13,17 @@ pub struct Identity {
     signing: SigningKey,
 }
 
-/// A machine's name to others: the Ed25519 key that answers to its [`Identity`].
+/// A machine's public name: the Ed25519 public key of its [`Identity`].
 ///
 /// Text form: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// A reason why a text is no key.
+/// A reason why a text is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// A secret's text lacks its mark.
+    /// A secret's text lacks its prefix.
     #[error(
         "not a Tautline key: the text must begin with \"tautline-secret:\"; make one with `tautline keys new`"
     )]
@@ -34,17 +34,17 @@ pub enum KeyError {
         /// Characters found.
         found: usize,
     },
-    /// As many characters as a key has, of which one is no hexadecimal digit.
+    /// The right number of characters, but one is not a hexadecimal digit.
     #[error(
         "not a key: {letter:?}, character {place} of 64, is no hexadecimal digit: they are 0 to 9 and a to f"
     )]
     Letter {
         /// The first such character.
         letter: char,
-        /// Its place, counted from 1.
+        /// Its position, counted from 1.
         place: usize,
     },
-    /// 32 bytes that are no point of the curve.
+    /// 32 bytes that are not a point on the curve.
     #[error(
         "not a public key: the digits name no point of the curve; copy it again from `tautline keys show`"
     )]
@@ -52,7 +52,7 @@ pub enum KeyError {
 }
 
 impl Identity {
-    /// Makes the identity that grows from 32 random bytes.
+    /// Creates the identity from 32 random bytes.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self { signing: SigningKey::from_bytes(seed) }
     }
@@ -77,17 +77,17 @@ impl Identity {
         Zeroizing::new(self.signing.to_bytes())
     }
 
-    /// Signs `message`, which begins with words that nothing else that is signed begins with.
+    /// Signs `message`, which begins with a domain separation prefix.
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.signing.sign(message).to_bytes()
     }
 }
 
 impl PublicKey {
-    /// Makes the key of these 32 bytes.
+    /// Creates the key from 32 bytes.
     ///
     /// # Errors
-    /// [`KeyError::Point`] if they name no point of the curve.
+    /// [`KeyError::Point`] if they are not a point on the curve.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
         match VerifyingKey::from_bytes(&bytes) {
             Ok(key) if !key.is_weak() => Ok(Self(bytes)),
@@ -108,7 +108,7 @@ impl PublicKey {
             .to_bytes()
     }
 
-    /// Returns whether whoever has this key signed `message`.
+    /// Returns whether the holder of this key signed `message`.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
         let key = VerifyingKey::from_bytes(&self.0);
         key.is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())

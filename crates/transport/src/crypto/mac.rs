@@ -4,7 +4,7 @@ use snow::params::HashChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use zeroize::Zeroizing;
 
-/// A key under which short messages are authenticated: HMAC-BLAKE2s, cut to 16 bytes.
+/// A key for the authentication of short messages: HMAC-BLAKE2s, truncated to 16 bytes.
 #[derive(Clone)]
 pub struct MacKey(Zeroizing<[u8; MacKey::BYTES]>);
 
@@ -14,7 +14,7 @@ impl MacKey {
     /// Bytes of a tag.
     pub const TAG_BYTES: usize = 16;
 
-    /// Makes the key of these random bytes.
+    /// Creates the key from random bytes.
     pub fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -24,7 +24,7 @@ impl MacKey {
         tag(&self.0[..], message)
     }
 
-    /// Returns whether `tag` is the tag of `message`, in a time that does not tell how much of it is.
+    /// Returns whether `tag` is the tag of `message`, in constant time.
     pub fn has_tagged(&self, message: &[u8], tag: &[u8; Self::TAG_BYTES]) -> bool {
         same(&self.tag(message), tag)
     }
@@ -49,7 +49,7 @@ pub(super) fn tag(key: &[u8], message: &[u8]) -> [u8; MacKey::TAG_BYTES] {
     *out.first_chunk().expect("16 of 32 bytes")
 }
 
-/// Returns whether two tags are the same, in a time that does not tell where they differ.
+/// Returns whether two tags are equal, in constant time.
 pub(super) fn same(a: &[u8; MacKey::TAG_BYTES], b: &[u8; MacKey::TAG_BYTES]) -> bool {
     a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

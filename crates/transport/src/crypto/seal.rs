@@ -2,10 +2,10 @@ use snow::StatelessTransportState;
 
 use crate::wire::{LinkNumber, TAG_BYTES};
 
-/// The session's keys: seals and opens datagrams.
+/// The session's keys, which seal and open datagrams.
 ///
-/// The nonce is `link << 56 | packet number`, so a datagram opens only under the link and number
-/// that its header claims; Noise gives each direction a key of its own.
+/// The nonce is `link << 56 | packet number`, so a datagram opens only under the link and number in
+/// its header. Noise uses separate keys for the two directions.
 #[derive(Debug)]
 pub(crate) struct Keys {
     state: StatelessTransportState,
@@ -16,7 +16,7 @@ impl Keys {
         Self { state }
     }
 
-    /// Appends `plaintext`'s ciphertext and tag to `datagram`.
+    /// Appends the ciphertext and tag of `plaintext` to `datagram`.
     pub(crate) fn seal(
         &self,
         link: LinkNumber,
@@ -31,7 +31,7 @@ impl Keys {
             .expect("the buffer has room for the tag and a datagram is below 65535 bytes");
     }
 
-    /// Opens `ciphertext` into `plaintext`, whose old content is replaced; false if it is forged.
+    /// Opens `ciphertext` into `plaintext`, replacing its content; returns false if it is forged.
     pub(crate) fn open(
         &self,
         link: LinkNumber,

@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 /// The source of a session's randomness: ephemeral keys, session ids, jitter.
 ///
-/// A real session takes 32 bytes from the operating system, fresh for every session: two sessions
-/// of the same two machines that share a seed would share their keys. A test takes a number.
+/// A real session takes 32 bytes from the operating system, fresh for every session. Two sessions
+/// of the same two machines with the same seed would share their keys. A test uses a number.
 #[derive(Clone)]
 pub struct Seed(Zeroizing<[u8; 32]>);
 
@@ -24,7 +24,7 @@ impl From<[u8; 32]> for Seed {
 }
 
 impl From<u64> for Seed {
-    /// Makes a seed for virtual time, which is no secret.
+    /// Creates a seed for virtual time, which is not secret.
     fn from(number: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&number.to_be_bytes());

@@ -12,30 +12,30 @@ use crate::crypto::{Identity, MacKey, PublicKey, Seed};
 use crate::link::Route;
 use crate::reach::reaches;
 
-/// An end's side of its relays: proves its key and its address on each socket to each relay, again when
-/// the address changes, and keeps the relays at it.
+/// An end's side of its relays. It proves the end's key and address on each socket to each relay,
+/// repeats this when the address changes, and keeps the relay's state alive.
 ///
-/// From then on whatever the end sends from that socket to the relay's address goes to its peer, and what
-/// the peer sends there comes from that address: to a session it is a route like any other.
+/// After that, everything the end sends from that socket to the relay's address reaches its peer,
+/// and the peer's datagrams arrive from that address. For a session it is a route like any other.
 ///
-/// Sans-I/O, as the session is: after [`admit`](Self::admit) and
-/// [`handle_datagram`](Self::handle_datagram) drain [`poll_transmit`](Self::poll_transmit) and re-arm the
-/// timer from [`poll_timeout`](Self::poll_timeout).
+/// Sans-I/O like the session: after [`admit`](Self::admit) and
+/// [`handle_datagram`](Self::handle_datagram) drain [`poll_transmit`](Self::poll_transmit) and
+/// re-arm the timer from [`poll_timeout`](Self::poll_timeout).
 #[derive(Default)]
 pub struct Client {
     legs: Vec<Leg>,
-    /// Those who were admitted last, the newest first.
+    /// Peers admitted last, newest first.
     peers: Vec<PublicKey>,
 }
 
-/// What the switchboard says of an end's relays on the way to one peer.
+/// The relays assigned by the switchboard between an end and one peer.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// Who this end is.
+    /// Identity of this end.
     pub identity: Identity,
-    /// Whom it is to reach.
+    /// Peer to reach.
     pub peer: PublicKey,
-    /// Through whom; the first four count.
+    /// Relays to use; the first four count.
     pub tickets: Vec<Ticket>,
     /// 32 random bytes, fresh each time; a number in virtual time.
     pub seed: Seed,
@@ -44,33 +44,33 @@ pub struct Admission {
 /// A relay, and the right to use it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Where it is: of each socket the first that it reaches counts. An end that reaches two peers at once
-    /// puts another one first for each.
+    /// Addresses of the relay; each socket uses the first one that it reaches. For an end that
+    /// reaches two peers at once, the first address differs per peer.
     pub addresses: Vec<SocketAddr>,
-    /// Where it takes connections over TLS, for an end whose network lets no datagrams pass.
+    /// Addresses for connections over TLS, for an end whose network blocks UDP.
     pub streams: Vec<SocketAddr>,
-    /// Who it is.
+    /// Key of the relay.
     pub relay: PublicKey,
-    /// The right.
+    /// Right to use the relay.
     pub token: Token,
 }
 
-/// A way through a relay, as an end sees it.
+/// A route through a relay, as seen by an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// The socket, and the relay's address.
+    /// Socket, and the relay's address.
     pub route: Route,
-    /// Whom it leads to.
+    /// Peer that it leads to.
     pub peer: PublicKey,
-    /// Whether the relay forwards what comes from this socket.
+    /// True if the relay forwards datagrams from this socket.
     pub is_proven: bool,
-    /// The way to the relay and back, when it was last measured.
+    /// Round-trip time to the relay at the last measurement.
     pub round_trip: Option<Duration>,
-    /// What went through so far, both ways.
+    /// Bytes relayed so far, in both directions.
     pub metered: ByteCount,
-    /// What may go through; zero while that is not known.
+    /// Relay quota; zero while unknown.
     pub metered_max: ByteCount,
-    /// Why the relay does not let this end in.
+    /// Reason for a refusal by the relay.
     pub refused: Option<Refusal>,
 }
 
@@ -83,14 +83,15 @@ struct Leg {
     rng: ChaCha20Rng,
     cookie: Cookie,
     state: State,
-    /// When something is to be said.
+    /// Time of the next message.
     due_at: Instant,
     said_at: Option<Instant>,
-    /// How often it was said in vain.
+    /// Consecutive messages without an answer.
     tries: u32,
-    /// Whether the relay has said that what is proven came from another address, and nobody has been told.
+    /// True if the relay reported another source address for a proven leg, and this was not
+    /// reported yet.
     has_moved: bool,
-    /// The newest probe that is not answered yet: when it was sent, and when it came.
+    /// Newest unanswered probe: its send and arrival times.
     probe: Option<[Instant; 2]>,
 }
 
@@ -99,23 +100,23 @@ enum State {
     Holding(Holding),
 }
 
-/// What a handshake has yielded.
+/// Result of a handshake.
 struct Holding {
     id: LegId,
     key: MacKey,
-    /// Of the newest proof.
+    /// Number of the newest proof.
     number: u64,
-    /// Whether the relay knows the newest token.
+    /// True if the relay knows the newest token.
     token_is_told: bool,
-    /// When the newest probe was sent, by the relay's clock: what is said again is not answered.
+    /// Send time of the newest probe, by the relay's clock; repeated probes are not answered.
     probed_at: Instant,
 }
 
 impl Client {
-    /// Takes the relays on the way to a peer, in place of those that it had for the same one.
+    /// Sets the relays for a peer, in place of its previous ones.
     ///
-    /// `locals`: the sockets' own addresses, by which a relay's address is chosen. Of the peers the last
-    /// two count: a session may wait beside another.
+    /// `locals` are the sockets' own addresses, by which a relay's address is chosen. The two peers
+    /// admitted last are kept, because a successor session may wait next to the present one.
     pub fn admit(&mut self, admission: &Admission, locals: &[SocketAddr], now: Instant) {
         let Admission { identity, peer, tickets, seed } = admission;
         self.peers.retain(|known| known != peer);
@@ -139,21 +140,22 @@ impl Client {
             if let Some(leg) = self.legs.iter_mut().find(of_ticket) {
                 leg.renew(ticket.token, now);
             } else {
-                // Who comes by an address that another peer is reached by takes its place.
+                // A new peer at the same address replaces the old one.
                 self.legs.retain(|leg| leg.way.route != route);
                 self.legs.push(Leg::new(identity, *peer, ticket, route, &mut rng, now));
             }
         }
     }
 
-    /// Takes note that the connection of a stream's route is there, anew: the relay has to be told who comes by it.
+    /// Records that the connection of a stream's route was opened: the relay must identify this end
+    /// again.
     pub fn handle_open(&mut self, route: Route, now: Instant) {
         for leg in self.legs.iter_mut().filter(|leg| leg.way.route == route) {
             (leg.due_at, leg.tries) = (now, 0);
         }
     }
 
-    /// Returns the routes by streams, each with the relay's key: connections that are to be kept.
+    /// Returns the stream routes, each with the relay's key: connections to keep open.
     pub fn streams(&self) -> impl Iterator<Item = (Route, PublicKey)> + '_ {
         let streams = self.legs.iter().filter(|leg| leg.is_stream());
         streams.map(|leg| (leg.way.route, leg.relay))
@@ -164,7 +166,8 @@ impl Client {
         self.legs.iter().any(|leg| leg.way.route == route)
     }
 
-    /// Takes a datagram that came by `route`; false if it is of no relay, but of a session.
+    /// Handles a datagram received by `route`; returns false if it belongs to a session, not to a
+    /// relay.
     pub fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) -> bool {
         if !wire::is_of_relay(datagram) {
             return false;
@@ -176,7 +179,7 @@ impl Client {
         true
     }
 
-    /// Writes the next datagram into `buffer`, old content replaced, and says where it goes.
+    /// Writes the next datagram into `buffer`, replacing its content, and returns its route.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         for leg in &mut self.legs {
             if leg.write_echo(buffer) {
@@ -188,14 +191,14 @@ impl Client {
         Some(leg.way.route)
     }
 
-    /// Returns when there is something to be said, if nothing comes before.
+    /// Returns when the next message is due, if nothing arrives before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = |leg: &Leg| leg.probe.map_or(leg.due_at, |[_, came_at]| came_at.min(leg.due_at));
         self.legs.iter().map(due).min()
     }
 
-    /// Proves each leg again that its relay knows: nothing has come of the peer for a while, and if the end's address
-    /// has changed, the relay says so. At most five times a second.
+    /// Sends a new proof on each proven leg because nothing has arrived from the peer for a while.
+    /// If the end's address has changed, the relay reports it. At most five times a second.
     pub fn hurry(&mut self, now: Instant) {
         let is_settled = |leg: &&mut Leg| leg.way.is_proven && leg.tries == 0 && !leg.is_stream();
         for leg in self.legs.iter_mut().filter(is_settled) {
@@ -205,14 +208,14 @@ impl Client {
         }
     }
 
-    /// Gives a socket that a relay no longer hears from where it was, once for each time that it says so.
+    /// Returns a socket whose source address changed according to a relay, once per report.
     pub fn poll_moved(&mut self) -> Option<u8> {
         let leg = self.legs.iter_mut().find(|leg| leg.has_moved)?;
         leg.has_moved = false;
         Some(leg.way.route.socket)
     }
 
-    /// Returns the ways, proven or not yet.
+    /// Returns the relayed routes, proven or not yet.
     pub fn ways(&self) -> impl Iterator<Item = Way> + '_ {
         self.legs.iter().map(|leg| leg.way)
     }
@@ -225,7 +228,7 @@ impl fmt::Debug for Client {
 }
 
 impl Ticket {
-    /// Returns where a socket with the address `local` reaches the relay; the first address that it does.
+    /// Returns the first address of the relay that a socket with the address `local` reaches.
     pub fn address_for(&self, local: &SocketAddr) -> Option<SocketAddr> {
         self.addresses.iter().find(|remote| reaches(local, remote)).copied()
     }
@@ -287,7 +290,7 @@ impl Leg {
         }
     }
 
-    /// Begins anew.
+    /// Starts a new handshake.
     fn call(&mut self, now: Instant) {
         let seat = seat(self.way.route);
         self.state = State::call(&self.identity, self.relay, &self.token, seat, &mut self.rng);
@@ -303,7 +306,7 @@ impl Leg {
             }
             Message::Proven(proven) => self.handle_proven(proven, now),
             Message::Gone { leg } => {
-                // The relay has begun anew, or was without this end for long.
+                // The relay has restarted, or has not received anything from this end for long.
                 let is_ours = matches!(&self.state, State::Holding(holding) if holding.id == *leg);
                 if is_ours {
                     let pause = if self.tries > QUICK_TRIES { PAUSE_MAX } else { Duration::ZERO };
@@ -321,7 +324,7 @@ impl Leg {
                 }
             }
             Message::Probe(probe) => self.handle_probe(probe, now),
-            // What an end says, no relay does.
+            // Messages that only ends send.
             Message::Call { .. } | Message::Prove(_) | Message::Echo(_) => {}
         }
     }
@@ -332,16 +335,16 @@ impl Leg {
             State::Holding(holding) => holding.id.0,
         };
         if asked == reference.0 {
-            // One that was shown in vain is not shown again at once.
+            // A cookie that was sent without success is not resent at once.
             if self.cookie != cookie {
                 (self.cookie, self.due_at) = (cookie, now);
-                // A stream's address is its connection's, and another with each.
+                // A stream's address is that of its connection, and changes with each.
                 self.has_moved |= self.way.is_proven && !self.is_stream();
             }
         } else if self.way.is_proven
             && self.said_at.is_none_or(|at| now.since(at) >= STRANGER_PAUSE)
         {
-            // The relay does not know where a session's datagram came from: the address has changed.
+            // The relay does not know the source of a session's datagram: the address has changed.
             self.due_at = now;
         }
     }
@@ -436,14 +439,14 @@ impl State {
 }
 
 impl Holding {
-    /// Returns what stands in a state's place while it changes.
+    /// Returns the placeholder used during a state change.
     fn nobody() -> Self {
         let (id, key) = (LegId([0; 8]), MacKey::new([0; 32]));
         Self { id, key, number: 0, token_is_told: true, probed_at: Instant::ZERO }
     }
 }
 
-/// Returns the routes by datagrams to these relays: of each one by each socket that reaches it.
+/// Returns the datagram routes to these relays: one for each relay and each socket that reaches it.
 pub fn datagram_routes<'a>(
     tickets: &'a [Ticket],
     locals: &'a [SocketAddr],
@@ -457,8 +460,8 @@ pub fn datagram_routes<'a>(
     tickets.iter().flat_map(of)
 }
 
-/// Returns the routes over streams to these relays, four at most: of the first socket's interface to each, and then of
-/// the next.
+/// Returns the stream routes to these relays, at most four: from the first socket's interface to
+/// each relay, then from the next.
 pub fn stream_routes<'a>(
     tickets: &'a [Ticket],
     locals: &'a [SocketAddr],
@@ -473,7 +476,7 @@ pub fn stream_routes<'a>(
     (0..STREAM_LOCALS_MAX).zip(locals).flat_map(from).take(STREAMS_MAX)
 }
 
-/// Returns as which of its sockets an end tells a relay a route's.
+/// Returns the socket number under which an end presents a route to a relay.
 fn seat(route: Route) -> u8 {
     match route.stream_index() {
         Some(index) => SEATS_OF_STREAMS_FROM + index.min(STREAM_LOCALS_MAX - 1),
@@ -481,27 +484,27 @@ fn seat(route: Route) -> u8 {
     }
 }
 
-/// A relay in place of one that has gone, and one more each.
+/// Maximum number of relays: two, each with a replacement that succeeds a relay that is gone.
 const RELAYS_MAX: usize = 4;
-/// As many as a session has of them beside its other links.
+/// Maximum number of streams: as many as a session has next to its other links.
 const STREAMS_MAX: usize = 4;
 const STREAM_LOCALS_MAX: u8 = SOCKETS_MAX - SEATS_OF_STREAMS_FROM;
-/// One whose session is in place, and one whose waits beside.
+/// Maximum number of peers: one of the present session, and one of its successor.
 const PEERS_MAX: usize = 2;
-/// Between what is said in vain: as an init's first repetitions.
+/// Initial interval between unanswered messages, as between the first resends of an init.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How often a relay that does not know a leg is called at once.
+/// Immediate calls to a relay that does not know a leg.
 const QUICK_TRIES: u32 = 4;
-/// How often something is said in vain before the relay counts as gone: 2.5 s.
+/// Unanswered messages after which a relay counts as gone: 2.5 s.
 const VAIN_TRIES: u32 = 5;
-/// Until a relay that refused is called again: another token comes by itself.
+/// Pause after a refusal; a new token triggers a call by itself.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
-/// Between two answers to a relay that does not know where datagrams come from.
+/// Minimum interval between answers to a relay that reports an unknown source address.
 const STRANGER_PAUSE: Duration = Duration::from_millis(50);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);
-/// Between two proofs of what is proven: within the shortest life of a NAT's mapping that is met in
-/// practice, 20 s and more (RFC 4787 asks for two minutes), and of the 30 s after which a relay forgets.
+/// Interval between proofs. It is below the shortest lifetime of NAT mappings seen in practice, 20
+/// s and more (RFC 4787 demands two minutes), and below the 30 s after which a relay drops a leg.
 const KEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

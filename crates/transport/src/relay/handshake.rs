@@ -7,17 +7,17 @@ use super::token::Token;
 use super::wire::{CALL_BYTES, CALL_PAYLOAD_BYTES, LegId, WELCOME_BYTES, WELCOME_PAYLOAD_BYTES};
 use crate::crypto::{Identity, MacKey, PublicKey, builder};
 
-/// An end's half of the handshake with a relay: one message out, one message in.
+/// An end's half of the handshake with a relay: one message sent, one message received.
 ///
-/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline-relay/1`. The end tells its token and
-/// which of its sockets it speaks from; the relay's answer has the key of the leg.
+/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline-relay/1`. The end sends its token
+/// and the number of its socket; the relay's answer carries the leg's key.
 // protocol 11
 pub(super) struct Caller {
     state: Box<HandshakeState>,
     message: Box<[u8; CALL_BYTES]>,
 }
 
-/// An end's first message, as a relay reads it.
+/// An end's first message, as read by a relay.
 pub struct Call {
     state: Box<HandshakeState>,
     caller: [u8; 32],
@@ -52,12 +52,13 @@ impl Caller {
         Self { state: Box::new(state), message }
     }
 
-    /// Returns the first message, the same each time it is sent.
+    /// Returns the first message, identical in every resend.
     pub(super) fn message(&self) -> &[u8; CALL_BYTES] {
         &self.message
     }
 
-    /// Takes the relay's answer: the leg's id and key; gives itself back if it is forged.
+    /// Handles the relay's answer with the leg's id and key; returns itself if the answer is
+    /// forged.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<(LegId, MacKey), Self> {
         let mut payload = [0; WELCOME_PAYLOAD_BYTES];
         if message.len() != WELCOME_BYTES || self.state.read_message(message, &mut payload).is_err()
@@ -77,9 +78,10 @@ impl fmt::Debug for Caller {
 }
 
 impl Call {
-    /// Reads an end's first message to the relay `identity`; `None` if it is none, or another's.
+    /// Reads an end's first message to the relay `identity`; `None` if it is invalid or meant for
+    /// another.
     ///
-    /// Two key agreements: whoever asks for them should have shown where it is.
+    /// It costs two key agreements: the caller should have proved its address before.
     pub fn read(identity: &Identity, message: &[u8], rng: &mut ChaCha20Rng) -> Option<Self> {
         if message.len() != CALL_BYTES {
             return None;
@@ -98,17 +100,17 @@ impl Call {
         Some(Self { state: Box::new(state), caller, token: Token::from_bytes(token)?, socket })
     }
 
-    /// Returns the token that the end shows.
+    /// Returns the end's token.
     pub fn token(&self) -> &Token {
         &self.token
     }
 
-    /// Returns which of the end's sockets it speaks from, 0 to 15.
+    /// Returns the number of the end's socket, 0 to 15.
     pub fn socket(&self) -> u8 {
         self.socket
     }
 
-    /// Returns whether the end has shown that it holds `key`, or repeats what such an end once said.
+    /// Returns whether the message was created by the holder of `key`. It may be a replay.
     pub fn is_of(&self, key: &PublicKey) -> bool {
         self.caller == key.noise_public()
     }
@@ -138,9 +140,9 @@ impl fmt::Debug for Call {
 }
 
 const PROTOCOL: &[u8] = b"tautline-relay/1";
-/// Sockets that an end tells apart: as many as a session has links.
+/// Number of sockets that an end distinguishes: as many as a session has links.
 pub(super) const SOCKETS_MAX: u8 = 16;
-/// The last of these numbers are for what is no socket of datagrams, but a stream.
+/// First socket number of streams; lower numbers are for datagram sockets.
 pub const SEATS_OF_STREAMS_FROM: u8 = 12;
 
 #[cfg(test)]

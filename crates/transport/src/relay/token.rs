@@ -4,9 +4,10 @@ use tautline_units::Duration;
 
 use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 
-/// The right of one end to reach another through one relay until a time, signed by the switchboard.
+/// The right of one end to reach another through one relay for a limited time, signed by the
+/// switchboard.
 ///
-/// It is no secret: who shows it must prove to hold the key that it names.
+/// It is not secret: its holder must prove possession of the key named in it.
 ///
 /// ```text
 ///  0               1               2                               34
@@ -19,37 +20,37 @@ use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 /// +-------------------------------+-------------------------------+
 /// ```
 ///
-/// Keys are Ed25519. Side: 0 the initiator (the vehicle), 1 the responder. The signature is of the words
-/// `tautline relay token` and all bytes before it.
+/// Keys are Ed25519. Side: 0 the initiator (the vehicle), 1 the responder. The signature covers the
+/// words `tautline relay token` and all bytes before it.
 // protocol 11
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token([u8; Token::BYTES]);
 
-/// What a token grants.
+/// The content of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// Which of the lease's two ends the holder is.
+    /// Side of the lease that the holder is on.
     pub side: Side,
-    /// Who may use the token.
+    /// Key that may use the token.
     pub holder: PublicKey,
-    /// Whom the holder may reach.
+    /// Peer that the holder may reach.
     pub peer: PublicKey,
-    /// Through whom.
+    /// Relay to use.
     pub relay: PublicKey,
-    /// When it ends: since the Unix epoch, in whole seconds.
+    /// End of validity since the Unix epoch, in whole seconds.
     pub until: Duration,
 }
 
 /// An end of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Side {
-    /// Who begins sessions: the vehicle.
+    /// The end that initiates sessions: the vehicle.
     Initiator,
-    /// Who waits for them: the operator.
+    /// The end that waits for them: the operator.
     Responder,
 }
 
-/// A reason why a token grants nothing.
+/// A reason why a token is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
@@ -59,7 +60,7 @@ pub enum TokenError {
     /// Not signed by the switchboard.
     #[error("not the switchboard's token")]
     Forged,
-    /// Its time is over.
+    /// It has expired.
     #[error("the token has expired, or the clocks differ")]
     Expired,
 }
@@ -81,7 +82,7 @@ impl Token {
         Self(bytes.try_into().expect("as many as the parts have"))
     }
 
-    /// Takes the bytes of a token, whatever they say; `None` if they are not as many.
+    /// Creates a token from bytes without checking their content; `None` if the length is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -91,7 +92,8 @@ impl Token {
         &self.0
     }
 
-    /// Returns what the token grants at `now`, the time since the Unix epoch, if `switchboard` signed it.
+    /// Returns the grant at `now`, the time since the Unix epoch, if `switchboard` signed the
+    /// token.
     ///
     /// # Errors
     /// [`TokenError`].
@@ -162,7 +164,8 @@ impl Side {
     }
 }
 
-/// Returns what the signature is of: no other signature of a switchboard begins with these words.
+/// Returns the signed bytes. Domain separation: no other signature of a switchboard begins with
+/// these words.
 fn signed(told: &[u8]) -> Vec<u8> {
     [WORDS, told].concat()
 }

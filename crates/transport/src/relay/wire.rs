@@ -1,6 +1,7 @@
-//! What goes between an end and a relay beside the datagrams of sessions: docs/protocol.md, section 11.
+//! Messages between an end and a relay, apart from session datagrams: docs/protocol.md, section 11.
 //!
-//! Every message has a head of twelve bytes; its first nibble, 6, is no type of a session's datagram.
+//! Every message has a header of twelve bytes; its first nibble, 6, is not a type of session
+//! datagrams.
 //!
 //! ```text
 //!  0               1               2               4                               12
@@ -9,8 +10,8 @@
 //! +-------+-------+---------------+---------------+-------------------------------+
 //! ```
 //!
-//! The reference is what an end has chosen for a call, or the id of a leg; an answer has that of its
-//! question, so that nobody who has not seen the question can answer.
+//! The reference is a number chosen by an end for a call, or the id of a leg. An answer repeats
+//! that of its request, so that only an observer of the request can answer.
 
 use tautline_units::{ByteCount, Instant};
 
@@ -20,57 +21,57 @@ use crate::crypto::MacKey;
 /// One message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message<'a> {
-    /// End to relay: let me in.
+    /// End to relay: requests admission.
     Call {
         /// Chosen by the end.
         reference: Reference,
-        /// What the relay gave to this address; zeros at first.
+        /// Cookie that the relay issued to this address; zeros at first.
         cookie: Cookie,
         /// Noise message 1.
         message: &'a [u8; CALL_BYTES],
     },
-    /// Relay to whoever is where it was not yet: say it again with this.
+    /// Relay to an unknown address: requests a resend with this cookie.
     Cookie {
-        /// Of the question.
+        /// Reference of the request.
         reference: Reference,
-        /// What to say.
+        /// Cookie to send.
         cookie: Cookie,
     },
-    /// Relay to end: you are in, if you can read this.
+    /// Relay to end: grants admission; only the end can read it.
     Welcome {
-        /// Of the call.
+        /// Reference of the call.
         reference: Reference,
         /// Noise message 2.
         message: &'a [u8; WELCOME_BYTES],
     },
-    /// End to relay: I am here, and this is my token.
+    /// End to relay: proves the end's address, and may carry a token.
     Prove(Prove<'a>),
-    /// Relay to end: so you are.
+    /// Relay to end: confirms the proof.
     Proven(Proven<'a>),
-    /// Relay to end: there is no such leg.
+    /// Relay to end: the leg does not exist.
     Gone {
-        /// Which.
+        /// Id of the leg.
         leg: LegId,
     },
-    /// Relay to end: your call is in vain.
+    /// Relay to end: rejects the call.
     Refused {
-        /// Of the call.
+        /// Reference of the call.
         reference: Reference,
-        /// Why.
+        /// Reason.
         reason: Refusal,
     },
-    /// Relay to end, if it answers such: when does this come?
+    /// Relay to end, if it answers probes: requests its time of arrival.
     Probe(Probe<'a>),
-    /// End to relay: then it came.
+    /// End to relay: reports that time.
     Echo(Echo<'a>),
 }
 
-/// A question for the time, as long as its answer.
+/// A request for the time, as long as its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe<'a> {
-    /// Which leg.
+    /// Id of the leg.
     pub leg: LegId,
-    /// When it was sent, by the relay's clock: above all before.
+    /// Send time by the relay's clock, which increases with each probe.
     pub sent_at: Instant,
     signed: Signed<'a>,
 }
@@ -78,43 +79,43 @@ pub struct Probe<'a> {
 /// The answer to a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo<'a> {
-    /// Which leg.
+    /// Id of the leg.
     pub leg: LegId,
-    /// As it stood in the probe.
+    /// Send time copied from the probe.
     pub sent_at: Instant,
-    /// When the probe came, by the end's clock.
+    /// Arrival time of the probe, by the end's clock.
     pub seen_at: Instant,
     signed: Signed<'a>,
 }
 
-/// What an end says of itself at its address.
+/// A proof of an end's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prove<'a> {
-    /// Which leg.
+    /// Id of the leg.
     pub leg: LegId,
-    /// Above all that were said before.
+    /// Number, which increases with each proof.
     pub number: u64,
-    /// What the relay gave to this address; any, if the leg is there already.
+    /// Cookie that the relay issued to this address; ignored if the leg is already at this address.
     pub cookie: Cookie,
-    /// A later token than the one of the call.
+    /// Newer token than that of the call.
     pub token: Option<&'a [u8; Token::BYTES]>,
-    /// Whether the end answers probes; an older build does not.
+    /// True if the end answers probes; older builds do not.
     pub answers_probes: bool,
     signed: Signed<'a>,
 }
 
-/// What a relay knows of a leg.
+/// The state of a leg at a relay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proven<'a> {
-    /// Which.
+    /// Id of the leg.
     pub leg: LegId,
-    /// The number that is answered.
+    /// Number of the proof that it answers.
     pub number: u64,
-    /// What went through the link so far, both ways.
+    /// Bytes relayed so far, in both directions.
     pub metered: ByteCount,
-    /// What may go through it.
+    /// Quota of relayed bytes.
     pub metered_max: ByteCount,
-    /// Whether the other end is there.
+    /// True if the other end is present.
     pub has_peer: bool,
     signed: Signed<'a>,
 }
@@ -126,38 +127,38 @@ struct Signed<'a> {
     tag: &'a [u8; MacKey::TAG_BYTES],
 }
 
-/// What an answer has in common with its question.
+/// A reference, repeated by an answer from its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference(pub [u8; 8]);
 
-/// The name of one socket of one end at a relay, drawn by the relay; none is all zeros.
+/// The id of one socket of one end at a relay, drawn at random by the relay; never all zeros.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LegId(pub [u8; LegId::BYTES]);
 
-/// What a relay gives to an address, and makes again whenever it is shown.
+/// A cookie issued by a relay to an address, and recomputed by the relay for verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cookie(pub [u8; 16]);
 
-/// A reason why a relay lets an end not in.
+/// A reason for which a relay rejects an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The token is not of the relay's switchboard.
+    /// The token was not signed by the relay's switchboard.
     Forged,
-    /// The token's time is over, or the clocks of switchboard and relay differ.
+    /// The token has expired, or the clocks of switchboard and relay differ.
     Expired,
     /// The token is for another relay.
     OtherRelay,
     /// The token names another key than the caller's.
     OtherKey,
-    /// The relay takes no more.
+    /// The relay has no capacity left.
     Full,
-    /// A reason that this build does not know.
+    /// A reason unknown to this build.
     Other,
 }
 
 impl<'a> Message<'a> {
-    /// Reads one message; `None` if the bytes are none that this version knows.
+    /// Reads one message; `None` if this version does not know it.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (&[head, version, detail, _zero], rest) = bytes.split_first_chunk::<4>()?;
         if head >> 4 != TYPE_RELAY || version != VERSION {
@@ -227,28 +228,28 @@ impl<'a> Message<'a> {
 }
 
 impl Prove<'_> {
-    /// Returns whether it was said by who has `key`.
+    /// Returns whether it was authenticated with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Proven<'_> {
-    /// Returns whether it was said by who has `key`.
+    /// Returns whether it was authenticated with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Probe<'_> {
-    /// Returns whether it was said by who has `key`.
+    /// Returns whether it was authenticated with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Echo<'_> {
-    /// Returns whether it was said by who has `key`.
+    /// Returns whether it was authenticated with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
@@ -294,17 +295,17 @@ impl Refusal {
     }
 }
 
-/// Returns whether `datagram` is between an end and a relay, and of no session.
+/// Returns whether `datagram` belongs to the relay protocol and not to a session.
 pub fn is_of_relay(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|head| head >> 4 == TYPE_RELAY)
 }
 
-/// Returns what an answer to `datagram` refers to, whatever it is: its bytes 4 to 11.
+/// Returns the reference for an answer to any `datagram`: its bytes 4 to 11.
 pub fn reference_of(datagram: &[u8]) -> Option<Reference> {
     datagram.get(4..12)?.try_into().ok().map(Reference)
 }
 
-/// Writes a call in place of what `out` holds.
+/// Writes a call into `out`, replacing its content.
 pub fn write_call(
     out: &mut Vec<u8>,
     reference: Reference,
@@ -316,19 +317,19 @@ pub fn write_call(
     out.extend_from_slice(message);
 }
 
-/// Writes a cookie in place of what `out` holds.
+/// Writes a cookie into `out`, replacing its content.
 pub fn write_cookie(out: &mut Vec<u8>, reference: Reference, cookie: Cookie) {
     write_head(out, KIND_COOKIE, 0, reference.0);
     out.extend_from_slice(&cookie.0);
 }
 
-/// Writes a welcome in place of what `out` holds.
+/// Writes a welcome into `out`, replacing its content.
 pub fn write_welcome(out: &mut Vec<u8>, reference: Reference, message: &[u8; WELCOME_BYTES]) {
     write_head(out, KIND_WELCOME, 0, reference.0);
     out.extend_from_slice(message);
 }
 
-/// Writes a proof in place of what `out` holds.
+/// Writes a proof into `out`, replacing its content.
 pub fn write_prove(
     out: &mut Vec<u8>,
     leg: LegId,
@@ -346,7 +347,7 @@ pub fn write_prove(
     sign(out, key);
 }
 
-/// Writes the answer to a proof in place of what `out` holds.
+/// Writes the answer to a proof into `out`, replacing its content.
 pub fn write_proven(
     out: &mut Vec<u8>,
     leg: LegId,
@@ -363,26 +364,26 @@ pub fn write_proven(
     sign(out, key);
 }
 
-/// Writes that there is no such leg in place of what `out` holds.
+/// Writes the message that a leg does not exist into `out`, replacing its content.
 pub fn write_gone(out: &mut Vec<u8>, leg: LegId) {
     write_head(out, KIND_GONE, 0, leg.0);
 }
 
-/// Writes a refusal in place of what `out` holds.
+/// Writes a refusal into `out`, replacing its content.
 pub fn write_refused(out: &mut Vec<u8>, reference: Reference, reason: Refusal) {
     write_head(out, KIND_REFUSED, reason.to_wire(), reference.0);
 }
 
-/// Writes a probe in place of what `out` holds.
+/// Writes a probe into `out`, replacing its content.
 pub fn write_probe(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, key: &MacKey) {
     write_head(out, KIND_PROBE, 0, leg.0);
     out.extend_from_slice(&sent_at.as_nanos().to_be_bytes());
-    // An end that is made to answer sends no more than it was sent.
+    // Padding to the length of the answer: a forged probe yields no amplification.
     out.extend_from_slice(&[0; 8]);
     sign(out, key);
 }
 
-/// Writes the answer to a probe in place of what `out` holds.
+/// Writes the answer to a probe into `out`, replacing its content.
 pub fn write_echo(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, seen_at: Instant, key: &MacKey) {
     write_head(out, KIND_ECHO, 0, leg.0);
     for at in [sent_at, seen_at] {
@@ -402,7 +403,7 @@ fn sign(out: &mut Vec<u8>, key: &MacKey) {
     out.extend_from_slice(&tag);
 }
 
-/// Bytes of a cookie's message, the longest answer to a datagram of a session.
+/// Bytes of a cookie message, the longest answer to a session datagram.
 pub const COOKIE_BYTES: usize = 12 + 16;
 
 const TYPE_RELAY: u8 = 6;
@@ -419,13 +420,13 @@ const KIND_ECHO: u8 = 9;
 const HAS_PEER: u8 = 1;
 const ANSWERS_PROBES: u8 = 1;
 
-/// The token, and which socket.
+/// Token, and socket number.
 pub(super) const CALL_PAYLOAD_BYTES: usize = Token::BYTES + 1;
 /// Bytes of a call's Noise message: ephemeral, sealed static, sealed payload.
 pub(super) const CALL_BYTES: usize = 32 + 48 + CALL_PAYLOAD_BYTES + 16;
-/// The leg's id and key.
+/// Id and key of the leg.
 pub(super) const WELCOME_PAYLOAD_BYTES: usize = LegId::BYTES + MacKey::BYTES;
-/// Bytes of a welcome's: ephemeral, sealed payload.
+/// Bytes of a welcome's Noise message: ephemeral, sealed payload.
 pub(super) const WELCOME_BYTES: usize = 32 + WELCOME_PAYLOAD_BYTES + 16;
 const _: () = assert!(COOKIE_BYTES < 12 + 16 + CALL_BYTES, "no answer is longer than its question");
 const _: () = assert!(WELCOME_BYTES < 16 + CALL_BYTES, "nor is a welcome than its call");
@@ -441,7 +442,7 @@ mod tests {
         MacKey::new([3; 32])
     }
 
-    /// Returns a message written by what wrote it, for comparison.
+    /// Returns a message encoded by its own write function, for comparison.
     fn write(message: &Message<'_>, key: &MacKey) -> Vec<u8> {
         let mut out = vec![9];
         match message {
@@ -525,7 +526,7 @@ mod tests {
                 }
                 let Some(message) = Message::parse(&bytes) else { continue };
                 let again = write(&message, &key());
-                // Under another key than its writer's, and whatever the reserved bits were.
+                // Lengths and references agree; tags and reserved bits may differ.
                 prop_assert_eq!(again.len(), bytes.len());
                 prop_assert_eq!(&again[4..12], &bytes[4..12]);
             }

@@ -12,57 +12,57 @@ use tautline_transport::{
 };
 use tautline_units::{Duration, Instant};
 
-/// An application that sends units of both channels and audits its session.
+/// An application that sends units on both channels and audits its session.
 ///
-/// It holds everything that the session says against what it has seen itself.
+/// It compares all session output with its own observations.
 pub(crate) struct Auditor {
     side: Side,
     truth: Rc<Cell<Truth>>,
-    /// Until the run ends.
+    /// Interval of media units; `None` when the run ends.
     pub(crate) media_interval: Option<Duration>,
     media_deadline: Duration,
     media_at: Instant,
     control_at: Instant,
-    /// The world's last instant at which the clock estimate was missing or wrong.
+    /// Last world time at which the clock estimate was missing or wrong.
     untrue_at: Instant,
-    /// The errors that the estimate stated within the last second.
+    /// Errors stated by the estimate within the last second.
     errors: VecDeque<(Instant, Duration)>,
-    /// The world's last instant at which a link was up.
+    /// Last world time at which a link was up.
     pub(crate) up_at: Instant,
 
-    /// Datagrams that the models have delivered here, and that left here.
+    /// Datagrams that the models delivered here, and that were sent here.
     pub(crate) arrived: u64,
     pub(crate) sent: u64,
-    /// The same of this session object: handed in, sent.
+    /// Same for this session object: passed in, sent.
     handed: u64,
     left: u64,
     inits: u64,
     responses: u64,
-    /// Of the datagram that the session is being handed: fates and handshakes before it.
+    /// Fate and handshake counts before the datagram being handled.
     before: (u64, u64),
 
-    /// How often the session was established, counted over its lives; in every unit.
+    /// Number of establishments over all lives of the session, carried in every unit.
     pub(crate) epoch: u64,
-    /// That of the peer, by the newest unit that came.
+    /// Epoch of the peer, from the newest unit received.
     pub(crate) heard_epoch: u64,
-    /// Of this epoch: sealed datagrams by link, units by channel.
+    /// Counts of this epoch: sealed datagrams by link, units by channel.
     pub(crate) sealed: [u64; LinkNumber::COUNT],
     accepted: [u64; 2],
     pub(crate) media_ended: BTreeSet<u64>,
     pub(crate) control_ended: BTreeSet<u64>,
     command_newest: Option<u64>,
-    /// Of this session object.
+    /// Counts of this session object.
     refused: u64,
     accepted_ever: [u64; 2],
     delivered: [u64; 2],
     lost: u64,
 }
 
-/// What both clocks show, and when one of them was set.
+/// Both clocks, and the time until which a clock change has effects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Truth {
     clocks: [Clock; 2],
-    /// A clock was set, or stands still because it was set back.
+    /// End of the time in which a clock was set, or stands still because it was set back.
     unsettled_until: Instant,
 }
 
@@ -81,7 +81,7 @@ impl Truth {
 }
 
 impl Auditor {
-    /// Makes an auditor of `side` that sends a media unit every `media_interval`.
+    /// Creates an auditor of `side` that sends a media unit every `media_interval`.
     pub(crate) fn new(
         side: Side,
         truth: Rc<Cell<Truth>>,
@@ -119,12 +119,12 @@ impl Auditor {
         }
     }
 
-    /// Returns what the present session has accepted.
+    /// Returns the units that the present session has accepted.
     pub(crate) fn accepted(&self, channel: ChannelNumber) -> u64 {
         self.accepted[usize::from(channel.get())]
     }
 
-    /// Returns the units in gaps too long to be told one by one, by the session's own count.
+    /// Returns the units in gaps too long to be reported one by one, by the session's own count.
     pub(crate) fn gaps_skipped(&self, session: &Session) -> u64 {
         units_lost(session.counters()) - self.lost
     }
@@ -159,8 +159,7 @@ impl Auditor {
         assert_eq!(refused, self.refused);
     }
 
-    /// Returns whether the session's idea of the other clock is right within the error that it
-    /// states.
+    /// Returns whether the session's estimate of the other clock is right within its stated error.
     pub(crate) fn estimate_is_true(&self, session: &Session, world: Instant) -> bool {
         let truth = self.truth.get();
         let (here, there) = (truth.local(self.side, world), truth.local(self.side.peer(), world));
@@ -171,7 +170,7 @@ impl Auditor {
         })
     }
 
-    /// Returns when a clock was last set, or had last stood still.
+    /// Returns when a clock was last set, or last stood still.
     pub(crate) fn set_at(&self) -> Instant {
         self.truth.get().unsettled_until
     }
@@ -184,7 +183,7 @@ impl Auditor {
         assert!(ended.insert(number), "{channel:?} unit {number} ended twice");
     }
 
-    /// Begins anew with a new session, whose numbers start at zero.
+    /// Resets the state for a new session, whose numbers start at zero.
     fn forget(&mut self) {
         self.epoch += 1;
         self.heard_epoch = 0;
@@ -214,7 +213,7 @@ impl Auditor {
         }
     }
 
-    /// Takes a unit that came: it is the newest command or no command, and it is in time.
+    /// Checks a received unit: commands arrive in order, and the unit is in time.
     fn take(
         &mut self,
         channel: ChannelNumber,
@@ -233,7 +232,7 @@ impl Auditor {
         let unsettled = self.truth.get().unsettled_until;
         let settled = world.since(self.untrue_at.max(unsettled)) > FORGIVEN;
         if settled && self.untrue_at < world {
-            // A unit keeps the deadline that its first packet was given.
+            // A unit keeps the deadline from its first packet.
             let error = self.errors.iter().map(|(_, error)| *error).max().unwrap_or_default();
             let most = unit.deadline + Duration::from_millis(1) + error * 2;
             let age = world.since(unit.sent_world);
@@ -296,10 +295,10 @@ impl Application for Auditor {
         self.before = (fates(session, datagram), session.counters().handshakes);
     }
 
-    /// Checks that a datagram handed to the session was counted as one thing, and one only.
+    /// Checks that a datagram passed to the session was counted under exactly one name.
     fn watch_taken(&mut self, session: &Session, datagram: &[u8], _at: Moment) {
         let (fates_before, handshakes) = self.before;
-        // A new session counts anew: the datagram that began it is its first.
+        // A new session starts new counts: the datagram that began it is its first.
         let begun = session.counters().handshakes > handshakes;
         let mut fated = if begun { 1 } else { fates(session, datagram) - fates_before };
         if fated == 0 && datagram.first().is_some_and(|head| head >> 4 == 1) {
@@ -326,7 +325,7 @@ impl Application for Auditor {
         }
     }
 
-    /// Holds the session's idea of the other clock to the truth.
+    /// Compares the session's estimate of the other clock with the truth.
     fn watch_session(&mut self, session: &Session, at: Moment) {
         let world = at.world();
         if !self.estimate_is_true(session, world) {
@@ -365,7 +364,7 @@ impl Application for Auditor {
     }
 }
 
-/// Returns the datagrams of which it is known what became of them, but for inits that are answered.
+/// Returns the number of datagrams with a known fate, except answered inits.
 fn fates(session: &Session, datagram: &[u8]) -> u64 {
     let authentic: u64 = session.links().map(|link| link.datagrams_received).sum();
     let is_init = datagram.first().is_some_and(|head| head >> 4 == 1);
@@ -392,7 +391,7 @@ fn check_packets(session: &Session) {
     assert!(again == moved || counters.handshakes > 1, "{again} of {moved}");
 }
 
-/// A unit that proves itself.
+/// A unit that carries the data to verify it.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     epoch: u64,
@@ -435,9 +434,9 @@ fn units_lost(counters: &Counters) -> u64 {
     units.into_iter().map(|what| counters.discarded(what)).sum()
 }
 
-/// The channels that are used.
+/// Channels in use.
 const CHANNELS: [ChannelNumber; 2] = [ChannelNumber::COMMAND, ChannelNumber::MEDIA];
-/// What becomes of a datagram that is not taken.
+/// Fates of a datagram that is not accepted.
 const FATES: [Discard; 10] = [
     Discard::DatagramMalformed,
     Discard::DatagramUnknownSession,
@@ -450,7 +449,7 @@ const FATES: [Discard; 10] = [
     Discard::HandshakeUnexpected,
     Discard::HandshakeLimited,
 ];
-/// A unit keeps the deadline that its first packet was given, right or wrong, until it ends.
+/// Tolerance after a clock error: a unit keeps the deadline from its first packet until it ends.
 const FORGIVEN: Duration = Duration::from_millis(1_000);
 const UNIT_BYTES_MIN: usize = 24;
 /// Pings, pongs, reports of four links and a command fit; media hardly ever does.

@@ -18,7 +18,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::auditor::{Auditor, Truth};
 
-/// All of one run, drawn from its seed.
+/// All parameters of one run, drawn from its seed.
 #[derive(Debug)]
 pub(crate) struct Case {
     setup: Setup,
@@ -97,7 +97,7 @@ impl Case {
         for side in Side::BOTH {
             run.world.act(run.node(side), |endpoint, _| endpoint.faults = Faults::None);
         }
-        // An operator that restarted is found again two seconds after it was last heard.
+        // The initiator finds a restarted operator two seconds after its last datagram.
         let mut recovered = FAULTS_MS + 500;
         run.until(Instant::from_millis(recovered));
         let mut ended = Ended { run };
@@ -129,8 +129,8 @@ impl Case {
     }
 }
 
-/// Draws both directions of a link; `yields` says which of their senders have a rate that yields: one
-/// that does not fills what is thin or policed for good.
+/// Draws both directions of a link. `yields` tells for each sender whether its rate control yields;
+/// one that does not would fill a low-rate or policed link permanently.
 fn pair(rng: &mut Draws, yields: [bool; 2]) -> Pair {
     let mut up = link(rng, 300..6_300);
     let mut down = match rng.below(5) {
@@ -174,7 +174,7 @@ fn link(rng: &mut Draws, kbps: Range<u64>) -> LinkConfig {
         let burst_bytes = 1_500 + rng.below(60_000);
         link.policer = Some(Policer { rate_mbps: rng.within(0.2, 4.0), burst_bytes });
     }
-    // Others in the queue, while there are faults.
+    // Competing traffic in the queue, while there are faults.
     let (from_s, until_s) = (rng.within(0.0, 1.0), Some(FAULTS_MS as f64 / 1e3));
     if rng.one_in(6) {
         link.cubic = Some(Cubic { rtt_ms: rng.within(5.0, 100.0), from_s, until_s });
@@ -227,7 +227,7 @@ impl Ended {
     }
 
     /// Checks that every datagram is accounted for: in the models, between them and the sessions,
-    /// and in what the two ends say of one link.
+    /// and between the two ends' counts of one link.
     pub(crate) fn check_links(&self) {
         let world = &self.run.world;
         let mut pushed = 0;
@@ -269,8 +269,7 @@ impl Ended {
         }
     }
 
-    /// Checks that every unit accepted has been delivered, is lost for one reason, or was never
-    /// heard of.
+    /// Checks that every accepted unit was delivered, was lost for one reason, or remained unknown.
     pub(crate) fn check_units(&self) {
         for side in Side::BOTH {
             let (from, to) = (self.endpoint(side), self.endpoint(side.peer()));
@@ -288,7 +287,7 @@ impl Ended {
             assert!(heard <= accepted, "unit {heard} of {accepted}");
             let ended = receiver.media_ended.len() as u64;
             let skipped = receiver.gaps_skipped(&to.session);
-            // Where a clock was set, a unit may still wait for a deadline seconds ahead.
+            // After a clock change, a unit may still wait for a deadline seconds ahead.
             let all = ended + skipped >= heard || receiver.set_at() > Instant::ZERO;
             assert!(ended <= heard && all, "{ended} of {heard}, {skipped} skipped");
             let commands = receiver.control_ended.len() as u64;
@@ -296,7 +295,7 @@ impl Ended {
         }
     }
 
-    /// Checks that after the faults a link is up, clocks are compared, and commands cross.
+    /// Checks that after the faults a link is up, clocks are compared, and commands arrive.
     pub(crate) fn check_recovered(&self) {
         assert!(self.is_one_session(), "the two have not found each other again");
         assert!(self.is_up(), "no link came up again");
@@ -312,21 +311,21 @@ impl Ended {
         }
     }
 
-    /// Returns whether both sides have, or have just had, a link.
+    /// Returns whether both sides have a link, or had one until just now.
     fn is_up(&self) -> bool {
         let now = self.run.world.now();
         let down = |side| now.since(self.endpoint(side).application.up_at);
         Side::BOTH.into_iter().all(|side| down(side) < Duration::from_millis(700))
     }
 
-    /// Returns whether the present session of the one is that of the other.
+    /// Returns whether both ends are in the same session.
     fn is_one_session(&self) -> bool {
         let of = |side| &self.endpoint(side).application;
         Side::BOTH.into_iter().all(|side| of(side).heard_epoch == of(side.peer()).epoch)
     }
 }
 
-/// A clock that is set by less than the error of its estimate is noticed only when the bounds from
-/// before are given up.
+/// Time until the old bounds expire: a clock change smaller than the estimate's error is noticed
+/// only then.
 const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
 const FAULTS_MS: u64 = 1_500;

@@ -1,28 +1,29 @@
-//! Chaos tests: short runs of two sessions in virtual time, everything about them drawn from a
-//! seed.
+//! Chaos tests: short runs of two sessions in virtual time, with all parameters drawn from a seed.
 //!
-//! A run has one to four links of any quality, policed or marked, with flows of others in their queues, and ways back that
-//! are thin or long; datagrams are lost, reordered, repeated, damaged and come from elsewhere; links are cut, restored and
-//! rebound, packet sizes changed, clocks set, an operator restarts. Then the faults end, and the sessions must recover.
+//! A run has one to four links of any quality, policed or marked, with competing traffic in their
+//! queues, and with slow or long return directions. Datagrams are lost, reordered, duplicated,
+//! damaged and sent from other addresses. Links are cut, restored and rebound, packet sizes changed
+//! and clocks set, and an operator restarts. Then the faults end, and the sessions must recover.
 //!
-//! What holds in every run:
-//! - models: pushed = delivered + dropped by name + in flight; the sessions' datagrams sent are
-//!   what was pushed and what had no route, those received are what was delivered and repeated;
-//! - a datagram handed in is authentic, or is discarded under one name, or is an init;
-//! - per link: reported + lost <= sent; reported <= received by the peer <= sent; no more than a
-//!   ping's worth leaves on a link that is not up;
+//! Invariants of every run:
+//! - models: pushed = delivered + dropped by name + in flight. The datagrams sent by the sessions
+//!   are those pushed plus those without a route; the datagrams received are those delivered plus
+//!   duplicates;
+//! - a datagram passed in is authentic, is discarded under one name, or is an init;
+//! - per link: reported + lost <= sent; reported <= received by the peer <= sent; a link that is
+//!   not up sends no more than a ping's worth;
 //! - per link: media packets given = waiting + dropped + withdrawn + sent; sent = open + in time +
-//!   late + lost; those given again are those that the session moved and repair
-//!   packets that were asked for;
-//! - per channel: offered = accepted + refused by reason; the peer tells of no more than that, and of
-//!   no more than it did; heard of = open + delivered + lost by reason + superseded;
-//! - units: accepted = delivered + lost by reason + skipped, each number once; refused ones are
-//!   counted; commands come in order; nothing is delivered after its deadline, as far as the
-//!   stated error of the clock allows to know, and unless a clock was set that error is true;
-//! - the same seed gives the same run, byte for byte.
+//!   late + lost; packets given again are those that the session moved plus requested repair
+//!   packets;
+//! - per channel: offered = accepted + refused by reason; the peer reports at most that number, and
+//!   at most its own count; heard = open + delivered + lost by reason + superseded;
+//! - units: accepted = delivered + lost by reason + skipped, each number once. Refused units are
+//!   counted, and commands arrive in order. Nothing is delivered after its deadline, within the
+//!   stated clock error. That error holds unless a clock was set;
+//! - the same seed yields the same run, byte for byte.
 //!
-//! `make chaos` makes ten thousand. `CHAOS=500` makes those of the seeds from 0 to 499;
-//! `SIM_SEED=17`, as a failing run prints it, that one.
+//! `make chaos` runs ten thousand seeds. `CHAOS=500` runs seeds 0 to 499. `SIM_SEED=17`, as printed
+//! by a failing run, runs that one.
 #![allow(clippy::unwrap_used, reason = "a run that cannot be set up has failed")]
 
 mod auditor;
@@ -32,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use case::Case;
 
-/// In the suite; about ten seconds.
+/// Runs in the suite; about ten seconds.
 const RUNS: u64 = 300;
 
 #[test]

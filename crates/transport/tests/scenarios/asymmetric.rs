@@ -4,7 +4,7 @@ use tautline_units::{Bitrate, Duration};
 
 use crate::harness::{Run, Scenario, clean, delay_ms, ms};
 
-/// Returns a link of 10 Mbit/s and 15 ms with a way back of so many kbit/s that takes so many milliseconds.
+/// Returns a 10 Mbit/s, 15 ms link with a return direction of `kbps` and a delay of `millis`.
 fn with_way_back(kbps: u64, millis: u64) -> Pair {
     let down = LinkConfig::of_rate(Bitrate::from_kbps(kbps));
     Pair { down: down.with_delay(Duration::from_millis(millis)), ..clean(10.0, 15.0) }
@@ -18,15 +18,15 @@ fn run(seed: u64, links: Vec<Pair>) -> Run {
     scenario.run()
 }
 
-/// Returns how many media units of those offered after 2.5 s were not there within 100 ms by the world's time.
+/// Returns how many media units offered after 2.5 s had not arrived within 100 ms of world time.
 fn missed(run: &Run) -> usize {
     let units = run.media();
     let units = measure::within(&units, ms(2_500)..ms(7_800));
     units.filter(|unit| unit.on_time(Duration::from_millis(100)).is_none()).count()
 }
 
-/// Returns how long the commands of the last three seconds were on their way at most, of those that were
-/// offered; `None` if one did not come.
+/// Returns the maximum delay of the commands offered in the last three seconds; `None` if one did
+/// not arrive.
 fn command_delay_most(run: &Run) -> Option<Duration> {
     let late =
         run.commands().into_iter().filter(|unit| (ms(5_000)..ms(7_900)).contains(&unit.offered.at));
@@ -56,7 +56,7 @@ fn media_is_in_time_whichever_way_takes_most_of_the_round_trip() {
     let run = run(43, vec![with_way_back(10_000, 200)]);
     assert_eq!(missed(&run), 0);
     assert!(delay_ms(&run, 0.99) < 60.0, "{}", delay_ms(&run, 0.99));
-    // What a command's age is judged by stays the middle of the bounds, and says how far off it may be.
+    // The estimate for a command's age remains the midpoint of the bounds, with its error stated.
     for endpoint in [run.vehicle().session.clock(), run.operator().session.clock()] {
         assert!(endpoint.unwrap().error() > Duration::from_millis(105));
     }

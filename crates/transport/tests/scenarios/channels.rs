@@ -1,4 +1,4 @@
-//! Channels: announced, treated each by its own order, and skipped where nobody knows them.
+//! Channels: announced, handled each in its own order, and skipped if unknown.
 
 use tautline_transport::channel::{Channel, Descriptor, Order, Priority};
 use tautline_transport::wire::{Announcement, Coded, Ping, Prefix};
@@ -44,13 +44,14 @@ fn a_channel_that_one_end_opens_is_announced_to_the_other_once() {
     assert_eq!(announced, expected);
     let (deadline, now) = (Duration::from_millis(200), sessions.now);
     sessions.operator.send(ChannelNumber::new(200), b"scan", deadline, now).unwrap();
-    // What nobody opened here cannot be sent, the other end's neither.
+    // A channel that was not opened here cannot be used for sending, even if the other end opened
+    // it.
     let refused = sessions.vehicle.send(ChannelNumber::new(200), b"scan", deadline, now);
     assert_eq!(refused, Err(SendError::NotOpened { channel: ChannelNumber::new(200) }));
     sessions.run_until(ms(4_200));
     assert_eq!(units(&mut sessions.vehicle), ["channel 200 scan"]);
     assert_eq!(sessions.vehicle.counters().discarded(Discard::ChannelUnknown), 0);
-    // Nothing is left to tell.
+    // Everything is announced.
     let sent = sessions.operator.counters().datagrams_sent;
     sessions.run_until(ms(5_200));
     let a_second = sessions.operator.counters().datagrams_sent - sent;
@@ -97,7 +98,7 @@ fn the_newest_wins_on_its_own_channel_and_on_no_other() {
     for channel in [3, 4, 5] {
         announce(&mut peer, channel, Order::NewestWins);
     }
-    // A snapshot in two packets, newer telemetry between them, and a probe's question before a
+    // A snapshot in two packets, newer telemetry between them, and a probe's request before a
     // command that was sent earlier.
     peer.say(&packet(4, 0, 0, b"report", 2), NOW);
     for unit in 1..40 {
@@ -122,8 +123,8 @@ fn the_newest_wins_on_its_own_channel_and_on_no_other() {
 fn what_a_later_version_says_is_stepped_over_and_counted_by_name() {
     let mut peer = RawPeer::new();
     let mut bytes = Vec::new();
-    // A kind that nobody knows, a ping with fields behind it, an acknowledgement with a longer
-    // body, and a unit of a channel that was not announced.
+    // An unknown kind, a ping with unknown fields, an acknowledgement with a longer body, and a
+    // unit of an unannounced channel.
     bytes.extend_from_slice(&[0xc0, 0, 3, 1, 2, 3]);
     Ping { id: 1, sent_at: NOW }.write(&mut bytes);
     bytes.extend_from_slice(&[0xf0, 0, 2, 9, 9]);
@@ -137,7 +138,7 @@ fn what_a_later_version_says_is_stepped_over_and_counted_by_name() {
     assert_eq!(peer.discarded(Discard::PacketMalformed), 0);
     assert!(peer.operator.counters().datagrams_sent > pongs, "the ping was answered");
     assert_eq!(units(&mut peer.operator), [""; 0]);
-    // One whose length lies ends the row.
+    // A packet with a wrong length ends the sequence.
     peer.say(&[0xd0, 255, 255, 1], NOW + Duration::from_millis(1));
     assert_eq!(peer.discarded(Discard::PacketMalformed), 1);
     assert!(peer.operator.is_established());

@@ -10,12 +10,12 @@ pub(crate) fn route(port: u16) -> Route {
     Route { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1], port)) }
 }
 
-/// Returns two sessions of the default configuration.
+/// Returns two sessions with the default configuration.
 pub(crate) fn direct(routes: &[Route]) -> Direct {
     Direct::new(routes, Config::default(), Config::default()).unwrap()
 }
 
-/// Returns the units that came to a session, as text.
+/// Returns the units received by a session, as text.
 pub(crate) fn units(session: &mut Session) -> Vec<String> {
     std::iter::from_fn(|| session.poll_event())
         .filter_map(|event| match event {
@@ -57,7 +57,7 @@ fn a_unit_that_cannot_be_sent_is_refused_with_the_reason() {
     assert_eq!(large, SendError::TooLarge { found: ByteCount::new(200_000), most });
     let late = send(&mut sessions, ChannelNumber::COMMAND, b"x", Duration::ZERO);
     assert_eq!(late, SendError::Deadline { found: Duration::ZERO });
-    // 100 kB in 20 ms is 40 Mbit/s and twice that with repair; 8 Mbit/s are granted.
+    // 100 kB in 20 ms is 40 Mbit/s, and twice that with repair; 8 Mbit/s are granted.
     let congested =
         send(&mut sessions, ChannelNumber::MEDIA, &[0; 100_000], Duration::from_millis(20));
     assert_eq!(congested, SendError::Congested);

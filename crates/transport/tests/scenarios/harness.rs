@@ -8,22 +8,22 @@ use tautline_sim::world::Clock;
 use tautline_transport::Config;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// Two sessions in a world: the vehicle sends media, the operator commands.
+/// Two sessions in a simulated world: the vehicle sends media, the operator commands.
 pub(crate) type Run = run::Run<Traffic>;
 
-/// A run and what happens in it, before it is made.
+/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) links: Vec<Pair>,
-    /// How many of the links, the last ones, are streams.
+    /// Number of streams among the links; they are the last ones.
     pub(crate) streams: usize,
-    /// The vehicle's and the operator's.
+    /// Clocks of the vehicle and of the operator.
     pub(crate) clocks: [Clock; 2],
     pub(crate) config: Config,
     pub(crate) media: Media,
     pub(crate) faults: Faults,
-    /// As of [`Setup`].
+    /// Stalls as in [`Setup`].
     pub(crate) stalls: Option<(Duration, Duration)>,
     pub(crate) script: Script,
     pub(crate) length: Duration,
@@ -71,7 +71,7 @@ pub(crate) fn delivered_share(run: &Run, from: u64, to: u64) -> f64 {
     measure::delivered_share(&run.media(), ms(from)..ms(to))
 }
 
-/// Returns quantile of the media units' delay, in milliseconds of the world.
+/// Returns a quantile of the media units' delay, in milliseconds of world time.
 pub(crate) fn delay_ms(run: &Run, at: f64) -> f64 {
     quantile(&mut delays_ms(&run.media()), at)
 }
@@ -80,21 +80,21 @@ pub(crate) fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Returns a link of constant rate that loses nothing.
+/// Returns a link of constant rate without losses.
 pub(crate) fn clean(mbps: f64, delay_ms: f64) -> Pair {
     let rate = Bitrate::from_bps((mbps * 1e6) as u64);
     let config = tautline_sim::link::Config::of_rate(rate);
     Pair::symmetric(config.with_delay(Duration::from_nanos((delay_ms * 1e6) as u64)))
 }
 
-/// Returns a link that loses each datagram with this probability, either way.
+/// Returns a link that loses each datagram with this probability, in both directions.
 pub(crate) fn lossy(mbps: f64, delay_ms: f64, loss: f64) -> Pair {
     let mut pair = clean(mbps, delay_ms);
     (pair.up.loss, pair.down.loss) = (loss, loss);
     pair
 }
 
-/// Returns a configuration that sends at a given rate whatever comes back.
+/// Returns a configuration with a fixed rate, independent of feedback.
 pub(crate) fn fixed(kbps: u64) -> Config {
     let schedule = tautline_transport::sender::planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };

@@ -19,7 +19,7 @@ fn with_all_links_silent_the_budget_is_zero_until_one_is_back() {
     let run = scenario.run();
     let budgets = &run.vehicle().application.budgets;
     let (zero_at, _) = budgets.iter().find(|(_, media)| *media == Bitrate::ZERO).unwrap();
-    // The last pongs were on their way for 25 ms; then 250 ms without any.
+    // The last pongs took 25 ms; then 250 ms pass without any.
     assert!((1_720..1_800).contains(&zero_at.as_millis()), "{zero_at:?}");
     let back = budgets.iter().find(|(at, media)| at > zero_at && *media > Bitrate::ZERO);
     let (back_at, _) = back.unwrap();
@@ -81,7 +81,7 @@ fn a_link_slower_than_the_deadline_carries_no_media_and_no_budget() {
     assert_eq!(delivered_share(&run, 1_500, 4_500), 1.0);
     let (_, budget) = *run.vehicle().application.budgets.last().unwrap();
     assert!(budget < Bitrate::from_kbps(2_700), "{budget}");
-    // Refused only while the slow link's delay was not known yet.
+    // Refused only before the slow link's delay was known.
     let refused = run.media().iter().filter(|unit| unit.offered.accepted.is_none()).count();
     assert!(refused < 100, "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Networks that mark, drop what may be marked, or take marks away.
+//! Networks that mark, drop ECT(1) packets, or clear marks.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,17 +10,17 @@ use tautline_units::{Bitrate, Duration, Ecn, Instant};
 use crate::exchange::{direct, route};
 use crate::harness::ms;
 
-/// What a drive over such a network showed.
+/// Results of a drive over such a network.
 struct Drive {
     sessions: Direct,
-    /// Of the datagrams of the vehicle's last second: those that left as ECT(1), and the others.
+    /// Datagrams of the vehicle's last second: sent as ECT(1), and others.
     last: [u32; 2],
     delivered: usize,
-    /// Of all datagrams of both, in their order.
+    /// Hash of all datagrams of both ends, in order.
     digest: u64,
 }
 
-/// Drives for three seconds over a network that makes of a codepoint what `pass` says, `None` being a drop.
+/// Drives for three seconds over a network that maps codepoints by `pass`; `None` is a drop.
 fn drive(mut pass: impl FnMut(Ecn, Instant) -> Option<Ecn>) -> Drive {
     let (mut sessions, end) = (direct(&[route(1)]), ms(3_000));
     let (mut digest, mut last, mut delivered) = (DefaultHasher::new(), [0, 0], 0);
@@ -43,7 +43,7 @@ fn drive(mut pass: impl FnMut(Ecn, Instant) -> Option<Ecn>) -> Drive {
             .operator_events()
             .filter(|event| matches!(event, Event::Unit { channel, .. } if *channel == ChannelNumber::MEDIA))
             .count();
-        // Units are handed over as timers come; there is one every few milliseconds.
+        // Units are sent as timers fire, one every few milliseconds.
         if !sessions.step(end) {
             break;
         }
@@ -51,7 +51,7 @@ fn drive(mut pass: impl FnMut(Ecn, Instant) -> Option<Ecn>) -> Drive {
     Drive { sessions, last, delivered, digest: digest.finish() }
 }
 
-/// Carries one datagram; false if there was none.
+/// Delivers one datagram; returns false if there was none.
 fn carry(
     from: &mut Session,
     to: &mut Session,

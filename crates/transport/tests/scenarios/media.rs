@@ -56,7 +56,7 @@ fn ten_percent_loss_is_repaired() {
     scenario.config = fixed(8_000);
     scenario.length = Duration::from_secs(10);
     let run = scenario.run();
-    // Fewer than 4 of 8 come with probability 0.00043.
+    // Fewer than 4 of 8 arrive with probability 0.00043.
     let share = delivered_share(&run, 500, 9_500);
     assert!(share > 0.998, "{share}");
     assert!(run.operator().session.units(ChannelNumber::MEDIA).repaired > 500);
@@ -64,7 +64,7 @@ fn ten_percent_loss_is_repaired() {
 
 #[test]
 fn late_units_are_never_delivered_and_each_unit_ends_once() {
-    // The links carry a third of what is sent into them: queues grow to 300 ms.
+    // The links carry a third of the traffic: queues grow to 300 ms.
     let mut scenario = Scenario::new(5, vec![clean(2.0, 30.0); 2]);
     for pair in &mut scenario.links {
         pair.up.queue_bytes = 75_000;
@@ -75,7 +75,7 @@ fn late_units_are_never_delivered_and_each_unit_ends_once() {
     let receiver = run.operator();
     let (media, lost) = (&receiver.application.media.received, &receiver.application.media.lost);
     let error = receiver.session.clock().unwrap().error();
-    // The wire rounds a deadline up to a millisecond.
+    // The wire format rounds a deadline up to a millisecond.
     let most = Duration::from_millis(101) + error;
     assert!(run.media().into_iter().filter_map(|unit| unit.delay()).all(|delay| delay <= most));
     let late = lost.iter().filter(|(_, r)| *r != LossReason::Missing).count();
@@ -144,7 +144,7 @@ fn skewed_clocks_give_true_delays_within_the_stated_error() {
                 for (half, truth) in [(out, there), (came, back)] {
                     let over = half - i64::from(truth) * 1_000_000;
                     let error = clock.error().as_nanos() as i64;
-                    // They wait behind media as well, and are never early.
+                    // Delays include media queueing, and are never too short.
                     assert!((-error..error + 10_000_000).contains(&over), "{over} {trip:?}");
                 }
             }

@@ -1,4 +1,4 @@
-//! What two ends do that speak different versions.
+//! Behaviour of two ends with different versions.
 
 use tautline_scenario::direct::Direct;
 use tautline_scenario::run::{LEASE, identity};
@@ -15,7 +15,7 @@ fn speaking(lowest: u8, highest: u8) -> Config {
     Config { versions: Versions::new(lowest, highest).unwrap(), ..Config::default() }
 }
 
-/// Returns two sessions after a second, the vehicle's versions first.
+/// Returns two sessions after a second; the vehicle's versions come first.
 fn met(vehicle: (u8, u8), operator: (u8, u8)) -> Direct {
     let (vehicle, operator) = (speaking(vehicle.0, vehicle.1), speaking(operator.0, operator.1));
     let mut sessions = Direct::new(&[route(1), route(2)], vehicle, operator).unwrap();
@@ -69,7 +69,7 @@ fn a_refusal_is_smaller_than_its_cause() {
     operator.handle_datagram(route(1), &init, now);
     operator.poll_transmit(&mut refusal, now).unwrap();
     assert_eq!((init.len(), refusal.len()), (150, 21));
-    // Every bit of it counts but the link's, and the length.
+    // Every bit of it is checked except the link's, and so is the length.
     for at in 0..refusal.len() * 8 {
         let mut forged = refusal.clone();
         forged[at / 8] ^= 1 << (at % 8);
@@ -87,7 +87,7 @@ fn a_refusal_is_smaller_than_its_cause() {
 fn a_refusal_ends_no_living_session() {
     let mut sessions = met((2, 2), (2, 2));
     assert_eq!(refusals(&mut sessions.vehicle), []);
-    // The operator comes back as another build, which answers the vehicle's next call.
+    // The operator restarts as another build, which answers the vehicle's next call.
     let (a, b) = (identity(Side::Vehicle), identity(Side::Operator));
     let later = Session::respond(speaking(3, 3), &b, a.public(), LEASE, 9, sessions.now).unwrap();
     let mut earlier = std::mem::replace(&mut sessions.operator, later);
@@ -98,7 +98,7 @@ fn a_refusal_ends_no_living_session() {
         "this end speaks version 2, the operator version 3: update this end"
     );
     assert!(sessions.vehicle.is_established());
-    // The one before it comes back, and the session goes on.
+    // The earlier one returns, and the session continues.
     std::mem::swap(&mut sessions.operator, &mut earlier);
     sessions.run_until(ms(6_000));
     let (deadline, now) = (Duration::from_millis(200), sessions.now);

@@ -1,4 +1,4 @@
-//! What the channels of a session do to each other on a link of 1 Mbit/s.
+//! Interaction of a session's channels on a 1 Mbit/s link.
 
 use rand_chacha::ChaCha20Rng;
 use tautline_scenario::endpoint::{Application, Moment};
@@ -12,12 +12,12 @@ use tautline_units::{Bitrate, Duration, Instant};
 use crate::channels::channel;
 use crate::harness::{clean, ms};
 
-/// Commands and media as a scenario has them, and units of other channels beside.
+/// Commands and media of a scenario, plus units of other channels.
 struct Loaded {
     traffic: Traffic,
     flows: Vec<Flow>,
     opened: bool,
-    /// Units of other channels that came, and their bytes.
+    /// Units received on other channels, with their lengths.
     came: Vec<(ChannelNumber, usize)>,
 }
 
@@ -34,7 +34,7 @@ impl Loaded {
         Self { traffic, flows, opened: false, came: Vec::new() }
     }
 
-    /// Returns the bytes of `channel` that came.
+    /// Returns the bytes received on `channel`.
     fn bytes(&self, channel: u8) -> usize {
         let of = self.came.iter().filter(|(number, _)| number.get() == channel);
         of.map(|(_, bytes)| bytes).sum()
@@ -55,7 +55,7 @@ impl Application for Loaded {
             while flow.at <= at.local() {
                 flow.at += flow.interval;
                 let (number, unit) = (flow.opened.number, vec![7; flow.bytes]);
-                // What is refused does not come, and that is counted.
+                // Refused units do not arrive, which is counted.
                 let _ = session.send(number, &unit, Duration::from_millis(250), at.local());
             }
         }
@@ -88,7 +88,7 @@ fn flow(
     Flow { opened, bytes, interval, at: Instant::ZERO }
 }
 
-/// Returns far more of everything than fits: 40 Mbit/s.
+/// Returns a load far above the capacity: 40 Mbit/s.
 fn everything() -> Vec<Flow> {
     let millis = Duration::from_millis;
     vec![
@@ -106,8 +106,7 @@ fn data(number: u8, cap_kbps: u64) -> Flow {
     flow(treatment, cap_kbps, 2_000, Duration::from_millis(2))
 }
 
-/// Returns the delays of commands in milliseconds from 5 to 20 s, and how many were lost; and the
-/// run.
+/// Returns the delays of commands in milliseconds from 5 to 20 s, the number lost, and the run.
 fn commands(flows: Vec<Flow>) -> (Vec<f64>, usize, Run<Loaded>) {
     let setup = Setup::new(7, vec![clean(1.0, 20.0)]);
     let operator = Traffic::default().with_commands(Commands::default());
@@ -132,7 +131,7 @@ fn no_other_channel_at_any_rate_delays_a_command() {
     for number in [2, 3, 4, 5] {
         assert!(vehicle.bytes(number) > 20_000, "{number}: {} B", vehicle.bytes(number));
     }
-    // What did not go is told by name.
+    // Unsent units are counted by name.
     let session = &run.operator().session;
     assert!(session.units(ChannelNumber::new(3)).displaced > 10_000);
     let data = session.units(ChannelNumber::new(20));
@@ -152,8 +151,7 @@ fn data_alone_takes_most_of_a_link_and_delays_no_command() {
     assert!(rate > Bitrate::from_kbps(350), "{rate} of 1 Mbit/s");
 }
 
-/// Returns the share of media units that are in time from 5 to 20 s, and the data that came, in
-/// bytes.
+/// Returns the share of media units in time from 5 to 20 s, the media bytes, and the data bytes.
 fn media(flows: Vec<Flow>) -> (f64, f64, usize) {
     let setup = Setup::new(9, vec![clean(1.0, 20.0), clean(2.0, 30.0)]);
     let media = Media::slices(180, Bitrate::from_kbps(600));
@@ -175,17 +173,17 @@ fn data_leaves_medias_on_time_share_where_it_was() {
     let (alone, bytes_alone, _) = media(Vec::new());
     let (beside, bytes_beside, data) = media(vec![data(20, 20_000), data(21, 20_000)]);
     assert!(beside >= alone - 0.002, "{alone} of media in time alone, {beside} beside data");
-    // Nor does media shrink to make room for it.
+    // Media does not shrink to make room for it either.
     assert!(bytes_beside > bytes_alone * 0.97, "{bytes_alone} B alone, {bytes_beside} B beside");
     assert!(data > 100_000, "{data} B of data went through what media left");
 }
 
-/// Commands that come far faster than any seat sends them, of which those from some moment on carry a stop.
+/// Commands far more frequent than any operator sends; from some time on they carry a stop.
 struct Flood {
     interval: Duration,
     at: Instant,
     stops_at: Instant,
-    /// When the first command with the stop was handed over, or came, by the world's time.
+    /// World time at which the first command with the stop was sent, or received.
     stopped_at: Option<Instant>,
 }
 
@@ -248,7 +246,7 @@ fn a_topic_below_its_cap_goes_where_media_would_take_all() {
         let scan = (20, Order::NewestWins, Priority::Data);
         let scan = flow(scan, cap_kbps, 936, Duration::from_millis(100));
         let setup = Setup::new(9, vec![clean(2.0, 20.0), clean(2.0, 30.0)]);
-        // Twice what the links carry: what does not fit is refused.
+        // Twice the capacity of the links: excess units are refused.
         let media = Media::slices(180, Bitrate::from_mbps(8));
         let vehicle = Loaded::new(Traffic::default().with_media(media), vec![scan]);
         let operator = Traffic::default().with_commands(Commands::default());

@@ -10,7 +10,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, lossy, ms};
 
-/// Returns the rate control of the paper, at half the code rate.
+/// Returns the paper's rate control, with half the code rate.
 fn two_state() -> Config {
     let schedule = planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };
@@ -18,7 +18,7 @@ fn two_state() -> Config {
     config
 }
 
-/// Returns the granted rate of the vehicle's first link, and the queue that its datagrams meet.
+/// Returns the granted rate of the vehicle's first link, and the queueing delay of its datagrams.
 fn first(run: &Run) -> (Bitrate, Duration) {
     let link = run.vehicle().session.links().next().unwrap();
     (link.granted, link.rtt.unwrap().saturating_sub(link.rtt_min.unwrap()))
@@ -43,7 +43,7 @@ fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
     assert!(share > 0.99, "{share}");
 }
 
-/// Returns a link whose capacity changes: Mbit/s and until when, in milliseconds.
+/// Returns a link with varying capacity: pairs of Mbit/s and end time in milliseconds.
 fn stepped(steps: &[(f64, u32)]) -> Pair {
     let (mut text, mut bytes, mut from) = (String::new(), 0.0, 0);
     for (mbps, until) in steps {
@@ -76,7 +76,7 @@ fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
     assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
     run.until(ms(14_000));
     let (granted, queue) = first(&run);
-    // It may stand in a probation, a fifth above what arrives.
+    // A probation may be running, a fifth above the arrival rate.
     assert!(granted < Bitrate::from_kbps(2_600), "{granted}");
     assert!(queue < Duration::from_millis(60), "{queue:?}");
     run.until(ms(50_000));
@@ -135,7 +135,8 @@ fn a_small_packet_size_is_kept() {
     assert!(up.pushed_bytes.get() <= up.pushed * 150);
 }
 
-/// Chance loses in clusters; a limit taken from one held an application below what it asks for, for seconds.
+/// Random losses come in clusters; a limit derived from one once held an application back for
+/// seconds.
 #[test]
 fn a_link_that_loses_by_chance_carries_what_is_asked_for() {
     let (asked, length) = (Bitrate::from_kbps(2_500), Duration::from_secs(8));

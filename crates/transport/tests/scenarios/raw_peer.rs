@@ -1,4 +1,4 @@
-//! A vehicle played by the test: it has the session's keys and may say anything.
+//! A vehicle played by the test: it has the session's keys and may send anything.
 
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
@@ -104,8 +104,8 @@ impl RawPeer {
     }
 }
 
-/// A ping that is due and may not leave, as the peer's address has no more of its allowance, is due again later: whoever
-/// asks for datagrams again learns when.
+/// A due ping that the peer's address allowance does not permit is rescheduled. The next call for
+/// datagrams learns the new time.
 #[test]
 fn a_ping_that_may_not_leave_is_not_due_at_once_again() {
     let mut peer = RawPeer::new();

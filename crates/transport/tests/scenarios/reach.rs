@@ -1,5 +1,5 @@
-//! Two ends behind translators of every behaviour, a server that tells addresses, and a lease that brings
-//! each end the other's: who can meet does, directly.
+//! Two ends behind NATs of every behaviour, a server that reports addresses, and a lease that
+//! brings each end those of the other. Ends that can connect directly must do so.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use tautline_units::{Duration, Instant};
 
 use crate::harness::ms;
 
-/// A network of two ends, each behind its translators, the outermost last.
+/// A network of two ends, each behind its NATs, the outermost last.
 struct World {
     now: Instant,
     flights: BTreeMap<(Instant, u64), Flight>,
     flown: u64,
     ends: [End; 2],
-    /// What the lease carries, and when it arrives: for which end.
+    /// Messages of the lease, by arrival time: destination end and candidates.
     lease: BTreeMap<(Instant, u64), (usize, Vec<Candidate>)>,
 }
 
@@ -32,9 +32,9 @@ struct End {
     six: Option<SocketAddr>,
     gatherer: Gatherer,
     session: Option<Session>,
-    /// What the lease told last.
+    /// Candidates last received from the lease.
     peer: Vec<Candidate>,
-    /// When units came.
+    /// Arrival times of units.
     units: Vec<Instant>,
 }
 
@@ -65,7 +65,7 @@ fn nat(mapping: By, filtering: By, outside: &str) -> Nat {
 }
 
 impl World {
-    /// Makes a network of the two ends' translators; none: the end has an address of its own.
+    /// Creates a network of the two ends' NATs; without any, an end has a public address.
     fn new(boxes: [Vec<Nat>; 2]) -> Self {
         let mut place = 0;
         let ends = boxes.map(|boxes| {
@@ -91,7 +91,7 @@ impl World {
         Self { now: Instant::ZERO, flights, flown: 0, ends, lease }
     }
 
-    /// Introduces the two.
+    /// Introduces the two ends.
     fn introduce(&mut self) {
         let identities = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
         let [vehicle, operator] = &identities;
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// Lets an end say all that it has to say.
+    /// Delivers everything that an end has to send.
     fn flush(&mut self, index: usize) {
         let (now, mut out, mut buffer) = (self.now, Vec::new(), Vec::new());
         let end = &mut self.ends[index];
@@ -216,7 +216,7 @@ impl World {
         self.now = until;
     }
 
-    /// Sends a unit both ways each 20 ms until then.
+    /// Sends a unit in both directions every 20 ms until then.
     fn drive_until(&mut self, until: Instant) {
         while self.now < until {
             for (index, channel) in [(0, ChannelNumber::MEDIA), (1, ChannelNumber::COMMAND)] {
@@ -229,8 +229,8 @@ impl World {
         }
     }
 
-    /// Gathers for a tenth of a second, introduces, and drives for two; returns when units had come both
-    /// ways, counted from the introduction.
+    /// Gathers for a tenth of a second, introduces the ends, and drives for two seconds. Returns
+    /// the time from the introduction until units had arrived at both ends.
     fn meet(&mut self) -> Option<Duration> {
         self.flush(0);
         self.flush(1);
@@ -241,7 +241,7 @@ impl World {
         Some(first.collect::<Option<Vec<_>>>()?.into_iter().max()?.since(ms(100)))
     }
 
-    /// Returns the longest time for which nothing of the other end came to one, since `since`.
+    /// Returns the longest time since `since` without an arrival from the other end.
     fn longest_gap(&self, end: usize, since: Instant) -> Duration {
         let units = self.ends[end].units.iter().filter(|at| **at >= since);
         let at: Vec<_> = [since].iter().chain(units).copied().chain([self.now]).collect();
@@ -270,12 +270,13 @@ impl End {
     }
 }
 
-/// Returns whether two ends behind such boxes can meet without a relay, by what RFC 4787 says of them.
+/// Returns whether two ends behind such NATs can connect without a relay according to RFC 4787.
 fn can_meet(a: (By, By), b: (By, By)) -> bool {
     let is_open = |(mapping, _): (By, By)| mapping == By::Nothing;
     match (is_open(a), is_open(b)) {
         (true, true) => true,
-        // The other one's address for us is not known before it speaks: it must be let in all the same.
+        // The other end's address for us is unknown before its first packet, which must be admitted
+        // anyway.
         (true, false) => a.1 != By::AddressAndPort,
         (false, true) => b.1 != By::AddressAndPort,
         (false, false) => {
@@ -372,7 +373,8 @@ fn a_translator_that_moves_is_followed_from_either_side() {
                 gaps[end] = gaps[end].max(world.longest_gap(end, moved_at));
             }
         }
-        // Noticed after 50 ms; a round trip to the server, one of the lease, and one of the link.
+        // Noticed after 50 ms; then a round trip to the server, one of the lease, and one of the
+        // link.
         let [commands, media] = gaps;
         println!("side {side}: media {media:?}, commands {commands:?}");
         assert!(media <= Duration::from_millis(240), "side {side}: media {media:?}");
@@ -409,10 +411,10 @@ fn a_better_way_takes_over_without_a_lost_unit_and_gives_back_when_it_fails() {
         let lost = |units: Units| units.missing + units.incomplete + units.late;
         (sent - media.delivered, lost(media), lost(commands))
     };
-    // One is on its way.
+    // One is in flight.
     let (under_way, media, commands) = lost(&world);
     assert!(under_way <= 2 && media == 0 && commands == 0, "{under_way} {media} {commands}");
-    // The better one is cut: the other stands by, and is warm.
+    // The better one is cut: the other is on standby with fresh state.
     let cut_at = world.now;
     for end in &mut world.ends {
         end.six = Some(at("[2001:db8::dead]:9"));
@@ -461,7 +463,7 @@ fn a_knock_is_answered_by_as_many_bytes_and_a_forged_one_by_none() {
     spoilt[5] ^= 1;
     assert_eq!(out(&spoilt, victim), []);
     assert_eq!(out(&good[..149], victim), []);
-    // Nobody else is sent anything by the first message's own rhythm.
+    // Nothing else is sent to other addresses by the schedule of the first message.
     let others = (0..9_u8).flat_map(|last| out(&good, SocketAddr::from(([203, 0, 113, last], 6))));
     assert_eq!(others.filter(|(to, _)| *to != told.remote).count(), 9);
 }

@@ -4,8 +4,8 @@ use tautline_units::Duration;
 
 use crate::harness::{Scenario, ms};
 
-/// Returns the share of the media units offered over four links of a car that were not there in time, either end not
-/// running for up to so many milliseconds twice a second, in the mean.
+/// Returns the share of missed media units over four links of a driving car. Either end pauses for
+/// up to `stall` milliseconds, twice a second on average.
 fn missed(seed: u64, stall: u64) -> f64 {
     let carriers = [Carrier::A, Carrier::B, Carrier::A, Carrier::B];
     let links = carriers.map(|carrier| Preset::LteDriving.pair_of(carrier, seed)).to_vec();
@@ -25,6 +25,6 @@ fn missed(seed: u64, stall: u64) -> f64 {
 fn an_end_that_does_not_run_for_a_moment_takes_the_media_off_no_link() {
     let found: Vec<f64> = (51..57).map(|seed| missed(seed, 100)).collect();
     let mean = found.iter().sum::<f64>() / found.len() as f64;
-    // .16 %; .43 % where every time without news counts against the link.
+    // .16 %; .43 % if every receive gap counts in full against the link.
     assert!(mean < 0.0025, "{found:?}");
 }

@@ -13,7 +13,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use crate::exchange::route;
 use crate::harness::{Run, Scenario, clean, delay_ms, delivered_share, fixed, lossy, ms};
 
-/// Returns two Mbit/s of media over links of eight, under the streaming code.
+/// Returns 2 Mbit/s of media over 8 Mbit/s links, under the streaming code.
 fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
     let mut scenario = Scenario::new(seed, links);
     scenario.config = fixed(7_000);
@@ -24,7 +24,7 @@ fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
     scenario
 }
 
-/// Asserts that every unit that was sent ended in one way; the last ones may be under way.
+/// Asserts that every sent unit had exactly one outcome; the last ones may be in flight.
 fn every_unit_ends_once(run: &Run) {
     let (sender, receiver) = (run.vehicle(), run.operator());
     let media = &receiver.application.media;
@@ -94,8 +94,8 @@ fn of_two_links_one_may_be_cut() {
         scenario.script = Script::from([(ms(3_000), Step::Cut(0)), (ms(6_000), Step::Restore(0))]);
         let run = scenario.run();
         assert_eq!(delivered_share(&run, 500, 2_900), 1.0);
-        // Half of the packets have their repair on the other link; with fewer, what is lost is
-        // sent for after a round trip.
+        // Half of the packets have their repair on the other link. With less repair, lost packets
+        // are requested after a round trip.
         let share = delivered_share(&run, 2_900, 3_300);
         assert!(share > 0.97, "{code_rate}: {share}");
         assert_eq!(delivered_share(&run, 3_300, 9_500), 1.0, "{code_rate}");
@@ -121,7 +121,7 @@ fn packets_that_overtake_each_other_are_no_loss() {
     let run = streamed(7, links, 0.8).run();
     assert_eq!(delivered_share(&run, 500, 9_500), 1.0);
     every_unit_ends_once(&run);
-    // What came late and had been asked for, of 700 repair packets that were due.
+    // Packets that were late and had been requested, next to 700 scheduled repair packets.
     let asked = run.vehicle().session.counters().repairs_asked;
     assert!(asked < 100, "{asked}");
 }
@@ -140,8 +140,9 @@ fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
 
 #[test]
 fn an_outage_at_three_quarters_of_what_repair_carries_leaves_nothing_behind() {
-    // A repair packet after every fourth, 15 % lost, 450 packets a second, an outage of 600 of them: the
-    // sender gives up by deadlines, by its window of 512 source packets, or not at all where it asks.
+    // A repair packet after every fourth source packet, 15 % lost, 450 packets a second, an outage
+    // of 600 packets. The sender gives up by deadlines, by its window of 512 source packets, or not
+    // at all if it requests repair.
     for (deadline, asks) in [(200, false), (1_000, false), (5_000, false), (1_000, true)] {
         let mut scenario = streamed(12, vec![lossy(8.0, 20.0, 0.15)], 0.8);
         scenario.config.retransmit = asks;

@@ -9,7 +9,7 @@ use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::harness::{Run, Scenario, clean, delivered_share, fixed, ms};
 
-/// Returns a link by datagrams, and a slower one over a stream.
+/// Returns a datagram link, and a slower one over a stream.
 fn both(seed: u64) -> Scenario {
     let mut scenario = Scenario::new(seed, vec![clean(8.0, 25.0), clean(8.0, 30.0)]);
     scenario.streams = 1;
@@ -51,7 +51,7 @@ fn a_stream_takes_over_when_the_other_link_dies_and_gives_back_when_it_lives() {
         run.operator().application.media.received.iter().map(|unit| unit.at).collect();
     came.sort();
     let gap = came.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap();
-    // Three pings without a pong, the stream's own round trip, and its way.
+    // Three pings without a pong, the stream's own round trip, and its delay.
     assert!(gap < Duration::from_millis(250), "{gap:?}");
     let lost = run.commands().into_iter().filter(|command| {
         (2_250..7_700).contains(&command.offered.at.as_millis()) && command.delay().is_none()
@@ -100,7 +100,7 @@ fn what_a_full_stream_holds_up_waits_and_is_dropped_before_it_when_stale() {
     direct.vehicle.handle_blocked(route, true, direct.now);
     for step in 0..5 {
         send(&mut direct, 1);
-        // A timer that is due and is not served would let this run for ever.
+        // A due timer without effect would make this loop forever.
         direct.run_until(ms(1_010 + step * 10));
     }
     direct.run_until(ms(1_300));
@@ -114,7 +114,7 @@ fn what_a_full_stream_holds_up_waits_and_is_dropped_before_it_when_stale() {
     assert!(expired >= 5, "{expired}");
 }
 
-/// Returns the first byte of each media unit that came.
+/// Returns the first byte of each media unit received.
 fn media(direct: &mut Direct) -> Vec<u8> {
     let first = |event| match event {
         Event::Unit { channel: ChannelNumber::MEDIA, bytes, .. } => bytes.first().copied(),

@@ -12,7 +12,7 @@ use crate::harness::{Run, Scenario, clean, delivered_share, fixed, ms};
 fn packets_that_overtake_each_other_cost_no_unit() {
     let mut links = vec![clean(20.0, 15.0); 2];
     for config in links.iter_mut().flat_map(|pair| [&mut pair.up, &mut pair.down]) {
-        // A packet may come 50 ms behind one that was sent after it.
+        // A packet may arrive 50 ms behind one sent after it.
         (config.jitter, config.reorder) = (Some(Jitter { sigma_ms: 25.0, tau_ms: 5.0 }), true);
     }
     let mut scenario = Scenario::new(61, links);
@@ -183,7 +183,7 @@ fn view(run: &Run, link: usize) -> View {
     run.vehicle().session.links().nth(link).unwrap()
 }
 
-/// Loses what is larger than `bytes`, headers included.
+/// Drops datagrams larger than `bytes`, including headers.
 fn narrow(pair: &mut Pair, bytes: u64) {
     (pair.up.mtu_bytes, pair.down.mtu_bytes) = (Some(bytes), Some(bytes));
 }

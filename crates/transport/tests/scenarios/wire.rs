@@ -48,7 +48,7 @@ fn vectors() -> String {
     text
 }
 
-/// Returns one packet of each kind, each read back.
+/// Returns one packet of each kind, parsed back for verification.
 fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let at = Instant::from_nanos(0x0102_0304_0506_0708);
     let link = LinkNumber::new(3).unwrap();
@@ -205,7 +205,7 @@ proptest! {
         report.write(&mut bytes);
         prop_assert_eq!(bytes.len(), report.bytes_on_wire());
         prop_assert!(Packets::of(&bytes[..bytes.len() - cut]).any(|packet| packet.is_err()));
-        // Fields of a later version stand behind these.
+        // Fields of a later version follow these.
         let length = bytes.len() - 13;
         bytes[length] += more.len() as u8;
         bytes.extend_from_slice(&more);
@@ -222,7 +222,7 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), (0_u8..16).prop_map(|kind| kind << 4)], 0..400),
     ) {
         let packets: Vec<_> = Packets::of(&bytes).collect();
-        // Every packet but the fields behind one takes three bytes or more of its own.
+        // Every packet takes at least three bytes, except the fields after a packet.
         prop_assert!(packets.len() <= bytes.len() + 1);
         for (at, packet) in packets.iter().enumerate() {
             prop_assert!(packet.is_ok() || at + 1 == packets.len());

@@ -41,7 +41,7 @@ fn locals() -> [SocketAddr; 2] {
     [SocketAddr::from(([0, 0, 0, 0], 1)), SocketAddr::from(([127, 0, 0, 1], 2))]
 }
 
-/// Returns a client of one leg, and its first call's way.
+/// Returns a client with one leg, and the leg's route.
 fn client() -> (Client, Route) {
     let mut client = Client::default();
     client.admit(&admission(OPERATOR, 9), &locals(), Instant::ZERO);
@@ -55,7 +55,7 @@ fn said(client: &mut Client, now: Instant) -> Option<Vec<u8>> {
     client.poll_transmit(&mut buffer, now).map(|_| buffer)
 }
 
-/// Brings the leg up as a relay does; returns its key.
+/// Establishes the leg as a relay does; returns its key.
 fn bring_up(client: &mut Client, route: Route, now: Instant) -> MacKey {
     let mut out = Vec::new();
     let call = said(client, now).unwrap();
@@ -78,7 +78,7 @@ fn bring_up(client: &mut Client, route: Route, now: Instant) -> MacKey {
     key
 }
 
-/// Takes the client's next proof, answers it, and returns whether it brought a token.
+/// Reads the client's next proof, answers it, and returns whether it carried a token.
 fn prove(client: &mut Client, route: Route, key: &MacKey, now: Instant) -> bool {
     let bytes = said(client, now).unwrap();
     let Some(Message::Prove(prove)) = Message::parse(&bytes) else { panic!("{bytes:?}") };
@@ -157,7 +157,7 @@ fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_call
     let (mut client, route) = client();
     let key = bring_up(&mut client, route, Instant::ZERO);
     let (mut out, now) = (Vec::new(), Instant::from_millis(70));
-    // A datagram of the session came to the relay from elsewhere.
+    // A datagram of the session reached the relay from another address.
     wire::write_cookie(&mut out, Reference([0xee; 8]), Cookie([6; 16]));
     client.handle_datagram(route, &out, now);
     let bytes = said(&mut client, now).unwrap();
