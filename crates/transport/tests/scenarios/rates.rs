@@ -10,7 +10,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, lossy, ms};
 
-/// Returns the paper's rate control, with half the code rate.
+/// Returns the paper's rate control with a code rate of 0.5.
 fn two_state() -> Config {
     let schedule = planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };
