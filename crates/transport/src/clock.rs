@@ -44,8 +44,9 @@ impl ClockEstimate {
     ///
     /// The midpoint assumes that the minimum one-way delay is half of the minimum RTT. It may be
     /// anything from zero to all of it. If that leaves media less than half of its deadline, the
-    /// assumed delay is reduced by twice the shortfall, down to zero, which the bounds allow too.
-    /// So nothing is given up that may be in time, and media shown may be late by as much.
+    /// assumed delay is reduced by twice the shortfall. It falls at most to zero, which the bounds
+    /// allow too. So nothing is given up that may be in time, and media shown may be late by as
+    /// much.
     pub fn favour(&self, deadline: Duration) -> Duration {
         (self.error_ever * 2).saturating_sub(deadline).min(self.error_ever)
     }

@@ -68,8 +68,9 @@ pub struct Config {
     /// allow; default true. `quantile` drops this if one link carries most of the traffic and using
     /// it is worth more than the misses that it costs.
     pub spread: bool,
-    /// True if a media packet that is reported lost, or held by a silent link, is resent over
-    /// another link while its unit needs it and it can arrive in time; default true.
+    /// True if media packets that are reported lost, or held by a silent link, are resent over
+    /// another link; default true. A packet is resent while its unit needs it and it can arrive in
+    /// time.
     pub retransmit: bool,
     /// Coding of media units.
     pub protect: protect::Config,

@@ -63,9 +63,9 @@ pub enum Event {
     },
     /// A unit that the peer sent will never be delivered.
     ///
-    /// On a channel that keeps every unit, each unit ends in exactly one `Unit` or `UnitLost`,
-    /// unless the peer skips more numbers than the receiver tracks. On a newest-wins channel, a
-    /// unit overtaken by a newer one is only counted.
+    /// On a channel that keeps every unit, each unit ends in exactly one `Unit` or `UnitLost`. The
+    /// exception is a peer that skips more numbers than the receiver tracks. On a newest-wins
+    /// channel, a unit overtaken by a newer one is only counted.
     UnitLost {
         /// Its channel.
         channel: ChannelNumber,

@@ -30,8 +30,9 @@ pub(crate) struct Links {
 /// carry media only while no other link is alive.
 ///
 /// A suspect link's media moves to better links. If there is none, media waits for the end of a
-/// short stall until the link is silent, or until a stream answers a ping sent since the stall
-/// began. That stream works while the link does not, and carries media until the link has settled.
+/// short stall. The wait ends when the link is silent, or when a stream answers a ping sent since
+/// the stall began. That stream works while the link does not, and carries media until the link has
+/// settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrying {
     /// Trusted links without streams; if one is not on standby, only such links.

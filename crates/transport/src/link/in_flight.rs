@@ -365,8 +365,8 @@ impl InFlight {
     }
 
     /// Returns the sending duration of the run of missing datagrams that follows the newest one
-    /// known to have arrived, if the report shows a newer one. Call it before the report is
-    /// handled.
+    /// known to have arrived. It is zero unless the report shows a newer one. Call it before the
+    /// report is handled.
     pub(crate) fn hole(&self, report: &Report) -> Duration {
         let Some(first) = self.highest.map(|highest| highest + 1) else { return Duration::ZERO };
         let missing = |number: &u64| report.recent.arrived(report.highest - number) != Some(true);

@@ -10,14 +10,13 @@ use super::rival::{self, Rival};
 /// Our default rate control. The arrival rate during a standing queue is the capacity, and a
 /// growing queue shows in the delay before any loss.
 ///
-/// It maintains an estimate of the link's capacity. If the delay of the last 60 ms shows a standing
-/// queue of our own, and no stall within the measurement, the link is busy all the time. The
-/// arrival rate is then the capacity, and the estimate follows it. Without a queue the estimate
-/// grows, up to twice the arrival rate: an application that sends little learns little. Media gets
-/// nine tenths of the estimate, and less while a queue drains. The bytes in flight are limited to
-/// what the link delivers within its minimum RTT plus a report interval and a margin, extended by
-/// the queue of competing traffic or by reordering. A link that falls silent gets nothing after
-/// that.
+/// It maintains an estimate of the link's capacity. A standing queue of our own in the delay of the
+/// last 60 ms, without a stall, means that the link is busy all the time. The arrival rate is then
+/// the capacity, and the estimate follows it. Without a queue the estimate grows, up to twice the
+/// arrival rate: an application that sends little learns little. Media gets nine tenths of the
+/// estimate, and less while a queue drains. The bytes in flight are limited to what the link
+/// delivers within its minimum RTT plus a report interval and a margin. The queue of competing
+/// traffic, or reordering, extends that time. A link that falls silent gets nothing after that.
 ///
 /// A slowing link first shows datagrams that could have arrived and have not. The rate then drops
 /// at once to the arrival rate. Queues of competing traffic ([`Rival`]) and losses ([`Losses`]) are
@@ -225,8 +224,8 @@ impl DelayRate {
     /// Returns the factor on the growth rate given by [`GROWTH`].
     ///
     /// A response to a queue takes a proportional share of the rate. If growth were proportional as
-    /// well, two sessions on one link would keep their initial ratio, and the one that learns of
-    /// the queue later would starve the other. Growth as the square root of the rate converges them
+    /// well, two sessions on one link would keep their initial ratio. The one that learns of the
+    /// queue later would starve the other. Growth as the square root of the rate converges them
     /// (binomial congestion control, [BINOMIAL]).
     fn pace(&self) -> f64 {
         let unseen = self.capacity * (self.rtt_min + UNSEEN).as_secs_f64();

@@ -503,8 +503,8 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 /// Minimum interval between answers to a relay that reports an unknown source address.
 const STRANGER_PAUSE: Duration = Duration::from_millis(50);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);
-/// Interval between proofs. It is below the shortest lifetime of NAT mappings seen in practice, 20
-/// s and more (RFC 4787 demands two minutes), and below the 30 s after which a relay drops a leg.
+/// Interval between proofs. It is below the 30 s after which a relay drops a leg, and below the
+/// lifetime of NAT mappings. In practice these last 20 s and more; RFC 4787 demands two minutes.
 const KEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -126,9 +126,9 @@ impl Recovery {
         }
     }
 
-    /// Schedules a check of a block for when its packets should have been reported, and at the
-    /// latest when new packets can just arrive in time. Schedules none if no report can arrive
-    /// before that.
+    /// Schedules a check of a block for when its packets should have been reported. The latest time
+    /// is when new packets can just arrive in time. Schedules none if no report can arrive before
+    /// that.
     pub(super) fn look_after(
         &mut self,
         number: u64,

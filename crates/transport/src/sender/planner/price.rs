@@ -98,8 +98,8 @@ const STEP: f64 = 0.02;
 /// Initial price, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// Ceiling, times the target. At a ceiling four times as high recordings miss as many units, and a
-/// link that alternates between fast and slow carries 2.9 Mbit/s instead of 4.4.
+/// Ceiling, times the target. At a ceiling four times as high recordings miss as many units. A link
+/// that alternates between fast and slow carries 2.9 Mbit/s instead of 4.4.
 const PRICE_MOST: f64 = 0.25;
 /// Ceiling of the repair price, times the target.
 const REPAIR_MOST: f64 = 8.0;

@@ -67,7 +67,8 @@ impl Quantile {
     }
 
     /// Updates `survival_pays`. Survival pays while the other links together carry enough for units
-    /// to survive the loss of the fastest, or more than the expected gain without that protection.
+    /// to survive the loss of the fastest. It also pays while they carry more than the expected
+    /// gain without that protection.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;
@@ -302,8 +303,8 @@ impl Planner for Quantile {
 /// Returns the bytes that units at the floor rate may have in flight beyond a link's window.
 ///
 /// The window holds back packets that would only lengthen a stall. Small units lengthen it little.
-/// Those of its last `span` arrive in time if they wait inside the link rather than here, because
-/// the sender learns of a stall's end half a round trip late.
+/// Those of its last `span` arrive in time if they wait inside the link rather than here. The
+/// sender learns of a stall's end half a round trip late.
 fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     let units = span.as_secs_f64() / interval.as_secs_f64();
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
