@@ -1,6 +1,6 @@
-//! 10,000 lidar points, there and back: FlatBuffers in bulk against memcpy and Protocol Buffers.
+//! Round trips of 10,000 lidar points: FlatBuffers in bulk against memcpy and Protocol Buffers.
 //!
-//! All buffers are warm and used again. Compare medians: memcpy is the 160 kB copied once.
+//! All buffers are warm and reused. Compare medians: memcpy is the 160 kB copied once.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// Copies the 160 kB once: the least that any codec does.
+/// Copies the 160 kB once: the minimum work of any codec.
 #[divan::bench]
 fn memcpy(bencher: Bencher<'_, '_>) {
     let source = cloud().data;
@@ -23,7 +23,7 @@ fn memcpy(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Makes a finished message of bulk bytes.
+/// Builds a complete message from bulk bytes.
 #[divan::bench]
 fn encode_flatbuffers_records(bencher: Bencher<'_, '_>) {
     let (cloud, mut builder) = (cloud(), Builder::new());
@@ -32,7 +32,7 @@ fn encode_flatbuffers_records(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Makes a finished message of points.
+/// Builds a complete message from points.
 #[divan::bench]
 fn encode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     let (points, cloud, mut builder) = (points(), cloud(), Builder::new());
@@ -41,7 +41,7 @@ fn encode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Reads points from a message, verified and checked.
+/// Reads points from a message, with verification and checks.
 #[divan::bench]
 fn decode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     let (message, mut target, mut reader) = (cloud().encode(), points(), Reader::new());
@@ -52,7 +52,7 @@ fn decode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Reads points by a reader that knows the sensor.
+/// Reads points with a reader that knows the sensor.
 #[divan::bench]
 fn read_flatbuffers(bencher: Bencher<'_, '_>) {
     let (message, mut reader) = (cloud().encode(), Reader::new());
@@ -62,7 +62,7 @@ fn read_flatbuffers(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Verifies and checks a message, its data left where they are.
+/// Verifies and checks a message without copying its data.
 #[divan::bench]
 fn view_flatbuffers(bencher: Bencher<'_, '_>) {
     let message = cloud().encode();
@@ -72,7 +72,7 @@ fn view_flatbuffers(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Makes a message of one sub-message a point.
+/// Builds a message with one sub-message per point.
 #[divan::bench]
 fn encode_protobuf_points(bencher: Bencher<'_, '_>) {
     let (points, mut message, mut buffer) = (points(), ProtobufCloud::default(), Vec::new());
@@ -85,7 +85,7 @@ fn encode_protobuf_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Reads points from a message of one sub-message a point.
+/// Reads points from a message with one sub-message per point.
 #[divan::bench]
 fn decode_protobuf_points(bencher: Bencher<'_, '_>) {
     let points_in = points().into_iter().map(ProtobufPoint::from).collect();
@@ -100,7 +100,7 @@ fn decode_protobuf_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The shape that a Protocol Buffers schema gives a list of points.
+/// A list of points as a Protocol Buffers schema defines it.
 #[derive(Clone, PartialEq, Message)]
 struct ProtobufCloud {
     #[prost(fixed64, tag = "1")]
@@ -139,8 +139,7 @@ fn cloud() -> PointCloud {
     cloud
 }
 
-/// Returns one turn of a lidar in a yard: no number is zero, which Protocol Buffers would leave
-/// out.
+/// Returns one turn of a lidar in a yard: no number is zero, which Protocol Buffers would omit.
 fn points() -> Vec<Point> {
     (0..POINT_COUNT)
         .map(|index| {

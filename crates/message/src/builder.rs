@@ -2,21 +2,21 @@ use flatbuffers::FlatBufferBuilder;
 
 use crate::point_cloud::bulk::Bulk;
 
-/// A buffer that messages are encoded into, one after the other, without allocating anew.
+/// A buffer for encoding messages one after the other without reallocation.
 pub struct Builder {
     flat: FlatBufferBuilder<'static>,
-    /// For messages that mostly are one run of bytes: see [`crate::point_cloud`].
+    /// Buffer for messages that are mostly one run of bytes: see [`crate::point_cloud`].
     pub(crate) bulk: Bulk,
 }
 
 impl Builder {
-    /// Returns an empty builder; grows to the longest message it has encoded.
+    /// Returns an empty builder; it grows to the longest message encoded.
     pub fn new() -> Self {
         let flat = FlatBufferBuilder::with_capacity(CAPACITY_BYTES);
         Self { flat, bulk: Bulk::default() }
     }
 
-    /// Forgets the message before and gives the builder for the next.
+    /// Clears the previous message and returns the builder for the next.
     pub(crate) fn fresh(&mut self) -> &mut FlatBufferBuilder<'static> {
         self.flat.reset();
         &mut self.flat
@@ -35,5 +35,5 @@ impl std::fmt::Debug for Builder {
     }
 }
 
-/// Room for every message but a point cloud, without growing.
+/// Capacity for every message except a point cloud.
 const CAPACITY_BYTES: usize = 4096;

@@ -6,40 +6,41 @@ use crate::fields::choice;
 use crate::generated::command::{self as wire_command, Command as Root};
 use crate::wire::{Kind, codec, number};
 
-/// What the operator tells the vehicle to do: how to drive, and nothing else.
+/// A driving command from the operator to the vehicle.
 ///
-/// One fixed-size struct on the wire (schemas/command.fbs), and what else is not 0: 56 bytes and more.
+/// One fixed-size struct on the wire (schemas/command.fbs), plus the other fields if they are not
+/// 0: 56 bytes or more.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
-    /// Counts up by one with each command of a session; a lower one is stale.
+    /// Sequence number, increased by one with each command of a session; a lower one is stale.
     pub sequence: u64,
-    /// When the operator sent it, operator's clock.
+    /// Time at which the operator sent it, on the operator's clock.
     pub sent_at: Instant,
-    /// -1 (full right) to 1 (full left).
+    /// Steering, -1 (full right) to 1 (full left).
     pub steering: f32,
-    /// 0 to 1.
+    /// Throttle, 0 to 1.
     pub throttle: f32,
-    /// 0 to 1.
+    /// Brake, 0 to 1.
     pub brake: f32,
-    /// Which way throttle drives.
+    /// Direction in which throttle drives.
     pub gear: Gear,
-    /// Stops the vehicle at once, whatever else the command says.
+    /// Whether the vehicle stops immediately, regardless of the rest of the command.
     pub emergency_stop: bool,
-    /// The console that it is from: a number of its own for each loaded page, 0 for none.
+    /// Console that sent it: a unique number per loaded page, 0 for none.
     pub console: u64,
-    /// The guard's tick of the newest picture that the person could see, 0 for none.
+    /// Guard's tick of the newest picture visible to the person, 0 for none.
     pub cited: u32,
-    /// The newest act, until the guard has reported it.
+    /// Newest act, repeated until the guard has reported it.
     pub act: Option<Act>,
-    /// The number of the newest emergency stop, until the guard has told it; 0 for none.
+    /// Number of the newest emergency stop, repeated until the guard has reported it; 0 for none.
     pub emergency_stop_number: u32,
-    /// What the person's dead-man input says.
+    /// State of the person's dead-man input.
     pub dead_man: DeadMan,
-    /// What speaks against a person who is there with sound inputs, a bit each: see the schema.
+    /// Bits for what prevents the person from driving with sound inputs: see the schema.
     pub absences: u32,
-    /// The console to which this one hands over, 0 for none.
+    /// Console to which this one hands over, 0 for none.
     pub successor: u64,
-    /// What is shown and sounded, a bit each: see the schema.
+    /// Bits for horn and lights: see the schema.
     pub signals: u32,
 }
 
@@ -99,7 +100,7 @@ impl Command {
     }
 }
 
-/// Which way throttle drives.
+/// Direction in which throttle drives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Gear {
     /// Forwards.
@@ -111,35 +112,36 @@ pub enum Gear {
 
 choice!(Gear, wire_command::Gear, "gear", [Drive, Reverse]);
 
-/// A deliberate act, repeated with every command until the guard reports it done or refused.
+/// A deliberate act, repeated in every command until the guard reports it done or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Act {
-    /// Counts up with each act of a console, from 1 on.
+    /// Number of the act, counted per console from 1 on.
     pub number: u32,
-    /// The stop that a reset names; else 0.
+    /// Stop that a reset names; otherwise 0.
     pub stop: u32,
-    /// What is asked.
+    /// Requested action.
     pub deed: Deed,
 }
 
-/// What a person asks of the guard, once.
+/// An action that a person requests of the guard once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Deed {
-    /// To be allowed to drive.
+    /// Permit driving.
     Arm,
-    /// To release the latch of a stop, which is named; the machine stays held.
+    /// Release the latch of the named stop; the machine stays held.
     Reset,
-    /// To hold the machine where it stands.
+    /// Hold the machine at its position.
     Park,
-    /// To take over from the console that names this one as its successor.
+    /// Take over from the console that names this one as its successor.
     TakeOver,
-    /// To turn the wheels of an armed machine a little to the left, to the right and back.
+    /// Turn the wheels of an armed machine a little to the left, to the right and back.
     CheckSteering,
-    /// To note that the person saw the wheels turn as the picture says.
+    /// Confirm that the wheels turned as the picture shows.
     SteeringAgrees,
-    /// To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+    /// Report that the picture is mirrored or the wheels turned the wrong way; the machine is held
+    /// until a reset.
     SteeringWrong,
-    /// To note that the person cannot see which way the wheels turned.
+    /// Report that the person cannot see which way the wheels turned.
     SteeringUnseen,
 }
 
@@ -150,10 +152,10 @@ choice!(
     [Arm, Reset, Park, TakeOver, CheckSteering, SteeringAgrees, SteeringWrong, SteeringUnseen]
 );
 
-/// What a dead-man input says.
+/// State of a dead-man input.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum DeadMan {
-    /// There is none.
+    /// The operator has no dead-man input.
     #[default]
     Absent,
     /// A person holds it.

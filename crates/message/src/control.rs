@@ -10,178 +10,179 @@ use crate::wire::{Kind, codec};
 
 mod variants;
 
-/// The versions of the protocol between vehicle and operator that one of them speaks.
+/// Range of protocol versions between vehicle and operator that one end supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProtocolVersions {
-    /// The lowest, at least 1.
+    /// Lowest version, at least 1.
     pub lowest: u8,
-    /// The highest, not below the lowest.
+    /// Highest version, not below the lowest.
     pub highest: u8,
 }
 
-/// An address at which one of the two may be reached, beside those that are certain.
+/// An address at which an end may be reachable, in addition to its certain addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Where it comes from.
+    /// Source of the address.
     pub kind: CandidateKind,
-    /// Which of its sockets it leads to, 0 to 15.
+    /// Index of the socket that it leads to, 0 to 15.
     pub end: u8,
-    /// `host:port`, at most 64 bytes.
+    /// Address as `host:port`, at most 64 bytes.
     pub address: String,
 }
 
-/// Where a candidate comes from.
+/// Source of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CandidateKind {
-    /// An interface has it.
+    /// Address of an interface.
     Host,
-    /// A server saw it: that of a NAT.
+    /// Address of a NAT, as seen by a server.
     Reflexive,
-    /// A relay's.
+    /// Address of a relay.
     Relayed,
 }
 
 choice!(CandidateKind, wire_control::CandidateKind, "candidates.kind", [Host, Reflexive, Relayed]);
 
-/// What switchboard, vehicles and operators say to each other.
+/// A message between switchboard, vehicles and operators.
 ///
-/// Names are at most 64 bytes, texts and reasons 256, addresses 64 bytes each and at most 32,
-/// candidates at most 32 too.
+/// Limits: names 64 bytes, texts and reasons 256 bytes, addresses 64 bytes each and at most 32,
+/// candidates at most 32.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Control {
-    /// Vehicle to switchboard: it is there.
+    /// Vehicle to switchboard: registration.
     RegisterVehicle {
-        /// What operators know it by.
+        /// Name shown to operators.
         name: String,
-        /// Where it can be reached: `host:port`.
+        /// Addresses at which it is reachable: `host:port`.
         addresses: Vec<String>,
-        /// What it speaks with its peer; `None` from a build of version 1.
+        /// Protocol versions that it supports with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
-        /// Whether it knows what a relay is.
+        /// Whether it supports relays.
         relays: bool,
-        /// Where it may be reached beside; said again when it is elsewhere.
+        /// Further addresses at which it may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// What it was introduced under last, as far as it knows.
+        /// Last lease under which it was introduced, as far as it knows.
         held: Option<Held>,
-        /// Where it is, in words of whoever runs it, at most 32 bytes.
+        /// Location in free text from the vehicle's owner, at most 32 bytes.
         place: Option<String>,
     },
-    /// Operator to switchboard: it is there.
+    /// Operator to switchboard: registration.
     RegisterOperator {
-        /// What vehicles know it by.
+        /// Name shown to vehicles.
         name: String,
-        /// Where it can be reached: `host:port`.
+        /// Addresses at which it is reachable: `host:port`.
         addresses: Vec<String>,
-        /// What it speaks with its peer; `None` from a build of version 1.
+        /// Protocol versions that it supports with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
-        /// Whether it knows what a relay is.
+        /// Whether it supports relays.
         relays: bool,
-        /// Where it may be reached beside; said again when it is elsewhere.
+        /// Further addresses at which it may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// What it was introduced under last, as far as it knows.
+        /// Last lease under which it was introduced, as far as it knows.
         held: Option<Held>,
     },
-    /// Operator to switchboard: who is there?
+    /// Operator to switchboard: request for the list of vehicles.
     ListVehicles,
-    /// Switchboard to operator: these are.
+    /// Switchboard to operator: list of vehicles.
     VehicleList {
-        /// At most 256.
+        /// Vehicles, at most 256.
         vehicles: Vec<VehicleEntry>,
     },
-    /// Operator to switchboard: it wants this vehicle.
+    /// Operator to switchboard: request for a vehicle.
     Take {
-        /// The vehicle's registered name.
+        /// Registered name of the vehicle.
         vehicle_name: String,
     },
-    /// Operator to switchboard: it lets go of its vehicle.
+    /// Operator to switchboard: release of its vehicle.
     Release,
-    /// Switchboard to both: speak to this peer directly. Again under the same lease, to who told
-    /// candidates: the peer may be reached elsewhere now.
+    /// Switchboard to both: introduction to the peer for direct communication. Sent again under the
+    /// same lease, to an end that sent candidates, when the peer's candidates change.
     Introduce {
-        /// Names the lease; goes into the handshake between the two.
+        /// Identifier of the lease; part of the handshake between the two.
         lease: [u8; 16],
-        /// The peer's registered name.
+        /// Registered name of the peer.
         peer_name: String,
-        /// The peer's static public key.
+        /// Static public key of the peer.
         peer_key: [u8; 32],
-        /// Where the peer can be reached: `host:port`.
+        /// Addresses at which the peer is reachable: `host:port`.
         peer_addresses: Vec<String>,
-        /// What the peer speaks; `None` from an older switchboard.
+        /// Protocol versions that the peer supports; `None` from an older switchboard.
         peer_versions: Option<ProtocolVersions>,
-        /// Where the peer may be reached beside.
+        /// Further addresses at which the peer may be reachable.
         peer_candidates: Vec<Candidate>,
-        /// The lease's: a vehicle takes none of a lower one; 0 from an older switchboard.
+        /// Epoch of the lease: a vehicle refuses a lower one; 0 from an older switchboard.
         epoch: u64,
     },
-    /// Switchboard to both: the lease has ended.
+    /// Switchboard to both: end of the lease.
     Released {
-        /// Which lease.
+        /// Identifier of the lease.
         lease: [u8; 16],
-        /// Why, for people.
+        /// Reason in words.
         reason: String,
     },
-    /// Switchboard to whoever asked: no.
+    /// Switchboard to the sender of a request: refusal.
     Refused {
-        /// Why, for programs.
+        /// Reason as a code.
         reason_code: Refusal,
-        /// Why, for people.
+        /// Reason in words.
         text: String,
     },
-    /// Either way: are you there?
+    /// Either direction: liveness check.
     Ping {
-        /// Sender's clock.
+        /// Time on the sender's clock.
         t: Instant,
     },
-    /// The answer to a ping.
+    /// Response to a ping.
     Pong {
         /// The ping's `t`, unchanged.
         t: Instant,
-        /// When the ping came, by the answerer's clock; `None` from an older build.
+        /// Arrival time of the ping on the responder's clock; `None` from an older build.
         seen_at: Option<Instant>,
     },
-    /// Switchboard to both, before it brings them together and again later: reach the peer through these too.
+    /// Switchboard to both, before the introduction and again later: relays through which the peer
+    /// is reachable.
     Relays {
-        /// The peer's static public key.
+        /// Static public key of the peer.
         peer_key: [u8; 32],
-        /// At most 4.
+        /// Relays, at most 4.
         relays: Vec<RelayTicket>,
     },
-    /// Administrator to switchboard: do this. Whoever holds the switchboard's own key is its administrator; a
-    /// supervisor may order [`Order::End`] and [`Order::Who`].
+    /// Administrator to switchboard: an order. The holder of the switchboard's own key is its
+    /// administrator; a supervisor may send [`Order::End`] and [`Order::Who`].
     Order(Order),
     /// Switchboard to administrator: a part of the answer.
     OrderPart {
-        /// What follows the parts before, at most 32 KiB.
+        /// Bytes that follow the previous parts, at most 32 KiB.
         bytes: Vec<u8>,
-        /// Whether no more follows.
+        /// Whether this is the last part.
         is_last: bool,
     },
-    /// A machine whose key is not listed, to the switchboard: it was invited.
+    /// A machine whose key is not listed to the switchboard: enrolment by invitation.
     Enroll {
-        /// The invitation's number.
+        /// Number of the invitation.
         number: u16,
-        /// What only who was invited knows.
+        /// Secret of the invitation.
         secret: [u8; 4],
     },
-    /// Switchboard to that machine: it is listed from now on.
+    /// Switchboard to that machine: confirmation that it is now listed.
     Enrolled {
-        /// As what.
+        /// Role under which it is listed.
         role: Role,
-        /// Under which name.
+        /// Name under which it is listed.
         name: String,
-        /// Those of the other role who are listed at present: at most 256.
+        /// Currently listed machines of the other role, at most 256.
         peers: Vec<Known>,
     },
-    /// Switchboard to vehicle: a supervisor orders this.
+    /// Switchboard to vehicle: a supervisor's order.
     Ordered {
-        /// As the supervisor signed it, at most 256 bytes.
+        /// Order as signed by the supervisor, at most 256 bytes.
         signed: Vec<u8>,
-        /// Whether the switchboard carries answers back; an older one does not.
+        /// Whether the switchboard forwards answers; an older one does not.
         is_answered: bool,
     },
-    /// Vehicle to switchboard, and switchboard to supervisor: what has become of an order.
+    /// Vehicle to switchboard, and switchboard to supervisor: result of an order.
     Answered {
-        /// As the vehicle signed it, at most 256 bytes.
+        /// Result as signed by the vehicle, at most 256 bytes.
         signed: Vec<u8>,
     },
 }
@@ -201,138 +202,140 @@ impl Control {
     }
 }
 
-/// The most by which an epoch may go beyond the newest one that is known: a lease each minute, for two years.
+/// Maximum step of an epoch beyond the newest known one: one lease per minute for two years.
 ///
-/// An epoch never falls, so one far ahead would leave no room for later ones: it is refused and remembered nowhere. To
-/// use up all epochs in steps of this size takes 2^44 leases.
+/// An epoch never decreases, so one far ahead would leave no room for later ones: it is refused and
+/// not stored. Exhausting all epochs in steps of this size takes 2^44 leases.
 pub const EPOCH_STEP_MAX: u64 = 1 << 20;
 
-/// The newest lease under which an end has been introduced.
+/// The newest lease under which an end was introduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Its name, as long as the process that was introduced lives and has not been told of its end.
+    /// Identifier of the lease, while the introduced process runs and has not been notified of the
+    /// lease's end.
     pub lease: Option<[u8; 16]>,
-    /// Its epoch.
+    /// Epoch of the lease.
     pub epoch: u64,
-    /// The static public key of the peer.
+    /// Static public key of the peer.
     pub peer_key: [u8; 32],
 }
 
 /// An order of an administrator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Give a copy of what is kept.
+    /// Return a copy of the stored state.
     Backup,
-    /// Tell who is listed, who is there, and who drives what since when.
+    /// Report listed and connected machines, and who drives which vehicle since when.
     Who,
-    /// Make a one-time code that lets a machine in.
+    /// Create a one-time code that enrols a machine.
     Invite {
-        /// What it is to be.
+        /// Role of the machine.
         role: Role,
-        /// Its name, at most 64 bytes.
+        /// Name of the machine, at most 64 bytes.
         name: String,
     },
-    /// Take a machine off that was let in so.
+    /// Remove a machine enrolled this way.
     Revoke {
-        /// What it is.
+        /// Role of the machine.
         role: Role,
-        /// Its name, at most 64 bytes.
+        /// Name of the machine, at most 64 bytes.
         name: String,
     },
-    /// End the lease of a vehicle, and hand the vehicle what a supervisor has signed.
+    /// End the lease of a vehicle, and forward the supervisor's signed order to the vehicle.
     End {
-        /// The vehicle's name, at most 64 bytes.
+        /// Name of the vehicle, at most 64 bytes.
         name: String,
-        /// For the vehicle, at most 256 bytes.
+        /// Signed order for the vehicle, at most 256 bytes.
         signed: Vec<u8>,
     },
 }
 
-/// The role of a machine: what it is to the switchboard.
+/// Role of a machine towards the switchboard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Role {
-    /// It is driven.
+    /// A machine that is driven.
     Vehicle,
-    /// It drives.
+    /// A machine that drives.
     Operator,
 }
 
 choice!(Role, wire_control::Role, "role", [Vehicle, Operator]);
 
-/// One whom a machine may meet.
+/// A machine to which another may be introduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// Its name, at most 64 bytes.
+    /// Name of the machine, at most 64 bytes.
     pub name: String,
-    /// Its static public key.
+    /// Static public key of the machine.
     pub key: [u8; 32],
 }
 
 /// A relay, and the right to reach a peer through it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelayTicket {
-    /// Where it is: `host:port`, at most 32.
+    /// Addresses of the relay: `host:port`, at most 32.
     pub addresses: Vec<String>,
-    /// Its static public key.
+    /// Static public key of the relay.
     pub key: [u8; 32],
-    /// The right, as the relay reads it: at most 256 bytes.
+    /// Token that the relay checks, at most 256 bytes.
     pub token: Vec<u8>,
 }
 
-/// A vehicle as the switchboard knows it.
+/// A vehicle in the switchboard's directory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VehicleEntry {
-    /// Its registered name, at most 64 bytes.
+    /// Registered name, at most 64 bytes.
     pub name: String,
-    /// Its static public key.
+    /// Static public key of the vehicle.
     pub key: [u8; 32],
     /// Whether it can be taken.
     pub state: VehicleState,
     /// Round-trip time between switchboard and vehicle in milliseconds, if known.
     pub round_trip_ms: Option<f32>,
-    /// The operator who has it, at most 64 bytes; `None` if nobody has, or from an older switchboard.
+    /// Operator that drives it, at most 64 bytes; `None` if there is none, or from an older
+    /// switchboard.
     pub driver: Option<String>,
-    /// Since when it is driven, or away: Unix time in whole seconds, if known.
+    /// Start of the present drive or absence: Unix time in whole seconds, if known.
     pub since: Option<Duration>,
-    /// Where it is, as it has said itself, at most 32 bytes.
+    /// Location as the vehicle reported it, at most 32 bytes.
     pub place: Option<String>,
-    /// How many links it has said that it has; 0 from an older switchboard.
+    /// Number of links that it reported; 0 from an older switchboard.
     pub link_count: u8,
-    /// Of how many of these an address is known.
+    /// Number of these links with a known address.
     pub links: u8,
 }
 
-/// The state of a vehicle: whether it can be taken.
+/// Availability of a vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VehicleState {
-    /// It is there and nobody has it.
+    /// Connected and not leased.
     Free,
-    /// An operator has it.
+    /// Leased to an operator.
     Taken,
-    /// It is known, but not connected at present.
+    /// Known, but not connected.
     Away,
 }
 
 choice!(VehicleState, wire_control::VehicleState, "vehicles.state", [Free, Taken, Away]);
 
-/// A reason why the switchboard refuses.
+/// A reason for a refusal by the switchboard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
     /// No vehicle of this name is known.
     UnknownVehicle,
-    /// Another operator has it.
+    /// Another operator has the vehicle.
     VehicleTaken,
-    /// It is not connected at present.
+    /// The vehicle is not connected.
     VehicleAway,
-    /// This key may not do this.
+    /// This key is not permitted to do this.
     NotAllowed,
-    /// Only who has registered may ask this.
+    /// The request requires registration.
     NotRegistered,
     /// Another key has registered this name.
     NameTaken,
-    /// The request makes no sense, or not now.
+    /// The request is invalid, or invalid in the present state.
     BadRequest,
-    /// The switchboard can take no more.
+    /// The switchboard is at capacity.
     Full,
 }
 
@@ -355,9 +358,10 @@ choice!(
 const KIND: Kind = Kind {
     name: "control message",
     identifier: Some(wire_control::CONTROL_IDENTIFIER),
-    // A full list of vehicles takes nearly all, where each text is at its longest.
+    // A full list of vehicles with all texts at maximum length takes nearly all of it.
     bytes_max: 64 * 1024,
-    // Control, its message, and the vehicles of a full list; candidates are fewer.
+    // Control, its message, and the vehicles of a full list; there are fewer candidates than
+    // vehicles.
     tables_max: 2 + variants::VEHICLE_COUNT_MAX,
     depth_max: 3,
 };

@@ -6,67 +6,67 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The message as a whole is longer than its kind allows.
+    /// The message is longer than its kind allows.
     #[error("{length} is longer than the {max} that a {kind} may have")]
     Oversized {
-        /// The message's kind.
+        /// Kind of the message.
         kind: &'static str,
-        /// What came.
+        /// Actual length.
         length: ByteCount,
-        /// What is allowed.
+        /// Maximum length.
         max: ByteCount,
     },
     /// The bytes do not carry the file identifier of this kind of message.
     #[error("not a {kind}: the file identifier is missing or another one")]
     WrongKind {
-        /// The message's kind.
+        /// Kind of the message.
         kind: &'static str,
     },
-    /// The verifier refuses the bytes.
+    /// The verifier rejects the bytes.
     #[error("malformed {kind}: {cause}")]
     Malformed {
-        /// The message's kind.
+        /// Kind of the message.
         kind: &'static str,
-        /// What the verifier says.
+        /// The verifier's error.
         cause: InvalidFlatbuffer,
     },
     /// A number is not finite or outside its range.
     #[error("{field} is {value}, not within {min} to {max}")]
     OutOfRange {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
-        /// What came.
+        /// Actual value.
         value: f64,
-        /// Least allowed value.
+        /// Minimum value.
         min: f64,
-        /// Greatest allowed value.
+        /// Maximum value.
         max: f64,
     },
     /// A string (counted in bytes) or a list (counted in items) is too long.
     #[error("{field} has a length of {length}, over {max}")]
     TooLong {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
-        /// What came.
+        /// Actual length.
         length: usize,
-        /// What is allowed.
+        /// Maximum length.
         max: usize,
     },
-    /// A choice has a number that stands for nothing.
+    /// An enum field has a number without a variant.
     #[error("{field} is {value}, which stands for nothing")]
     Unknown {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
-        /// What came.
+        /// Actual number.
         value: u8,
     },
-    /// A field that must be there is not.
+    /// A required field is missing.
     #[error("{field} is missing")]
     Missing {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
     },
-    /// A point cloud's data do not divide into whole records.
+    /// The length of a point cloud's data is not a multiple of the record length.
     #[error("{length} of data are no whole number of records of {stride}")]
     Ragged {
         /// Length of the data.
@@ -77,9 +77,9 @@ pub enum Error {
     /// A field of a point lies outside its record.
     #[error("a field of {length} at {offset} does not fit a record of {stride}")]
     OutsideRecord {
-        /// The field's distance from the record's start.
+        /// Offset of the field in the record.
         offset: ByteCount,
-        /// The field's length.
+        /// Length of the field.
         length: ByteCount,
         /// Length of a record.
         stride: ByteCount,

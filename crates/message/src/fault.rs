@@ -9,12 +9,12 @@ use crate::fields::{Codec, choice};
 use crate::generated::telemetry as wire_telemetry;
 use crate::wire::length;
 
-/// Something of the machine that does not work, as it tells itself.
+/// A fault that the machine reports about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// Nothing comes back from it: its bus or its computer is silent.
+    /// The machine does not respond: its bus or its computer is silent.
     Unreachable,
-    /// It obeys somebody else: a person at it, a switch on it.
+    /// The machine is under other control: a person at it, or a switch on it.
     Refused,
     /// An emergency button on it is pressed.
     EmergencyButton,
@@ -26,9 +26,9 @@ pub enum Fault {
     Brake,
     /// The gear does not follow.
     Gear,
-    /// Its speed is not known.
+    /// Its speed is unknown.
     Speed,
-    /// Something else, which its own fault memory names.
+    /// Another fault, named in the machine's own fault memory.
     Other,
 }
 
@@ -40,11 +40,11 @@ choice!(
 );
 
 impl Fault {
-    /// The most of one message: each kind once.
+    /// Maximum number of faults in a message: each kind once.
     pub const COUNT_MAX: usize = 9;
 }
 
-/// Faults; one that only a later version knows is another one.
+/// Codec of faults; a fault known only to a later version is read as [`Fault::Other`].
 pub(crate) struct Faults;
 
 impl Codec<Vec<Fault>> for Faults {

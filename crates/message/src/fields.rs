@@ -1,8 +1,8 @@
-//! The fields of a message in one list: a line there is all that another field takes here.
+//! The fields of a message in one list: a new field needs only one line there.
 //!
-//! A line tells a field's name and type, its name in the table that flatc made, and the [`Codec`]
-//! between the two. Written, read, drawn at random by the tests and spoilt by them is what stands
-//! in the list.
+//! A line states a field's name and type, its name in flatc's table, and the [`Codec`] between the
+//! two. The list generates the field's writer, its reader, and the random and invalid values for
+//! tests.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 use crate::Error;
 use crate::wire::{MILLIS_MAX, number, text};
 
-/// Declares a message, or a table of one, by its fields.
+/// Declares a message, or a table within one, by its fields.
 ///
-/// `Message of Table<'_>, TableArgs, "prefix."`: the two that flatc made, and what an error puts
-/// before a field's name. A line is `name: Type = wire_name as Codec`; `name: Type => part.name as Codec`
-/// of a struct in the table, which is written by hand, whole; and bare where a field is read by
-/// hand, too.
+/// `Message of Table<'_>, TableArgs, "prefix."`: flatc's two types, and the prefix of field names
+/// in errors. A line is `name: Type = wire_name as Codec`, or `name: Type => part.name as Codec`
+/// for a field of a struct that is written by hand, or a bare `name: Type` for a field that is also
+/// read by hand.
 macro_rules! fields {
     (
         $(#[$about:meta])*
@@ -46,7 +46,7 @@ macro_rules! fields {
                 )?)+
             }
 
-            /// Returns the listed fields, and defaults in the others' places.
+            /// Returns the listed fields, with defaults for the others.
             fn read_listed(table: $table) -> Result<Self, $crate::Error> {
                 let mut message = Self::default();
                 $($(
@@ -61,7 +61,7 @@ macro_rules! fields {
                 Ok(message)
             }
 
-            /// Returns any values of the listed fields, and defaults in the others' places.
+            /// Returns random values for the listed fields, with defaults for the others.
             #[cfg(test)]
             pub(crate) fn any_listed() -> ::proptest::strategy::BoxedStrategy<Self> {
                 use ::proptest::strategy::Strategy;
@@ -78,8 +78,8 @@ macro_rules! fields {
                 message
             }
 
-            /// Returns the name of each listed field that something is refused of, and `ordinary`
-            /// with such a value in it.
+            /// Returns, for each invalid value of a listed field, the field's name and `ordinary`
+            /// with that value.
             #[cfg(test)]
             pub(crate) fn refused_listed(ordinary: &Self) -> Vec<(&'static str, Self)> {
                 let mut refused = Vec::new();
@@ -101,31 +101,31 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// How a field's values stand in a table, and which of them it holds.
+/// Encoding of a field's values in a table, with their range.
 pub(crate) trait Codec<T> {
-    /// As the table's getter gives it.
+    /// Type returned by the table's getter.
     type Read<'a>;
-    /// As the table's arguments take it.
+    /// Type of the table's argument.
     type Written;
 
-    /// Returns what stands for `value`.
+    /// Returns the encoding of `value`.
     fn write(&self, value: &T, builder: &mut FlatBufferBuilder<'static>) -> Self::Written;
 
-    /// Returns the value that was written, if a message holds such.
+    /// Returns the decoded value, if it is valid.
     fn read(&self, field: &'static str, wire: Self::Read<'_>) -> Result<T, Error>;
 
-    /// Returns any value that a message holds.
+    /// Returns any valid value.
     #[cfg(test)]
     fn any(&self) -> BoxedStrategy<T>;
 
-    /// Returns values that decoding refuses by the field's name.
+    /// Returns values that decoding refuses with the field's name.
     #[cfg(test)]
     fn refused(&self) -> Vec<T> {
         Vec::new()
     }
 }
 
-/// Any value of a type that stands in a table as it is.
+/// Codec of types that are stored unchanged.
 pub(crate) struct Plain;
 
 macro_rules! plain {
@@ -152,10 +152,10 @@ macro_rules! plain {
 
 plain!(bool, u8, u16, u32, u64);
 
-/// A variant of an enum that [`choice`] gave its numbers.
+/// Codec of enums with conversions from [`choice`].
 pub(crate) struct Choice;
 
-/// Gives an enum its number on the wire and back, through the enum that flatc made.
+/// Adds conversions between an enum and flatc's enum.
 macro_rules! choice {
     ($owned:ident, $wire:ty, $field:literal, [$($variant:ident),+ $(,)?]) => {
         impl $owned {
@@ -199,7 +199,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// A moment, in nanoseconds.
+/// Codec of an instant, in nanoseconds.
 pub(crate) struct Nanos;
 
 impl Codec<Instant> for Nanos {
@@ -220,7 +220,7 @@ impl Codec<Instant> for Nanos {
     }
 }
 
-/// A rate, in bit/s.
+/// Codec of a rate, in bit/s.
 pub(crate) struct Rate;
 
 impl Codec<Bitrate> for Rate {
@@ -241,10 +241,10 @@ impl Codec<Bitrate> for Rate {
     }
 }
 
-/// A count of bytes; more than its integer holds is told as the most that it holds.
+/// Codec of a byte count in 16 bits, saturating.
 pub(crate) struct BytesU16;
 
-/// As [`BytesU16`], in 32 bits.
+/// Codec of a byte count in 32 bits, saturating.
 pub(crate) struct BytesU32;
 
 macro_rules! bytes {
@@ -272,7 +272,7 @@ macro_rules! bytes {
 bytes!(BytesU16: u16);
 bytes!(BytesU32: u32);
 
-/// A time in whole milliseconds, at most 65,534; all ones say that it is not known.
+/// Codec of a time in whole milliseconds, at most 65,534; all ones mean unknown.
 pub(crate) struct MillisU16;
 
 impl Codec<Option<Duration>> for MillisU16 {
@@ -294,17 +294,17 @@ impl Codec<Option<Duration>> for MillisU16 {
     }
 }
 
-/// A number of `min` to `max`.
+/// Codec of a number from `min` to `max`.
 pub(crate) struct Number {
     min: f32,
     max: f32,
 }
 
 impl Number {
-    /// A share of 0 to 1.
+    /// Share from 0 to 1.
     pub(crate) const SHARE: Self = Self { min: 0.0, max: 1.0 };
 
-    /// Takes numbers at most `max` from zero, either way.
+    /// Returns the codec of numbers from `-max` to `max`.
     pub(crate) const fn within(max: f32) -> Self {
         Self { min: -max, max }
     }
@@ -333,15 +333,15 @@ impl Codec<f32> for Number {
     }
 }
 
-/// A number of 0 to `max` that may not be known, which the table tells by a negative one.
+/// Codec of an optional number from 0 to `max`; a negative number means unknown.
 pub(crate) struct Known {
     max: f32,
 }
 
 impl Known {
-    /// A time in milliseconds.
+    /// Time in milliseconds.
     pub(crate) const MILLIS: Self = Self { max: MILLIS_MAX };
-    /// A share of 0 to 1.
+    /// Share from 0 to 1.
     pub(crate) const SHARE: Self = Self { max: 1.0 };
 }
 
@@ -369,7 +369,7 @@ impl Codec<Option<f32>> for Known {
     }
 }
 
-/// A text of at most so many bytes.
+/// Codec of a text with a maximum length in bytes.
 pub(crate) struct Text(pub(crate) usize);
 
 impl Codec<String> for Text {

@@ -1,4 +1,4 @@
-//! What flatc writes from `schemas/`; `generate/` makes it anew.
+//! Code that flatc generates from `schemas/`; `generate/` regenerates it.
 
 macro_rules! generated {
     ($($name:ident)*) => {$(

@@ -8,82 +8,82 @@ use crate::generated::telemetry as wire_telemetry;
 use crate::wire::number;
 
 fields! {
-    /// What the vehicle's guard said last.
+    /// Newest state of the vehicle's guard.
     #[derive(Clone, PartialEq, Default, Debug)]
     GuardState of wire_telemetry::GuardState<'_>, wire_telemetry::GuardStateArgs, "guard." {
-        /// Its step.
+        /// Tick of the guard.
         tick: u32 = tick as Plain,
-        /// What it lets the machine do.
+        /// Mode of the machine.
         mode: GuardMode = mode as Choice,
-        /// Which rule brought it there.
+        /// Rule that caused the mode.
         cause: Cause = cause as Choice,
-        /// What was found; its unit is the cause's.
+        /// Measured value of the cause, in its unit.
         value: f32 = value as Number::within(Self::VALUE_MAX),
-        /// What is allowed; its unit is the cause's.
+        /// Limit of the cause, in its unit.
         limit: f32 = limit as Number::within(Self::VALUE_MAX),
-        /// The newest stop: what a reset names.
+        /// Number of the newest stop, which a reset names.
         stop: u32 = stop as Plain,
         /// Whether that stop is latched until a person resets it.
         is_latched: bool = latched as Plain,
-        /// The newest emergency stop that was acted on, 0 for none.
+        /// Number of the newest emergency stop executed, 0 for none.
         emergency_stop: u32 = emergency_stop as Plain,
-        /// What became of the newest other act.
+        /// Answer to the newest other act.
         answer: Option<ActAnswer>,
-        /// What stands in the way of arming: the bit of each [`Blocker`]'s number.
+        /// Bits of the [`Blocker`]s that prevent arming, by their numbers.
         blockers: u32 = blockers as Plain,
-        /// The console that armed the machine, 0 for none.
+        /// Console that armed the machine, 0 for none.
         holder: u64 = holder as Plain,
-        /// The age of the newest picture that a person saw.
+        /// Age of the newest picture that a person saw.
         loop_age: Option<Duration> = loop_age_ms as MillisU16,
-        /// How long ago the newest fresh command was sent.
+        /// Time since the newest fresh command was sent.
         command_age: Option<Duration> = command_age_ms as MillisU16,
-        /// How fast the machine may be now, m/s.
+        /// Present speed limit, m/s.
         speed_bound: f32 = speed_bound as Number::within(Self::VALUE_MAX),
-        /// Which rule would act next if nothing came any more, and in what time.
+        /// Rule that would act next without further input, and the time until then.
         countdown: Option<(Cause, Duration)>,
-        /// What was not let through as commanded, a bit each: see the schema.
+        /// Bits for limited commands: see the schema.
         limits: u32 = limits as Plain,
-        /// How long ago the machine spoke, if it ever did.
+        /// Time since the machine's last message, if there was one.
         machine_age: Option<Duration> = machine_age_ms as MillisU16,
-        /// What the machine says of itself, a bit each: see the schema.
+        /// Bits of the machine's own state: see the schema.
         notices: u32 = notices as Plain,
-        /// What the machine shows and sounds, a bit each: see the schema.
+        /// Bits for the machine's horn and lights: see the schema.
         signals: u32 = signals as Plain,
-        /// How the recording of all this goes.
+        /// State of the recording.
         black_box: BlackBox = black_box as Choice,
-        /// What of the guard's settings others keep to, if it is known.
+        /// Guard settings that others must keep, if known.
         budget: Option<Budget>,
     }
 }
 
-/// What of a guard's settings others keep to.
+/// Guard settings that others must keep.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Budget {
-    /// A picture that is under way for longer is of no use.
+    /// Age of a picture beyond which it is useless.
     pub picture_age_max: Duration,
-    /// Nor is such a command.
+    /// Age of a command beyond which it is useless.
     pub command_age_max: Duration,
-    /// Deceleration with which a manoeuvre begins, m/s².
+    /// Initial deceleration of a manoeuvre, m/s².
     pub deceleration_begin: f32,
-    /// What it grows to, m/s².
+    /// Final deceleration of a manoeuvre, m/s².
     pub deceleration: f32,
-    /// How fast it grows, m/s³.
+    /// Rate of increase of the deceleration, m/s³.
     pub jerk: f32,
 }
 
-/// The fate of an act.
+/// Result of an act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActAnswer {
-    /// Whose act.
+    /// Console of the act.
     pub console: u64,
-    /// Which of that console's acts.
+    /// Number of the act on that console.
     pub number: u32,
-    /// What stood in its way; `None`: it was done.
+    /// Reason for the refusal; `None` if the act was done.
     pub refused: Option<Blocker>,
 }
 
 impl GuardState {
-    /// Numbers of a cause that a message has room for.
+    /// Maximum absolute value of a cause's numbers in a message.
     pub const VALUE_MAX: f32 = 1e12;
 
     pub(crate) fn write(
@@ -152,41 +152,42 @@ impl Budget {
     }
 }
 
-/// How the recording of what a guard does goes.
+/// State of the black box recording.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum BlackBox {
-    /// There is none.
+    /// The guard has no black box.
     #[default]
     Absent,
-    /// All is recorded.
+    /// Everything is recorded.
     Records,
-    /// Nothing is: the disk is full.
+    /// Nothing is recorded: the disk is full.
     DiskFull,
-    /// Nothing is: the disk refuses to be written to.
+    /// Nothing is recorded: writes to the disk fail.
     DiskRefuses,
-    /// Not all is: the disk is too slow.
+    /// Some records are lost: the disk is too slow.
     DiskBehind,
-    /// Nothing is any more: what records has ended.
+    /// Nothing is recorded any more: the recorder has ended.
     Ended,
 }
 
-/// What a guard lets the machine do.
+/// Mode of a guard: what it permits the machine to do.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum GuardMode {
     /// The machine stands, held by both brakes, until a person arms it.
     #[default]
     Held,
-    /// A person has armed the machine; it stands on its service brake until throttle is given.
+    /// A person has armed the machine; it stands on its service brake until the person applies
+    /// throttle.
     Armed,
     /// The person's commands move the machine, within the envelope.
     Driving,
-    /// The same, more slowly than the top speed, because the loop age asks for it.
+    /// As `Driving`, below the top speed because of the loop age.
     Limited,
     /// The guard brings the machine to a standstill.
     Manoeuvre,
 }
 
-/// Why a guard went from one mode to another.
+/// Reason for a change of a guard's mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Cause {
     /// The guard has just started.
@@ -194,27 +195,28 @@ pub enum Cause {
     Started,
     /// The newest picture that a person saw is too old: its age and the limit, ms.
     PictureAge,
-    /// No fresh command came: for how long, and the limit, ms.
+    /// No fresh command arrived: elapsed time and the limit, ms.
     CommandTimeout,
-    /// The vehicle proposes nothing: for how long, and the limit, ms.
+    /// The vehicle sends no proposals: elapsed time and the limit, ms.
     ProposalTimeout,
-    /// The machine says nothing: for how long, and the limit, ms.
+    /// The machine sends no state: elapsed time and the limit, ms.
     MachineTimeout,
-    /// The brake does not answer: the deceleration measured and the one asked for, m/s².
+    /// The brake does not respond: the measured and the requested deceleration, m/s².
     BrakeDoesNotAnswer,
-    /// Somebody asked for an emergency stop: the act's number, 0.
+    /// A person requested an emergency stop: the act's number, 0.
     EmergencyStop,
-    /// The console has gone: 1, 0.
+    /// The console has disconnected: 1, 0.
     ConsoleGone,
     /// The console's page is hidden or frozen: 1, 0.
     PageHidden,
-    /// The console's page does not have the keyboard: 1, 0.
+    /// The console's page does not have the keyboard focus: 1, 0.
     FocusLost,
-    /// The person's inputs are not sound, such as a pad that stands still: 1, 0.
+    /// The person's inputs are faulty, such as a stuck pad: 1, 0.
     InputsUnhealthy,
-    /// The person let go of the dead-man input: 1, 0.
+    /// The person released the dead-man input: 1, 0.
     DeadManReleased,
-    /// The session in which the machine was armed is over: the session that is, or 0; the one that was.
+    /// The session in which the machine was armed has ended: the present session, or 0; the ended
+    /// one.
     SessionEnded,
     /// Commands come from a console that did not arm the machine: 1, 0.
     ConsoleChanged,
@@ -222,86 +224,87 @@ pub enum Cause {
     LocalStop,
     /// A person at the machine drives it: 1, 0.
     LocalControl,
-    /// Something of the machine does not work: the faults' bits, 0.
+    /// The machine reports faults: the faults' bits, 0.
     MachineFault,
-    /// The machine braked by itself, because the guard was silent for it: 1, 0.
+    /// The machine braked by itself because it received nothing from the guard: 1, 0.
     GuardSilent,
-    /// The guard itself came late: the time between two steps and the limit, ms.
+    /// The guard itself ran late: the time between two steps and the limit, ms.
     GuardLate,
-    /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
+    /// The machine exceeds the speed limit and does not slow down: speed and limit, m/s.
     Overspeed,
     /// The machine moves although it is held, or against its gear: speed and limit, m/s.
     Rolling,
-    /// The vehicle's camera gives no pictures: 1, 0.
+    /// The vehicle's camera produces no pictures: 1, 0.
     CameraStopped,
-    /// The vehicle's encoders give no slices: 1, 0.
+    /// The vehicle's encoders produce no slices: 1, 0.
     EncoderStopped,
     /// A person parked the machine: the act's number, 0.
     Parked,
-    /// The machine was armed and nobody drove: for how long, and the limit, ms.
+    /// The machine was armed and nobody drove: elapsed time and the limit, ms.
     ArmExpired,
     /// A person armed the machine: the act's number, 0.
     Arm,
-    /// A person gave throttle: its share and the dead zone.
+    /// A person applied throttle: its share and the dead zone.
     Throttle,
-    /// The loop age asks for less speed, or no longer does: the age and the limit, ms.
+    /// The loop age requires a lower speed, or no longer does: the age and the limit, ms.
     LoopAge,
-    /// The machine stands: how long the manoeuvre took and how far the machine went, s and m.
+    /// The machine stands: duration of the manoeuvre in s and distance in m.
     Standstill,
     /// A person reset the latched stop: the act's number, the stop.
     Reset,
-    /// The machine stood in Driving without any input of a person: for how long, and the limit, ms.
+    /// The machine stood in Driving without any input of a person: elapsed time and the limit, ms.
     Unattended,
-    /// The machine's speed contradicts its throttle, its own motion or its picture: what was told, and
-    /// what is possible, m/s.
+    /// The machine's speed contradicts its throttle, its own motion or its picture: the reported
+    /// and the possible speed, m/s.
     SpeedImplausible,
-    /// The vehicle's picture is of one brightness all over, and its owner says that this stops it: 1, 0.
+    /// The vehicle's picture has the same brightness everywhere, and its owner has configured a
+    /// stop for this: 1, 0.
     CameraBlind,
     /// A person found the picture mirrored or the steering wrong: the act's number, 0.
     SteeringWrong,
 }
 
-/// What stands in the way of an act.
+/// A reason for refusing an act.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Blocker {
-    /// An act in this mode makes no sense, such as arming what is armed.
+    /// The act is meaningless in this mode, such as arming an armed machine.
     #[default]
     Mode,
-    /// A stop is latched: a reset that names it comes first.
+    /// A stop is latched: a reset that names it must come first.
     Latched,
-    /// The machine moves, or its speed is not known.
+    /// The machine moves, or its speed is unknown.
     Moving,
-    /// The machine says nothing.
+    /// The machine sends nothing.
     MachineSilent,
     /// A person at the machine holds its stop input or drives it.
     LocalPerson,
-    /// Something of the machine does not work.
+    /// The machine reports a fault.
     MachineFault,
-    /// The vehicle proposes nothing.
+    /// The vehicle sends no proposals.
     VehicleSilent,
     /// There is no session.
     NoSession,
     /// There is no fresh command.
     NoCommand,
-    /// The newest command is another console's.
+    /// The newest command is from another console.
     OtherConsole,
     /// The throttle is not released.
     ThrottlePressed,
-    /// No picture that the person saw is young enough.
+    /// No picture that the person saw is recent enough.
     PictureAge,
-    /// The person is not known to be there with sound inputs.
+    /// The person is not known to be present with sound inputs.
     PersonAbsent,
     /// The dead-man input is not held.
     DeadMan,
     /// The vehicle's camera or encoders have stopped.
     VehicleTrouble,
-    /// The act was under way for too long, or for a time that is not known.
+    /// The act was in transit for too long, or for an unknown time.
     StaleAct,
-    /// The reset names another stop than the latched one.
+    /// The reset names a stop other than the latched one.
     OtherStop,
-    /// The person who drives names no such successor.
+    /// The person who drives has not named this console as successor.
     NotNamed,
-    /// The latch of a stop cannot be kept over a restart: the disk refuses it.
+    /// The latch of a stop cannot be stored across a restart: the disk write fails.
     LatchNotKept,
 }
 

@@ -1,35 +1,35 @@
 //! Commands, telemetry, control plane and sensor messages, and their codec.
 //!
-//! Inside are FlatBuffers (`schemas/`, one file a noun), outside are owned types. Decoding always
-//! goes through the verifier with limits on size, depth and tables, then checks every value, so
-//! that any bytes at all give either a message that makes sense or an [`Error`] that says what is
-//! wrong where. Encoding writes values as they are: what decoding would refuse is refused by the peer.
+//! The wire format is FlatBuffers (`schemas/`, one file per noun); the API uses owned types.
+//! Decoding always runs the verifier with limits on size, depth and tables, then checks every
+//! value. Any bytes therefore yield either a valid message or an [`Error`] that names the faulty
+//! field. Encoding writes values unchecked: the peer refuses invalid ones.
 //!
-//! Every message but [`PointCloud`] begins with a file identifier that tells its kind and version
-//! (bytes 4 to 8), so that one kind is never read as another.
+//! Every message except [`PointCloud`] begins with a file identifier of its kind and version (bytes
+//! 4 to 8), so no kind is read as another.
 //!
 //! # In the browser
 //!
 //! `console/src/message/` holds the same schemas in TypeScript, where FlatBuffers has no verifier.
-//! Broken bytes harm no memory there, but reads beyond the end give zeros, and a broken list may
-//! claim four thousand million items. Whoever passes telemetry on to a console therefore decodes it
-//! here first. The console still checks the following before it shows anything, and drops the whole
-//! message if one fails:
+//! Malformed bytes cannot corrupt memory there, but reads beyond the end return zeros, and a
+//! malformed list may claim four billion items. A process that forwards telemetry to a console
+//! therefore decodes it here first. The console still checks the following before it displays a
+//! message, and drops the message if a check fails:
 //!
-//! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
-//! - every list's length against its maximum before a loop over it: 16 links, 32 channels, 128
-//!   drops, 64 values, 9 faults, 64 emulated links;
-//! - parts that getters give as `null`, though the schema requires them;
-//! - `Number.isFinite` of each number, and the range that this crate's types tell;
-//! - numbers of enums that stand for nothing;
-//! - a negative delay or age, which says that it is not known.
+//! - at least 8 bytes, at most the maximum of the kind, and `bufferHasIdentifier`;
+//! - every list's length against its maximum before iterating: 16 links, 32 channels, 128 drops, 64
+//!   values, 9 faults, 64 emulated links;
+//! - required tables that getters return as `null`;
+//! - `Number.isFinite` of each number, and the range documented by this crate's types;
+//! - enum numbers without a variant;
+//! - a negative delay or age, which means unknown.
 //!
 //! # Generated code
 //!
-//! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes `src/generated/` and
-//! `console/src/message/` anew, with flatc of the version of the crate `flatbuffers`, built from
-//! source; `-- --check` only tells whether they are current. A test compares fingerprints, which
-//! takes no flatc.
+//! `cargo run --manifest-path crates/message/generate/Cargo.toml` regenerates `src/generated/` and
+//! `console/src/message/`, with flatc of the same version as the crate `flatbuffers`, built from
+//! source; `-- --check` only reports whether they are current. A test compares fingerprints,
+//! without flatc.
 
 mod builder;
 mod command;

@@ -4,12 +4,12 @@ use crate::Error;
 use crate::generated::link_action::{self as wire_action, LinkAction as Root};
 use crate::wire::{Kind, codec};
 
-/// What the console asks of an emulated link: to be cut or restored.
+/// A console's request to cut or restore an emulated link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkAction {
     /// Index into [`OperatorStatus::emulated_links`](crate::OperatorStatus::emulated_links).
     pub link: u8,
-    /// True cuts, false restores.
+    /// Whether to cut the link rather than restore it.
     pub cut: bool,
 }
 

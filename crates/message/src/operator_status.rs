@@ -5,20 +5,20 @@ use crate::fields::choice;
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
 use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, codec, list, text};
 
-/// What the operator's process tells its console, ten times a second.
+/// Status of the operator's process, sent to its console ten times per second.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OperatorStatus {
-    /// Nanoseconds since 1970, operator's clock.
+    /// Nanoseconds since 1970 on the operator's clock.
     pub unix_ns: u64,
-    /// The vehicle that is driven or wanted; at most 64 bytes.
+    /// Vehicle that is driven or requested; at most 64 bytes.
     pub vehicle_name: String,
-    /// How far the session to the vehicle has come.
+    /// Progress of the session to the vehicle.
     pub session_state: SessionState,
-    /// Why the session's state is what it is; at most 256 bytes, empty when there is nothing to say.
+    /// Reason for the session's state; at most 256 bytes, may be empty.
     pub session_reason: String,
-    /// The vehicle's clock against the operator's; `None` until estimated.
+    /// Offset of the vehicle's clock from the operator's; `None` until estimated.
     pub clock: Option<ClockOffset>,
-    /// The emulator's links, if this session runs over one; at most 64.
+    /// Links of the emulator, if this session uses one; at most 64.
     pub emulated_links: Vec<EmulatedLink>,
 }
 
@@ -76,37 +76,37 @@ impl OperatorStatus {
     }
 }
 
-/// The vehicle's clock minus the operator's, as pings and pongs tell.
+/// The vehicle's clock minus the operator's, estimated from pings and pongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockOffset {
-    /// Nanoseconds to add to the operator's clock for the vehicle's.
+    /// Nanoseconds to add to the operator's clock to get the vehicle's.
     pub offset_ns: i64,
-    /// The truth is at most this many nanoseconds away, either way.
+    /// Bound on the absolute error of the offset, in nanoseconds.
     pub error_ns: u64,
 }
 
 /// A link of the emulator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EmulatedLink {
-    /// For people, at most 64 bytes.
+    /// Display name, at most 64 bytes.
     pub name: String,
-    /// Whether it is cut at present.
+    /// Whether the link is cut.
     pub cut: bool,
 }
 
-/// The progress of the operator's session to the vehicle.
+/// Progress of the operator's session to the vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum SessionState {
-    /// The switchboard has not yet answered.
+    /// The switchboard has not answered yet.
     #[default]
     Registering,
     /// Registered; the vehicle is away, taken, or not yet chosen.
     Waiting,
-    /// Introduced to the vehicle; the handshake is under way.
+    /// Introduced to the vehicle; the handshake is in progress.
     Connecting,
     /// Commands and video flow.
     Established,
-    /// Nothing has come from the vehicle on any link for a while.
+    /// Nothing has arrived from the vehicle on any link for some time.
     Lost,
 }
 

@@ -1,9 +1,11 @@
-//! A lidar's points: records in bulk, never a table a point.
+//! A lidar's points as bulk records, rather than one table per point.
 //!
-//! No session carries one so far: the programs in `codecs/` and `benches/points.rs` measure it for
-//! the experiments `timing-*` of [TIMING], and `readers/` reads it in C++ and Python.
+//! No session carries point clouds yet. The programs in `codecs/` and `benches/points.rs` measure
+//! the codec for the experiments `timing-*` of [TIMING], and `readers/` reads clouds in C++ and
+//! Python.
 //!
-//! On the wire it is foxglove.PointCloud (schemas/point_cloud.fbs), so that its readers read ours.
+//! The wire format is foxglove.PointCloud (schemas/point_cloud.fbs), so existing readers can read
+//! them.
 //!
 //! ```text
 //! data:  | record 0        | record 1        | ...    stride bytes each, first byte 16-aligned
@@ -30,21 +32,21 @@ pub use pose::Pose;
 pub use reader::Reader;
 pub use view::View;
 
-/// A lidar's points and where they were seen from.
+/// A lidar's points and the pose of their origin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PointCloud {
-    /// When the points were captured, vehicle's clock. The wire holds 136 years.
+    /// Capture time of the points on the vehicle's clock. The wire format holds 136 years.
     pub captured_at: Instant,
-    /// The coordinate frame's name, at most 64 bytes.
+    /// Name of the coordinate frame, at most 64 bytes.
     pub frame_id: String,
-    /// Where the points' origin lies in the frame.
+    /// Pose of the points' origin in the frame.
     pub pose: Pose,
-    /// From one record to the next; 1 to 1024 bytes.
+    /// Distance from one record to the next; 1 to 1024 bytes.
     pub stride: ByteCount,
-    /// What a record holds; at most 32.
+    /// Fields of a record; at most 32.
     pub fields: Vec<Field>,
-    /// The records; at most 16 MiB. What the numbers mean is not checked: a lidar writes NaN where
-    /// it saw nothing.
+    /// Records; at most 16 MiB. The values are not checked: a lidar writes NaN where it measured
+    /// nothing.
     pub data: Vec<u8>,
 }
 
@@ -61,9 +63,9 @@ impl PointCloud {
         }
     }
 
-    /// Puts `points` in place of what was there, in their own layout.
+    /// Replaces the cloud's points and layout by `points`.
     ///
-    /// Keeps the buffer, so that a cloud used again does not allocate. O(points), near a memcpy.
+    /// Reuses the buffer, so a reused cloud does not allocate. O(points), close to a memcpy.
     pub fn set_points<R: Record>(&mut self, points: &[R]) {
         if !point::is_layout::<R>(self.stride, &self.fields) {
             self.stride = ByteCount::new(point::STRIDE as u64);
@@ -85,10 +87,10 @@ impl PointCloud {
         builder.bulk.message()
     }
 
-    /// Encodes as [`encode_into`](Self::encode_into) does, with `points` in the place of the
-    /// cloud's own layout and data.
+    /// Encodes as [`encode_into`](Self::encode_into) does, with `points` in place of the cloud's
+    /// own layout and data.
     ///
-    /// Spares the copy from points to data: one pass over the points, near a memcpy.
+    /// Avoids the copy from points to data: one pass over the points, close to a memcpy.
     pub fn encode_points_into<'b, R: Record>(
         &self,
         points: &[R],
@@ -106,7 +108,7 @@ impl PointCloud {
         builder.bulk.message()
     }
 
-    /// Returns the point cloud that `bytes` carry, verified and checked, with a copy of its data.
+    /// Returns the point cloud in `bytes`, verified and checked, with a copy of its data.
     ///
     /// # Errors
     /// As [`View::of`].
@@ -127,8 +129,8 @@ const KIND: Kind = Kind {
     name: "point cloud",
     identifier: None,
     bytes_max: DATA_BYTES_MAX + 16 * NAME_BYTES_MAX * FIELD_COUNT_MAX,
-    // The cloud, its pose of three, and its fields; twice as many, so that a field too many is
-    // refused by its name.
+    // The cloud, its pose of three tables, and its fields; twice the maximum number of fields, so
+    // that the error for one too many names the field.
     tables_max: 4 + 2 * FIELD_COUNT_MAX,
     depth_max: 3,
 };

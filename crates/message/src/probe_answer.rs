@@ -5,12 +5,14 @@ use crate::Error;
 use crate::generated::probe_answer::{self as wire_answer, ProbeAnswer as Root};
 use crate::wire::{Kind, TEXT_BYTES_MAX, codec, length, text};
 
-/// The vehicle's word to the operator of what came of its [`ProbeQuestion`](crate::ProbeQuestion)s.
+/// The vehicle's response to the operator's [`ProbeQuestion`](crate::ProbeQuestion)s.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbeAnswer {
-    /// The newest questions' sequences, and when each came by the vehicle's clock; at most 64.
+    /// Sequences of the newest questions and their arrival times on the vehicle's clock; at most
+    /// 64.
     pub arrivals: Vec<(u64, Instant)>,
-    /// Why the vehicle went back to its configured size, at most 256 bytes; `None` while it follows.
+    /// Reason why the vehicle returned to its configured size, at most 256 bytes; `None` while it
+    /// complies.
     pub refusal: Option<String>,
 }
 

@@ -5,17 +5,18 @@ use crate::Error;
 use crate::generated::probe_question::{self as wire_question, ProbeQuestion as Root};
 use crate::wire::{Kind, codec, within};
 
-/// A request to the vehicle for another packet size for a while, and to note when the question came.
+/// A request that the vehicle use another packet size for a while and record the question's
+/// arrival.
 ///
-/// All of it is one fixed-size struct on the wire (schemas/probe_question.fbs).
+/// A single fixed-size struct on the wire (schemas/probe_question.fbs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeQuestion {
-    /// Counts up by one with each question of a probe.
+    /// Sequence number, increased by one with each question of a probe.
     pub sequence: u64,
-    /// Largest datagram from the vehicle, 150 to 1500 bytes; `None` ends the probe and gives the
-    /// configured size back.
+    /// Largest datagram from the vehicle, 150 to 1500 bytes; `None` ends the probe and restores the
+    /// configured size.
     pub datagram_bytes: Option<ByteCount>,
-    /// For so long the size stays without another question, 100 ms to 5 s.
+    /// Time for which the size holds without another question, 100 ms to 5 s.
     pub hold: Duration,
 }
 

@@ -5,34 +5,34 @@ use crate::Error;
 use crate::generated::quorum::{self as wire_quorum, QuorumStep as Root};
 use crate::wire::{Kind, codec, length};
 
-/// What one of several redundant computers tells another, so that one of them acts.
+/// A message between redundant computers that elect the one that acts.
 ///
-/// The fields are those of Raft's messages; what they mean is Raft's business, not this crate's.
+/// The fields are those of Raft's messages; Raft defines their meaning.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct QuorumStep {
-    /// Raft's kind of message.
+    /// Raft's message type.
     pub kind: u8,
-    /// Who says it; members are numbered from 1.
+    /// Sender; members are numbered from 1.
     pub from: u8,
-    /// Who is told.
+    /// Recipient.
     pub to: u8,
-    /// Counts elections.
+    /// Election counter.
     pub term: u64,
-    /// Term of the log's entry at `index`.
+    /// Term of the log entry at `index`.
     pub log_term: u64,
-    /// Index of a log's entry.
+    /// Index of a log entry.
     pub index: u64,
     /// Highest index known to be committed.
     pub commit: u64,
     /// Term of that entry.
     pub commit_term: u64,
-    /// Whether this refuses.
+    /// Whether this is a rejection.
     pub reject: bool,
-    /// What a refusal suggests to try next.
+    /// Next index to try, suggested by a rejection.
     pub reject_hint: u64,
-    /// When the round of heartbeats began that this belongs to, by the leader's clock.
+    /// Start of the heartbeat round to which this belongs, on the leader's clock.
     pub round_at: Option<Instant>,
-    /// Terms of the log's entries behind `index`; at most 1024.
+    /// Terms of the log entries after `index`; at most 1024.
     pub entry_terms: Vec<u64>,
 }
 
@@ -82,7 +82,7 @@ impl QuorumStep {
     }
 }
 
-/// More elections than a member can have slept through without being started anew.
+/// Maximum number of entries: more elections than a member can miss without a restart.
 const ENTRY_COUNT_MAX: usize = 1024;
 
 const KIND: Kind = Kind {

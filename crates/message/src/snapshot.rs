@@ -1,7 +1,7 @@
-//! What one end observes: its session stats, and what its process tells of itself.
+//! Statistics of one end: those of its session and those of its process.
 //!
-//! A [`Snapshot`] is told in one or two messages ([`Snapshot::parts`]): whoever receives them keeps
-//! the newest part of each kind ([`Snapshot::update`]).
+//! A [`Snapshot`] is sent in one or two messages ([`Snapshot::parts`]). The receiver keeps the
+//! newest part of each kind ([`Snapshot::update`]).
 
 mod counts;
 mod link;
@@ -18,136 +18,133 @@ use crate::{Error, drop_count};
 
 use counts::counts;
 
-/// Everything that one end observes at one time; totals only rise while a session or a process
-/// lasts.
+/// All statistics of one end at one instant. Totals only increase during a session or the life of a
+/// process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
-    /// Whose it is.
+    /// End to which it belongs.
     pub end: End,
-    /// When it was taken, by that end's clock.
+    /// Time at which it was taken, on that end's clock.
     pub taken_at: Instant,
-    /// Of its session; `None` before the first, and in a message that does not tell it.
+    /// Session stats; `None` before the first session, and in a message without them.
     pub session: Option<SessionStats>,
-    /// Of its process; `None` in a message that does not tell it.
+    /// Process stats; `None` in a message without them.
     pub process: Option<ProcessStats>,
 }
 
-/// What one end's transport observes.
+/// Statistics of one end's transport.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct SessionStats {
-    /// Every link of the session; at most 16.
+    /// Links of the session; at most 16.
     pub links: Vec<LinkStats>,
-    /// Every channel of the session; at most 32.
+    /// Channels of the session; at most 32.
     pub channels: Vec<ChannelStats>,
-    /// Drops of the transport and the event loop, those that have happened; at most 128, names at
-    /// most 64 bytes.
+    /// Nonzero drop counts of the transport and the event loop; at most 128, names at most 64
+    /// bytes.
     pub drops: Vec<(String, u64)>,
 }
 
-/// What one end's process observes of itself.
+/// Statistics of one end's process.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct ProcessStats {
-    /// Values by name, in the order in which people read them; at most 64.
+    /// Named values in display order; at most 64.
     pub values: Vec<Value>,
-    /// Drops of everything but the session, those that have happened; at most 128, names at most 64
-    /// bytes.
+    /// Nonzero drop counts outside the session; at most 128, names at most 64 bytes.
     pub drops: Vec<(String, u64)>,
 }
 
-/// A value that a process tells of itself.
+/// A named value that a process reports about itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Value {
-    /// What people call it: it stays the same, and is one of a kind in its snapshot; at most 64
-    /// bytes.
+    /// Display name, constant and unique within its snapshot; at most 64 bytes.
     pub name: String,
-    /// How much of it; finite.
+    /// Value of the number; finite.
     pub number: f64,
-    /// What the number counts, as it stands behind it: `s`, `bit/s`, `V`; at most 16 bytes, empty
-    /// for a bare number.
+    /// Unit, shown after the number: `s`, `bit/s`, `V`; at most 16 bytes, empty for a bare number.
     pub unit: String,
-    /// Whether it is a total, which only rises while the process runs.
+    /// Whether it is a total, which only increases while the process runs.
     pub total: bool,
 }
 
 fields! {
-    /// Units of one channel, both ways.
+    /// Units of one channel, in both directions.
     #[derive(Clone, PartialEq, Default, Debug)]
     ChannelStats of wire_snapshot::ChannelStats<'_>, wire_snapshot::ChannelStatsArgs, "channels." {
-        /// The channel's number.
+        /// Number of the channel.
         channel: u8 = channel as Plain,
-        /// For people, at most 64 bytes.
+        /// Display name, at most 64 bytes.
         name: String = name as Text(NAME_BYTES_MAX),
-        /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if
-        /// none came due.
+        /// Share late or lost of the other end's units in the last ten seconds, 0 to 1; `None` if
+        /// none were due.
         late_or_lost: Option<f32> = late_or_lost as Known::SHARE,
-        /// What became of its units.
+        /// Counts of its units by outcome.
         units: UnitCounts,
     }
 }
 
 counts! {
-    /// Units of one channel since the session's object was made.
+    /// Units of one channel since the session object was created.
     UnitCounts of wire_snapshot::ChannelStatsArgs<'_>, wire_snapshot::ChannelStats<'_> {
-        /// Handed over for sending.
+        /// Units offered for sending.
         offered: offered,
-        /// Accepted for sending.
+        /// Units accepted for sending.
         accepted: accepted,
-        /// Refused: no session, or no link up.
+        /// Units refused: no session, or no link up.
         refused_no_link: refused_no_link,
-        /// Refused: too large, or without a sensible deadline.
+        /// Units refused: too large, or without a valid deadline.
         refused_invalid: refused_invalid,
-        /// Refused: queues full, or no link in time.
+        /// Units refused: queues full, or no link fast enough.
         refused_congested: refused_congested,
-        /// Accepted, and displaced by a newer one before any of it left.
+        /// Units accepted and displaced by a newer one before any packet was sent.
         displaced: displaced,
-        /// Accepted, and given up at its deadline before all of it had left.
+        /// Units accepted and dropped at the deadline before all packets were sent.
         expired: expired,
-        /// Of ours delivered, as the other end's delivery reports tell.
+        /// Own units that the other end reports as delivered.
         reported_delivered: reported_delivered,
-        /// Of ours lost, likewise.
+        /// Own units that the other end reports as lost.
         reported_lost: reported_lost,
-        /// Units of the other end that were heard of.
+        /// Units of the other end known to have been sent.
         heard: heard,
-        /// Delivered here.
+        /// Units delivered here.
         delivered: delivered,
-        /// Of these, units that needed a repair packet.
+        /// Units delivered here that needed a repair packet.
         repaired: repaired,
-        /// Lost: nothing came.
+        /// Units lost: no packet arrived.
         missing: missing,
-        /// Lost: too few packets at the deadline.
+        /// Units lost: too few packets at the deadline.
         incomplete: incomplete,
-        /// Lost: the first packet came after the deadline.
+        /// Units lost: the first packet arrived after the deadline.
         late: late,
-        /// Lost: given up to bound memory, or for a new session.
+        /// Units lost: dropped to bound memory, or for a new session.
         evicted: evicted,
-        /// Lost: packets that make no unit.
+        /// Units lost: malformed packets.
         malformed: malformed,
-        /// Overtaken by a newer one, where the newest wins.
+        /// Units superseded by a newer one, on channels where the newest wins.
         superseded: superseded,
     }
 }
 
 impl UnitCounts {
-    /// Returns units refused for sending, for any reason.
+    /// Returns the number of units refused for sending, for any reason.
     pub fn refused(&self) -> u64 {
         let reasons = [self.refused_no_link, self.refused_invalid, self.refused_congested];
         reasons.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Returns the other end's units that were given up, for any reason.
+    /// Returns the number of the other end's units lost, for any reason.
     pub fn lost(&self) -> u64 {
         let reasons = [self.missing, self.incomplete, self.late, self.evicted, self.malformed];
         reasons.into_iter().fold(0, u64::saturating_add)
     }
 }
 
-/// Whose snapshot it is.
+/// End of a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum End {
-    /// The operator's.
+    /// The operator's end.
     #[default]
     Operator,
-    /// The vehicle's.
+    /// The vehicle's end.
     Vehicle,
 }
 
@@ -156,13 +153,13 @@ choice!(End, wire_snapshot::End, "end", [Operator, Vehicle]);
 codec!(Snapshot);
 
 impl Snapshot {
-    /// Returns the snapshot of `end` before anything was observed.
+    /// Returns the snapshot of `end` before any statistics exist.
     pub fn empty(end: End) -> Self {
         Self { end, taken_at: Instant::ZERO, session: None, process: None }
     }
 
-    /// Returns the snapshot as messages of one part each: together they may be too long for one
-    /// unit in small packets.
+    /// Returns the snapshot as messages of one part each: in small packets, one unit may not hold
+    /// both.
     pub fn parts(&self) -> impl Iterator<Item = Self> + '_ {
         let session = self.session.clone().map(|session| Self {
             session: Some(session),
@@ -177,7 +174,7 @@ impl Snapshot {
         session.into_iter().chain(process)
     }
 
-    /// Takes the parts that `newer` tells.
+    /// Takes over the parts that `newer` contains.
     pub fn update(&mut self, newer: Self) {
         self.taken_at = newer.taken_at;
         self.session = newer.session.or_else(|| self.session.take());
@@ -199,7 +196,7 @@ impl Snapshot {
         self.process.as_ref().map_or(&[], |process| &process.values)
     }
 
-    /// Returns every drop that has happened, the process's first.
+    /// Returns every nonzero drop count, the process's first.
     pub fn drops(&self) -> impl Iterator<Item = (&str, u64)> {
         let process = self.process.iter().flat_map(|process| &process.drops);
         let session = self.session.iter().flat_map(|session| &session.drops);
@@ -280,7 +277,7 @@ impl ProcessStats {
 }
 
 impl Value {
-    /// The most of one snapshot.
+    /// Maximum number of values in one snapshot.
     pub const COUNT_MAX: usize = 64;
 
     /// Returns a value that may rise and fall, in `unit`.
@@ -293,7 +290,7 @@ impl Value {
         Self { name: name.to_owned(), number: count as f64, unit: String::new(), total: true }
     }
 
-    /// Returns whether a message has room for it.
+    /// Returns whether it is within the limits of a message.
     pub fn is_possible(&self) -> bool {
         self.number.is_finite()
             && self.name.len() <= NAME_BYTES_MAX

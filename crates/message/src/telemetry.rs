@@ -11,40 +11,42 @@ use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number, text};
 use crate::{Error, Fault, Gear, GuardState};
 
 fields! {
-    /// How the vehicle moves and who moves it: what a person drives by.
+    /// Vehicle state that a person needs for driving: its motion and who controls it.
     ///
-    /// What is only looked at, a [`Snapshot`](crate::Snapshot) tells.
+    /// Values that are only displayed are in a [`Snapshot`](crate::Snapshot).
     #[derive(Clone, PartialEq, Default, Debug)]
     Telemetry of Root<'_>, wire_telemetry::TelemetryArgs, "" {
-        /// Counts up by one with each telemetry message of a session.
+        /// Sequence number, increased by one with each telemetry message of a session.
         sequence: u64 = sequence as Plain,
-        /// When the vehicle sent it, vehicle's clock.
+        /// Time at which the vehicle sent it, on the vehicle's clock.
         sent_at: Instant = sent_at_ns as Nanos,
-        /// Metres per second, negative in reverse; within 200.
+        /// Speed in metres per second, negative in reverse; within 200.
         speed: f32 => motion.speed as Number::within(Self::SPEED_MAX),
-        /// Radians at the road wheels, left positive; within a half turn.
+        /// Angle of the road wheels in radians, left positive; within half a turn.
         steering_angle: f32 => motion.steering_angle as Number::within(PI),
-        /// 0 to 1, as applied.
+        /// Applied throttle, 0 to 1.
         throttle: f32 => motion.throttle as Number::SHARE,
-        /// 0 to 1, as applied.
+        /// Applied brake, 0 to 1.
         brake: f32 => motion.brake as Number::SHARE,
-        /// Which way throttle drives, as the machine says.
+        /// Direction in which throttle drives, as reported by the machine.
         gear: Gear = gear as Choice,
-        /// Where the vehicle is; `None` if the machine does not know.
+        /// Position of the vehicle; `None` if unknown to the machine.
         position: Option<Position>,
-        /// What of the machine does not work; at most 9.
+        /// Faults of the machine; at most 9.
         faults: Vec<Fault> = faults as Faults,
-        /// Who has the vehicle's motion in hand.
+        /// Control state of the vehicle's motion.
         mode: Mode = mode as Choice,
-        /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
+        /// Reason for the mode, shown to the operator; at most 256 bytes.
         mode_reason: String = mode_reason as Text(TEXT_BYTES_MAX),
-        /// What the guard said last; `None` if it never spoke.
+        /// Newest state of the guard; `None` before the first.
         guard: Option<GuardState>,
-        /// What the machine tells for people, in the order of the guard's list of it; at most 64.
+        /// Optional numbers that the machine reports for display, in the order of the guard's list;
+        /// at most 64.
         told: Vec<Option<f32>> = told as Told,
-        /// What is wrong with the source of pictures, in words for the operator; at most 256 bytes, `None` if nothing is.
+        /// Problem of the picture source, described for the operator; at most 256 bytes, `None`
+        /// without one.
         source_trouble: Option<String>,
-        /// What a person must know of the pictures, a bit each: see the schema.
+        /// Bits with warnings about the pictures: see the schema.
         sight: u32 = sight as Plain,
     }
 }
@@ -52,9 +54,9 @@ fields! {
 codec!(Telemetry);
 
 impl Telemetry {
-    /// Metres per second that a message has room for: faster than any car.
+    /// Maximum speed in a message, in metres per second: faster than any car.
     pub const SPEED_MAX: f32 = 200.0;
-    /// Bytes that each of its texts has room for.
+    /// Maximum length of each of its texts, in bytes.
     pub const TEXT_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
@@ -96,20 +98,20 @@ impl Telemetry {
     }
 }
 
-/// Where a vehicle is and points, in the machine's own frame; either coordinate within ten thousand
-/// kilometres.
+/// Position and heading of a vehicle in the machine's own frame; either coordinate within ten
+/// thousand kilometres.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Position {
     /// Metres east.
     pub x: f32,
     /// Metres north.
     pub y: f32,
-    /// Radians, counterclockwise from x; not wrapped, within a million.
+    /// Heading in radians, counterclockwise from x; not wrapped, within a million.
     pub heading: f32,
 }
 
 impl Position {
-    /// Returns whether a message has room for it.
+    /// Returns whether it is within the limits of a message.
     pub fn is_possible(&self) -> bool {
         self.check().is_ok()
     }
@@ -122,7 +124,7 @@ impl Position {
     }
 }
 
-/// Who has the vehicle's motion in hand.
+/// Control state of the vehicle's motion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Mode {
     /// Nobody drives yet.
@@ -134,7 +136,7 @@ pub enum Mode {
     Stopping,
     /// The vehicle stands, braked by itself.
     Stopped,
-    /// Commands are fresh again, but the pedal has not been let go of since the stop.
+    /// Commands are fresh again, but the pedal has not been released since the stop.
     AwaitingRelease,
 }
 
@@ -145,9 +147,9 @@ choice!(
     [AwaitingOperator, Driving, Stopping, Stopped, AwaitingRelease]
 );
 
-/// From the equator to a pole.
+/// Distance from the equator to a pole.
 const METRES_MAX: f32 = 1e7;
-/// Beyond this, single precision no longer tells sixteenths of a radian apart.
+/// Limit beyond which single precision no longer resolves sixteenths of a radian.
 const HEADING_MAX: f32 = 1e6;
 
 const KIND: Kind = Kind {

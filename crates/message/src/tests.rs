@@ -1,4 +1,4 @@
-//! Every message there and back, and every way in that is not one.
+//! Round trips of every message, and refusal of every kind of invalid bytes.
 
 pub(crate) mod arbitrary;
 mod hostile;

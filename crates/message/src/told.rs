@@ -6,7 +6,7 @@ use crate::Error;
 use crate::fields::Codec;
 use crate::wire::length;
 
-/// Numbers that may not be known, at most 64; those at the end that are not are left out.
+/// Codec of a vector of at most 64 optional numbers; trailing unknowns are omitted.
 pub(crate) struct Told;
 
 impl Codec<Vec<Option<f32>>> for Told {
@@ -46,5 +46,5 @@ impl Codec<Vec<Option<f32>>> for Told {
     }
 }
 
-/// As many as nobody tells.
+/// Maximum number of values; larger than any machine reports.
 const COUNT_MAX: usize = 64;

@@ -4,41 +4,42 @@ use crate::Error;
 use crate::generated::video_feedback::{self as wire_feedback, VideoFeedback as Root};
 use crate::wire::{Kind, codec, length, within};
 
-/// What a receiver of video tells the encoders: what has come, and what it asks of them.
+/// Feedback from a video receiver to the encoders: reception state and requests.
 ///
-/// About 28 bytes on the wire (schemas/video_feedback.fbs), and 8 for each strip told of.
+/// About 28 bytes on the wire (schemas/video_feedback.fbs), plus 8 for each reported strip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VideoFeedback {
-    /// What the receiver has of each strip, by the strip's number.
+    /// Reception state of each strip, by the strip's number.
     pub strips: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
-    /// Keyframe requests: bit n set, strip n's next slice should be an IDR.
+    /// Keyframe requests: if bit n is set, strip n's next slice should be an IDR.
     pub keyframe_strips: u8,
-    /// Frame decimation: every n-th picture is to be coded, 1 to
-    /// [`PICTURE_INTERVAL_MAX`](Self::PICTURE_INTERVAL_MAX). What the screen cannot keep up with
-    /// would only be late.
+    /// Frame decimation: the encoder codes every n-th picture, 1 to
+    /// [`PICTURE_INTERVAL_MAX`](Self::PICTURE_INTERVAL_MAX). More pictures than the screen can show
+    /// would only add delay.
     pub picture_interval: u8,
-    /// The most pixels of a picture that the screen shows in time; `None` if it has not told.
+    /// Maximum pixels of a picture that the screen shows in time; `None` if not reported.
     pub pixels_max: Option<u32>,
 }
 
-/// What a receiver has of one strip.
+/// Reception state of one strip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StripReport {
-    /// The newest picture shown, or held behind a loss that is told of, as the vehicle's camera numbers it.
+    /// Number of the newest picture shown, or held behind a reported loss, in the vehicle camera's
+    /// numbering.
     pub newest: u32,
-    /// How many pictures before that one the newest lies that was decoded as its encoder has it, at
-    /// most 254; none if there is none so near.
+    /// Distance in pictures from that one back to the newest that was decoded as its encoder has
+    /// it, at most 254; `None` if there is none within that range.
     pub clean_before: Option<u8>,
-    /// Likewise of the newest one that did not come.
+    /// Distance back to the newest picture that did not arrive, likewise.
     pub lost_before: Option<u8>,
 }
 
 codec!(VideoFeedback);
 
 impl VideoFeedback {
-    /// The strips that can be told of.
+    /// Maximum number of strips in a report.
     pub const STRIPS_MAX: usize = 8;
-    /// With fewer pictures than one in eight nobody could drive.
+    /// Maximum picture interval: with fewer pictures than one in eight, driving is impossible.
     pub const PICTURE_INTERVAL_MAX: u8 = 8;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
@@ -75,7 +76,7 @@ impl VideoFeedback {
 }
 
 impl Default for VideoFeedback {
-    /// Makes nothing has come and nothing is asked for: every picture is coded.
+    /// Returns feedback without reports or requests: every picture is coded.
     fn default() -> Self {
         let strips = Default::default();
         Self { strips, keyframe_strips: 0, picture_interval: 1, pixels_max: None }
@@ -83,8 +84,8 @@ impl Default for VideoFeedback {
 }
 
 impl StripReport {
-    /// Returns whether the newest picture shown differs from what the encoder has: nothing was
-    /// decoded as meant since the last loss.
+    /// Returns whether the newest picture shown differs from the encoder's: since the last loss, no
+    /// picture was decoded correctly.
     pub fn is_corrupt(&self) -> bool {
         let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
         far(self.clean_before) > far(self.lost_before)
@@ -106,7 +107,7 @@ impl StripReport {
     }
 }
 
-/// The sign that no picture is so near.
+/// Distance value that means that no picture is in range.
 const FAR: u8 = u8::MAX;
 
 const KIND: Kind = Kind {

@@ -1,4 +1,4 @@
-//! What all messages share: the verified way in, the builder's way out, and the checks of values.
+//! Common code of all messages: verified decoding, builder-based encoding, and checks of values.
 
 use flatbuffers::{
     FlatBufferBuilder, Follow, ForwardsUOffset, Vector, Verifiable, VerifierOptions, WIPOffset,
@@ -7,21 +7,21 @@ use tautline_units::ByteCount;
 
 use crate::Error;
 
-/// What the bytes of one kind of message are held to before any of it is read.
+/// Limits on the bytes of one kind of message, checked before any of it is read.
 pub(crate) struct Kind {
-    /// For errors.
+    /// Name for errors.
     pub(crate) name: &'static str,
     /// Bytes 4 to 8 of the message.
     pub(crate) identifier: Option<&'static str>,
-    /// Longest message.
+    /// Maximum length of the message.
     pub(crate) bytes_max: usize,
-    /// Most tables, the root included.
+    /// Maximum number of tables, including the root.
     pub(crate) tables_max: usize,
-    /// Tables within tables, the root included.
+    /// Maximum nesting of tables, including the root.
     pub(crate) depth_max: usize,
 }
 
-/// Returns the root of `bytes`, once its length, identifier and structure have been verified.
+/// Returns the root of `bytes`, after verifying length, identifier and structure.
 pub(crate) fn root<'a, T>(kind: &Kind, bytes: &'a [u8]) -> Result<T::Inner, Error>
 where
     T: Follow<'a> + Verifiable + 'a,
@@ -38,7 +38,7 @@ where
     let options = VerifierOptions {
         max_depth: kind.depth_max,
         max_tables: kind.tables_max,
-        // A builder shares vtables and the verifier counts them for each table that uses them.
+        // A builder shares vtables, but the verifier counts them for each table that uses them.
         max_apparent_size: kind.bytes_max.saturating_mul(4),
         ignore_missing_null_terminator: false,
     };
@@ -46,7 +46,7 @@ where
         .map_err(|cause| Error::Malformed { kind: kind.name, cause })
 }
 
-/// Returns `value`, if it lies within `min` to `max`; NaN does not.
+/// Returns `value` if it is within `min` to `max`; NaN is not.
 pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Result<f32, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -55,7 +55,7 @@ pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Checks a whole number as [`number`] does.
+/// Checks an integer as [`number`] does.
 pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Result<u16, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -64,7 +64,7 @@ pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Checks a number of double precision as [`number`] does.
+/// Checks a double-precision number as [`number`] does.
 pub(crate) fn number_f64(
     field: &'static str,
     value: f64,
@@ -77,13 +77,13 @@ pub(crate) fn number_f64(
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Returns a time in milliseconds, where a negative one says that it is not known.
+/// Returns a time in milliseconds, or `None` for a negative value.
 pub(crate) fn millis(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
     let value = number(field, value, f32::MIN, MILLIS_MAX)?;
     Ok((value >= 0.0).then_some(value))
 }
 
-/// Returns what [`millis`] reads back as `value`.
+/// Returns the encoding that [`millis`] reads back as `value`.
 pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }
@@ -94,7 +94,7 @@ pub(crate) fn text(field: &'static str, value: &str, max: usize) -> Result<Strin
     Ok(value.to_owned())
 }
 
-/// Returns every item of `vector` as `read` gives it, if there are at most `max`.
+/// Returns the items of `vector` as `read` converts them, if there are at most `max`.
 pub(crate) fn list<'a, T, Owned>(
     field: &'static str,
     vector: Vector<'a, ForwardsUOffset<T>>,
@@ -122,7 +122,7 @@ pub(crate) fn strings(
     builder.create_vector(&offsets)
 }
 
-/// Gives a message its three public functions, over its own `write` and `read`.
+/// Adds the three public functions of a message, based on its own `write` and `read`.
 macro_rules! codec {
     ($message:ident) => {
         impl $message {
@@ -138,11 +138,11 @@ macro_rules! codec {
                 builder.finished_data()
             }
 
-            /// Returns the message that `bytes` carry, verified and checked.
+            /// Returns the message in `bytes`, verified and checked.
             ///
             /// # Errors
-            /// When the bytes are not such a message, or a value of it makes no sense: see
-            /// [`Error`](crate::Error). Any bytes are safe to give.
+            /// If the bytes are not such a message, or a value is invalid: see
+            /// [`Error`](crate::Error). Any input bytes are safe.
             pub fn decode(bytes: &[u8]) -> Result<Self, $crate::Error> {
                 Self::read($crate::wire::root::<Root<'_>>(&KIND, bytes)?)
             }
@@ -151,11 +151,12 @@ macro_rules! codec {
 }
 pub(crate) use codec;
 
-/// Longest name of a vehicle, operator, link, drop or coordinate frame, in bytes.
+/// Maximum length of the name of a vehicle, operator, link, drop or coordinate frame, in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
-/// Longest sentence for a person, in bytes.
+/// Maximum length of a text for a person, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 256;
-/// Most links of a session: each local interface with each remote address, numbered 0 to 15.
+/// Maximum number of links of a session: each local interface with each remote address, numbered 0
+/// to 15.
 pub(crate) const LINK_COUNT_MAX: usize = 16;
-/// Three hours: far above any delay of a session that still lives.
+/// Maximum time in milliseconds, about three hours: far above any delay of a live session.
 pub(crate) const MILLIS_MAX: f32 = 1e7;

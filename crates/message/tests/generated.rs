@@ -1,4 +1,4 @@
-//! What is committed is what `generate/` last wrote, from the schemas as they stand.
+//! The committed files are those that `generate/` last wrote, from the present schemas.
 //!
 //! Compares fingerprints only. `cargo run --manifest-path crates/message/generate/Cargo.toml --
 //! --check` runs flatc itself.

@@ -1,8 +1,8 @@
-//! What this crate writes is read in Python and in C++, by generated code.
+//! Generated code in Python and in C++ reads messages that this crate writes.
 //!
-//! `./setup flatbuffers` installs what they need, beside the build and of the version that generated
-//! the code; `make unit` does so and runs them. The console's own tests read the same messages in
-//! TypeScript.
+//! `./setup flatbuffers` installs its dependencies next to the build, in the version that generated
+//! the code; `make unit` does so and runs these tests. The console's own tests read the same
+//! messages in TypeScript.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -75,19 +75,19 @@ fn messages() -> tempfile::TempDir {
     folder
 }
 
-/// Returns the Python that `./setup flatbuffers` gives the module to.
+/// Returns the Python for which `./setup flatbuffers` installs the module.
 fn python() -> PathBuf {
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     build.join("python/bin/python3")
 }
 
-/// Returns the headers that come with the crate that holds flatc, or the system's.
+/// Returns the headers from the crate that contains flatc, or the system's.
 fn headers() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home =
         home.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cargo"));
     let folders = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
-    // What a version was built from stands behind it: flatc-fork-0.6.0+25.12.19-..
+    // The build metadata follows the version: flatc-fork-0.6.0+25.12.19-..
     let flatcs = folders(home.join("registry/src"))
         .flat_map(|registry| folders(registry.path()))
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(FLATC))

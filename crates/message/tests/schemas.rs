@@ -1,9 +1,9 @@
-//! Schemas are what others read our messages by: nothing in them goes without a word.
+//! Third parties read Tautline's messages with the schemas: every name in them has a comment.
 
 use std::fs;
 use std::path::Path;
 
-/// Tables, structs, enums and unions, their fields and their values: each has a comment above.
+/// Tables, structs, enums and unions, their fields and their values each have a comment above.
 #[test]
 fn every_name_in_a_schema_is_explained() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
@@ -13,7 +13,7 @@ fn every_name_in_a_schema_is_explained() {
         let path = entry.expect("a file").path();
         let text = fs::read_to_string(&path).expect("a schema");
         let mut above = "";
-        // A union's members are tables, explained where they are declared.
+        // A union's members are tables, documented at their declaration.
         let mut in_union = false;
         for line in text.lines().map(str::trim) {
             let opens = ["table ", "struct ", "enum ", "union "];

@@ -1,13 +1,13 @@
-//! Fingerprints of files, so that a plain test can tell whether generated code is current.
+//! Fingerprints of files, by which a plain test checks whether generated code is current.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Lists every file under `folders` of `root` with its fingerprint, one a line, sorted by path.
+/// Lists every file under `folders` of `root` with its fingerprint, one per line, sorted by path.
 ///
 /// # Errors
-/// Whatever reading the folders and files gives.
+/// Any error from reading the folders and files.
 pub(crate) fn list(root: &Path, folders: &[&str]) -> io::Result<String> {
     let mut files = Vec::new();
     for folder in folders {
@@ -34,7 +34,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns FNV-1a of 64 bits: it tells old generated code from current; no defence against malice.
+/// Returns the 64-bit FNV-1a hash: it distinguishes old generated code from current, but does not
+/// protect against tampering.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,9 +1,9 @@
-//! Generates the code of the message schemas with the one flatc that fits: Rust, TypeScript, Python,
-//! C++, and the schemas in binary, as MCAP files carry them.
+//! Generates the code of the message schemas with the matching flatc: Rust, TypeScript, Python,
+//! C++, and the binary schemas for MCAP files.
 //!
-//! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes it;
-//! with `-- --check` it writes nothing and fails if what is committed differs.
-//! flatc is built from source by the crate `flatc-fork` (needs cmake and a C++ compiler).
+//! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes it; with `-- --check` it
+//! writes nothing and fails if the committed files differ. The crate `flatc-fork` builds flatc from
+//! source (needs cmake and a C++ compiler).
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Paths from the repository's root and what stands there.
+/// Paths from the repository's root and their contents.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn write() -> Result<(), Box<dyn Error>> {
@@ -76,7 +76,7 @@ fn generate(root: &Path) -> Result<Files, Box<dyn Error>> {
     expect_version()?;
     let scratch = std::env::temp_dir().join(format!("tautline-message-{}", std::process::id()));
     let outcome = generate_in(root, &scratch);
-    // What is left in the temporary folder harms nobody.
+    // Leftover temporary files are harmless.
     let _ = fs::remove_dir_all(&scratch);
     outcome
 }
@@ -89,13 +89,13 @@ fn generate_in(root: &Path, scratch: &Path) -> Result<Files, Box<dyn Error>> {
     }
     schemas.sort();
 
-    // One run each: flatc would otherwise carry one schema's types into the next one's file.
+    // One run per schema: flatc would otherwise carry one schema's types into the next one's file.
     for schema in &schemas {
         flatc(&["--rust", "--include-prefix", "generated"], &scratch.join("rust"), schema)?;
     }
     for entry in fs::read_dir(scratch.join("rust"))? {
         let entry = entry?;
-        // flatc looks for an included schema's types beside its namespace, not within.
+        // flatc looks for an included schema's types next to its namespace, not within it.
         let text = fs::read_to_string(entry.path())?;
         let text = text.replace("_generated::*;", &format!("_generated::{NAMESPACE}::*;"));
         files.insert(Path::new(RUST).join(entry.file_name()), text.into_bytes());
@@ -122,14 +122,14 @@ fn generate_in(root: &Path, scratch: &Path) -> Result<Files, Box<dyn Error>> {
     for entry in fs::read_dir(scratch.join("ts").join(NAMESPACE))? {
         let entry = entry?;
         let text = fs::read_to_string(entry.path())?;
-        // The folder stands for the namespace.
+        // The folder represents the namespace.
         let text = text.replace(&format!("'../{NAMESPACE}/"), "'./");
         files.insert(Path::new(TYPESCRIPT).join(entry.file_name()), text.into_bytes());
     }
     Ok(files)
 }
 
-/// Fails unless the schema is a later version of the one that was frozen, if one was.
+/// Fails unless the schema is a compatible later version of the frozen one, if there is one.
 fn conform(root: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
     let frozen = root.join(FROZEN).join(schema.file_name().ok_or("a schema without a name")?);
     if !frozen.exists() {
@@ -149,7 +149,7 @@ fn conform(root: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Takes every file under `from` as one under `to`.
+/// Adds every file under `from` with its path moved to `to`.
 fn collect(from: &Path, to: &Path, files: &mut Files) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -194,7 +194,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// The version of the crate `flatbuffers` that reads what is generated.
+/// Version of the crate `flatbuffers` that reads the generated code.
 const FLATC_VERSION: &str = "25.12.19";
 const NAMESPACE: &str = "tautline";
 const SCHEMAS: &str = "crates/message/schemas";
@@ -204,10 +204,10 @@ const CPP: &str = "crates/message/readers/cpp/generated";
 const PYTHON: &str = "crates/message/readers/python/generated";
 const BFBS: &str = "crates/message/bfbs";
 const WRITTEN: [&str; 5] = [RUST, TYPESCRIPT, CPP, PYTHON, BFBS];
-/// The first version's schemas, of which today's must be later versions.
+/// Schemas of the first version, with which the present ones must be compatible.
 const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
-/// What the browser reads and writes; the control plane never gets there.
+/// Schemas that the browser reads and writes; the control plane is not among them.
 const CONSOLE_SCHEMAS: [&str; 7] = [
     "command.fbs",
     "drop_count.fbs",

@@ -1,4 +1,4 @@
-//! Each variant of [`Control`] to its table and back.
+//! Conversions between each variant of [`Control`] and its table.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::wire::{
 type Fbb = FlatBufferBuilder<'static>;
 type Message = WIPOffset<UnionWIPOffset>;
 
-/// Writes `control`'s table and tells its type.
+/// Writes `control`'s table and returns its type.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
         Control::RegisterVehicle { .. } => {
@@ -62,7 +62,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
     }
 }
 
-/// Returns the variant that a verified root carries.
+/// Returns the variant in a verified root.
 pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     let read = match root.message_type() {
         ControlMessage::RegisterVehicle => root.message_as_register_vehicle().map(|table| {
@@ -151,7 +151,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     read.unwrap_or(Err(Error::Missing { field: "message" }))
 }
 
-/// Writes a vehicle's registration, which `control` must be.
+/// Writes a vehicle's registration; `control` must be that variant.
 fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
     let Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place } =
         control
@@ -171,7 +171,7 @@ fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
 
-/// Writes an operator's registration, which `control` must be.
+/// Writes an operator's registration; `control` must be that variant.
 fn register_operator(builder: &mut Fbb, control: &Control) -> Message {
     let Control::RegisterOperator { name, addresses, versions, relays, candidates, held } = control
     else {
@@ -204,7 +204,7 @@ fn vehicle_list(builder: &mut Fbb, vehicles: &[VehicleEntry]) -> Message {
                 state: vehicle.state.to_wire(),
                 round_trip_ms: millis_on_wire(vehicle.round_trip_ms),
                 driver: vehicle.driver.as_ref().map(|driver| builder.create_string(driver)),
-                // Until the year 2106.
+                // Valid until the year 2106.
                 since_s: vehicle
                     .since
                     .map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX)),
@@ -230,7 +230,7 @@ fn release(builder: &mut Fbb) -> Message {
     wire_control::Release::create(builder, &wire_control::ReleaseArgs {}).as_union_value()
 }
 
-/// Writes an introduction, which `control` must be.
+/// Writes an introduction; `control` must be that variant.
 fn introduce(builder: &mut Fbb, control: &Control) -> Message {
     let Control::Introduce {
         lease,
@@ -401,7 +401,7 @@ fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> 
 
 type Candidates = WIPOffset<Vector<'static, ForwardsUOffset<wire_control::Candidate<'static>>>>;
 
-/// Writes candidates; who has none says nothing of them, as an older build does.
+/// Writes candidates; an empty list is omitted, as in an older build.
 fn write_candidates(builder: &mut Fbb, candidates: &[Candidate]) -> Option<Candidates> {
     if candidates.is_empty() {
         return None;
@@ -427,7 +427,7 @@ fn candidates(
     let read = list("candidates", vector, CANDIDATE_COUNT_MAX, |candidate| {
         let end = within("candidates.end", candidate.end().into(), 0, END_MAX)?;
         let address = text("candidates.address", candidate.address(), NAME_BYTES_MAX)?;
-        // What a later build finds by other means is left out: the rest will do.
+        // Skip candidates of a kind that only a later build knows: the others suffice.
         let kind = CandidateKind::from_wire(candidate.kind()).ok();
         Ok(kind.map(|kind| Candidate { kind, end: end as u8, address }))
     })?;
@@ -509,21 +509,21 @@ fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, E
     })
 }
 
-/// Most vehicles in a list.
+/// Maximum number of vehicles in a list.
 pub(super) const VEHICLE_COUNT_MAX: usize = 256;
-/// Most relays of a lease.
+/// Maximum number of relays of a lease.
 const RELAY_COUNT_MAX: usize = 4;
-/// Longest part of an order's answer: half of what a message may take.
+/// Maximum length of a part of an order's answer: half of a message.
 const PART_BYTES_MAX: usize = 32 * 1024;
-/// Longest token: half as long again as one is.
+/// Maximum length of a token: one and a half times the present length.
 const TOKEN_BYTES_MAX: u16 = 256;
-/// Most addresses of one peer: twice the links of a session.
+/// Maximum number of addresses of one peer: twice the links of a session.
 const ADDRESS_COUNT_MAX: usize = 32;
-/// Most candidates of one peer.
+/// Maximum number of candidates of one peer.
 const CANDIDATE_COUNT_MAX: usize = 32;
-/// Longest word for where a vehicle is: a full list of vehicles must fit in one message.
+/// Maximum length of a vehicle's location: a full list of vehicles must fit in one message.
 pub(super) const PLACE_BYTES_MAX: usize = 32;
-/// A session has sixteen links.
+/// Highest index of a socket: a session has sixteen links.
 const END_MAX: u16 = 15;
-/// More than a signed order has.
+/// Maximum length of a signed order or answer; larger than any.
 const SIGNED_BYTES_MAX: usize = 256;

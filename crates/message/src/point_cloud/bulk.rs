@@ -1,4 +1,4 @@
-//! How a cloud is written: what stands before its points once, then the points where they belong.
+//! Writer of point clouds: the header is built once, and points are written directly behind it.
 
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tautline_units::{ByteCount, Instant};
@@ -9,16 +9,16 @@ use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
 
 /// The clouds of one sensor, written one after the other into the same buffer.
 ///
-/// FlatBuffers builds a message from its end, so that points which are written first stand last,
-/// right behind their length. What stands before them is therefore built with no points at all; it
-/// is the same for every cloud of a sensor but for the time and the length, which are put in.
+/// FlatBuffers builds a message from its end, so points written first come last, directly after
+/// their length. The bytes before them are therefore built without points. They are the same for
+/// every cloud of a sensor except for the time and the length, which are patched.
 #[derive(Default)]
 pub(crate) struct Bulk {
     known: Option<Known>,
     message: Vec<u8>,
 }
 
-/// What a cloud says beside its time and its points.
+/// A cloud's header without its time.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Head<'a> {
     pub(super) frame_id: &'a str,
@@ -27,21 +27,21 @@ pub(super) struct Head<'a> {
     pub(super) fields: &'a [Field],
 }
 
-/// A message up to its points, and what it was built from.
+/// A message up to its points, and the header from which it was built.
 struct Known {
     frame_id: String,
     pose: Pose,
     stride: ByteCount,
     fields: Vec<Field>,
     bytes: Vec<u8>,
-    /// Where the time stands in them.
+    /// Offset of the time in `bytes`.
     time_at: usize,
 }
 
 impl Bulk {
-    /// Writes all but the points and gives the `length` bytes that they are to be written to.
+    /// Writes everything but the points and returns the `length` bytes for the points.
     ///
-    /// Every one of these must be written: they hold what was there before.
+    /// The caller must write all of these bytes: they hold old contents.
     pub(super) fn begin(
         &mut self,
         head: &Head<'_>,
@@ -62,7 +62,7 @@ impl Bulk {
         data
     }
 
-    /// Returns the message that was written last.
+    /// Returns the last message written.
     pub(super) fn message(&self) -> &[u8] {
         &self.message
     }
@@ -76,7 +76,7 @@ impl Known {
 
     fn of(head: &Head<'_>) -> Self {
         let mut builder = FlatBufferBuilder::new();
-        // An aligned struct at the end: what is written next begins at a multiple of 16.
+        // An aligned struct at the end: the data written next begins at a multiple of 16.
         builder.push(wire_cloud::Align16::default());
         let end = builder.unfinished_data().len();
         builder.start_vector::<u8>(0);
@@ -96,7 +96,7 @@ impl Known {
         let root = Root::create(&mut builder, &arguments);
         wire_cloud::finish_point_cloud_buffer(&mut builder, root);
         let mut bytes = builder.finished_data().to_vec();
-        // The struct has done its work; the points take its place.
+        // Remove the aligned struct; the points take its place.
         bytes.truncate(bytes.len() - end);
         let time_at = time_at(&bytes).expect("the time has just been written");
         let Head { frame_id, pose, stride, fields } = *head;
@@ -116,7 +116,7 @@ fn time_at(bytes: &[u8]) -> Option<usize> {
     place(root.timestamp()?.0.as_slice(), bytes)
 }
 
-/// Returns where `part`, a part of `whole`, begins in it.
+/// Returns the offset of `part`, a subslice of `whole`.
 pub(super) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
     (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)
 }
@@ -126,13 +126,13 @@ fn time_on_wire(instant: Instant) -> [u8; TIME] {
     wire_cloud::Time::new(u32::try_from(seconds).unwrap_or(u32::MAX), nanos as u32).0
 }
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 pub(super) const NANOS: u64 = 1_000_000_000;
-/// Bytes of the time.
+/// Length of the encoded time in bytes.
 pub(super) const TIME: usize = 8;
-/// Bytes of the points' length, which stands right before them.
+/// Length in bytes of the point data's length field, which directly precedes the points.
 pub(super) const LENGTH: usize = 4;
-/// What is written is as it is; what decoding would refuse is refused there.
+/// Options without limits: encoding writes values unchecked; decoding refuses invalid ones.
 const UNLIMITED: VerifierOptions = VerifierOptions {
     max_depth: 8,
     max_tables: usize::MAX,

@@ -5,12 +5,12 @@ use crate::Error;
 use crate::generated::point_cloud as wire_cloud;
 use crate::wire::{NAME_BYTES_MAX, length};
 
-/// One number of a point's record.
+/// One number in a point's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// `x`, `y`, `z`, `intensity`, `red`...; at most 64 bytes.
+    /// Name, such as `x`, `y`, `z`, `intensity`, `red`; at most 64 bytes.
     pub name: String,
-    /// From the record's start.
+    /// Offset from the record's start.
     pub offset: ByteCount,
     /// Type and width of the number.
     pub number: Number,
@@ -40,16 +40,16 @@ impl Field {
 /// A [`Field`] that borrows its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldView<'a> {
-    /// `x`, `y`, `z`, `intensity`, `red`...; at most 64 bytes.
+    /// Name, such as `x`, `y`, `z`, `intensity`, `red`; at most 64 bytes.
     pub name: &'a str,
-    /// From the record's start.
+    /// Offset from the record's start.
     pub offset: ByteCount,
     /// Type and width of the number.
     pub number: Number,
 }
 
 impl FieldView<'_> {
-    /// Returns the field with a name of its own.
+    /// Returns the field with an owned name.
     pub fn to_owned(&self) -> Field {
         Field { name: self.name.to_owned(), offset: self.offset, number: self.number }
     }
@@ -89,7 +89,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Returns the bytes that the number takes.
+    /// Returns the size of the number in bytes.
     pub fn width(self) -> ByteCount {
         ByteCount::new(match self {
             Self::U8 | Self::I8 => 1,
@@ -99,7 +99,7 @@ impl Number {
         })
     }
 
-    /// Returns the number at the start of `bytes`; `None` if they are too few.
+    /// Returns the number at the start of `bytes`; `None` if there are too few bytes.
     pub fn read(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
             Self::U8 => f64::from(u8::from_le_bytes(*bytes.first_chunk()?)),

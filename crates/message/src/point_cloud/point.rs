@@ -2,36 +2,38 @@ use tautline_units::ByteCount;
 
 use super::{Field, FieldView, Number};
 
-/// A point as its sensor gives it, in a record of 16 bytes.
+/// A sensor's point in a record of 16 bytes.
 ///
-/// [`Point`] is what most lidars give; whoever holds points otherwise implements this for them, so
-/// that they are written and read without a copy into another form.
+/// [`Point`] matches most lidars. Implement this trait for other point types to write and read them
+/// without a conversion.
 pub trait Record: Copy {
-    /// What a record holds, in the order of the numbers of [`from_numbers`](Self::from_numbers).
+    /// Fields of a record, in the order of the numbers passed to
+    /// [`from_numbers`](Self::from_numbers).
     const FIELDS: &'static [FieldView<'static>];
 
-    /// Returns the record, laid out as [`FIELDS`](Self::FIELDS) tell; bytes of no field are zero.
+    /// Returns the record in the layout of [`FIELDS`](Self::FIELDS); bytes outside all fields are
+    /// zero.
     fn to_bytes(self) -> [u8; STRIDE];
 
-    /// Returns the point of a record that is laid out so.
+    /// Returns the point of a record in this layout.
     fn from_bytes(bytes: &[u8; STRIDE]) -> Self;
 
-    /// Returns the point of a record that is laid out otherwise: a number for each field, zero for
-    /// those that it lacks.
+    /// Returns the point of a record in another layout: one number per field, zero for missing
+    /// fields.
     fn from_numbers(numbers: &[f64]) -> Self;
 }
 
-/// A lidar's point as most lidars give it; 16 bytes on the wire.
+/// A point as most lidars produce it; 16 bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 #[repr(C)]
 pub struct Point {
-    /// Metres.
+    /// Coordinate in metres.
     pub x: f32,
-    /// Metres.
+    /// Coordinate in metres.
     pub y: f32,
-    /// Metres.
+    /// Coordinate in metres.
     pub z: f32,
-    /// Strength of the echo, in the sensor's own measure.
+    /// Strength of the echo, in the sensor's own unit.
     pub intensity: f32,
 }
 
@@ -39,7 +41,7 @@ impl Record for Point {
     const FIELDS: &'static [FieldView<'static>] =
         &[float("x", 0), float("y", 4), float("z", 8), float("intensity", 12)];
 
-    // All bytes by name: of this the compiler makes one move of 16 bytes, of loops it does not.
+    // Bytes listed individually: the compiler turns this into one 16-byte move, but not loops.
     fn to_bytes(self) -> [u8; STRIDE] {
         let [x0, x1, x2, x3] = self.x.to_le_bytes();
         let [y0, y1, y2, y3] = self.y.to_le_bytes();
@@ -69,14 +71,14 @@ const fn float(name: &'static str, offset: u64) -> FieldView<'static> {
     FieldView { name, offset: ByteCount::new(offset), number: Number::F32 }
 }
 
-/// Puts `points` into `data`, in place of what was there.
+/// Replaces the contents of `data` by `points`.
 pub(super) fn write_all<R: Record>(points: &[R], data: &mut Vec<u8>) {
-    // Sets the length only: every byte is written below.
+    // Only sets the length: every byte is written below.
     data.resize(points.len() * STRIDE, 0);
     write_records(points, data);
 }
 
-/// Puts `points` into `bytes`, which are as long as they need.
+/// Writes `points` to `bytes`, whose length matches.
 pub(super) fn write_records<R: Record>(points: &[R], bytes: &mut [u8]) {
     let (records, _) = bytes.as_chunks_mut::<STRIDE>();
     for (record, point) in records.iter_mut().zip(points) {
@@ -84,7 +86,7 @@ pub(super) fn write_records<R: Record>(points: &[R], bytes: &mut [u8]) {
     }
 }
 
-/// Puts the points of `data` into `points`, whatever the layout of its records.
+/// Reads the points of `data` into `points`, for any record layout.
 pub(super) fn gather<R: Record>(
     data: &[u8],
     stride: ByteCount,
@@ -107,17 +109,17 @@ fn read(field: &Field, record: &[u8]) -> Option<f64> {
     field.number.read(record.get(field.offset.get() as usize..)?)
 }
 
-/// Returns the fields of an `R`, owned.
+/// Returns the fields of `R`, owned.
 pub(super) fn fields<R: Record>() -> Vec<Field> {
     R::FIELDS.iter().map(FieldView::to_owned).collect()
 }
 
-/// Returns whether `fields` and `stride` say that a record is an `R`.
+/// Returns whether `fields` and `stride` describe the layout of `R`.
 pub(super) fn is_layout<R: Record>(stride: ByteCount, fields: &[Field]) -> bool {
     stride.get() == STRIDE as u64
         && fields.len() == R::FIELDS.len()
         && fields.iter().zip(R::FIELDS).all(|(field, wanted)| field.view() == *wanted)
 }
 
-/// Bytes of a record.
+/// Length of a record in bytes.
 pub(super) const STRIDE: usize = 16;

@@ -7,12 +7,12 @@ use crate::generated::point_cloud as wire_cloud;
 pub struct Pose {
     /// Metres along x, y and z, each within 1e12.
     pub position: [f64; 3],
-    /// A quaternion: x, y, z, w, each within -1 to 1.
+    /// Quaternion: x, y, z, w, each within -1 to 1.
     pub orientation: [f64; 4],
 }
 
 impl Default for Pose {
-    /// Returns the frame's origin, not turned.
+    /// Returns the pose at the frame's origin, without rotation.
     fn default() -> Self {
         Self { position: [0.0; 3], orientation: [0.0, 0.0, 0.0, 1.0] }
     }

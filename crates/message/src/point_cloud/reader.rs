@@ -6,24 +6,24 @@ use super::{KIND, View};
 use crate::Error;
 use crate::generated::point_cloud::{PointCloud as Root, Time};
 
-/// A reader of the clouds of one sensor, message after message.
+/// A reader of consecutive clouds of one sensor.
 ///
-/// All that such messages have in common stands before their points, and is verified and checked
-/// once: a message whose bytes up to the points are those of the one before, but for time and
-/// number of points, needs only these two looked at. Any other message is read as [`View::of`]
-/// does. Neither is a matter of trust: what comes out is the same.
+/// The common part of these messages comes before their points, and the reader verifies and checks
+/// it once. If a message's bytes up to the points equal those of the previous one except for time
+/// and number of points, only these two are checked. Any other message is read as by [`View::of`].
+/// Both paths check equally strictly and return the same result.
 #[derive(Clone, Default, Debug)]
 pub struct Reader {
     known: Option<Known>,
 }
 
 impl Reader {
-    /// Returns a reader that knows no sensor yet.
+    /// Returns a reader without a known sensor.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the point cloud that `bytes` carry, in some ten nanoseconds if it is like the last.
+    /// Returns the point cloud in `bytes`, in about ten nanoseconds if it resembles the last one.
     ///
     /// # Errors
     /// As [`View::of`].
@@ -43,13 +43,13 @@ impl Reader {
 #[derive(Clone, Debug)]
 struct Known {
     bytes: Vec<u8>,
-    /// Where the time stands in them.
+    /// Offset of the time in `bytes`.
     time_at: usize,
     head: Head,
 }
 
 impl Known {
-    /// Returns what to remember of a message, if all but its points stands before them.
+    /// Returns the part to remember, if everything but the points precedes them in the message.
     fn of(bytes: &[u8], root: Root<'_>, view: &View<'_>) -> Option<Self> {
         let time_at = place(&root.timestamp()?.0, bytes)?;
         let data_at = place(root.data()?.bytes(), bytes)?;
@@ -57,8 +57,8 @@ impl Known {
         if time_at + TIME > data_at.checked_sub(LENGTH)? {
             return None;
         }
-        // The same without points and at another time must say the same: then neither of the two
-        // is part of anything else, and nothing else stands behind.
+        // The same bytes without points and with another time must decode to the same header. Then
+        // neither of the two overlaps anything else, and nothing else follows the points.
         let mut probe = prefix.to_vec();
         probe[data_at - LENGTH..].fill(0);
         for byte in &mut probe[time_at..time_at + TIME] {

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
 use crate::wire::{NAME_BYTES_MAX, length, list, number_f64, text};
 
-/// A verified and checked point cloud whose points are where they came: in the message's bytes.
+/// A verified and checked point cloud that borrows its points from the message's bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct View<'a> {
     pub(super) captured_at: Instant,
@@ -18,7 +18,7 @@ pub struct View<'a> {
     pub(super) data: &'a [u8],
 }
 
-/// What a cloud says beside its time and its points: the same in every message of one sensor.
+/// A cloud's header without its time: the same in every message of one sensor.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Head {
     pub(super) frame_id: String,
@@ -28,13 +28,14 @@ pub(super) struct Head {
 }
 
 impl<'a> View<'a> {
-    /// Returns the point cloud that `bytes` carry; its cost does not grow with the points.
+    /// Returns the point cloud in `bytes`; the cost is independent of the number of points.
     ///
-    /// For many clouds of one sensor a [`Reader`](super::Reader) is ten times faster.
+    /// For many clouds of one sensor, a [`Reader`](super::Reader) is ten times faster.
     ///
     /// # Errors
-    /// When the bytes are no point cloud, its data are not whole records, a field lies outside a
-    /// record, or another value makes no sense: see [`Error`]. Any bytes are safe to give.
+    /// If the bytes are not a point cloud, the data length is not a multiple of the record length,
+    /// a field lies outside a record, or another value is invalid: see [`Error`]. Any input bytes
+    /// are safe.
     pub fn of(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::read(crate::wire::root::<Root<'_>>(&KIND, bytes)?)
     }
@@ -54,32 +55,32 @@ impl<'a> View<'a> {
         Ok(Self { captured_at, head: Cow::Owned(Head { frame_id, pose, stride, fields }), data })
     }
 
-    /// Returns when the points were captured, vehicle's clock.
+    /// Returns the capture time of the points on the vehicle's clock.
     pub fn captured_at(&self) -> Instant {
         self.captured_at
     }
 
-    /// Returns the coordinate frame's name.
+    /// Returns the name of the coordinate frame.
     pub fn frame_id(&self) -> &str {
         &self.head.frame_id
     }
 
-    /// Returns where the points' origin lies in the frame.
+    /// Returns the pose of the points' origin in the frame.
     pub fn pose(&self) -> Pose {
         self.head.pose
     }
 
-    /// Returns from one record to the next.
+    /// Returns the distance from one record to the next.
     pub fn stride(&self) -> ByteCount {
         self.head.stride
     }
 
-    /// Returns what a record holds; each field lies within the stride.
+    /// Returns the fields of a record; each lies within the stride.
     pub fn fields(&self) -> &[Field] {
         &self.head.fields
     }
 
-    /// Returns the records: a whole number of strides.
+    /// Returns the records: an integral number of strides.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -89,7 +90,8 @@ impl<'a> View<'a> {
         self.data.len() / self.head.stride.get() as usize
     }
 
-    /// Returns every point, read as it is asked for; `None` if records are not laid out as an `R`.
+    /// Returns an iterator over all points, decoded lazily; `None` if the records are not in the
+    /// layout of `R`.
     pub fn records<R: Record>(&self) -> Option<impl ExactSizeIterator<Item = R> + use<'a, R>> {
         if !point::is_layout::<R>(self.head.stride, &self.head.fields) {
             return None;
@@ -98,8 +100,8 @@ impl<'a> View<'a> {
         Some(records.iter().map(R::from_bytes))
     }
 
-    /// Returns the point of that place; `None` if there is none, or records are not laid out as an
-    /// `R`.
+    /// Returns the point at `index`; `None` if there is none, or if the records are not in the
+    /// layout of `R`.
     pub fn point<R: Record>(&self, index: usize) -> Option<R> {
         if !point::is_layout::<R>(self.head.stride, &self.head.fields) {
             return None;
@@ -107,10 +109,10 @@ impl<'a> View<'a> {
         self.data.as_chunks().0.get(index).map(R::from_bytes)
     }
 
-    /// Puts all points into `points`, in place of what was there.
+    /// Replaces the contents of `points` by all points.
     ///
-    /// Near a memcpy where records are laid out as `R`; field by field elsewhere, with zero for
-    /// what a record lacks.
+    /// Close to a memcpy if the records are in the layout of `R`; otherwise field by field, with
+    /// zero for missing fields.
     pub fn read_points<R: Record>(&self, points: &mut Vec<R>) {
         match self.records::<R>() {
             Some(records) => {
@@ -121,7 +123,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the same with a copy of the data.
+    /// Returns an owned cloud with a copy of the data.
     pub fn to_owned(&self) -> PointCloud {
         let Head { frame_id, pose, stride, fields } = self.head.clone().into_owned();
         let data = self.data.to_vec();
@@ -129,7 +131,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns `data`, if they are whole records and not too many.
+/// Returns `data`, if it consists of complete records and is not too long.
 pub(super) fn whole_records(data: &[u8], stride: ByteCount) -> Result<&[u8], Error> {
     length("data", data.len(), DATA_BYTES_MAX)?;
     if !ByteCount::of(data).get().is_multiple_of(stride.get()) {
@@ -144,7 +146,7 @@ pub(super) fn read_time(time: &wire_cloud::Time) -> Result<Instant, Error> {
     Ok(Instant::from_nanos(u64::from(time.sec()) * NANOS + nanos))
 }
 
-/// Parts that are not there leave the pose as it is by default.
+/// Reads the pose; missing parts keep their defaults.
 fn read_pose(pose: wire_cloud::Pose<'_>) -> Result<Pose, Error> {
     let mut read = Pose::default();
     if let Some(position) = pose.position() {
@@ -156,12 +158,12 @@ fn read_pose(pose: wire_cloud::Pose<'_>) -> Result<Pose, Error> {
     if let Some(orientation) = pose.orientation() {
         read.orientation = [orientation.x(), orientation.y(), orientation.z(), orientation.w()];
         for part in read.orientation {
-            // A unit quaternion as rounding leaves it.
+            // A unit quaternion, with rounding errors.
             number_f64("pose.orientation", part, -1.000_001, 1.000_001)?;
         }
     }
     Ok(read)
 }
 
-/// Beyond the planets; what lies further is no measurement.
+/// Limit on a position: beyond the planets, no value is a measurement.
 const METRES_MAX: f64 = 1e12;

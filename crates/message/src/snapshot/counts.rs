@@ -1,6 +1,6 @@
-/// Declares a set of counters, and gives it its names and its way on and off the wire.
+/// Declares a set of counters, with access by name and conversion to and from the wire.
 ///
-/// Each line is a field and the same counter's name in the table that flatc made.
+/// Each line is a field and the counter's name in flatc's table.
 macro_rules! counts {
     (
         $(#[$about:meta])*
@@ -15,12 +15,12 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// Returns the counters, each as `count` gives it by its name.
+            /// Returns the counters, each obtained from `count` by its name.
             pub fn by_name(mut count: impl FnMut(&'static str) -> u64) -> Self {
                 Self { $($field: count(stringify!($field)),)+ }
             }
 
-            /// Returns every counter by its name, always in the same order.
+            /// Returns every counter with its name, always in the same order.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($field), self.$field),)+].into_iter()
             }

@@ -8,80 +8,83 @@ use crate::generated::snapshot as wire_snapshot;
 use crate::wire::{MILLIS_MAX, NAME_BYTES_MAX, number};
 
 fields! {
-    /// One link: `out` is what this end sends, `in` what it receives.
+    /// Statistics of one link: `out` is the direction that this end sends, `in` the one it
+    /// receives.
     #[derive(Clone, PartialEq, Default, Debug)]
     LinkStats of wire_snapshot::LinkStats<'_>, wire_snapshot::LinkStatsArgs, "links." {
-        /// 0 to 15, chosen by the vehicle.
+        /// Number of the link, 0 to 15, chosen by the vehicle.
         link: u8 = link as Plain,
-        /// For people, at most 64 bytes.
+        /// Display name, at most 64 bytes.
         name: String = name as Text(NAME_BYTES_MAX),
-        /// Whether it carries anything.
+        /// State of the link.
         state: LinkState = state as Choice,
-        /// Largest datagram that is sent: UDP payload, at most 65535 bytes.
+        /// Largest datagram sent: UDP payload, at most 65535 bytes.
         datagram_bytes: ByteCount = datagram_bytes as BytesU16,
-        /// What the media counts on here.
+        /// Rate available to media on this link.
         budget: Bitrate = budget_bps as Rate,
-        /// What rate control grants for sending.
+        /// Rate that rate control grants for sending.
         granted: Bitrate = granted_bps as Rate,
-        /// What was sent in the last second.
+        /// Rate sent in the last second.
         sent: Bitrate = sent_bps as Rate,
-        /// What came here in the last second.
+        /// Rate received in the last second.
         received: Bitrate = received_bps as Rate,
         /// Smoothed round-trip time in milliseconds, if known.
         rtt_ms: Option<f32> = rtt_ms as Known::MILLIS,
-        /// One-way delay towards this end, smoothed, in milliseconds, if known.
+        /// Smoothed one-way delay towards this end in milliseconds, if known.
         owd_ms: Option<f32> = owd_ms as Known::MILLIS,
-        /// How much that delay varies, in milliseconds, if known.
+        /// Variation of that delay in milliseconds, if known.
         jitter_ms: Option<f32> = jitter_ms as Known::MILLIS,
-        /// Share lost of what was sent and reported in the last second, 0 to 1, if anything was.
+        /// Share lost of the packets sent and reported in the last second, 0 to 1, if there were
+        /// any.
         loss_out: Option<f32> = loss_out as Known::SHARE,
-        /// Share lost of what the other end sent in the last second, 0 to 1, if anything came.
+        /// Share lost of the other end's packets in the last second, 0 to 1, if any arrived.
         loss_in: Option<f32> = loss_in as Known::SHARE,
         /// One-way delays to the other end, if known.
         owd_out: Option<Delays>,
         /// One-way delays to this end, if known.
         owd_in: Option<Delays>,
-        /// Media that waits here; below 4 GiB.
+        /// Media queued for this link; below 4 GiB.
         queued: ByteCount = queued_bytes as BytesU32,
-        /// Sent, and nothing known of it yet; below 4 GiB.
+        /// Bytes sent and not yet reported; below 4 GiB.
         in_flight: ByteCount = in_flight_bytes as BytesU32,
         /// Whether a relay carries it.
         relayed: bool = relayed as Plain,
-        /// What the relay adds to the round trip, by that of a direct link of the same socket, in
+        /// Added round-trip time of the relay, compared with a direct link of the same socket, in
         /// milliseconds, if both are known.
         detour_ms: Option<f32> = detour_ms as Known::MILLIS,
-        /// What rate control goes by, if it is told.
+        /// State of rate control, if reported.
         rate_control: Option<RateControl>,
         /// Bytes and datagrams of any kind.
         traffic: TrafficCounts,
-        /// Media packets on their way out.
+        /// Counts of outgoing media packets.
         packets: PacketCounts,
     }
 }
 
-/// The state of a link: whether it carries anything.
+/// State of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum LinkState {
-    /// Its address has not yet proved that it answers.
+    /// The peer's address is not validated yet.
     #[default]
     Validating,
-    /// It carries packets.
+    /// The link carries packets.
     Up,
-    /// Its pongs have stopped.
+    /// Pongs have stopped.
     Silent,
 }
 
 choice!(LinkState, wire_snapshot::LinkState, "links.state", [Validating, Up, Silent]);
 
-/// What rate control goes by on one link.
+/// State of rate control on one link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateControl {
-    /// What arrived at the other end, by its last report; below 655 Mbit/s, to 10 kbit/s.
+    /// Rate that arrived at the other end, by its last report; below 655 Mbit/s, resolution 10
+    /// kbit/s.
     pub delivered: Bitrate,
-    /// How much longer than the least of ten seconds every datagram of late was on its way out, in
-    /// milliseconds; below 6.5 s, to 0.1 ms.
+    /// Excess of the outgoing delay over the minimum of the last ten seconds, common to all recent
+    /// datagrams, in milliseconds; below 6.5 s, resolution 0.1 ms.
     pub queueing_ms: f32,
-    /// Why what is granted changed last.
+    /// Reason for the last change of the granted rate.
     pub cause: RateCause,
 }
 
@@ -101,33 +104,33 @@ impl RateControl {
     }
 }
 
-/// Why what rate control grants changed last.
+/// Reason for the last change of the granted rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum RateCause {
     /// Nothing is known of the link yet.
     #[default]
     Beginning,
-    /// It is set.
+    /// The rate is configured.
     Fixed,
-    /// Nothing waits in the link: the rate grows, as far as it is used.
+    /// The link has no queue: the rate grows as far as it is used.
     Growth,
-    /// What was sent stands in the link's queue.
+    /// Sent data is queued in the link.
     Queue,
     /// Much less arrives than was sent: the link fails or has become slower.
     Stall,
-    /// Losses end where the rate is lower.
+    /// Losses stop below a certain rate.
     Policer,
-    /// Losses are looked into at a lower rate.
+    /// A lower rate is tried to find the cause of losses.
     LossTrial,
-    /// A queue stands that is another's.
+    /// Competing traffic fills the queue.
     ForeignQueue,
-    /// Delays wander without a queue.
+    /// Delays vary without a queue.
     Jitter,
     /// The rate is raised and lowered as an experiment.
     Probation,
-    /// Nothing came back for long.
+    /// Nothing has been received for a long time.
     Silence,
-    /// The network marks what is sent.
+    /// The network marks the sent packets.
     Marks,
 }
 
@@ -148,7 +151,7 @@ impl RateCause {
         Self::Marks,
     ];
 
-    /// Returns the name in tables and metrics, which is the transport's.
+    /// Returns the name for tables and metrics, the same as in transport.
     pub fn name(self) -> &'static str {
         match self {
             Self::Beginning => "beginning",
@@ -187,51 +190,51 @@ choice!(
     ]
 );
 
-/// What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, milliseconds.
+/// Percentiles of the delays of the last ten seconds, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delays {
-    /// The median.
+    /// Median.
     pub p50: f32,
-    /// Of 95 in a hundred.
+    /// 95th percentile.
     pub p95: f32,
-    /// Of 99 in a hundred.
+    /// 99th percentile.
     pub p99: f32,
 }
 
 counts! {
-    /// What went over one link since the session began, headers included.
+    /// Traffic on one link since the session began, headers included.
     TrafficCounts of wire_snapshot::LinkStatsArgs<'_>, wire_snapshot::LinkStats<'_> {
         /// Bytes sent.
         bytes_sent: bytes_sent,
-        /// Bytes that came here.
+        /// Bytes received.
         bytes_received: bytes_received,
         /// Datagrams sent.
         datagrams_sent: datagrams_sent,
-        /// Of these, those that the other end reports.
+        /// Datagrams sent that the other end has reported.
         datagrams_reported: datagrams_reported,
-        /// Datagrams that came here, each once.
+        /// Datagrams received, without duplicates.
         datagrams_received: datagrams_received,
     }
 }
 
 counts! {
-    /// Media packets that one link was given, and what became of them.
+    /// Media packets assigned to one link, by outcome.
     PacketCounts of wire_snapshot::LinkStatsArgs<'_>, wire_snapshot::LinkStats<'_> {
-        /// Given to the link.
+        /// Packets assigned to the link.
         given: packets_given,
-        /// Of these, in another's place, or fresh for a unit that lacked some.
+        /// Packets assigned that replace another, or are new for an incomplete unit.
         again: packets_again,
-        /// Dropped here: too late, or the route was not proved.
+        /// Packets dropped here: too late, or the address was not validated.
         dropped: packets_dropped,
-        /// Taken off the link when it might carry no more.
+        /// Packets withdrawn from the link when it possibly carried nothing any more.
         withdrawn: packets_withdrawn,
-        /// Left.
+        /// Packets sent.
         sent: packets_sent,
-        /// Arrived by their deadline.
+        /// Packets that arrived by their deadline.
         in_time: packets_in_time,
-        /// Arrived after it.
+        /// Packets that arrived after their deadline.
         late: packets_late,
-        /// Lost, as far as is known.
+        /// Packets known to be lost.
         lost: packets_lost,
     }
 }

@@ -1,4 +1,4 @@
-//! Any message of each kind, within what decoding allows.
+//! Random messages of each kind, within the limits of decoding.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -306,7 +306,7 @@ pub(crate) fn point_cloud() -> impl Strategy<Value = PointCloud> {
             Number::F64,
         ]);
         let field = (text(64), 0..stride, numbers).prop_map(move |(name, offset, number)| {
-            // Narrower if it would not fit: one byte always does.
+            // Narrow the number if it does not fit: one byte always does.
             let fits = offset + number.width().get() <= stride;
             let number = if fits { number } else { Number::U8 };
             Field { name, offset: ByteCount::new(offset), number }
@@ -369,17 +369,17 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Drops that have happened.
+/// Returns nonzero drop counts.
 fn drops() -> impl Strategy<Value = Vec<(String, u64)>> {
     vec((text(64), 1..=u64::MAX), 0..=128)
 }
 
-/// Draws enough counts for any set of counters.
+/// Returns enough counts for any set of counters.
 fn counts() -> impl Strategy<Value = Vec<u64>> {
     vec(any::<u64>(), 32)
 }
 
-/// Returns one count after the other, whatever it is called.
+/// Returns the counts one after the other, for any name.
 fn of(counts: Vec<u64>) -> impl FnMut(&'static str) -> u64 {
     let mut counts = counts.into_iter();
     move |_| counts.next().expect("enough for any set")
@@ -406,7 +406,7 @@ where
     Choice.any()
 }
 
-/// Draws at most `bytes_max` bytes, of characters that take one to four.
+/// Returns texts of at most `bytes_max` bytes, of characters of one to four bytes.
 pub(crate) fn text(bytes_max: usize) -> impl Strategy<Value = String> {
     vec(any::<char>(), 0..=bytes_max).prop_map(move |characters| {
         let mut text = String::new();

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 
 use super::arbitrary;
 
-/// Gives `bytes` to every decoder; what they answer is no matter here.
+/// Passes `bytes` to every decoder and ignores the results.
 fn decode_as_everything(bytes: &[u8]) {
     let _ = Command::decode(bytes);
     let _ = VideoFeedback::decode(bytes);
@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// Each single bit of one whole message of each kind.
+/// Flips each single bit of one complete message of each kind.
 #[test]
 fn no_single_flipped_bit_panics() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

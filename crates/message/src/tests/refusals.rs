@@ -11,7 +11,7 @@ use crate::{
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// Returns an ordinary message, for others to spoil.
+/// Returns an ordinary message, for tests to modify.
 pub(crate) fn telemetry() -> Telemetry {
     Telemetry {
         sequence: 7,
@@ -28,7 +28,7 @@ pub(crate) fn telemetry() -> Telemetry {
     }
 }
 
-/// Returns an ordinary message, for others to spoil.
+/// Returns an ordinary message, for tests to modify.
 pub(crate) fn operator_status() -> OperatorStatus {
     OperatorStatus {
         unix_ns: 1_800_000_000_000_000_000,
@@ -241,7 +241,7 @@ fn parts_come_together_again_in_any_order() {
     assert_eq!(Snapshot::empty(End::Vehicle).parts().count(), 0);
 }
 
-/// A control unit has room for 1896 bytes where datagrams have 150.
+/// With datagrams of 150 bytes, a control unit has room for 1896 bytes.
 #[test]
 fn each_part_of_a_busy_snapshot_goes_in_the_smallest_packets() {
     for part in snapshot(4).parts() {
@@ -249,7 +249,7 @@ fn each_part_of_a_busy_snapshot_goes_in_the_smallest_packets() {
     }
 }
 
-/// Returns a snapshot of a long session over as many links, all counters at work.
+/// Returns a snapshot of a long session over `link_count` links, with all counters in use.
 fn snapshot(link_count: u8) -> Snapshot {
     let delays = Some(Delays { p50: 24.0, p95: 61.5, p99: 104.25 });
     let link = |link| LinkStats {
@@ -445,7 +445,7 @@ fn a_cloud_of_broken_records_is_refused() {
     assert_eq!(field(refused(&many)), "fields");
 }
 
-/// It must fit in a frame of the control plane, which takes as much as a message may.
+/// It must fit in a frame of the control plane, whose maximum equals that of a message.
 #[test]
 fn a_full_list_of_vehicles_with_all_texts_at_their_longest_is_read() {
     let vehicle = |place: &str, driver: &str| VehicleEntry {

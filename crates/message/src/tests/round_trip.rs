@@ -19,7 +19,7 @@ macro_rules! comes_back_as_it_was {
                 fn $test(first in arbitrary::$any(), second in arbitrary::$any()) {
                     let bytes = first.encode();
                     prop_assert_eq!($message::decode(&bytes), Ok(first.clone()));
-                    // A builder that has served before leaves no trace of it.
+                    // A reused builder leaves no trace of the previous message.
                     let mut builder = Builder::new();
                     second.encode_into(&mut builder);
                     prop_assert_eq!(first.encode_into(&mut builder), bytes);
@@ -61,7 +61,7 @@ proptest! {
         view.read_points(&mut read);
         prop_assert_eq!(&read, &points);
 
-        // The same records under another layout: a field more, and its order turned round.
+        // The same records in another layout: one more field, and the reverse order.
         let mut widened = cloud;
         widened.data = widened.data.chunks(16).flat_map(|r| [&[9; 4], r].concat()).collect();
         widened.stride = ByteCount::new(20);
@@ -85,7 +85,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Clouds of one sensor with more and fewer points, clouds of others, and broken ones between.
+    /// Clouds of one sensor with more and fewer points, clouds of others, and malformed ones
+    /// between.
     #[test]
     fn a_reader_says_of_every_message_what_a_view_says(
         sensors in vec(arbitrary::point_cloud(), 1..3),
@@ -140,7 +141,7 @@ fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
     };
     assert_eq!(command.encode().len(), 56);
     assert_eq!(Command { console: u64::MAX, ..command }.encode().len(), 64);
-    // What it says of the person comes on top: a console and the tick of a picture, as ever.
+    // The fields about the person come on top: a console and the tick of a picture, as usual.
     let cited = Command { console: 1 << 40, cited: 77, ..command };
     assert!(cited.encode().len() <= 80, "{}", cited.encode().len());
 }

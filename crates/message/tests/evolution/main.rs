@@ -1,7 +1,7 @@
-//! Old readers read what new writers write, and the reverse.
+//! Old readers read messages of new writers, and the reverse.
 //!
-//! This folder holds the schemas of the first version, and what flatc made of them: the old side.
-//! `generate/` asks flatc as well whether today's schemas are later versions of those.
+//! This folder holds the schemas of the first version and flatc's output for them: the old side.
+//! `generate/` also makes flatc check that the present schemas are later versions of those.
 
 use flatbuffers::FlatBufferBuilder;
 use tautline_message::snapshot::{End, ProcessStats, Value};
@@ -11,7 +11,7 @@ use tautline_message::{
 };
 use tautline_units::Instant;
 
-/// The old side, where its own code looks for itself.
+/// The old side, at the module path that its own code expects.
 #[rustfmt::skip]
 #[allow(clippy::all, dead_code, deprecated, mismatched_lifetime_syntaxes, missing_docs, non_camel_case_types,
     unreachable_pub, unsafe_code, unused_imports, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -53,7 +53,7 @@ fn an_old_reader_reads_telemetry_of_a_new_writer() {
     assert_eq!(old.faults().unwrap().get(0), old_telemetry::Fault::Steering);
 }
 
-/// The other bench of small messages reads this file, whatever the schema has become.
+/// The other bench of small messages reads this file, independent of later schemas.
 #[test]
 fn the_telemetry_that_was_kept_is_what_the_old_writer_writes() {
     assert_eq!(include_bytes!("telemetry.bin")[..], old_telemetry());
@@ -101,7 +101,7 @@ fn operator_status_is_read_both_ways() {
     assert_eq!((old.session_state(), old.unix_ns()), (old_status::SessionState::Established, 40));
 }
 
-/// What a later version appends, an old reader skips; what it lacks, a new one fills in.
+/// An old reader skips fields that a later version appends; a new reader fills in missing ones.
 #[test]
 fn a_field_that_is_not_known_is_skipped() {
     let mut builder = FlatBufferBuilder::new();
