@@ -3,10 +3,10 @@ use std::ops::Deref;
 
 use crate::Error;
 
-/// An access unit in Annex B form, in a buffer with room for a head before it.
+/// An access unit in Annex B form, in a buffer with room for a header before it.
 ///
-/// The head of a slice's unit and the head of the console's message are both written into that room,
-/// so that neither copies the access unit.
+/// The header of a slice's unit and the header of the console's message are both written into that
+/// room, so neither copies the access unit.
 #[derive(Clone)]
 pub struct AccessUnit {
     /// [`AccessUnit::ROOM`] bytes, then the access unit.
@@ -14,19 +14,19 @@ pub struct AccessUnit {
 }
 
 impl AccessUnit {
-    /// The bytes before the access unit.
+    /// Number of bytes reserved before the access unit.
     pub const ROOM: usize = 32;
 
-    /// Takes the access unit that begins after the first [`ROOM`](Self::ROOM) bytes of `buffer`;
-    /// `None` if there are fewer.
+    /// Wraps the access unit that begins after the first [`ROOM`](Self::ROOM) bytes of `buffer`;
+    /// returns `None` if there are fewer.
     pub fn in_buffer(buffer: Vec<u8>) -> Option<Self> {
         (buffer.len() >= Self::ROOM).then_some(Self { buffer })
     }
 
-    /// Lets `write` append an access unit of about `capacity` bytes behind the room.
+    /// Builds an access unit by letting `write` append about `capacity` bytes behind the room.
     ///
     /// # Errors
-    /// What `write` fails with.
+    /// Any error of `write`.
     pub(crate) fn write(
         capacity: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
@@ -44,7 +44,7 @@ impl AccessUnit {
     }
 }
 
-/// Copies the bytes behind the room.
+/// Copies the bytes into a buffer with room before them.
 impl From<&[u8]> for AccessUnit {
     fn from(bytes: &[u8]) -> Self {
         let mut buffer = Vec::with_capacity(Self::ROOM + bytes.len());
@@ -54,7 +54,7 @@ impl From<&[u8]> for AccessUnit {
     }
 }
 
-/// Gives the access unit's bytes, without the room.
+/// Dereferences to the access unit's bytes, without the room.
 impl Deref for AccessUnit {
     type Target = [u8];
 
@@ -63,7 +63,7 @@ impl Deref for AccessUnit {
     }
 }
 
-/// Compares the bytes, whatever stands in the room.
+/// Compares the bytes and ignores the room.
 impl PartialEq for AccessUnit {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

@@ -1,4 +1,4 @@
-//! Tautline's own H.264 encoder: one strip, one slice a picture, each of the size that is asked for.
+//! Tautline's own H.264 encoder: one strip, one slice per picture, each of the requested size.
 
 mod activity;
 mod bits;

@@ -2,23 +2,23 @@ use std::fmt;
 
 use crate::{Encoder, Error, QuantizerEncoder};
 
-/// Choice of the encoder of a strip.
+/// Choice of a strip's encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Backend {
-    /// Tautline's own, with what it does about losses.
+    /// Tautline's own encoder with a method of loss recovery.
     Avc(crate::avc::LossRecovery),
-    /// The same with strips that can be joined: see [`Config::joinable`](crate::avc::Config::joinable).
+    /// The same with joinable strips: see [`Config::joinable`](crate::avc::Config::joinable).
     JoinableAvc(crate::avc::LossRecovery),
-    /// Cisco's library, in a build with the feature `openh264`.
+    /// Cisco's openh264, in a build with the feature `openh264`.
     Openh264,
-    /// VideoLAN's library.
+    /// VideoLAN's x264.
     #[cfg(feature = "x264")]
     X264(crate::x264::Settings),
 }
 
 impl Backend {
-    /// Returns every backend that this build has, in its plainest form.
+    /// Returns every backend in this build, with default settings.
     pub fn all() -> Vec<Self> {
         vec![
             #[cfg(feature = "openh264")]
@@ -29,8 +29,8 @@ impl Backend {
         ]
     }
 
-    /// Returns the backends of this build that refresh a strip within about `period` pictures without being
-    /// asked, again and again.
+    /// Returns the backends of this build that periodically refresh a strip within about `period`
+    /// pictures, without a request.
     pub fn refreshing(period: u8) -> Vec<Self> {
         vec![
             Self::Avc(crate::avc::LossRecovery::IntraRefresh { period }),
@@ -40,16 +40,16 @@ impl Backend {
         ]
     }
 
-    /// Says whether this build has it.
+    /// Returns whether this build contains it.
     pub fn is_built(self) -> bool {
         self != Self::Openh264 || cfg!(feature = "openh264")
     }
 
-    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Creates an encoder for strips of `width` by `height` pixels at `pictures_per_second`.
     ///
     /// # Errors
     /// As the backend's own constructor: [`Error::Dimensions`], [`Error::Invalid`] for the rate, or
-    /// [`Error::Encoder`]; [`Error::NotBuilt`] for one that this build lacks.
+    /// [`Error::Encoder`]; [`Error::NotBuilt`] if this build lacks it.
     pub fn open(
         self,
         width: usize,
@@ -59,7 +59,7 @@ impl Backend {
         Ok(self.open_at(width, height, pictures_per_second)?)
     }
 
-    /// Opens as [`open`](Self::open) does, an encoder that can be told its quantizers.
+    /// Creates an encoder as [`open`](Self::open) does, whose quantizers the caller can set.
     ///
     /// # Errors
     /// As [`open`](Self::open).

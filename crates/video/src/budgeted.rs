@@ -1,35 +1,35 @@
-//! What the strip encoders of others' libraries share: sizes that follow the budget by one
-//! quantizer a picture, and an IDR after whatever fails.
+//! Common code of the strip encoders from external libraries: one quantizer per picture to meet the
+//! budget, and an IDR after any failure.
 
 use tautline_units::ByteCount;
 
 use crate::quantizer::{Activity, Quantizer};
 use crate::{AccessUnit, Encoded, Error, Flow, Motion, Picture, Quantizers, Refresh, SliceKind};
 
-/// Encoder of another's library that codes one picture at one quantizer.
+/// An external encoder that codes one picture at one quantizer.
 pub(crate) trait Library: Send {
-    /// Codes a picture of the library's size; as an IDR where told so.
+    /// Codes a picture of the library's size, as an IDR if `idr` is set.
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error>;
 }
 
-/// One picture as a library coded it.
+/// One picture as coded by a library.
 pub(crate) struct Coded {
     pub(crate) is_idr: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// One strip's library and the model of its sizes.
+/// One strip's library encoder and its size model.
 pub(crate) struct Budgeted<L> {
     library: L,
     quantizer: Quantizer,
     width: usize,
     height: usize,
-    /// Whether the next picture must be an IDR whatever is asked.
+    /// Whether the next picture must be an IDR, regardless of the request.
     idr_due: bool,
 }
 
 impl<L: Library> Budgeted<L> {
-    /// Makes an encoder whose first picture is an IDR.
+    /// Creates an encoder whose first picture is an IDR.
     pub(crate) fn new(library: L, width: usize, height: usize) -> Self {
         let quantizer = Quantizer::new(width, height);
         Self { library, quantizer, width, height, idr_due: true }
@@ -93,7 +93,8 @@ impl<L: Library> Budgeted<L> {
     }
 
     fn predicted(&mut self, rows: &Picture, qp: i32) -> Result<Encoded, Error> {
-        // Until it has gone well: after a failure the decoder's picture is not the encoder's.
+        // Until the call succeeds: after a failure the decoder's picture differs from the
+        // encoder's.
         self.idr_due = true;
         let coded = self.library.encode(rows, qp, false)?;
         self.idr_due = false;
@@ -112,8 +113,8 @@ impl<L: Library> Budgeted<L> {
         let activity = Activity::of(rows);
         let mut qp = self.quantizer.for_intra(&activity, budget);
         let mut coded = self.library.encode(rows, qp, true)?.bytes;
-        // An IDR depends on nothing before it, so one that is too large is thrown away and made
-        // again. A predicted picture's encoder could not go back.
+        // An IDR depends on nothing before it, so one that is too large is discarded and coded
+        // again. A predicted picture changes the encoder's state and cannot be repeated.
         for _ in 0..IDR_RETRIES {
             let size = ByteCount::of(&coded);
             let Some(higher) = self.quantizer.intra_done(&activity, qp, size, budget) else {
@@ -139,5 +140,5 @@ impl<L: Library> Budgeted<L> {
     }
 }
 
-/// Each takes as long as coding the strip once.
+/// Maximum number of retries; each takes as long as coding the strip once.
 const IDR_RETRIES: usize = 2;

@@ -8,18 +8,18 @@ use crate::h264::slice_header::{self, SliceHeader};
 use crate::layout::MACROBLOCK;
 use crate::{Encoded, Error, Motion};
 
-/// Loss concealment of one strip: a stream without holes for its decoder when slices are lost.
+/// Loss concealment of one strip: its decoder receives a stream without gaps when slices are lost.
 ///
-/// Every access unit that arrives goes through [`take`](Self::take), in picture order, and every
-/// one that does not is replaced by [`skip`](Self::skip): a P slice in which every macroblock is
-/// skipped, or moved on as the one before [moved](Self::moves_by). The decoder (libavcodec, openh264,
-/// WebCodecs) then sees a complete stream: no error, a picture out for each one in, and none held
-/// back. Without it, the loss of the one picture in which `frame_num` wraps can stop a decoder for
-/// 30 pictures.
+/// Every access unit that arrives passes through [`take`](Self::take), in picture order.
+/// [`skip`](Self::skip) replaces every one that does not: a P slice in which every macroblock is
+/// skipped, or continues the [motion](Self::moves_by) of the one before. The decoder (libavcodec,
+/// openh264, WebCodecs) then receives a complete stream: no error, one picture out per picture in,
+/// and none delayed. Without concealment, the loss of the one picture in which `frame_num` wraps
+/// can stop a decoder for 30 pictures.
 ///
-/// What follows a loss is predicted from a picture that never came, so the strip
-/// [is corrupt](Self::is_corrupt) until the next IDR arrives, or a picture of which it is
-/// [known](Self::follows_from) that nothing it follows from was lost.
+/// Pictures after a loss are predicted from a picture that never arrived, so the strip [is
+/// corrupt](Self::is_corrupt) until the next IDR arrives, or a picture [known](Self::follows_from)
+/// to depend on no lost picture.
 #[derive(Clone, Default, Debug)]
 pub struct Concealer {
     parameters: Parameters,
@@ -27,16 +27,16 @@ pub struct Concealer {
 }
 
 impl Concealer {
-    /// Makes a concealer that has seen nothing yet.
+    /// Creates a concealer before its first IDR.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the headers of an access unit that arrived, once for all that is asked of it.
+    /// Parses the headers of an access unit that arrived, once for all further calls.
     ///
     /// # Errors
-    /// If the access unit is malformed, or uses a part of H.264 that is not supported, or needs
-    /// parameter sets that have not come. It must not be handed on.
+    /// If the access unit is malformed, uses an unsupported part of H.264, or needs parameter sets
+    /// that have not arrived. It must not be passed on.
     pub fn parse<'a>(&self, access_unit: &'a [u8]) -> Result<ParsedAccessUnit<'a>, Error> {
         let units = nal::split(access_unit)?;
         let mut parameters = Cow::Borrowed(&self.parameters);
@@ -56,12 +56,12 @@ impl Concealer {
         Ok(ParsedAccessUnit { access_unit, units, picture, parameters })
     }
 
-    /// Takes the next access unit and gives the bytes to hand to the decoder.
+    /// Takes the next access unit and returns the bytes for the decoder.
     ///
-    /// They are the same bytes, unless the encoder's count of pictures and the receiver's have come
-    /// apart (an IDR was lost, or pictures were never coded that the receiver took for lost): then
-    /// the access unit is a copy with the `frame_num` that the decoder expects. `None` before the
-    /// first IDR: no decoder could begin there.
+    /// They are the same bytes unless the picture counts of encoder and receiver differ, because an
+    /// IDR was lost, or because the receiver counted pictures as lost that were never coded. Then
+    /// they are a copy with the `frame_num` that the decoder expects. `None` before the first IDR,
+    /// where no decoder could start.
     pub fn take<'a>(&mut self, parsed: ParsedAccessUnit<'a>) -> Option<Cow<'a, [u8]>> {
         let ParsedAccessUnit { access_unit, units, picture, parameters } = parsed;
         if let Some(parameters) = parameters {
@@ -79,22 +79,22 @@ impl Concealer {
         Some(Cow::Owned(renumber(&units, &picture, stream.shown)))
     }
 
-    /// Does [`parse`](Self::parse) and [`take`](Self::take) for an access unit of which nothing
-    /// else is asked.
+    /// Combines [`parse`](Self::parse) and [`take`](Self::take) for an access unit that needs no
+    /// other call.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse); the strip is in the state before, so that [`skip`](Self::skip) can
-    /// take the place of the access unit.
+    /// As [`parse`](Self::parse); the strip's state is unchanged, so [`skip`](Self::skip) can
+    /// replace the access unit.
     pub fn pass<'a>(&mut self, access_unit: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, Error> {
         let parsed = self.parse(access_unit)?;
         Ok(self.take(parsed))
     }
 
-    /// Returns an access unit that repeats the strip as it was last shown, in place of a lost one.
+    /// Returns an access unit that repeats the strip as last shown, in place of a lost one.
     ///
-    /// The first few after a picture of which it is [known](Self::moves_by) go on with its motion.
-    /// To be called once for each picture that does not come; the next picture that does then
-    /// continues after it. `None` before the first IDR.
+    /// The first few after a picture with [known motion](Self::moves_by) continue that motion. Call
+    /// it once for each picture that does not arrive; the next picture that arrives then continues
+    /// after it. `None` before the first IDR.
     pub fn skip(&mut self) -> Option<Vec<u8>> {
         let stream = self.stream.as_mut()?;
         stream.step_over();
@@ -112,11 +112,10 @@ impl Concealer {
         ))
     }
 
-    /// Counts the pictures that are missing between the last one and this access unit, by its
-    /// `frame_num`.
+    /// Counts the pictures missing between the last one and this access unit, by its `frame_num`.
     ///
-    /// 0 for an IDR and before the first one; 1 where the count has come apart by more than 60, as
-    /// after a lost IDR.
+    /// 0 for an IDR and before the first one; 1 if the counts differ by more than 60, as after a
+    /// lost IDR.
     pub fn missing_before(&self, parsed: &ParsedAccessUnit<'_>) -> u32 {
         let Some(stream) = self.stream.as_ref().filter(|_| !parsed.picture.is_idr) else {
             return 0;
@@ -128,8 +127,8 @@ impl Concealer {
         if missing > MISSING_MAX { 1 } else { missing }
     }
 
-    /// Takes note of the history of the picture that [`take`](Self::take) took last
-    /// ([`Encoded::history`]): where none of those was lost, the strip is clean again.
+    /// Records the history of the picture last passed to [`take`](Self::take)
+    /// ([`Encoded::history`]): if none of those pictures was lost, the strip is clean again.
     pub fn follows_from(&mut self, history: u8) {
         if let Some(stream) = &mut self.stream
             && history < Encoded::LONG
@@ -139,21 +138,21 @@ impl Concealer {
         }
     }
 
-    /// Takes note of how the picture that [`take`](Self::take) took last moves.
+    /// Records the motion of the picture last passed to [`take`](Self::take).
     pub fn moves_by(&mut self, motion: Motion) {
         if let Some(stream) = &mut self.stream {
             stream.motion = motion;
         }
     }
 
-    /// Returns whether the strip is corrupt: it may differ from what the encoder has.
+    /// Returns whether the strip is corrupt: it may differ from the encoder's picture.
     ///
-    /// True before the first IDR and from a loss until the encoder has recovered from it.
+    /// True before the first IDR, and from a loss until the encoder has recovered from it.
     pub fn is_corrupt(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.corrupt)
     }
 
-    /// Returns the strip's width and height in pixels as it is coded, as its parameter sets tell them.
+    /// Returns the strip's coded width and height in pixels, from its parameter sets.
     ///
     /// `None` before the first IDR.
     pub fn size(&self) -> Option<(usize, usize)> {
@@ -163,7 +162,8 @@ impl Concealer {
         Some((columns as usize * MACROBLOCK, rows as usize * MACROBLOCK))
     }
 
-    /// Returns how many of the pixels in a row and of the rows are not to be shown, at the right and below.
+    /// Returns the number of coded pixel columns at the right and rows at the bottom that are not
+    /// shown.
     ///
     /// `None` before the first IDR.
     pub fn cropped(&self) -> Option<[usize; 2]> {
@@ -179,28 +179,29 @@ impl Concealer {
     }
 }
 
-/// An access unit whose headers have been read.
+/// An access unit with parsed headers.
 #[derive(Clone, Debug)]
 pub struct ParsedAccessUnit<'a> {
     access_unit: &'a [u8],
     units: Vec<NalUnit<'a>>,
     picture: CodedPicture,
-    /// All that are known with those that it brings, if it brings any.
+    /// All known parameter sets including those in the access unit, if it contains any.
     parameters: Option<Parameters>,
 }
 
-/// A second of pictures: more missing than this means that the count began anew.
+/// Maximum number of missing pictures, one second: more means that the count restarted.
 const MISSING_MAX: u32 = 60;
 
-/// What is made up for longer than so many pictures is no better than what stands still.
+/// Maximum number of skip slices that continue a motion: beyond it, extrapolation is no better than
+/// a still picture.
 const MOVED_MAX: u32 = 4;
 
-/// The parameter sets that have come.
+/// The parameter sets received.
 #[derive(Clone, Default, Debug)]
 struct Parameters {
-    /// At most 32, by their numbers.
+    /// Sequence parameter sets by id, at most 32.
     sequences: BTreeMap<u32, Sequence>,
-    /// At most 256, by their numbers.
+    /// Picture parameter sets by id, at most 256.
     pictures: BTreeMap<u32, PictureParameters>,
 }
 
@@ -229,7 +230,7 @@ impl Parameters {
     }
 }
 
-/// Facts of a picture that its access unit's slices tell.
+/// Properties of a picture from its access unit's slices.
 #[derive(Clone, Debug)]
 struct CodedPicture {
     is_idr: bool,
@@ -276,25 +277,25 @@ impl CodedPicture {
     }
 }
 
-/// A strip's stream from an IDR on.
+/// State of a strip's stream since an IDR.
 #[derive(Clone, Debug)]
 struct Stream {
     sequence: Sequence,
     picture: PictureParameters,
     reference: u8,
-    /// The last picture as its encoder numbers it.
+    /// Numbers of the last picture in the encoder's count.
     coded: Numbers,
-    /// The last picture as its decoder was told.
+    /// Numbers of the last picture in the decoder's count.
     shown: Numbers,
-    /// The difference of pic_order_cnt_lsb between one picture and the next.
+    /// Difference of pic_order_cnt_lsb between consecutive pictures.
     order_step: u32,
-    /// Whether the last picture came, so that the next one's order tells the step.
+    /// Whether the last picture arrived, so that the next one's order shows the step.
     follows: bool,
-    /// Pictures that came in a row, up to the last one.
+    /// Number of consecutive pictures that arrived, up to the last one.
     unbroken: u32,
-    /// Pictures that did not come, since the last one.
+    /// Number of missing pictures since the last arrival.
     skipped: u32,
-    /// How the last one moves.
+    /// Motion of the last picture.
     motion: Motion,
     corrupt: bool,
 }
@@ -317,7 +318,7 @@ impl Stream {
         }
     }
 
-    /// Takes a picture that is not an IDR.
+    /// Handles a picture that is not an IDR.
     fn continue_with(&mut self, picture: &CodedPicture) {
         let came = Numbers::of(&picture.header);
         let same_format = picture.sequence == self.sequence;
@@ -336,7 +337,7 @@ impl Stream {
         self.follows = true;
     }
 
-    /// Counts a picture that did not come.
+    /// Counts a missing picture.
     fn step_over(&mut self) {
         self.coded = self.next(self.coded, self.order_step);
         self.shown = self.next(self.shown, self.order_step);
@@ -361,12 +362,12 @@ impl Stream {
     }
 }
 
-/// Numbers by which a slice header counts its picture.
+/// Picture counters in a slice header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbers {
     /// frame_num
     frame: u32,
-    /// pic_order_cnt_lsb, or 0 where there is none.
+    /// pic_order_cnt_lsb, or 0 if the stream has none.
     order: u32,
 }
 
@@ -380,13 +381,13 @@ fn is_slice(unit: &NalUnit<'_>) -> bool {
     matches!(unit.kind(), nal::kind::SLICE | nal::kind::IDR_SLICE)
 }
 
-/// Returns a copy of an access unit whose slices carry `shown` as their numbers.
+/// Returns a copy of an access unit with `shown` as the numbers of its slices.
 fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Vec<u8> {
     let mut out = Vec::new();
     for unit in units {
         let mut payload = unit.payload();
         if is_slice(unit) {
-            // Each slice is read anew: its first macroblock's number shifts the fields after it.
+            // Parse each slice: the number of its first macroblock shifts the fields after it.
             if let Ok(header) = SliceHeader::parse(&payload, unit.kind(), &picture.sequence) {
                 let bits = picture.sequence.frame_number_bits;
                 bits::overwrite(&mut payload, header.frame_number_position, bits, shown.frame);

@@ -4,9 +4,10 @@ use crate::{Error, Picture};
 pub trait Decoder: Send {
     /// Decodes one access unit in Annex B form.
     ///
-    /// Gives `None` if the access unit holds no picture.
+    /// Returns `None` if the access unit contains no picture.
     ///
     /// # Errors
-    /// [`Error::Decoder`] if the bytes cannot be decoded, or need a picture that never came.
+    /// [`Error::Decoder`] if the bytes cannot be decoded, or depend on a picture that never
+    /// arrived.
     fn decode(&mut self, access_unit: &[u8]) -> Result<Option<Picture>, Error>;
 }

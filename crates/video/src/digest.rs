@@ -1,29 +1,31 @@
-//! Digests of strips: enough of a capture to compare it with others, and to see that it shows nothing.
+//! Digests of strips, to compare captures with each other and to detect pictures without content.
 
 use crate::Picture;
 
-/// A digest of one strip's luma, over one row of eight.
+/// A digest of one strip's luma, sampled every eighth row.
 ///
-/// A camera's noise differs in every capture, so that two captures of equal hashes are one capture that came twice.
-/// 30 µs for a strip of 1920x176: 0.5 % of a core at 1920x1080 and 30 pictures/s.
+/// A camera's noise differs in every capture, so two captures with equal hashes are the same
+/// capture received twice. Takes 30 µs for a strip of 1920x176: 0.5 % of a core at 1920x1080 and 30
+/// pictures/s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest {
-    /// Hash of the sampled rows; no protection against an author who wants two to be equal.
+    /// Hash of the sampled rows; not secure against deliberate collisions.
     pub hash: u64,
-    /// Mean brightness of each of [`COLUMNS`](Self::COLUMNS) cells side by side: noise is averaged out.
+    /// Mean brightness of each of [`COLUMNS`](Self::COLUMNS) adjacent cells; averaging removes the
+    /// noise.
     pub cells: [u8; Self::COLUMNS],
     /// Mean difference between samples eight apart in a row: noise and fine detail.
     pub detail: u8,
 }
 
 impl Digest {
-    /// Cells in the width of a strip.
+    /// Number of cells in the width of a strip.
     pub const COLUMNS: usize = 16;
 
     /// Returns the digest of a strip.
     pub fn of(rows: &Picture) -> Self {
         let (width, luma) = (rows.width(), rows.luma());
-        // Widths are multiples of 16: all cells are alike.
+        // Widths are multiples of 16, so all cells have equal width.
         let cell = width / Self::COLUMNS;
         let (mut hash, mut sums, mut differences) = (Hash::new(), [0_u32; Self::COLUMNS], 0_u64);
         let mut row_count = 0;
@@ -44,10 +46,11 @@ impl Digest {
         }
     }
 
-    /// Returns whether a picture of these strips shows nothing: it is of one brightness all over, such as that of a
-    /// covered lens, of darkness or of a blinded sensor.
+    /// Returns whether a picture of these strips has no content: the same brightness everywhere, as
+    /// from a covered lens, in darkness or from a blinded sensor.
     ///
-    /// A tenth of the cells at each end of the range do not count: a clock drawn over the picture is no sight.
+    /// Ignores a tenth of the cells at each end of the range, for example those of a clock drawn
+    /// over the picture.
     pub fn is_uniform(strips: &[Self]) -> bool {
         let mut cells: Vec<u8> = strips.iter().flat_map(|strip| strip.cells).collect();
         if cells.is_empty() {
@@ -60,7 +63,7 @@ impl Digest {
     }
 }
 
-/// Two lanes of eight bytes each, multiplied and turned.
+/// A hash of two lanes of eight bytes each, multiplied and rotated.
 struct Hash([u64; 2]);
 
 impl Hash {
@@ -68,7 +71,7 @@ impl Hash {
         Self([0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03])
     }
 
-    /// Adds a row of whole macroblocks.
+    /// Adds a row of complete macroblocks.
     #[inline]
     fn add(&mut self, row: &[u8]) {
         for pair in row.chunks_exact(16) {
@@ -85,29 +88,32 @@ impl Hash {
     }
 }
 
-/// Returns the sum of the differences between samples that are [`APART`].
+/// Returns the sum of the differences between samples [`APART`] apart.
 #[inline]
 fn differences_in(row: &[u8]) -> u32 {
     row.iter().zip(&row[APART..]).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()
 }
 
-/// Rows from one that is sampled to the next: one of each row of a JPEG's blocks.
+/// Distance between sampled rows: one of each row of a JPEG's blocks.
 const ROW_STEP: usize = 8;
-/// Samples between two that are compared for detail: a block of a JPEG's, which smooths what lies within.
+/// Distance between samples compared for detail: one JPEG block, because JPEG smooths within
+/// blocks.
 const APART: usize = 8;
-/// An odd number without a pattern in its bits: 2^64 over the golden ratio.
+/// Odd multiplier without a bit pattern: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Steps of brightness, of 219, within which the cells of a covered lens lie: what its vignette and its noise leave of
-/// the mean over thousands of samples.
+/// Maximum spread of a covered lens's cells, in brightness steps of 219: the effect of its vignette
+/// and noise on means over thousands of samples.
 const SPREAD_MAX: u8 = 5;
-/// Mean difference of noise alone that a sensor has at its highest gain: a standard deviation of 12 steps.
+/// Mean difference caused by noise alone at a sensor's highest gain: a standard deviation of 12
+/// steps.
 const DETAIL_MAX: u8 = 14;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns a strip whose samples are `value` and noise of a standard deviation of about `noise`.
+    /// Returns a strip whose samples are `value` plus noise with a standard deviation of about
+    /// `noise`.
     fn strip(value: impl Fn(usize, usize) -> f32, noise: f32, seed: u32) -> Picture {
         let mut picture = Picture::new(640, 80).unwrap();
         let mut state = seed.wrapping_mul(747_796_405) | 1;
@@ -116,7 +122,8 @@ mod tests {
             (state >> 8) as f32 / (1 << 24) as f32 - 0.5
         };
         for (at, sample) in picture.planes_mut().0.iter_mut().enumerate() {
-            // Four of them: near enough to a bell, of a standard deviation of 0.577.
+            // The sum of four is close to a normal distribution, with a standard deviation of
+            // 0.577.
             let bell = (0..4).map(|_| uniform()).sum::<f32>() / 0.577;
             *sample = (value(at % 640, at / 640) + bell * noise).clamp(0.0, 255.0) as u8;
         }

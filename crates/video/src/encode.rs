@@ -4,12 +4,12 @@ use crate::{AccessUnit, Error, Flow, Motion, Picture, SliceKind};
 
 /// A strip's rows while the sensor reads them.
 pub trait Rows {
-    /// Waits until the first `count` rows have been read, or all, and gives the strip: what stands in
-    /// rows further down means nothing yet.
+    /// Waits until the first `count` rows, or all, have been read, and returns the strip; the rows
+    /// below them are not valid yet.
     fn read(&mut self, count: usize) -> &Picture;
 }
 
-/// Rows of a strip that has been read to its end.
+/// Rows of a completely read strip.
 impl Rows for &Picture {
     fn read(&mut self, _count: usize) -> &Picture {
         self
@@ -18,17 +18,17 @@ impl Rows for &Picture {
 
 /// Encoder of one strip, picture by picture.
 ///
-/// The strip is an H.264 stream of its own. Every picture refers to the one before it alone, and
-/// none is held back: what goes in comes out at once.
+/// The strip is an H.264 stream of its own. Every picture refers only to the one before it, and
+/// none is delayed: each input produces its output immediately.
 pub trait Encoder: Send {
     /// Codes the strip's next picture into about `budget` bytes.
     ///
-    /// The budget may change at every call, by any factor. Sizes follow it in the mean; a single
-    /// slice may be larger, as may an IDR.
+    /// The budget may change at every call, by any factor. The mean size follows it; a single slice
+    /// may exceed it, as may an IDR.
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] if `rows` has not the encoder's size; [`Error::Encoder`] if the
-    /// backend fails, after which the next picture is coded as an IDR.
+    /// [`Error::SizeMismatch`] if `rows` does not have the encoder's size; [`Error::Encoder`] if
+    /// the backend fails, after which the next picture is coded as an IDR.
     fn encode(
         &mut self,
         rows: &Picture,
@@ -36,8 +36,8 @@ pub trait Encoder: Send {
         refresh: Refresh,
     ) -> Result<Encoded, Error>;
 
-    /// Encodes as [`encode`](Self::encode) does, rows that are still being read: an encoder that
-    /// can begins with the first of them, so that the slice is ready soon after the last.
+    /// Encodes as [`encode`](Self::encode) does, while the rows are still being read. An encoder
+    /// that supports this begins with the first rows, so the slice is ready soon after the last.
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
@@ -50,14 +50,15 @@ pub trait Encoder: Send {
         self.encode(rows.read(usize::MAX), budget, refresh)
     }
 
-    /// Does the work on the last picture that the next one needs and its slice did not: of use
-    /// between sending a slice and having the next rows. Without it the next picture begins with it.
+    /// Completes the work on the last picture that the next one needs and its slice did not. Call
+    /// it after sending a slice and before the next rows arrive; otherwise the next picture begins
+    /// with this work.
     fn finish_reconstruction(&mut self) {}
 }
 
-/// Encoder of one strip at quantizers that are told: to measure what a quantizer costs and gives.
+/// Encoder of one strip at given quantizers, to measure their cost and quality.
 pub trait QuantizerEncoder: Encoder {
-    /// Codes the strip's next picture at `quantizers`, whatever its size becomes.
+    /// Codes the strip's next picture at `quantizers`, regardless of its size.
     ///
     /// # Errors
     /// As [`Encoder::encode`].
@@ -69,17 +70,17 @@ pub trait QuantizerEncoder: Encoder {
     ) -> Result<Encoded, Error>;
 }
 
-/// The quantizers of a picture's intra and of its predicted macroblocks, 0 to [`Quantizers::MAX`].
+/// Quantizers of a picture's intra and predicted macroblocks, 0 to [`Quantizers::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Quantizers {
-    /// Of an IDR, and of refreshed macroblocks where the encoder tells them apart.
+    /// Quantizer of an IDR, and of refreshed macroblocks if the encoder distinguishes them.
     pub intra: u8,
-    /// Of all others.
+    /// Quantizer of all other macroblocks.
     pub predicted: u8,
 }
 
 impl Quantizers {
-    /// The coarsest quantizer that H.264 has for 8 bits.
+    /// Coarsest H.264 quantizer for 8 bits.
     pub const MAX: u8 = 51;
 
     /// Returns the same quantizer for both.
@@ -88,34 +89,34 @@ impl Quantizers {
     }
 }
 
-/// Encoder control of one picture: what it may be predicted from.
+/// Encoder control of one picture: its allowed prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refresh {
-    /// Predict from the picture before, if there is one.
+    /// Predict from the previous picture, if there is one.
     No,
     /// Code an IDR with its parameter sets.
     Idr,
-    /// Recover from a loss that was reported, in the encoder's own way; with an IDR if it has none.
+    /// Recover from a reported loss by the encoder's own method, or with an IDR if it has none.
     Recover,
 }
 
 /// One coded picture of a strip.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Encoded {
-    /// How it was coded.
+    /// Kind of the slice.
     pub kind: SliceKind,
-    /// How many pictures before it decide what it shows, at the most, whatever was lost before those:
-    /// 0 of an IDR, [`Encoded::LONG`] for that many or more. None where the encoder does not know.
+    /// Maximum number of preceding pictures that it depends on, regardless of earlier losses: 0 for
+    /// an IDR, [`Encoded::LONG`] for that number or more. `None` if unknown to the encoder.
     pub history: Option<u8>,
-    /// How it moves.
+    /// Motion of the strip.
     pub motion: Motion,
-    /// How its halves move; still where the encoder does not tell.
+    /// Motion of its halves; zero if the encoder does not report it.
     pub flow: Flow,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }
 
 impl Encoded {
-    /// A history of this many pictures or more.
+    /// History that means this number of pictures or more.
     pub const LONG: u8 = 254;
 }

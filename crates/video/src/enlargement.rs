@@ -3,11 +3,11 @@ use std::ops::Range;
 use crate::layout::MACROBLOCK;
 use crate::{Error, Layout, Picture, stamp};
 
-/// Pictures a whole factor larger than a source's, made strip by strip: each pixel is interpolated between the four of
-/// the source's around it.
+/// Enlargement of a source's pictures by an integer factor, strip by strip: each pixel is
+/// interpolated from the four nearest source pixels.
 ///
-/// The stamp takes [`stamp::WIDTH`] pixels of a row, and six strips take 96 rows. What is smaller, such as the picture
-/// of a thermal camera, is enlarged until it has both.
+/// The stamp takes [`stamp::WIDTH`] pixels of a row, and six strips take 96 rows. Smaller pictures,
+/// such as those of a thermal camera, are enlarged until both fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enlargement {
     source: Layout,
@@ -18,15 +18,15 @@ pub struct Enlargement {
 type Plane = fn(&Picture) -> &[u8];
 
 impl Enlargement {
-    /// Returns how pictures of `source` are enlarged, by the least factor that gives them the stamp's room and all
-    /// strips; `None` if they have both.
+    /// Returns the enlargement of `source` by the smallest factor at which the stamp and all strips
+    /// fit; `None` if they already fit.
     ///
     /// # Errors
-    /// As [`Layout::around`], of the larger size; [`Error::Invalid`] for a factor above 42: a side of less than
-    /// eight pixels shows nothing that anybody could drive by.
+    /// As [`Layout::around`] for the larger size; [`Error::Invalid`] for a factor above 42: nobody
+    /// can drive by a picture with a side of less than eight pixels.
     pub fn of(source: &Layout) -> Result<Option<Self>, Error> {
         let (width, height) = source.shown();
-        // The last strip's macroblocks may lie around fewer rows than they have.
+        // The last strip's macroblocks may extend beyond the shown rows.
         let rows = (Layout::STRIP_COUNT - 1) * MACROBLOCK + 1;
         let factor = stamp::WIDTH.div_ceil(width).max(rows.div_ceil(height));
         if factor == 1 {
@@ -39,7 +39,7 @@ impl Enlargement {
         Ok(Some(Self { source: *source, layout, factor }))
     }
 
-    /// Returns how many times larger they are, in width and in height.
+    /// Returns the enlargement factor of width and height.
     pub fn factor(&self) -> usize {
         self.factor
     }
@@ -49,24 +49,24 @@ impl Enlargement {
         &self.layout
     }
 
-    /// Returns the source's strips that strip `strip` is made of.
+    /// Returns the source strips from which strip `strip` is computed.
     ///
     /// # Panics
     /// If the larger picture has no such strip.
     pub fn strips(&self, strip: usize) -> Range<usize> {
         let rows = self.layout.strip_rows(strip);
         let last = self.source.shown().1 - 1;
-        // Colour has half as many rows, and each needs the one before or after it.
+        // Chroma has half the rows, and each needs the row before or after it.
         let first = (rows.start / self.factor).saturating_sub(MARGIN).min(last);
         let end = (rows.end / self.factor + MARGIN).min(last);
         self.strip_of(first)..self.strip_of(end) + 1
     }
 
-    /// Draws strip `strip` into `rows`, of all the source's strips; those that it is not
-    /// [made of](Self::strips) are not looked at.
+    /// Draws strip `strip` into `rows`, from all the source's strips; only [those it is computed
+    /// from](Self::strips) are read.
     ///
     /// # Panics
-    /// If `strips` or `rows` have not the sizes that the two layouts give them.
+    /// If the sizes of `strips` or `rows` do not match the two layouts.
     pub fn draw(&self, strips: &[Picture], strip: usize, rows: &mut Picture) {
         let first_row = self.layout.strip_rows(strip).start;
         let (width, (shown_width, shown_height)) = (rows.width(), self.source.shown());
@@ -91,7 +91,7 @@ impl Enlargement {
         }
     }
 
-    /// Draws a row of a plane between two of the source's.
+    /// Draws a row of a plane between two source rows.
     fn draw_row(&self, columns: &[Between], share: u32, rows: [&[u8]; 2], target: &mut [u8]) {
         let whole = 2 * self.factor as u32;
         for (target, column) in target.iter_mut().zip(columns) {
@@ -104,23 +104,26 @@ impl Enlargement {
         }
     }
 
-    /// Returns between which of `count` samples of the source the sample `at` of the larger picture lies.
+    /// Returns the two source samples, of `count`, between which sample `at` of the larger picture
+    /// lies.
     fn between(&self, at: usize, count: usize) -> Between {
         let whole = 2 * self.factor;
-        // Centres of samples stand for them: the first of a larger picture lies before the source's first.
+        // Positions are those of sample centres: the first sample of a larger picture lies before
+        // the source's first.
         let place = (2 * at + 1).saturating_sub(self.factor);
         let [first, second] = [place / whole, place / whole + 1].map(|it| it.min(count - 1));
         Between { first, second, share: (place % whole) as u32 }
     }
 
-    /// Returns the source's strip that has a row of pixels.
+    /// Returns the source strip that contains a row of pixels.
     fn strip_of(&self, row: usize) -> usize {
         let has = |strip: &usize| self.source.strip_rows(*strip).end > row;
         (0..self.source.strip_count()).find(has).unwrap_or_default()
     }
 }
 
-/// A place between two samples, `share` parts of twice the factor away from the first.
+/// A position between two samples; `share` is its distance from the first, in units of 1 / (2 *
+/// factor).
 #[derive(Clone, Copy, Debug)]
 struct Between {
     first: usize,
@@ -128,9 +131,9 @@ struct Between {
     share: u32,
 }
 
-/// The stamp's width over eight pixels.
+/// Maximum factor: the stamp's width divided by eight pixels.
 const FACTOR_MAX: usize = 42;
-/// Rows of luma before and after those that a strip's rows lie at.
+/// Number of additional luma rows needed before and after a strip's rows.
 const MARGIN: usize = 3;
 
 #[cfg(test)]

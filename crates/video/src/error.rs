@@ -1,4 +1,4 @@
-/// Failures of pictures and their coding.
+/// Errors of pictures and their coding.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,10 +12,10 @@ pub enum Error {
         /// Rows.
         height: usize,
     },
-    /// A codec that this build lacks.
+    /// This build lacks the codec.
     #[error("this binary was built without {feature}: build it with --features {feature}")]
     NotBuilt {
-        /// The feature of the build that has it.
+        /// Cargo feature that contains it.
         feature: &'static str,
     },
     /// A picture has fewer macroblock rows than strips.
@@ -24,7 +24,7 @@ pub enum Error {
         /// Rows of the picture.
         height: usize,
     },
-    /// Rows asked for lie outside the picture or are not whole macroblocks.
+    /// The requested rows are outside the picture or are not complete macroblock rows.
     #[error("rows {start}..{end} of a picture of {height} rows are not whole macroblock rows")]
     Rows {
         /// First row.
@@ -34,46 +34,46 @@ pub enum Error {
         /// Rows of the picture.
         height: usize,
     },
-    /// Two pictures that belong together differ in size.
+    /// Two related pictures differ in size.
     #[error(
         "a picture of {width}x{height} was given where {expected_width}x{expected_height} belongs"
     )]
     SizeMismatch {
-        /// Pixels in a row of the picture given.
+        /// Pixels in a row of the picture passed.
         width: usize,
-        /// Rows of the picture given.
+        /// Rows of the picture passed.
         height: usize,
-        /// Pixels in a row wanted.
+        /// Expected pixels in a row.
         expected_width: usize,
-        /// Rows wanted.
+        /// Expected rows.
         expected_height: usize,
     },
-    /// Bytes end before the thing they describe does.
+    /// The data ends before the structure that it contains.
     #[error("{what} ends too early")]
     Truncated {
-        /// What was being read.
+        /// Structure being parsed.
         what: &'static str,
     },
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     #[error("{what}: {value} is not possible")]
     Invalid {
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u64,
     },
-    /// A stream uses a part of H.264 that the receiver does not conceal.
+    /// A stream uses a part of H.264 that concealment does not support.
     #[error("{what} is not supported")]
     Unsupported {
         /// The part of H.264.
         what: &'static str,
     },
-    /// A slice refers to a parameter set that never came.
+    /// A slice refers to a parameter set that never arrived.
     #[error("{set} parameter set {id} is missing")]
     MissingParameters {
         /// Sequence or picture.
         set: &'static str,
-        /// The number asked for.
+        /// Id of the parameter set.
         id: u32,
     },
     /// An encoder could not be set up or failed on a picture.
@@ -81,25 +81,25 @@ pub enum Error {
     Encoder {
         /// The call that failed.
         call: &'static str,
-        /// What it returned.
+        /// Its return code.
         code: i32,
     },
     /// A decoder refused its input.
     #[error("the decoder failed: {reason}")]
     Decoder {
-        /// The decoder's own words.
+        /// The decoder's own message.
         reason: String,
     },
-    /// A picture of a source was lost; the next one may be whole.
+    /// A picture of a source was lost; the next one may be complete.
     #[error("{reason}")]
     PictureLost {
-        /// One line that says which and why.
+        /// Source and reason, in one line.
         reason: String,
     },
     /// A source of pictures failed.
     #[error("{reason}")]
     Sensor {
-        /// One line that says which and why.
+        /// Source and reason, in one line.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The parts of H.264 (ITU-T H.264) that concealment reads and writes.
+//! The parts of H.264 (ITU-T H.264) that concealment parses and writes.
 
 pub(crate) mod bits;
 pub(crate) mod nal;

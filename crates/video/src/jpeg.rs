@@ -1,4 +1,4 @@
-//! Pictures from cameras that send each as a JPEG.
+//! Pictures of cameras that send JPEGs.
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -7,17 +7,17 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::Error;
 
-/// A decoder of JPEGs of one size into 4:2:0, whose black and white are 0 and 255.
+/// A decoder of full-range (0 to 255) JPEGs of one size into 4:2:0.
 #[derive(Debug)]
 pub struct Decoder {
     width: usize,
     height: usize,
-    /// Luma, blue and red of each pixel in turn.
+    /// Luma, blue and red of each pixel, interleaved.
     samples: Vec<u8>,
 }
 
 impl Decoder {
-    /// Makes a decoder of pictures of `width` by `height` pixels.
+    /// Creates a decoder of pictures of `width` by `height` pixels.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are even and from 2 to 8192.
@@ -29,11 +29,11 @@ impl Decoder {
         Ok(Self { width, height, samples: vec![0; width * height * 3] })
     }
 
-    /// Decodes `jpeg` into `picture`: a plane each of luma, blue and red.
+    /// Decodes `jpeg` into `picture`: one plane each of luma, blue and red.
     ///
     /// # Errors
-    /// [`Error::Decoder`] if it is none, is cut, or has no colour; [`Error::SizeMismatch`] if it has
-    /// another size.
+    /// [`Error::Decoder`] if it is not a JPEG, is truncated, or has no colour;
+    /// [`Error::SizeMismatch`] if its size differs.
     pub fn decode(&mut self, jpeg: &[u8], picture: &mut Vec<u8>) -> Result<(), Error> {
         let Self { width, height, samples } = self;
         let (width, height) = (*width, *height);
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a JPEG of 64 by 48 red pixels as a USB camera sends it.
+    /// Returns a JPEG of 64 by 48 red pixels in the format of a USB camera.
     fn red(sampling: &str) -> Vec<u8> {
         let made = Command::new("ffmpeg")
             .args(["-v", "error", "-f", "lavfi", "-i", "color=red:size=64x48", "-frames:v", "1"])

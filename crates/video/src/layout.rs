@@ -2,24 +2,24 @@ use std::ops::Range;
 
 use crate::Error;
 
-/// The side of a macroblock in luma pixels.
+/// Side of a macroblock in luma pixels.
 pub(crate) const MACROBLOCK: usize = 16;
 
-/// Partition of a picture into strips: whole macroblock rows, as equal as possible.
+/// Partition of a picture into strips of complete macroblock rows, as equal as possible.
 ///
-/// Strip `i` of `k`, of `n` macroblock rows, begins at row `i * n / k`, rounded down: 7, 8, 7, 8, 7, 8
-/// for six of the 45 of a 1280x720 picture.
+/// Strip `i` of `k`, of `n` macroblock rows, begins at row `i * n / k`, rounded down: 7, 8, 7, 8,
+/// 7, 8 for the six strips of the 45 macroblock rows of a 1280x720 picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     width: usize,
     height: usize,
     strips: usize,
-    /// Of the width and of the height, what is coded and not shown.
+    /// Coded but not shown columns and rows.
     cropped: [usize; 2],
 }
 
 impl Layout {
-    /// The number of strips in every picture on the wire: reading one takes a sixth of a picture's
+    /// Number of strips in every picture on the wire: reading one takes a sixth of a picture's
     /// time, as in the first paper, section IV.
     pub const STRIP_COUNT: usize = 6;
 
@@ -32,9 +32,10 @@ impl Layout {
         Self::with_strips(width, height, Self::STRIP_COUNT)
     }
 
-    /// Returns the layout of a source's pictures of `width` by `height` pixels, whatever they are: coded are the
-    /// whole macroblocks around them, at the right and below up to 14 columns and rows more than are
-    /// shown. Of an odd side the last column or row is left out, for colour has half as many.
+    /// Returns the layout of a source's pictures of `width` by `height` pixels, for any size. The
+    /// coded picture consists of the complete macroblocks around them, with up to 14 columns and
+    /// rows more than shown at the right and bottom. An odd side loses its last column or row,
+    /// because chroma has half the resolution.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -47,8 +48,9 @@ impl Layout {
         Self::of(width, height)?.with_cropped([width - shown[0], height - shown[1]])
     }
 
-    /// Returns the layout of what a sensor gives, as [`around`](Self::around) does, in fewer strips where it has fewer
-    /// than 96 rows: such pictures are [enlarged](crate::Enlargement) before they are coded.
+    /// Returns the layout of a sensor's pictures, as [`around`](Self::around) does, with fewer
+    /// strips if it has fewer than 96 rows: such pictures are [enlarged](crate::Enlargement) before
+    /// they are coded.
     ///
     /// # Errors
     /// [`Error::Dimensions`] for a side below 2 or above 8192.
@@ -63,8 +65,8 @@ impl Layout {
         layout.with_cropped([coded[0] - shown[0], coded[1] - shown[1]])
     }
 
-    /// Returns this layout with so many of the pixels in a row and of the rows coded and not shown, at the
-    /// right and below.
+    /// Returns this layout with the given numbers of columns at the right and rows at the bottom
+    /// coded but not shown.
     ///
     /// # Errors
     /// [`Error::Invalid`] unless both are even and less than a macroblock's side.
@@ -79,7 +81,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
-    /// [`Error::TooFewRows`] with fewer macroblock rows than strips; [`Error::Invalid`] for no strip.
+    /// [`Error::TooFewRows`] with fewer macroblock rows than strips; [`Error::Invalid`] for zero
+    /// strips.
     pub fn with_strips(width: usize, height: usize, strips: usize) -> Result<Self, Error> {
         let valid =
             |side: usize| side.is_multiple_of(MACROBLOCK) && (16..=SIDE_MAX).contains(&side);
@@ -95,33 +98,33 @@ impl Layout {
         Ok(Self { width, height, strips, cropped: [0; 2] })
     }
 
-    /// Returns the pixels in a row of the picture and of every strip, as it is coded.
+    /// Returns the coded width of the picture and of every strip in pixels.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns rows of the picture, as it is coded.
+    /// Returns the coded height of the picture in rows.
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// Returns the strips of the picture.
+    /// Returns the number of strips of the picture.
     pub fn strip_count(&self) -> usize {
         self.strips
     }
 
-    /// Returns the width and the height that are shown.
+    /// Returns the shown width and height.
     pub fn shown(&self) -> (usize, usize) {
         (self.width - self.cropped[0], self.height - self.cropped[1])
     }
 
-    /// Returns how many of the pixels in a row, and of the rows, of strip `strip` are not shown.
+    /// Returns the numbers of columns and rows of strip `strip` that are not shown.
     pub fn cropped(&self, strip: usize) -> [usize; 2] {
         let [right, below] = self.cropped;
         [right, if strip + 1 == self.strips { below } else { 0 }]
     }
 
-    /// Returns those pixel rows of strip `strip` that are shown.
+    /// Returns the shown pixel rows of strip `strip`.
     ///
     /// # Panics
     /// As [`strip_rows`](Self::strip_rows).
@@ -142,7 +145,7 @@ impl Layout {
     }
 }
 
-/// Pixels that a side of a coded picture has at most.
+/// Maximum side of a coded picture in pixels.
 const SIDE_MAX: usize = 8192;
 
 #[cfg(test)]

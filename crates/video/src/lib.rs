@@ -1,9 +1,9 @@
-//! Slices, encoders, decoders and quality. Knows no network.
+//! Slices, encoders, decoders and quality measures. Independent of the network.
 //!
-//! A picture is cut into six [strips](Layout). Each strip is an H.264 stream of its own: it has
-//! its own [`Encoder`] and its own [`Decoder`], so that a strip can be coded as soon as its rows
-//! are read and shown as soon as it arrives. One coded picture of one strip is a [`Slice`]. At the
-//! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
+//! A picture is cut into six [strips](Layout). Each strip is an H.264 stream with an [`Encoder`]
+//! and a [`Decoder`] of its own: it is encoded as soon as its rows are read and shown as soon as it
+//! arrives. One coded picture of one strip is a [`Slice`]. At the receiver, a [`Concealer`] per
+//! strip replaces each lost slice by a skip slice.
 
 mod access_unit;
 pub mod avc;

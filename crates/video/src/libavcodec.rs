@@ -10,17 +10,17 @@ use crate::{Decoder, Error, Picture, pixels};
 
 /// libavcodec's decoder for one strip, on the calling thread.
 ///
-/// It conceals nothing by itself: that is the [`Concealer`](crate::Concealer)'s part. With one access
-/// unit a call it gives each picture at once. libavcodec told to take single slices
-/// (`AV_CODEC_FLAG2_CHUNKS`) would hold a picture of several until it is whole: a picture by strips
-/// has its rows as they come.
+/// Its own concealment is off; the [`Concealer`](crate::Concealer) does that. With one access unit
+/// per call it returns each picture immediately. In its mode for single slices
+/// (`AV_CODEC_FLAG2_CHUNKS`) libavcodec would hold a picture of several slices until it is
+/// complete, but a picture in strips has its rows as they arrive.
 pub struct StripDecoder {
     decoder: decoder::Video,
     frame: Frame,
 }
 
 impl StripDecoder {
-    /// Makes a decoder that waits for its first IDR.
+    /// Creates a decoder that waits for its first IDR.
     ///
     /// # Errors
     /// [`Error::Decoder`] if the library has no H.264 decoder, or no memory for it.
@@ -50,7 +50,7 @@ impl Decoder for StripDecoder {
 
 #[allow(unsafe_code)]
 fn set_low_delay(context: &mut Context) {
-    // SAFETY: The context is allocated and not yet opened: its fields may be set.
+    // SAFETY: The context is allocated and not yet opened, so its fields may be set.
     unsafe {
         let context = &mut *context.as_mut_ptr();
         context.flags |= (ffi::AV_CODEC_FLAG_LOW_DELAY | ffi::AV_CODEC_FLAG_OUTPUT_CORRUPT) as i32;

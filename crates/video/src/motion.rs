@@ -1,17 +1,18 @@
-/// How most of a strip moves from one picture to the next, in quarters of a luma sample: where in the picture before it is
-/// found, less where it is.
+/// Dominant motion of a strip from one picture to the next, in quarters of a luma sample: the
+/// position of its content in the previous picture minus its position in this one.
 ///
-/// Still where nobody has looked.
+/// Zero if it was not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Motion {
-    /// To the right.
+    /// Horizontal component, to the right.
     pub x: i16,
-    /// Down.
+    /// Vertical component, down.
     pub y: i16,
 }
 
 impl Motion {
-    /// Returns the middle one of `vectors`, each side by itself, that reach over so many pictures; still without any.
+    /// Returns the component-wise median of `vectors` that span `pictures` pictures; zero without
+    /// vectors.
     pub(crate) fn of(vectors: impl Iterator<Item = (i16, i16)>, pictures: u16) -> Self {
         let (mut x, mut y): (Vec<i16>, Vec<i16>) = vectors.unzip();
         let middle = |side: &mut [i16]| match side.len() {
@@ -23,7 +24,7 @@ impl Motion {
         Self { x: middle(&mut x), y: middle(&mut y) }
     }
 
-    /// Returns the nearest that every level of H.264 lets a vector be (table A-1).
+    /// Returns the nearest motion within the vector range of every H.264 level (table A-1).
     pub(crate) fn within_levels(self) -> Self {
         Self { x: self.x.clamp(-ACROSS_MAX, ACROSS_MAX), y: self.y.clamp(-DOWN_MAX, DOWN_MAX) }
     }
@@ -31,7 +32,8 @@ impl Motion {
 
 /// Motion of the two halves of a strip.
 ///
-/// As of a [`Motion`], a vector says where a part is found in the picture before: against the way that it goes.
+/// As in [`Motion`], a vector points to a part's position in the previous picture: opposite to its
+/// movement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Flow {
     /// Motion of the left half.
@@ -41,13 +43,13 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns by how much the right half moves to the right of the left half, in quarters of a sample: above 0 where
-    /// the picture expands.
+    /// Returns how far the right half moves to the right relative to the left half, in quarters of
+    /// a sample: positive if the picture expands.
     pub fn expansion(self) -> i32 {
         i32::from(self.left.x) - i32::from(self.right.x)
     }
 
-    /// Returns by how much both halves move to the right, in quarters of a sample.
+    /// Returns how far both halves move to the right, in quarters of a sample.
     pub fn shift(self) -> i32 {
         -(i32::from(self.left.x) + i32::from(self.right.x)) / 2
     }

@@ -2,10 +2,10 @@ use std::ops::Range;
 
 use crate::Error;
 
-/// Rows of a picture in YUV 4:2:0, 8 bits, full planes without padding.
+/// Rows of a picture in YUV 4:2:0, 8 bits, in complete planes without padding.
 ///
-/// `luma` is `width * height` bytes; `cb` and `cr` are a quarter of that each. Width and height
-/// are multiples of 16, so that every picture and every strip is whole macroblocks.
+/// `luma` is `width * height` bytes; `cb` and `cr` are a quarter of that each. Width and height are
+/// multiples of 16, so every picture and every strip consists of complete macroblocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Picture {
     width: usize,
@@ -16,7 +16,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Makes a black picture of `width` by `height` pixels.
+    /// Creates a black picture of `width` by `height` pixels.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are multiples of 16 between 16 and 8192.
@@ -35,7 +35,7 @@ impl Picture {
         })
     }
 
-    /// Returns the pixels in a row.
+    /// Returns the number of pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -60,15 +60,15 @@ impl Picture {
         &self.cr
     }
 
-    /// Returns the three planes (luma, cb, cr) to write to.
+    /// Returns the three planes (luma, cb, cr) for writing.
     pub fn planes_mut(&mut self) -> (&mut [u8], &mut [u8], &mut [u8]) {
         (&mut self.luma, &mut self.cb, &mut self.cr)
     }
 
-    /// Returns a copy of the rows `rows`, as a picture of its own.
+    /// Returns a copy of the rows `rows` as a separate picture.
     ///
     /// # Errors
-    /// [`Error::Rows`] unless the rows are whole macroblock rows of this picture, at least one.
+    /// [`Error::Rows`] unless the rows are complete macroblock rows of this picture, at least one.
     pub fn rows(&self, rows: Range<usize>) -> Result<Self, Error> {
         self.check_rows(&rows)?;
         let luma = rows.start * self.width..rows.end * self.width;
@@ -82,7 +82,7 @@ impl Picture {
         })
     }
 
-    /// Copies all of `strip` into this picture, beginning at row `first_row`.
+    /// Copies all of `strip` into this picture, starting at row `first_row`.
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] if the widths differ; [`Error::Rows`] unless the strip fits and

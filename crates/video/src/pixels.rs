@@ -1,4 +1,4 @@
-//! Pictures from the pixels that cameras give.
+//! Conversion of camera pixels to pictures.
 
 #[cfg(any(feature = "openh264", feature = "libavcodec"))]
 use crate::layout::MACROBLOCK;
@@ -11,16 +11,16 @@ pub enum Format {
     Yuyv,
     /// 4:2:2, two pixels in four bytes: blue, luma, red, luma.
     Uyvy,
-    /// Luma alone: black and white.
+    /// Luma only: black and white.
     Grey,
-    /// 4:2:0, a plane of luma, then one of blue and red in turn.
+    /// 4:2:0, a plane of luma, then one of blue and red interleaved.
     Nv12,
-    /// 4:2:0, a plane each of luma, blue and red.
+    /// 4:2:0, one plane each of luma, blue and red.
     I420,
 }
 
 impl Format {
-    /// Returns the bytes of a row of `width` pixels, of the first plane.
+    /// Returns the length in bytes of a row of `width` pixels in the first plane.
     pub fn row_bytes(self, width: usize) -> usize {
         match self {
             Self::Yuyv | Self::Uyvy => width.saturating_mul(2),
@@ -28,8 +28,8 @@ impl Format {
         }
     }
 
-    /// Returns the bytes of a picture of `width` by `height` pixels whose rows, of the first plane, begin `stride`
-    /// apart; `None` unless both sides are even and a row fits.
+    /// Returns the length in bytes of a picture of `width` by `height` pixels whose rows in the
+    /// first plane are `stride` apart; `None` unless both sides are even and a row fits.
     pub fn bytes(self, width: usize, height: usize, stride: usize) -> Option<usize> {
         let is_even = [width, height, stride].iter().all(|side| side.is_multiple_of(2));
         if !is_even || stride < self.row_bytes(width) {
@@ -43,22 +43,22 @@ impl Format {
     }
 }
 
-/// A camera's picture as its bytes.
+/// A camera's picture as raw bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
-    /// How the pixels lie in the bytes.
+    /// Layout of the pixels in the bytes.
     pub format: Format,
     /// Pixels in a row, an even number.
     pub width: usize,
     /// Rows, an even number.
     pub height: usize,
-    /// Bytes from one row to the next, of the first plane; [`Format::row_bytes`] if nothing lies between.
+    /// Bytes from one row to the next in the first plane; [`Format::row_bytes`] without padding.
     pub stride: usize,
     /// All planes, one after the other.
     pub bytes: &'a [u8],
 }
 
-/// One colour of an image: where its samples lie.
+/// One colour plane of an image: the positions of its samples.
 #[derive(Clone, Copy)]
 struct Plane<'a> {
     bytes: &'a [u8],
@@ -69,21 +69,21 @@ struct Plane<'a> {
 }
 
 impl Image<'_> {
-    /// Returns whether all of its pixels are there.
+    /// Returns whether `bytes` holds all of its pixels.
     pub fn is_whole(&self) -> bool {
         let &Self { format, width, height, stride, bytes } = self;
         format.bytes(width, height, stride).is_some_and(|wanted| bytes.len() >= wanted)
     }
 
-    /// Fills `rows` with the rows of this image from `first_row`, an even number, on.
+    /// Fills `rows` with the rows of this image, starting at the even row `first_row`.
     ///
-    /// Where the image has more rows or columns, those at the right and at the bottom are left out; where
-    /// it has fewer, its last ones are repeated: strips have whole macroblocks, a camera of 1080 rows
-    /// has not. Of 4:2:2, every other row's colour is taken.
+    /// Surplus columns at the right and rows at the bottom are dropped. Missing ones are filled by
+    /// repeating the last: strips have complete macroblocks, but a camera of 1080 rows does not.
+    /// With 4:2:2, the chroma of every other row is used.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] unless the image's sides are even and at least 2 and its rows fit in the stride;
-    /// [`Error::Truncated`] if there are fewer bytes than its pixels take.
+    /// [`Error::Dimensions`] unless the image's sides are even and at least 2 and its rows fit in
+    /// the stride; [`Error::Truncated`] if there are fewer bytes than pixels.
     pub fn fill(&self, first_row: usize, rows: &mut Picture) -> Result<(), Error> {
         let &Self { format, width, height, stride, bytes } = self;
         let wanted = format.bytes(width, height, stride).filter(|_| width >= 2 && height >= 2);
@@ -127,8 +127,7 @@ impl Image<'_> {
     }
 }
 
-/// Brings samples of full range, whose black and white are 0 and 255, to those of video: 16 and 235, of colour
-/// 16 and 240.
+/// Converts full-range samples, 0 to 255, to video range: luma 16 to 235, chroma 16 to 240.
 pub fn limit(rows: &mut Picture) {
     let to = |range: u32| -> [u8; 256] {
         std::array::from_fn(|value| 16 + ((value as u32 * range + 127) / 255) as u8)
@@ -142,8 +141,8 @@ pub fn limit(rows: &mut Picture) {
     }
 }
 
-/// Returns a decoder's picture, of which `width` by `height` pixels are shown: its planes, each with the bytes
-/// from one row to the next, spread to whole macroblocks.
+/// Returns a decoder's picture of `width` by `height` shown pixels, extended to complete
+/// macroblocks. Each plane has its bytes and the distance from one row to the next.
 #[cfg(any(feature = "openh264", feature = "libavcodec"))]
 pub(crate) fn picture(
     planes: [(&[u8], usize); 3],
@@ -166,8 +165,8 @@ pub(crate) fn picture(
     Ok(picture)
 }
 
-/// Copies the rows of a plane from `first_row` on; the last row and the last sample of a row stand for what
-/// the plane lacks.
+/// Copies the rows of a plane from `first_row` on, repeating the last row and the last sample of a
+/// row where the plane is smaller.
 fn spread(plane: Plane<'_>, first_row: usize, to: &mut [u8], to_width: usize) {
     let Plane { bytes, size: [width, height], steps: [stride, step] } = plane;
     let count = width.min(to_width);
@@ -185,7 +184,7 @@ fn spread(plane: Plane<'_>, first_row: usize, to: &mut [u8], to_width: usize) {
     }
 }
 
-/// Of blue and of red, neither more nor less.
+/// Chroma value without colour.
 const COLOURLESS: u8 = 128;
 
 #[cfg(test)]
@@ -194,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns every format's bytes of one picture, whose colours are equal in pairs of rows.
+    /// Returns one picture's bytes in a format; the chroma of paired rows is equal.
     fn bytes(format: Format, width: usize, height: usize) -> Vec<u8> {
         let luma = |row: usize, column: usize| (row * 7 + column) as u8;
         let cb = |row: usize, column: usize| (100 + row + column) as u8;

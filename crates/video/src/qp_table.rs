@@ -2,26 +2,26 @@ use tautline_units::ByteCount;
 
 use crate::{Error, Quantizers};
 
-/// Look-up table of the quantizers that make slices of a size ([LTE] IV.B).
+/// Look-up table from slice size to quantizers ([LTE] IV.B).
 ///
-/// Made from the mean sizes of real video; what a single slice takes differs by a factor of 2.7 (99th
+/// Built from the mean sizes of real video; a single slice differs by a factor of up to 2.7 (99th
 /// percentile).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QpTable {
-    /// By size, ascending; never empty.
+    /// Entries by size, ascending; never empty.
     entries: Vec<(ByteCount, Quantizers)>,
 }
 
 impl QpTable {
-    /// Makes a table of mean sizes; `None` without any. Of equal sizes the first counts.
+    /// Builds a table of mean sizes; returns `None` without any. Of equal sizes the first is used.
     pub fn new(mut entries: Vec<(ByteCount, Quantizers)>) -> Option<Self> {
         entries.sort_by_key(|(bytes, _)| *bytes);
         entries.dedup_by_key(|(bytes, _)| *bytes);
         (!entries.is_empty()).then_some(Self { entries })
     }
 
-    /// Returns the quantizers of the largest size that does not exceed `budget`, or else of the
-    /// smallest.
+    /// Returns the quantizers of the largest size that does not exceed `budget`, or otherwise of
+    /// the smallest.
     pub fn look_up(&self, budget: ByteCount) -> Quantizers {
         let above = self.entries.partition_point(|(bytes, _)| *bytes <= budget);
         self.entries[above.saturating_sub(1)].1
@@ -32,8 +32,7 @@ impl QpTable {
         self.entries.iter().copied()
     }
 
-    /// Returns the table as CSV: a line of names, then a line each of bytes and the quantizers of I
-    /// and P.
+    /// Returns the table as CSV: a header line, then lines of bytes and the quantizers of I and P.
     pub fn to_csv(&self) -> String {
         let mut csv = format!("{HEAD}\n");
         for (bytes, Quantizers { intra, predicted }) in self.entries() {
@@ -42,10 +41,10 @@ impl QpTable {
         csv
     }
 
-    /// Reads what [`to_csv`](Self::to_csv) wrote.
+    /// Parses the output of [`to_csv`](Self::to_csv).
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the number of the first line that is none; [`Error::Truncated`] for a
+    /// [`Error::Invalid`] with the number of the first malformed line; [`Error::Truncated`] for a
     /// table without sizes.
     pub fn parse(csv: &str) -> Result<Self, Error> {
         let mut entries = Vec::new();

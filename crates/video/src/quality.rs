@@ -1,4 +1,4 @@
-//! How near a picture is to another, and how much an encoder needs for it.
+//! Distortion measures between pictures, and bit-rate comparison of encoders.
 
 mod bjontegaard;
 
@@ -6,7 +6,7 @@ pub use bjontegaard::{Point, bd_rate};
 
 use crate::{Error, Picture};
 
-/// Returns the peak signal-to-noise ratio of the luma planes in dB; infinity for equal ones.
+/// Returns the peak signal-to-noise ratio of the luma planes in dB; infinity for equal planes.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -24,8 +24,7 @@ pub fn squared_error(picture: &Picture, reference: &Picture) -> Result<u64, Erro
     Ok(squares(picture.luma(), reference.luma()))
 }
 
-/// Returns the peak signal-to-noise ratio of all three planes in dB, luma weighing six parts of
-/// eight.
+/// Returns the peak signal-to-noise ratio of all three planes in dB, with a luma weight of 6/8.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -37,11 +36,11 @@ pub fn psnr_weighted(picture: &Picture, reference: &Picture) -> Result<f64, Erro
     Ok((6.0 * luma + cb + cr) / 8.0)
 }
 
-/// Returns the structural similarity of the luma planes, 1 for equal ones.
+/// Returns the structural similarity of the luma planes, 1 for equal planes.
 ///
-/// The mean over windows of 8x8 pixels, 4 apart, with uniform weights and the constants of Wang et
-/// al. (2004): `(0.01 * 255)^2` and `(0.03 * 255)^2`. Pictures' sides are at least 16, so there is
-/// always a window.
+/// It is the mean over windows of 8x8 pixels, 4 apart, with uniform weights and the constants of
+/// Wang et al. (2004): `(0.01 * 255)^2` and `(0.03 * 255)^2`. Pictures' sides are at least 16, so
+/// there is always a window.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -85,16 +84,16 @@ fn mean_square(a: &[u8], b: &[u8]) -> f64 {
     squares(a, b) as f64 / a.len() as f64
 }
 
-/// Returns the sum of squared differences: of some samples at a time in 32 bits, which compilers
-/// make vectors of.
+/// Returns the sum of squared differences, computed in chunks with 32-bit sums, which compilers
+/// vectorize.
 fn squares(a: &[u8], b: &[u8]) -> u64 {
     let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)).pow(2);
     let sum = |(a, b): (&[u8], &[u8])| u64::from(a.iter().zip(b).map(square).sum::<u32>());
     a.chunks(SQUARES).zip(b.chunks(SQUARES)).map(sum).sum()
 }
 
-/// Returns the peak signal-to-noise ratio in dB of samples whose squared errors have this mean;
-/// infinity for none.
+/// Returns the peak signal-to-noise ratio in dB of samples with this mean squared error; infinity
+/// for zero.
 pub fn decibels(mean_square: f64) -> f64 {
     10.0 * (255.0 * 255.0 / mean_square).log10()
 }
@@ -111,7 +110,7 @@ fn check_sizes(picture: &Picture, reference: &Picture) -> Result<(), Error> {
     })
 }
 
-/// Squares of samples' differences whose sum 32 bits always hold.
+/// Number of squared differences whose sum always fits in 32 bits.
 const SQUARES: usize = 1 << 14;
 const WINDOW: usize = 8;
 const C1: f64 = 0.01 * 255.0 * 0.01 * 255.0;

@@ -1,8 +1,8 @@
-//! Which quantizer makes a slice of the size wanted.
+//! Model that selects the quantizer for a slice of the target size.
 //!
-//! The first paper, section IV.B, looks the quantizer up in a table of mean sizes. Sizes around
-//! such a table spread by a factor of 2.7 (99th percentile), so the table is replaced by a model
-//! that each slice corrects.
+//! The first paper, section IV.B, looks the quantizer up in a table of mean sizes. Sizes vary
+//! around such a table by a factor of 2.7 (99th percentile). This model replaces the table and
+//! learns from each slice.
 
 mod activity;
 
@@ -14,24 +14,24 @@ use crate::Picture;
 
 /// The size model of one strip.
 ///
-/// The bytes of a predicted slice, beyond a fixed part, are taken to be
-/// `2^(level + change - qp / 6 - (qp - last qp) / 10)`: they halve every six quantizers, and fall
-/// faster at the first slice of a finer or coarser quantizer, whose prediction is still of the
-/// other. `change` is measured on the source before coding; `level` follows the sizes that come
-/// out. Slices of 1280x720 drives at 1000 and 4000 bytes then have a 99th percentile of 1.5 to
-/// 1.6 budgets, and means over 30 slices at most 5 % above, below only where QP 16 is reached.
+/// The bytes of a predicted slice, beyond a fixed part, are modelled as
+/// `2^(level + change - qp / 6 - (qp - last qp) / 10)`: they halve every six quantizers. They fall
+/// faster at the first slice of a new quantizer, whose prediction still has the old one. `change`
+/// is measured on the source before coding; `level` follows the resulting sizes. Slices of 1280x720
+/// drives at 1000 and 4000 bytes then have a 99th percentile of 1.5 to 1.6 budgets. Means over 30
+/// slices are at most 5 % above the budget, and below it only where QP 16 is reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantizer {
-    /// log2 of the bytes of a predicted slice at QP 0 where the picture changes by 1; first as seen
-    /// in a moving strip, then in one that stands still, which says nothing of the other.
+    /// log2 of the bytes of a predicted slice at QP 0 for a change of 1: first for a moving strip,
+    /// then for a still one. The two are independent.
     levels: [f64; 2],
-    /// Whether the strip stands still: the index of its level.
+    /// Whether the strip is still: the index of its level.
     still: bool,
-    /// How much more bytes the change since the last picture costs, log2.
+    /// log2 of the factor in bytes due to the change since the last picture.
     change: f64,
-    /// Bytes of intra slices over those that their activity tells.
+    /// Ratio of the bytes of intra slices to those predicted from their activity.
     intra_scale: f64,
-    /// Bytes coded beyond the budgets so far, less what is forgiven.
+    /// Total bytes coded in excess of the budgets, minus clamped excess.
     debt: f64,
     last_qp: i32,
     macroblocks: f64,
@@ -40,7 +40,7 @@ pub(crate) struct Quantizer {
 }
 
 impl Quantizer {
-    /// Returns the model of a strip of which nothing is known.
+    /// Returns the initial model of a strip.
     pub(crate) fn new(width: usize, height: usize) -> Self {
         let macroblocks = (width / 16 * (height / 16)) as f64;
         Self {
@@ -55,9 +55,9 @@ impl Quantizer {
         }
     }
 
-    /// Looks at the strip that is to be coded next.
+    /// Measures the strip that is to be coded next.
     ///
-    /// Compares every 16th pixel with the last picture's: 10,240 of a strip of 1280x128.
+    /// Compares every 16th pixel with the last picture's: 10,240 pixels of a strip of 1280x128.
     pub(crate) fn look_at(&mut self, picture: &Picture) {
         let rows = picture.luma().chunks_exact(picture.width()).skip(1).step_by(4);
         let samples: Vec<u8> = rows.flat_map(|row| row[1..].iter().step_by(4).copied()).collect();
@@ -69,32 +69,33 @@ impl Quantizer {
         self.samples = samples;
     }
 
-    /// Returns the quantizer of a predicted slice of about `budget`.
+    /// Returns the quantizer for a predicted slice of about `budget`.
     pub(crate) fn for_predicted(&self, budget: ByteCount) -> i32 {
         let target = (self.target(budget) - self.fixed()).max(1.0).log2();
         let miss = |qp: i32| (self.level() + self.change - self.fall(qp) - target).abs();
-        // A finer quantizer is approached in steps: a slice that has all the detail to add at once
-        // would be far too large, and nothing could take it back.
+        // Finer quantizers are approached in steps: a slice that adds all the detail at once would
+        // be far too large, and could not be coded again.
         (QP_MIN.max(self.last_qp - FINER_STEP)..=QP_MAX)
             .min_by(|&a, &b| miss(a).total_cmp(&miss(b)))
             .unwrap_or(QP_MAX)
     }
 
-    /// Learns from a predicted slice.
+    /// Updates the model with a predicted slice.
     pub(crate) fn predicted_done(&mut self, qp: i32, size: ByteCount) {
         let bytes = (size.get() as f64 - self.fixed()).max(1.0);
         let surprise = bytes.log2() + self.fall(qp) - self.change - self.level();
-        // A repeated picture makes a tiny slice and says little of the next.
+        // A repeated picture produces a tiny slice and says little about the next.
         self.levels[usize::from(self.still)] += LEARNING * surprise.max(-1.0);
     }
 
-    /// Returns the quantizer of an IDR slice of about [`INTRA_BUDGETS`] budgets.
+    /// Returns the quantizer for an IDR slice of about [`INTRA_BUDGETS`] budgets.
     pub(crate) fn for_intra(&self, activity: &Activity, budget: ByteCount) -> i32 {
         let allowed = budget.get() as f64 * INTRA_BUDGETS / self.intra_scale;
         (QP_MIN..QP_MAX).find(|&qp| activity.bytes(qp) <= allowed).unwrap_or(QP_MAX)
     }
 
-    /// Learns from an IDR slice and tells a higher quantizer if it is too large by a quarter.
+    /// Updates the model with an IDR slice, and returns a higher quantizer if the slice is a
+    /// quarter too large.
     pub(crate) fn intra_done(
         &mut self,
         activity: &Activity,
@@ -108,11 +109,11 @@ impl Quantizer {
         (too_large && higher > qp).then_some(higher)
     }
 
-    /// Books a slice that is sent.
+    /// Records the size of a sent slice.
     pub(crate) fn slice_done(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;
-        // Little is saved up, so that a quiet strip cannot burst; an IDR's excess is paid back.
+        // Credit is limited, so that a quiet strip cannot burst; the excess of an IDR is paid back.
         self.debt = (self.debt + size.get() as f64 - budget).clamp(-2.0 * budget, 8.0 * budget);
     }
 
@@ -120,42 +121,43 @@ impl Quantizer {
         self.levels[usize::from(self.still)]
     }
 
-    /// Returns the target of bytes: the budget, less a share of the debt.
+    /// Returns the target in bytes: the budget minus a share of the debt.
     fn target(&self, budget: ByteCount) -> f64 {
         let budget = budget.get() as f64;
         (budget - self.debt / PAYBACK_SLICES).clamp(0.5 * budget, 1.2 * budget)
     }
 
-    /// Returns the octaves by which `qp` makes a predicted slice smaller than QP 0 would.
+    /// Returns by how many octaves a predicted slice is smaller at `qp` than at QP 0.
     fn fall(&self, qp: i32) -> f64 {
         let step = (qp - self.last_qp).clamp(-FINER_STEP, FINER_STEP);
         f64::from(qp) / 6.0 + f64::from(step) / 10.0
     }
 
-    /// Returns bytes of a predicted slice whatever its quantizer: headers and runs of skipped
-    /// macroblocks.
+    /// Returns the bytes of a predicted slice that do not depend on its quantizer: headers and runs
+    /// of skipped macroblocks.
     fn fixed(&self) -> f64 {
         8.0 + self.macroblocks / 64.0
     }
 }
 
-/// Budgets that an IDR slice may take: with one, its quantizer would be some ten steps coarser
-/// than its neighbours', to be seen as a blink.
+/// Size of an IDR slice in budgets: with only one, its quantizer would be about ten steps coarser
+/// than its neighbours', visible as a blink.
 const INTRA_BUDGETS: f64 = 3.0;
-/// Finer ones are beyond what is seen (about 48 dB), and would only burst when the strip moves.
+/// Finest quantizer: finer ones make no visible difference (about 48 dB) and would cause bursts
+/// when the strip moves.
 const QP_MIN: i32 = 16;
 const QP_MAX: i32 = 51;
-/// The largest step to a finer quantizer: a factor of about four in bytes.
+/// Largest step to a finer quantizer: a factor of about four in bytes.
 const FINER_STEP: i32 = 6;
-/// The share of a surprise that is believed.
+/// Weight of a prediction error in the update.
 const LEARNING: f64 = 0.5;
-/// Slices over which a debt is paid back.
+/// Number of slices over which a debt is paid back.
 const PAYBACK_SLICES: f64 = 10.0;
-/// Bytes grow by this power of the mean change of the pixels.
+/// Exponent of the mean pixel change in the growth of bytes.
 const CHANGE_WEIGHT: f64 = 0.7;
-/// The change that counts as none, in luma steps.
+/// Change treated as none, in luma steps.
 const CHANGE_FLOOR: f64 = 0.25;
-/// The mean change below which a strip stands still, in luma steps: a camera's noise is above.
+/// Mean change below which a strip is still, in luma steps: below a camera's noise.
 const STILL: f64 = 0.5;
 const FIRST_BYTES_A_MACROBLOCK: f64 = 100.0;
 

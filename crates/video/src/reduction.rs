@@ -2,10 +2,11 @@ use std::ops::Range;
 
 use crate::{Error, Layout, Picture};
 
-/// Pictures a whole factor smaller than a source's, made strip by strip: each pixel is the mean of as many of the
-/// source's as it stands for.
+/// Reduction of a source's pictures by an integer factor, strip by strip: each pixel is the mean of
+/// factor x factor source pixels.
 ///
-/// Strips of the smaller picture are whole macroblocks of their own, so that one may need two of the source's.
+/// Strips of the smaller picture consist of complete macroblocks of their own, so one may need two
+/// source strips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reduction {
     source: Layout,
@@ -16,10 +17,11 @@ pub struct Reduction {
 type Plane = fn(&Picture) -> &[u8];
 
 impl Reduction {
-    /// Returns how pictures of `source` are made `factor` times smaller in width and height.
+    /// Returns the reduction of pictures of `source` by `factor` in width and height.
     ///
     /// # Errors
-    /// As [`Layout::around`], of the smaller size; [`Error::Invalid`] for a factor of 0 or above 16.
+    /// As [`Layout::around`] for the smaller size; [`Error::Invalid`] for a factor of 0 or above
+    /// 16.
     pub fn new(source: &Layout, factor: usize) -> Result<Self, Error> {
         if !(1..=FACTOR_MAX).contains(&factor) {
             return Err(Error::Invalid { what: "reduction", value: factor as u64 });
@@ -29,7 +31,7 @@ impl Reduction {
         Ok(Self { source: *source, layout, factor })
     }
 
-    /// Returns how many times smaller they are, in width and in height.
+    /// Returns the reduction factor of width and height.
     pub fn factor(&self) -> usize {
         self.factor
     }
@@ -39,7 +41,7 @@ impl Reduction {
         &self.layout
     }
 
-    /// Returns the source's strips that strip `strip` is made of.
+    /// Returns the source strips from which strip `strip` is computed.
     ///
     /// # Panics
     /// If the smaller picture has no such strip.
@@ -51,11 +53,11 @@ impl Reduction {
         source(rows.start)..self.strip_of(last.min(shown - 1)) + 1
     }
 
-    /// Draws strip `strip` into `rows`, of all the source's strips; those that it is not
-    /// [made of](Self::strips) are not looked at.
+    /// Draws strip `strip` into `rows`, from all the source's strips; only [those it is computed
+    /// from](Self::strips) are read.
     ///
     /// # Panics
-    /// If `strips` or `rows` have not the sizes that the two layouts give them.
+    /// If the sizes of `strips` or `rows` do not match the two layouts.
     pub fn draw(&self, strips: &[Picture], strip: usize, rows: &mut Picture) {
         let first_row = self.layout.strip_rows(strip).start;
         let (width, (shown_width, shown_height)) = (rows.width(), self.source.shown());
@@ -81,7 +83,7 @@ impl Reduction {
                         *sum += pixels.iter().map(|it| u32::from(*it)).sum::<u32>()
                     });
                 }
-                // What is coded and not shown continues the last column.
+                // Columns that are coded but not shown repeat the last shown one.
                 let count = shown_width / part / self.factor;
                 let last = sums[count.min(sums.len()) - 1];
                 sums[count.min(width / part)..].fill(last);
@@ -93,7 +95,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the source's strip that has a row of pixels.
+    /// Returns the source strip that contains a row of pixels.
     fn strip_of(&self, row: usize) -> usize {
         let strips = 0..self.source.strip_count();
         strips
@@ -103,7 +105,7 @@ impl Reduction {
     }
 }
 
-/// Of 8192 pixels a side that leaves no fewer than a strip has.
+/// Maximum factor: it leaves a side of 8192 pixels no smaller than a strip.
 const FACTOR_MAX: usize = 16;
 
 #[cfg(test)]
@@ -143,7 +145,7 @@ mod tests {
     fn each_pixel_is_the_mean_of_those_that_it_stands_for() {
         let source = Layout::of(64, 192).unwrap();
         let reduction = Reduction::new(&source, 2).unwrap();
-        // Columns 0, 4, 8 .. and rows 1, 3 ..: means are whole.
+        // Columns 0, 4, 8 .. and rows 1, 3 ..: the means are integers.
         let all = strips(&source, |x, y| (x * 2 + y % 40) as u8);
         for strip in 0..6 {
             let range = reduction.layout().strip_rows(strip);

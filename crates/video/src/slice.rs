@@ -7,16 +7,16 @@ use crate::{AccessUnit, Error, Layout, Motion};
 /// Kind of a coded slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceKind {
-    /// Without any picture before it, with its parameter sets.
+    /// Intra-coded with its parameter sets, independent of earlier pictures.
     Idr,
-    /// From the picture before it.
+    /// Predicted from the previous picture.
     Predicted,
-    /// As a repetition of the picture before it.
+    /// Repetition of the previous picture.
     Skip,
 }
 
 impl SliceKind {
-    /// Returns the number of this kind on the wire: 0 IDR, 1 predicted, 2 skip.
+    /// Returns the kind's number on the wire: 0 IDR, 1 predicted, 2 skip.
     pub const fn number(self) -> u8 {
         match self {
             Self::Idr => 0,
@@ -36,9 +36,9 @@ impl SliceKind {
     }
 }
 
-/// One coded picture of one strip, with what the receiver must know of it.
+/// One coded picture of one strip, with the metadata for the receiver.
 ///
-/// As handed to transport, all numbers big-endian:
+/// Wire format as passed to transport, all numbers big-endian:
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -63,37 +63,37 @@ impl SliceKind {
 /// +---------------------------------------------------------------+
 /// ```
 ///
-/// A history of n pictures is written as n + 1, one that is not known as 0.
+/// A history of n pictures is written as n + 1, an unknown one as 0.
 ///
-/// The length makes a cut unit known as such: it is an error and never reaches a decoder.
+/// The length reveals a truncated unit: it is an error and never reaches a decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// The picture's number, counted by the camera from zero.
+    /// Number of the picture, counted by the camera from zero.
     pub picture: u32,
-    /// The strip's number, from the top.
+    /// Number of the strip, from the top.
     pub strip: u8,
-    /// How it is coded.
+    /// Kind of the slice.
     pub kind: SliceKind,
-    /// How many slices of the strip before it decide what it shows, as
+    /// Number of preceding slices of the strip that it depends on, as
     /// [`Encoded::history`](crate::Encoded::history).
     pub history: Option<u8>,
-    /// The start of the strip's readout, on the vehicle's clock.
+    /// Start of the strip's readout on the vehicle's clock.
     pub captured_at: Instant,
-    /// The end of its encoding, on the vehicle's clock.
+    /// End of its encoding on the vehicle's clock.
     ///
-    /// On the wire it is kept to within 4.29 s of `captured_at`.
+    /// The wire format limits it to 4.29 s after `captured_at`.
     pub encoded_at: Instant,
-    /// The newest step of the vehicle's guard when the picture was begun: who has seen the picture
-    /// cites it. 0 if the vehicle knew none.
+    /// Newest tick of the vehicle's guard at the start of the picture, cited by a person who has
+    /// seen it. 0 if the vehicle knew none.
     pub tick: u32,
-    /// How the strip moves, as [`Encoded::motion`](crate::Encoded::motion).
+    /// Motion of the strip, as [`Encoded::motion`](crate::Encoded::motion).
     pub motion: Motion,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }
 
 impl Slice {
-    /// The length of the header before the Annex B bytes.
+    /// Length of the header before the Annex B bytes.
     pub const HEADER_BYTES: usize = AccessUnit::ROOM;
 
     /// Returns the header followed by the Annex B bytes, which are not copied.
@@ -117,11 +117,11 @@ impl Slice {
         self.bytes.behind(header)
     }
 
-    /// Reads what [`into_unit`](Self::into_unit) wrote, and keeps its buffer.
+    /// Parses the output of [`into_unit`](Self::into_unit), and keeps its buffer.
     ///
     /// # Errors
-    /// [`Error::Truncated`] if the header or the Annex B bytes are cut; [`Error::Invalid`] for an
-    /// unknown version, kind or strip, for no Annex B bytes at all, or for bytes after them.
+    /// [`Error::Truncated`] if the header or the Annex B bytes are truncated; [`Error::Invalid`]
+    /// for an unknown version, kind or strip, for missing Annex B bytes, or for bytes after them.
     pub fn parse(unit: Vec<u8>) -> Result<Self, Error> {
         let Some((header, bytes)) = unit.split_first_chunk::<{ Self::HEADER_BYTES }>() else {
             return Err(Error::Truncated { what: "slice header" });
@@ -162,7 +162,7 @@ impl Slice {
     }
 }
 
-/// The version of the wire form.
+/// Version of the wire format.
 const VERSION: u8 = 3;
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
 //! A number drawn into a picture, to measure the time from capture to canvas.
 //!
-//! A row of 42 cells of 8x8 pixels from the top left corner on: one white and one black cell, the
-//! 32 bits of the value, most significant first and white for 1, and their CRC-8 (polynomial 0x07,
-//! initial value 0) over the value's four bytes, big-endian. White is luma 235, black 16, chroma
-//! 128. The value is the Unix time in milliseconds, its low 32 bits, of the strip's capture.
+//! A row of 42 cells of 8x8 pixels, starting at the top left corner: one white and one black cell,
+//! the 32 bits of the value, most significant first and white for 1, and their CRC-8 (polynomial
+//! 0x07, initial value 0) over the value's four bytes, big-endian. White is luma 235, black 16,
+//! chroma 128. The value is the low 32 bits of the strip's capture time, in milliseconds of Unix
+//! time.
 //!
-//! Cells of 8x8 pixels whose inner 4x4 alone is read survive QP 51: [`read`] compares their mean
-//! with 128.
+//! Only the inner 4x4 of each 8x8 cell is read, so stamps survive QP 51: [`read`] compares their
+//! mean with 128.
 
 use crate::{Error, Picture};
 
-/// Pixels that the stamp takes in a row.
+/// Width of the stamp in pixels.
 pub const WIDTH: usize = CELLS * CELL;
 
-/// Rows that the stamp takes.
+/// Height of the stamp in rows.
 pub const HEIGHT: usize = CELL;
 
 /// Draws `value` into the top left corner of `picture`.
@@ -46,9 +47,9 @@ pub fn draw(picture: &mut Picture, value: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the stamp from luma (or, on an RGB canvas, green) pixels whose rows begin `stride` apart.
+/// Reads the stamp from luma (or, on an RGB canvas, green) pixels whose rows are `stride` apart.
 ///
-/// `None` if there are too few pixels, or no stamp with a right checksum.
+/// `None` if there are too few pixels, or no stamp with a valid checksum.
 pub fn read(luma: &[u8], stride: usize) -> Option<u32> {
     if stride < WIDTH || luma.len() < stride * (HEIGHT - 1) + WIDTH {
         return None;
@@ -65,7 +66,7 @@ pub fn read(luma: &[u8], stride: usize) -> Option<u32> {
     (cells == pattern(value)).then_some(value)
 }
 
-/// Returns the cells of `value`, the first in bit 41, white as 1.
+/// Returns the cells of `value`, the first in bit 41, with 1 for white.
 fn pattern(value: u32) -> u64 {
     0b10 << 40 | u64::from(value) << 8 | u64::from(checksum(value))
 }
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_the_catalogue() {
-        // CRC-8/SMBUS has the check value 0xF4 over "123456789"; over one byte it is the table's.
+        // CRC-8/SMBUS has the check value 0xF4 over "123456789"; over one byte it equals the
+        // table's entry.
         assert_eq!(checksum(0), 0);
         assert_eq!(checksum(1), 0x07);
         assert_eq!(checksum(0x80), 0x89);

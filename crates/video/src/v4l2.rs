@@ -1,4 +1,4 @@
-//! Cameras by Video4Linux: a device behind a trait, how its mode is chosen, and its pictures.
+//! Video4Linux cameras: a device behind a trait, the choice of its mode, and its pictures.
 
 mod native;
 
@@ -12,53 +12,54 @@ pub use self::native::Kernel;
 use crate::pixels::Format;
 use crate::{Enlargement, Layout};
 
-/// A camera as the kernel shows it: the port that [`Kernel`] implements, and traces of devices in tests.
+/// A camera as the kernel presents it: the port that [`Kernel`] and recorded devices in tests
+/// implement.
 pub trait Device: Send {
-    /// Returns the name that the device gives itself.
+    /// Returns the device's own name.
     fn name(&self) -> &str;
 
-    /// Returns everything that it can capture, modes with an [obstacle](Mode::obstacle) among it.
+    /// Returns all capture modes, including those with an [obstacle](Mode::obstacle).
     ///
     /// # Errors
-    /// As the system.
+    /// Any error of the system.
     fn modes(&mut self) -> io::Result<Vec<Mode>>;
 
-    /// Asks for a mode; gives what the driver made of that.
+    /// Requests a mode and returns the one that the driver set.
     ///
     /// # Errors
-    /// As the system.
+    /// Any error of the system.
     fn set(&mut self, mode: &Mode) -> io::Result<Set>;
 
-    /// Begins to capture.
+    /// Starts capturing.
     ///
     /// # Errors
-    /// As the system.
+    /// Any error of the system.
     fn start(&mut self) -> io::Result<()>;
 
-    /// Waits for a picture and copies the newest into `bytes`; older ones that wait are left out.
+    /// Waits for a picture and copies the newest into `bytes`; older waiting ones are dropped.
     ///
     /// # Errors
-    /// As the system; [`io::ErrorKind::TimedOut`] if there is none within `timeout`, [`io::ErrorKind::WouldBlock`] if the
-    /// device said that there is one, and gave none.
+    /// Any error of the system; [`io::ErrorKind::TimedOut`] if none arrives within `timeout`,
+    /// [`io::ErrorKind::WouldBlock`] if the device signalled a picture but delivered none.
     fn take(&mut self, timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken>;
 }
 
-/// What of a picture is told beside its bytes.
+/// Metadata of a captured picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// The driver's timestamp, on the machine's monotonic clock.
+    /// Driver's timestamp on the machine's monotonic clock.
     pub at: Option<Duration>,
-    /// Whether that is when exposure began; otherwise it is when the last row had come.
+    /// Whether the timestamp is the start of exposure; otherwise it is the arrival of the last row.
     pub is_of_start: bool,
-    /// Whether the driver says that something of it is missing.
+    /// Whether the driver reports missing data.
     pub is_damaged: bool,
-    /// Older pictures that waited and were left out.
+    /// Number of older waiting pictures that were dropped.
     pub left_out: u32,
-    /// The driver's number of the picture, one more with each capture, wrapping.
+    /// Driver's number of the picture, increased by one with each capture, wrapping.
     pub sequence: u32,
 }
 
-/// How a device gives its pixels.
+/// Pixel format of a device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Code {
     /// 4:2:0 in two planes.
@@ -67,13 +68,13 @@ pub enum Code {
     I420,
     /// 4:2:2, two pixels in four bytes, luma first.
     Yuyv,
-    /// 4:2:2, two pixels in four bytes, colour first.
+    /// 4:2:2, two pixels in four bytes, chroma first.
     Uyvy,
     /// Black and white.
     Grey,
-    /// Each picture a JPEG: most USB cameras have their great sizes only so.
+    /// One JPEG per picture: most USB cameras have their large sizes only in this format.
     Mjpeg,
-    /// Another form, which nothing here reads: its four letters.
+    /// Unsupported format, by its four-character code.
     Other([u8; 4]),
 }
 
@@ -88,7 +89,7 @@ impl Code {
         (Self::Mjpeg, "jpeg", *b"JPEG"),
     ];
 
-    /// Returns how the pixels lie, unless they are coded, or in a form that is not read.
+    /// Returns the pixel layout, or `None` for compressed and unsupported formats.
     pub fn pixels(self) -> Option<Format> {
         match self {
             Self::Nv12 => Some(Format::Nv12),
@@ -100,7 +101,7 @@ impl Code {
         }
     }
 
-    /// Returns why its pictures are not read; `None` if they are.
+    /// Returns the reason why the format is not supported; `None` if it is.
     fn obstacle(self) -> Option<&'static str> {
         let Self::Other(four) = self else { return None };
         Some(match &four {
@@ -143,7 +144,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A fraction above zero.
+/// A positive fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fraction([u32; 2]);
 
@@ -153,37 +154,37 @@ impl Fraction {
         (over > 0 && under > 0).then_some(Self([over, under]))
     }
 
-    /// Returns what is divided.
+    /// Returns the numerator.
     pub fn over(self) -> u32 {
         self.0[0]
     }
 
-    /// Returns by what it is divided.
+    /// Returns the denominator.
     pub fn under(self) -> u32 {
         self.0[1]
     }
 }
 
-/// One way in which a device can capture.
+/// A capture mode of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mode {
-    /// How its pixels come.
+    /// Pixel format.
     pub code: Code,
     /// Pixels in a row, and rows.
     pub size: [u32; 2],
-    /// Seconds between two pictures, if the device tells.
+    /// Seconds between two pictures, if known.
     pub interval: Option<Fraction>,
 }
 
 impl Mode {
-    /// Returns the pictures a second, if they are known.
+    /// Returns the rate in pictures per second, if known.
     pub fn pictures_per_second(&self) -> Option<f64> {
         self.interval.map(|interval| f64::from(interval.under()) / f64::from(interval.over()))
     }
 
-    /// Returns why pictures of this mode cannot be taken; `None` if they can.
+    /// Returns the reason why this mode cannot be used; `None` if it can.
     ///
-    /// What is listed, what is chosen and what a driver made of a choice are all judged by this.
+    /// Applies to listed modes, to the chosen mode and to the mode that a driver set.
     pub fn obstacle(&self) -> Option<&'static str> {
         let [width, height] = self.size;
         if let Some(words) = self.code.obstacle() {
@@ -201,7 +202,7 @@ impl Mode {
     }
 }
 
-/// Returns a line with what a device can capture, and behind each mode that cannot be taken why.
+/// Returns a line with a device's modes, with the reason after each unusable one.
 pub fn list(modes: &[Mode]) -> String {
     let mode = |mode: &Mode| match mode.obstacle() {
         Some(words) => format!("{mode} ({words})"),
@@ -226,32 +227,32 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A mode as the driver has set it.
+/// A mode as set by the driver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Set {
-    /// The mode, which may be another than the one asked for.
+    /// The mode, which may differ from the requested one.
     pub mode: Mode,
-    /// Bytes from one row to the next; 0 where a driver does not say.
+    /// Bytes from one row to the next; 0 if the driver does not report it.
     pub stride: usize,
-    /// Whether black and white are 0 and 255 rather than 16 and 235.
+    /// Whether samples are full-range (0 to 255) rather than 16 to 235.
     pub is_full_range: bool,
 }
 
-/// A mode by name: `mjpeg 1280x720@30`, or any part of that.
+/// A requested mode, such as `mjpeg 1280x720@30`, or any part of that.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Wanted {
-    /// How the pixels are to come.
+    /// Requested pixel format.
     pub code: Option<Code>,
-    /// The size.
+    /// Requested size.
     pub size: Option<[u32; 2]>,
-    /// Pictures a second.
+    /// Requested pictures per second.
     pub pictures_per_second: Option<f64>,
 }
 
 impl Wanted {
-    /// Returns the mode among `modes` that can be taken, has every part that is wanted, and fits best otherwise: of at most
-    /// 1920x1080 before larger ones, then of at least 25 pictures a second before others, then of a size close to
-    /// 1280x720, then of a rate close to `usual_rate`, then as pixels rather than JPEGs.
+    /// Returns the best usable mode among `modes` that has every requested part. In this order it
+    /// prefers at most 1920x1080, at least 25 pictures/s, a size close to 1280x720, a rate close to
+    /// `usual_rate`, and raw pixels over JPEGs.
     pub fn choose(&self, modes: &[Mode], usual_rate: f64) -> Option<Mode> {
         let close = |a: f64, b: f64| (a - b).abs() <= RATE_ERROR * b;
         let rate = |mode: &Mode| mode.pictures_per_second().unwrap_or(usual_rate);
@@ -322,17 +323,18 @@ impl FromStr for Wanted {
     }
 }
 
-/// Larger ones are chosen where they are asked for by name, or nothing else is there.
+/// Largest size chosen unless a larger one is requested or no other is available.
 const SIZE_MAX: [u32; 2] = [1920, 1080];
-/// The preference where no size is wanted, as pixels: docs/running.md tells it beside `camera_mode`.
+/// Preferred size in pixels if none is requested; documented in docs/running.md under
+/// `camera_mode`.
 const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
-/// Fewer pictures a second are harder to drive by than fewer pixels.
+/// Minimum preferred rate: driving suffers more from fewer pictures than from fewer pixels.
 const RATE_LEAST: f64 = 25.0;
-/// As long as a side of a coded picture.
+/// Maximum side of a coded picture.
 const SIDE_MAX: u32 = 8192;
-/// Modes that are listed for a person: more than a line that anybody reads.
+/// Maximum number of modes listed for a person, to keep the line readable.
 const LISTED_MAX: usize = 32;
-/// 30000/1001 counts as 30.
+/// Relative tolerance of rates: 30000/1001 counts as 30.
 const RATE_ERROR: f64 = 0.01;
 
 #[cfg(test)]
@@ -345,7 +347,8 @@ mod tests {
         Mode { code, size, interval: Fraction::new(1, rate) }
     }
 
-    /// Returns the list of a common USB camera of 1080 rows: raw pixels only where the bus has room for them.
+    /// Returns the modes of a common USB camera of 1080 rows: raw pixels only within the bus
+    /// bandwidth.
     fn usb_camera() -> Vec<Mode> {
         let mut modes = Vec::new();
         for (size, raw, coded) in [
@@ -376,7 +379,8 @@ mod tests {
         assert_eq!(chosen("2592x1944", &modes), "mjpeg 2592x1944@15");
         assert_eq!(chosen("nv12", &modes), "none");
         assert_eq!(chosen("640x480@50", &modes), "none");
-        // A camera of a board, which tells no rate, and pixels before JPEGs where both are as good.
+        // A board camera that reports no rate; and raw pixels before JPEGs if both are equally
+        // good.
         let unknown = Mode { interval: None, ..mode(Code::Nv12, [1280, 720], 1) };
         assert_eq!(chosen("", &[modes.clone(), vec![unknown]].concat()), "nv12 1280x720");
         let ntsc = Mode { interval: Fraction::new(1001, 30_000), ..unknown };
@@ -414,7 +418,7 @@ mod tests {
         assert_eq!(Code::of(0).to_string(), "");
     }
 
-    /// The cameras of the field that give neither MJPEG nor YUYV.
+    /// Some real cameras have neither MJPEG nor YUYV.
     #[test]
     fn every_mode_is_listed_with_what_speaks_against_it() {
         let modes = [

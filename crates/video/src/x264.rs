@@ -1,7 +1,7 @@
 //! The x264 backend: VideoLAN's library, which must be installed.
 //!
-//! x264 is under the GPL, and so is whatever is linked with it: the feature `x264` is off unless
-//! asked for. It is here to measure with.
+//! x264 is under the GPL, and so is any binary linked with it: the feature `x264` is off by
+//! default. It serves for measurements.
 
 mod native;
 
@@ -14,10 +14,10 @@ use self::native::Native;
 use crate::budgeted::Budgeted;
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
-/// x264 for one strip: one slice a picture, one reference, one thread, no delay.
+/// x264 for one strip: one slice per picture, one reference, one thread, no delay.
 ///
-/// Sizes follow the budget as those of openh264 do, so that the two can be compared. Quantizers
-/// below 11 are taken as 11. What is refreshed takes the predicted quantizer.
+/// Sizes follow the budget by the same method as with openh264, for comparison. Quantizers below 11
+/// are raised to 11. Refreshed macroblocks use the predicted quantizer.
 pub struct StripEncoder {
     coder: Budgeted<Native>,
 }
@@ -25,17 +25,18 @@ pub struct StripEncoder {
 /// Parameters of x264.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Time against quality.
+    /// Trade-off of time against quality.
     pub preset: Preset,
-    /// Pictures in which intra refresh, a contiguous band of intra columns, crosses the strip; 0 for
-    /// none. x264 does not keep what is refreshed from reading what is not, so recovery takes longer.
+    /// Pictures in which intra refresh, a contiguous band of intra columns, crosses the strip; 0
+    /// for none. x264 does not prevent refreshed macroblocks from referring to others, so recovery
+    /// takes longer.
     pub refresh_period: u8,
-    /// CABAC in the place of CAVLC: main profile, and no stream for the
-    /// [`Concealer`](crate::Concealer).
+    /// Whether to use CABAC instead of CAVLC: main profile, which the
+    /// [`Concealer`](crate::Concealer) does not support.
     pub cabac: bool,
 }
 
-/// x264's own names.
+/// Preset, by x264's own names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Preset {
@@ -68,7 +69,7 @@ impl Default for Settings {
 }
 
 impl StripEncoder {
-    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Creates an encoder for strips of `width` by `height` pixels at `pictures_per_second`.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::h264::bits::Writer;
 
-/// Returns a sequence parameter set of 4x2 macroblocks with frame_num of 4 bits, its order types as
-/// written by `order`.
+/// Returns a sequence parameter set of 4x2 macroblocks with 4 bits of frame_num; `order` writes its
+/// order types.
 fn sequence(order: impl Fn(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.bits(0x42C01F, 24);
@@ -116,10 +116,10 @@ fn pictures_are_renumbered_where_the_counts_have_come_apart() {
     let bytes = concealer.pass(&predicted(1, 2, 5)).unwrap().unwrap().into_owned();
     assert_eq!(numbers(&concealer, &bytes), (3, 6));
     assert!(concealer.is_corrupt());
-    // The rest of the slice is as it came.
+    // The rest of the slice is unchanged.
     let tail = |bytes: &[u8]| nal::split(bytes).unwrap()[0].payload()[3..].to_vec();
     assert_eq!(tail(&bytes), tail(&predicted(1, 2, 5)));
-    // An uncounted gap is closed too.
+    // A gap that was not counted is closed too.
     let bytes = concealer.pass(&predicted(7, 14, 5)).unwrap().unwrap().into_owned();
     assert_eq!(numbers(&concealer, &bytes), (4, 8));
     concealer.pass(&idr(low_bits, 5)).unwrap().unwrap();

@@ -11,7 +11,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`, which are called `what` in errors.
+    /// Creates a reader of `bytes`; errors refer to them as `what`.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { bytes, position: 0, what }
     }
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Ok(((1u64 << zeros) - 1) as u32 + self.bits(zeros)?)
     }
 
-    /// Reads ue(v), an error if above `highest`.
+    /// Reads ue(v); returns an error if it is above `highest`.
     pub(crate) fn at_most(&mut self, highest: u32, what: &'static str) -> Result<u32, Error> {
         let value = self.unsigned()?;
         if value > highest {

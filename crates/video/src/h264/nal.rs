@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// nal_unit_type (table 7-1) of what a strip's stream holds.
+/// Values of nal_unit_type (table 7-1) in a strip's stream.
 pub(crate) mod kind {
     pub(crate) const SLICE: u8 = 1;
     pub(crate) const IDR_SLICE: u8 = 5;
@@ -10,7 +10,7 @@ pub(crate) mod kind {
     pub(crate) const PICTURE_PARAMETERS: u8 = 8;
 }
 
-/// A NAL unit as it stands in the byte stream, with its emulation prevention bytes.
+/// A NAL unit as in the byte stream, with its emulation prevention bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NalUnit<'a> {
     bytes: &'a [u8],
@@ -32,12 +32,12 @@ impl<'a> NalUnit<'a> {
         self.bytes[0]
     }
 
-    /// Returns whether the whole unit has fewer bytes than `count`.
+    /// Returns whether the unit has fewer bytes than `count`.
     pub(crate) fn is_shorter_than(&self, count: usize) -> bool {
         self.bytes.len() < count
     }
 
-    /// Returns the raw byte sequence payload: what follows the header, without emulation
+    /// Returns the raw byte sequence payload: the bytes after the header, without emulation
     /// prevention.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let mut payload = Vec::with_capacity(self.bytes.len());
@@ -53,20 +53,20 @@ impl<'a> NalUnit<'a> {
         payload
     }
 
-    /// Returns the payload's first bytes, as many as `count` bytes of the stream give.
+    /// Returns the start of the payload, from the first `count` bytes of the stream.
     ///
-    /// A slice header is read from it without a copy of the whole slice.
+    /// A slice header is parsed from it without a copy of the complete slice.
     pub(crate) fn payload_start(&self, count: usize) -> Vec<u8> {
         let end = self.bytes.len().min(count.max(1));
         NalUnit { bytes: &self.bytes[..end] }.payload()
     }
 }
 
-/// Cuts an access unit into its NAL units.
+/// Splits an access unit into its NAL units.
 ///
 /// # Errors
-/// Bytes before the first start code, an empty NAL unit, one with its forbidden bit set, of type
-/// 0, or with no end (7.4.1: a NAL unit never ends with a zero byte); no NAL unit at all.
+/// Bytes before the first start code; an empty NAL unit; one with its forbidden bit set, of type 0,
+/// or without an end (7.4.1: a NAL unit never ends with a zero byte); no NAL unit at all.
 pub(crate) fn split(access_unit: &[u8]) -> Result<Vec<NalUnit<'_>>, Error> {
     let starts = start_codes(access_unit);
     let Some(&(first, _)) = starts.first() else {
@@ -90,7 +90,7 @@ pub(crate) fn split(access_unit: &[u8]) -> Result<Vec<NalUnit<'_>>, Error> {
         if header & 0x80 != 0 || header & 0x1F == 0 {
             return Err(Error::Invalid { what: "NAL unit header", value: u64::from(header) });
         }
-        // An emulation prevention byte comes last only after the zero words of CABAC.
+        // An emulation prevention byte is last only after the zero words of CABAC.
         if bytes.len() < 2 || end == 0 || bytes.ends_with(&[0, 0, 3]) {
             return Err(Error::Truncated { what: "NAL unit" });
         }
@@ -99,7 +99,7 @@ pub(crate) fn split(access_unit: &[u8]) -> Result<Vec<NalUnit<'_>>, Error> {
     Ok(units)
 }
 
-/// Appends a NAL unit with its start code, and emulation prevention in the payload.
+/// Appends a NAL unit with its start code, adding emulation prevention to the payload.
 pub(crate) fn write(header: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0, 0, 1, header]);
     let mut zeros = 0;
@@ -113,7 +113,7 @@ pub(crate) fn write(header: u8, payload: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Returns where each start code begins (its three bytes 0, 0, 1) and where it ends.
+/// Returns the start and end of each start code (its three bytes 0, 0, 1).
 fn start_codes(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut starts = Vec::new();
     let mut at = 0;

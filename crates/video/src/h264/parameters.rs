@@ -9,33 +9,33 @@ pub(crate) struct Sequence {
     pub(crate) id: u32,
     /// profile_idc, the constraint flags and level_idc: the middle of a codec string.
     pub(crate) profile: [u8; 3],
-    /// log2_max_frame_num: the length of frame_num in bits, 4 to 16.
+    /// Length of frame_num in bits (log2_max_frame_num), 4 to 16.
     pub(crate) frame_number_bits: u32,
     pub(crate) order: PictureOrder,
     /// PicWidthInMbs
     pub(crate) macroblock_columns: u32,
     /// PicWidthInMbs * FrameHeightInMbs
     pub(crate) macroblock_count: u32,
-    /// Pixels in a row, and rows, that are not shown: at the right and below.
+    /// Pixel columns and rows at the right and bottom that are not shown.
     pub(crate) cropped: [u32; 2],
 }
 
-/// Coding of the order of output in slice headers (pic_order_cnt_type).
+/// Coding of the output order in slice headers (pic_order_cnt_type).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PictureOrder {
-    /// Type 0: its low bits, this many.
+    /// Type 0: the low bits of the order, with their number.
     LowBits(u32),
-    /// Type 1: by differences, written if `always_zero` is false.
+    /// Type 1: differences, written if `always_zero` is false.
     Differences { always_zero: bool },
-    /// Type 2: the order of decoding.
+    /// Type 2: output in decoding order.
     Decoding,
 }
 
 impl Sequence {
-    /// Reads a payload.
+    /// Parses a payload.
     ///
     /// # Errors
-    /// If it is cut, out of range, interlaced or not 4:2:0 in 8 bits.
+    /// If it is truncated, out of range, interlaced or not 4:2:0 in 8 bits.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "sequence parameter set");
         let mut profile = [0; 3];
@@ -87,10 +87,10 @@ pub(crate) struct PictureParameters {
 }
 
 impl PictureParameters {
-    /// Reads a payload.
+    /// Parses a payload.
     ///
     /// # Errors
-    /// If it is cut, out of range, with CABAC or with slice groups.
+    /// If it is truncated, out of range, with CABAC or with slice groups.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "picture parameter set");
         let id = reader.at_most(255, "pic_parameter_set_id")?;
@@ -124,7 +124,7 @@ impl PictureParameters {
     }
 }
 
-/// Profiles whose sequence parameter sets tell the sampling format (7.3.2.1.1).
+/// Profiles whose sequence parameter sets contain the sampling format (7.3.2.1.1).
 const HIGH_PROFILES: [u8; 13] = [44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244];
 
 fn skip_high_profile(reader: &mut Reader<'_>) -> Result<(), Error> {
@@ -141,7 +141,7 @@ fn skip_high_profile(reader: &mut Reader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads how much is cut off, in pixels: of 4:2:0 it is told in pairs.
+/// Reads the cropping in pixels: for 4:2:0 it is coded in pairs.
 fn read_cropping(reader: &mut Reader<'_>) -> Result<[u32; 2], Error> {
     let mut cropped = [0; 2];
     if reader.bit()? {

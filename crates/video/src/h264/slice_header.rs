@@ -1,33 +1,33 @@
-//! Slice headers (7.3.3): what concealment reads, and the skip slice that it writes.
+//! Slice headers (7.3.3): the fields that concealment reads, and the skip slice that it writes.
 
 use super::bits::{Reader, Writer};
 use super::nal::{self, NalUnit};
 use super::parameters::{PictureOrder, PictureParameters, Sequence};
 use crate::{Error, Motion};
 
-/// The bytes of a slice NAL unit that always hold the fields read here: at most 8 numbers of at
-/// most 63 bits each, with emulation prevention.
+/// Length of the start of a slice NAL unit that always contains the fields read here: at most 8
+/// numbers of at most 63 bits each, with emulation prevention.
 pub(crate) const START_BYTES: usize = 128;
 
 /// The first fields of a slice header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SliceHeader {
     pub(crate) first_macroblock: u32,
-    /// slice_type modulo 5 is 0: predicted from one direction.
+    /// Whether slice_type modulo 5 is 0: predicted from one direction.
     pub(crate) predicted: bool,
     pub(crate) picture_parameters_id: u32,
     /// frame_num
     pub(crate) frame_number: u32,
-    /// The bit of the payload at which frame_num begins.
+    /// Bit position of frame_num in the payload.
     pub(crate) frame_number_position: usize,
-    /// pic_order_cnt_lsb and the bit at which it begins, with type 0.
+    /// pic_order_cnt_lsb and its bit position, with type 0.
     pub(crate) order: Option<(u32, usize)>,
-    /// The bit of the payload after the fields above.
+    /// Bit position after the fields above.
     pub(crate) end_position: usize,
 }
 
 impl SliceHeader {
-    /// Returns the picture parameter set that the slice refers to.
+    /// Returns the id of the picture parameter set to which the slice refers.
     pub(crate) fn parameters_id(payload: &[u8]) -> Result<u32, Error> {
         let mut reader = Reader::new(payload, "slice header");
         reader.unsigned()?;
@@ -35,10 +35,10 @@ impl SliceHeader {
         reader.at_most(255, "pic_parameter_set_id")
     }
 
-    /// Reads the start of a slice's payload.
+    /// Parses the start of a slice's payload.
     ///
     /// # Errors
-    /// If it is cut, out of range, or of a B or switching slice.
+    /// If it is truncated, out of range, or belongs to a B or switching slice.
     pub(crate) fn parse(payload: &[u8], nal_kind: u8, sequence: &Sequence) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "slice header");
         let first_macroblock =
@@ -76,12 +76,13 @@ impl SliceHeader {
     }
 }
 
-/// Writes a slice that repeats the whole picture before it, as far as it has moved since.
+/// Writes a slice that repeats the complete previous picture, shifted by `motion`.
 ///
-/// Without motion every macroblock is skipped: the prediction of 8.4.1.1 is zero where a neighbour is missing or
-/// unmoved, so by induction everywhere. With motion those without a neighbour, at the top and the left, say that they are predicted with the
-/// vector of the one before or above them, the first one's is given, and the others, all of whose neighbours move alike, are skipped.
-/// Deblocking is off, so that the repetition is exact.
+/// Without motion every macroblock is skipped: the prediction of 8.4.1.1 is zero where a neighbour
+/// is missing or has a zero vector, so by induction everywhere. With motion, macroblocks that lack
+/// a neighbour, at the top and the left, are coded as predicted with the vector of their left or
+/// upper neighbour; the first one's vector is written. The others, whose neighbours all have the
+/// same vector, are skipped. Deblocking is off, so the repetition is exact.
 pub(crate) fn write_skip(
     nal_reference: u8,
     frame_number: u32,
@@ -163,7 +164,7 @@ fn write_moved(sequence: &Sequence, motion: Motion, writer: &mut Writer) {
     }
 }
 
-/// Reads the header of a slice NAL unit with its parameter sets at hand.
+/// Parses the header of a slice NAL unit with its known parameter sets.
 ///
 /// # Errors
 /// As [`SliceHeader::parse`], and if nothing follows the fields read.

@@ -10,13 +10,13 @@ pub struct StripDecoder {
 }
 
 impl StripDecoder {
-    /// Makes a decoder that waits for its first IDR.
+    /// Creates a decoder that waits for its first IDR.
     ///
     /// # Errors
     /// [`Error::Decoder`] if the library has no memory for it.
     pub fn new() -> Result<Self, Error> {
-        // Flushing gives each picture at once; without it a stream of another encoder, whose
-        // parameter sets permit reordering, would be held back.
+        // Flushing returns each picture immediately. Without it, a stream from another encoder
+        // whose parameter sets permit reordering would be delayed.
         let config = DecoderConfig::new().flush_after_decode(Flush::Flush);
         let native =
             Native::with_api_config(OpenH264API::from_source(), config).map_err(refused)?;

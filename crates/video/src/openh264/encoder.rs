@@ -4,19 +4,19 @@ use super::native::{Control, Native};
 use crate::budgeted::{Budgeted, Library};
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
-/// openh264 for one strip: constrained baseline, one slice a picture, one reference, one thread.
+/// openh264 for one strip: constrained baseline, one slice per picture, one reference, one thread.
 ///
-/// Sizes follow the budget by one quantizer a picture, chosen from a model of past sizes.
+/// Sizes follow the budget by one quantizer per picture, chosen from a model of past sizes.
 pub struct StripEncoder {
     coder: Budgeted<Native>,
 }
 
 impl StripEncoder {
-    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Creates an encoder for strips of `width` by `height` pixels at `pictures_per_second`.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] unless both sides are multiples of 16 that openh264 takes (3840 the
-    /// longer, 2160 the shorter, at most); [`Error::Invalid`] unless the rate is 1 to 60;
+    /// [`Error::Dimensions`] unless both sides are multiples of 16 that openh264 supports (at most
+    /// 3840 for the longer, 2160 for the shorter); [`Error::Invalid`] unless the rate is 1 to 60;
     /// [`Error::Encoder`] if the library refuses.
     pub fn new(width: usize, height: usize, pictures_per_second: u32) -> Result<Self, Error> {
         let valid = |side: usize| side.is_multiple_of(16) && side >= 16;
@@ -34,14 +34,14 @@ impl StripEncoder {
     }
 }
 
-/// openh264 for whole pictures, by its own rate control: what ours is measured against.
+/// openh264 for complete pictures, with its own rate control: the baseline for Tautline's encoder.
 pub struct RateControlled {
     native: Native,
 }
 
 impl RateControlled {
-    /// Makes an encoder of pictures of `width` by `height` pixels in `slices` slices, which comes to `bitrate` by its
-    /// own means.
+    /// Creates an encoder for pictures of `width` by `height` pixels in `slices` slices; the
+    /// library's rate control targets `bitrate`.
     ///
     /// # Errors
     /// [`Error::Encoder`] if the library refuses.
@@ -63,7 +63,7 @@ impl RateControlled {
     /// [`Error::Encoder`] if the library fails.
     ///
     /// # Panics
-    /// For a picture of another size.
+    /// If the picture's size differs.
     pub fn encode(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
         Ok(self.native.encode(picture, 0, false)?.bytes)
     }

@@ -1,4 +1,4 @@
-//! The one module that calls openh264's encoder: everything unsafe is here.
+//! The only module that calls openh264's encoder: it contains all the unsafe code.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -15,25 +15,26 @@ use openh264_sys2::{
 use crate::budgeted::{Coded, Library};
 use crate::{Error, Picture, Quantizers};
 
-/// What decides how large openh264's pictures become.
+/// Control of the size of openh264's pictures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Control {
-    /// The quantizer that each picture is given.
+    /// A quantizer per picture, set by the caller.
     Quantizer,
     /// The library's own rate control.
     Own {
-        /// What it is to come to.
+        /// Target bitrate.
         bits_per_second: c_int,
-        /// Slices of a picture.
+        /// Number of slices per picture.
         slices: u32,
     },
 }
 
-/// One openh264 encoder, initialized.
+/// An initialized openh264 encoder.
 ///
-/// By [`Control::Quantizer`] openh264's own rate control is off: `iDLayerQp` is then the quantizer of every macroblock
-/// (`WelsRcPictureInitDisable`), and `SetOption(SVC_ENCODE_PARAM_EXT)` with that field alone
-/// changed takes the branch of `WelsEncoderParamAdjust` that neither resets nor allocates.
+/// With [`Control::Quantizer`], openh264's own rate control is off: `iDLayerQp` is then the
+/// quantizer of every macroblock (`WelsRcPictureInitDisable`). `SetOption(SVC_ENCODE_PARAM_EXT)`
+/// with only that field changed takes the branch of `WelsEncoderParamAdjust` that neither resets
+/// nor allocates.
 pub(super) struct Native {
     api: DynamicAPI,
     encoder: *mut ISVCEncoder,
@@ -57,7 +58,7 @@ impl Native {
     ) -> Result<Self, Error> {
         let api = DynamicAPI::from_source();
         let mut encoder: *mut ISVCEncoder = ptr::null_mut();
-        // SAFETY: The call writes one pointer to the place given, which outlives it.
+        // SAFETY: The call writes one pointer to the given location, which outlives it.
         let code = unsafe { api.WelsCreateSVCEncoder(&raw mut encoder) };
         check("WelsCreateSVCEncoder", code)?;
         if encoder.is_null() {
@@ -80,7 +81,7 @@ impl Native {
             set_option(self.encoder, ENCODER_OPTION_TRACE_LEVEL, (&raw mut quiet).cast())
         };
         check("SetOption", code)?;
-        // SAFETY: `encoder` is live and `params` a valid place for the struct it fills.
+        // SAFETY: `encoder` is live and `params` is a valid location for the struct that it fills.
         let code = unsafe { defaults(self.encoder, &raw mut *self.params) };
         check("GetDefaultParams", code)?;
         configure(&mut self.params, self.width as c_int, self.height as c_int, rate);
@@ -92,7 +93,7 @@ impl Native {
         check("InitializeExt", code)
     }
 
-    /// Sets the quantizer of the pictures to come.
+    /// Sets the quantizer of the following pictures.
     fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
         let qp = qp.clamp(0, i32::from(Quantizers::MAX));
         if self.control != Control::Quantizer || self.params.sSpatialLayers[0].iDLayerQp == qp {
@@ -127,11 +128,11 @@ impl Native {
                 continue;
             }
             // SAFETY: After EncodeFrame a layer has `iNalCount` lengths at `pNalLengthInByte`, in
-            // memory that the encoder owns and leaves alone until its next call.
+            // memory that the encoder owns and does not change until its next call.
             let lengths = unsafe { std::slice::from_raw_parts(layer.pNalLengthInByte, units) };
             let total = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
-            // SAFETY: The layer's NAL units lie one after another from `pBsBuf` on, together as
-            // long as their lengths say, likewise until the encoder's next call.
+            // SAFETY: The layer's NAL units are contiguous from `pBsBuf` on, with the sum of their
+            // lengths, likewise until the encoder's next call.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(layer.pBsBuf, total) });
         }
         bytes
@@ -169,7 +170,7 @@ impl Library for Native {
             bPsnrU: false,
             bPsnrV: false,
         };
-        // SAFETY: `encoder` is initialized; the planes have the strides and rows told (Picture's
+        // SAFETY: `encoder` is initialized; the planes have the given strides and rows (Picture's
         // invariant, and the sizes are equal), are only read, and outlive the call.
         let code = unsafe { encode(self.encoder, &raw const source, &raw mut *self.info) };
         check("EncodeFrame", code)?;
@@ -194,7 +195,7 @@ impl Drop for Native {
     }
 }
 
-/// Sets the low-delay stream that the concealer and browsers count on.
+/// Configures the low-delay stream on which the concealer and browsers rely.
 fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) {
     params.iUsageType = CAMERA_VIDEO_REAL_TIME;
     params.iPicWidth = width;
@@ -204,14 +205,14 @@ fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) 
     params.iSpatialLayerNum = 1;
     params.iRCMode = RC_OFF_MODE;
     params.iComplexityMode = LOW_COMPLEXITY;
-    // IDRs come on request alone.
+    // IDRs only on request.
     params.uiIntraPeriod = 0;
     params.bEnableSceneChangeDetect = false;
     params.iNumRefFrame = 1;
     params.bEnableLongTermReference = false;
     params.eSpsPpsIdStrategy = CONSTANT_ID;
     params.iEntropyCodingModeFlag = 0;
-    // A picture that is not coded would be a gap.
+    // A skipped picture would be a gap.
     params.bEnableFrameSkip = false;
     params.iMultipleThreadIdc = 1;
     params.iLoopFilterDisableIdc = DEBLOCKING_IDC_0;
@@ -227,14 +228,14 @@ fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) 
     layer.uiLevelIdc = LEVEL_3_1;
     layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
     layer.sSliceArgument.uiSliceNum = 1;
-    // Told to the level check alone: the quantizer is ours.
+    // Used only for the level check: Tautline sets the quantizer.
     params.iTargetBitrate = NOMINAL_BITS_PER_SECOND;
     params.iMaxBitrate = NOMINAL_BITS_PER_SECOND;
     layer.iSpatialBitrate = NOMINAL_BITS_PER_SECOND;
     layer.iMaxSpatialBitrate = NOMINAL_BITS_PER_SECOND;
 }
 
-/// Has the library's own rate control hold a rate, in pictures of several slices.
+/// Configures the library's own rate control for a bitrate, in pictures of several slices.
 fn hold_rate(params: &mut SEncParamExt, bits_per_second: c_int, slices: u32) {
     params.iRCMode = RC_BITRATE_MODE;
     params.iTargetBitrate = bits_per_second;
@@ -247,7 +248,8 @@ fn hold_rate(params: &mut SEncParamExt, bits_per_second: c_int, slices: u32) {
     layer.sSliceArgument.uiSliceNum = slices;
 }
 
-/// Below the 14 Mbit/s of level 3.1 (table A-1), which holds 1280x128 at 60 a second.
+/// Nominal bitrate, below the 14 Mbit/s of level 3.1 (table A-1), which allows 1280x128 at 60
+/// pictures/s.
 const NOMINAL_BITS_PER_SECOND: c_int = 4_000_000;
 
 fn function<F>(call: &'static str, function: Option<F>) -> Result<F, Error> {

@@ -1,25 +1,25 @@
-//! How much more one encoder needs than another for the same quality (VCEG-M33).
+//! Bitrate difference between two encoders at the same quality (VCEG-M33).
 
 use tautline_units::Bitrate;
 
-/// One measurement of an encoder: what it took, and the quality that it gave, in dB.
+/// One measurement of an encoder: its bitrate and quality.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// What it took.
+    /// Bitrate of the encoder.
     pub bitrate: Bitrate,
-    /// What it gave: a PSNR in dB, or any measure that grows with the bitrate.
+    /// Quality: a PSNR in dB, or any measure that increases with the bitrate.
     pub quality: f64,
 }
 
 /// Returns the mean excess of `test`'s bitrate over `anchor`'s at the same quality, as a share: .1
-/// is 10 % more.
+/// means 10 % more.
 ///
-/// Both curves are monotone cubics (Fritsch and Butland, as JVET-Q's spreadsheets have them) of the
-/// logarithm of the bitrate over the quality, compared where both have measurements. The points may
-/// come in any order and need not be as many.
+/// Both curves are monotone cubics (Fritsch and Butland, as in JVET-Q's spreadsheets) of the
+/// logarithm of the bitrate over the quality, compared on their common range. The points may be in
+/// any order, and their numbers may differ.
 ///
-/// `None` with fewer than two points, where two have one quality or a bitrate of zero, or where the
-/// curves share no quality.
+/// `None` with fewer than two points, if two have the same quality or a bitrate of zero, or if the
+/// curves have no common quality range.
 ///
 /// Source: [VCEG-M33], with the interpolation of [JCTVC-L1100].
 pub fn bd_rate(anchor: &[Point], test: &[Point]) -> Option<f64> {
@@ -33,7 +33,7 @@ pub fn bd_rate(anchor: &[Point], test: &[Point]) -> Option<f64> {
     Some(difference.exp() - 1.0)
 }
 
-/// The logarithm of the bitrate over the quality.
+/// Curve of the logarithm of the bitrate over the quality.
 struct Curve {
     quality: Vec<f64>,
     log_rate: Vec<f64>,
@@ -63,7 +63,7 @@ impl Curve {
         self.quality[self.quality.len() - 1]
     }
 
-    /// Returns the integral between two qualities that the curve has.
+    /// Returns the integral between two qualities within the curve's range.
     fn integral(&self, from: f64, to: f64) -> f64 {
         (0..self.quality.len() - 1)
             .map(|piece| {
@@ -74,7 +74,7 @@ impl Curve {
             .sum()
     }
 
-    /// Returns the integral of a piece from its left end on, over `width`.
+    /// Returns the integral of a piece over `width` from its left end.
     fn primitive(&self, piece: usize, width: f64) -> f64 {
         let step = self.quality[piece + 1] - self.quality[piece];
         let secant = (self.log_rate[piece + 1] - self.log_rate[piece]) / step;
@@ -87,7 +87,7 @@ impl Curve {
     }
 }
 
-/// Returns the slopes of the monotone cubic in every point.
+/// Returns the slopes of the monotone cubic at every point.
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let step: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let secant: Vec<f64> =
@@ -110,7 +110,7 @@ fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Returns the slope in an end point, by three points, held so that the curve stays monotone.
+/// Returns the slope at an end point, from three points, limited so that the curve stays monotone.
 fn end_slope(step: f64, next_step: f64, secant: f64, next_secant: f64) -> f64 {
     let slope = ((2.0 * step + next_step) * secant - step * next_secant) / (step + next_step);
     if slope * secant <= 0.0 {
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// kbit/s and dB.
+    /// Bitrate in kbit/s and quality in dB.
     type Measured = [(f64, f64)];
 
     fn curve(points: &Measured) -> Vec<Point> {
@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn known_curves_have_their_known_difference() {
-        // By the package bjontegaard 1.3 (method "pchip"), from its own example and two others.
+        // Values from the package bjontegaard 1.3 (method "pchip"), for its own example and two
+        // others.
         let cases: [(&Measured, &Measured, f64); 3] = [
             (
                 &[(9487.76, 40.037), (4593.60, 38.615), (2486.44, 36.845), (1358.24, 34.851)],

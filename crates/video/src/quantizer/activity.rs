@@ -1,12 +1,12 @@
-//! How large an intra slice will be, from the pixels alone.
+//! Estimate of an intra slice's size from the pixels alone.
 
 use crate::Picture;
 
-/// Counts of the transform coefficients that survive at each quantizer, were the strip coded
-/// without prediction from another picture.
+/// Counts of the transform coefficients that remain nonzero at each quantizer, if the strip is
+/// coded without prediction from another picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
-    /// Coefficients whose highest quantizer that keeps them is the index.
+    /// Number of coefficients whose highest quantizer that keeps them is the index.
     counts: [f64; 52],
     macroblocks: f64,
 }
@@ -26,7 +26,7 @@ impl Activity {
                 }
             }
         }
-        // Index 0 also holds what no quantizer keeps.
+        // Index 0 also counts coefficients that no quantizer keeps.
         counts[0] = 0;
         Self {
             counts: counts.map(|count| f64::from(count) * 2.0),
@@ -34,8 +34,8 @@ impl Activity {
         }
     }
 
-    /// Returns the bytes that an intra slice takes at `qp`, roughly: it is compared with what came
-    /// out.
+    /// Returns the approximate bytes of an intra slice at `qp`: the model compares them with the
+    /// actual size.
     pub(super) fn bytes(&self, qp: i32) -> f64 {
         let bits: f64 = self
             .counts
@@ -88,8 +88,8 @@ fn hadamard(mut block: [i32; 16]) -> [i32; 16] {
     block
 }
 
-/// For each magnitude of a Hadamard coefficient (four times the orthonormal one), the highest
-/// quantizer that does not make it zero.
+/// Highest quantizer that does not zero a Hadamard coefficient, by its magnitude (four times the
+/// orthonormal one).
 static HIGHEST_QP: [u8; 4096] = highest_qp();
 
 const fn highest_qp() -> [u8; 4096] {
@@ -97,8 +97,8 @@ const fn highest_qp() -> [u8; 4096] {
     let mut magnitude = 0;
     while magnitude < 4096 {
         let mut qp = 0;
-        // A coefficient is kept from two thirds of the step on (intra rounding of 1/3); the step
-        // is STEPS / 16 and doubles every six quantizers.
+        // A coefficient is kept from two thirds of the step on (intra rounding of 1/3); the step is
+        // STEPS / 16 and doubles every six quantizers.
         while qp < 51 && 3 * 16 * magnitude >= 2 * 4 * (STEPS[(qp + 1) % 6] << ((qp + 1) / 6)) {
             qp += 1;
         }
@@ -111,9 +111,9 @@ const fn highest_qp() -> [u8; 4096] {
 /// Sixteen times the quantizer step of QP 0 to 5 (8.5.9).
 const STEPS: [usize; 6] = [10, 11, 13, 14, 16, 18];
 
-/// The bits of a coefficient that is just kept: its level, sign and place. Each doubling of its
-/// magnitude is taken to cost one more.
+/// Bits of a coefficient that is just kept: its level, sign and position. Each doubling of its
+/// magnitude is assumed to cost one more.
 const BITS_KEPT: f64 = 3.5;
 
-/// The bits of a macroblock's type and prediction modes.
+/// Bits of a macroblock's type and prediction modes.
 const BITS_A_MACROBLOCK: f64 = 8.0;

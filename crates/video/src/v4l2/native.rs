@@ -1,4 +1,4 @@
-//! What is asked of the kernel: `linux/videodev2.h` as far as one camera needs it.
+//! Kernel interface: the part of `linux/videodev2.h` that one camera needs.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -27,11 +27,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Opens the device at `path`, which waits for nothing.
+    /// Opens the device at `path` without blocking.
     ///
     /// # Errors
-    /// As the system; [`io::ErrorKind::Unsupported`], with words that say what it is instead, if it captures no
-    /// pictures, or cannot stream.
+    /// Any error of the system; [`io::ErrorKind::Unsupported`], with a description of the actual
+    /// device, if it does not capture pictures or cannot stream.
     pub fn open(path: &Path) -> io::Result<Self> {
         let refused = |words: &str| io::Error::new(io::ErrorKind::Unsupported, words);
         let kind = std::fs::metadata(path)?.file_type();
@@ -72,8 +72,8 @@ impl Kernel {
         Ok(Self { file, name, buffers: Vec::new() })
     }
 
-    /// Returns the sizes in which it captures by this code: one that takes any takes those that people use, or the
-    /// largest up to the usual largest.
+    /// Returns the capture sizes for this pixel format. For a continuous range these are the usual
+    /// sizes in it, or the largest up to the usual maximum.
     fn sizes(&self, code: Code) -> Vec<[u32; 2]> {
         let mut sizes = Vec::new();
         for index in 0..COUNT_MAX {
@@ -99,7 +99,7 @@ impl Kernel {
         sizes
     }
 
-    /// Returns the mode that is set at present: all that a driver tells that lists no sizes.
+    /// Returns the present mode: the only information from a driver that lists no sizes.
     fn present_mode(&self) -> Option<Mode> {
         let mut told = PixelFormat::default();
         call::<GET_FORMAT, _>(&self.file, &mut told).ok()?;
@@ -107,7 +107,8 @@ impl Kernel {
         Some(Mode { code: Code::of(code), size: [width, height], interval: None })
     }
 
-    /// Returns the times between two pictures of that size, the shortest of a range; none if they are not told.
+    /// Returns the intervals between two pictures at this size, only the shortest of a range; empty
+    /// if unknown.
     fn intervals(&self, code: Code, [width, height]: [u32; 2]) -> Vec<Fraction> {
         let mut intervals = Vec::new();
         for index in 0..COUNT_MAX {
@@ -116,7 +117,7 @@ impl Kernel {
             if call::<LIST_INTERVALS, _>(&self.file, &mut told).is_err() {
                 break;
             }
-            // Of a range the shortest stands first.
+            // In a range, the first is the shortest.
             intervals.push(Fraction::new(told.fractions[0], told.fractions[1]));
             if told.kind != DISCRETE {
                 break;
@@ -130,10 +131,10 @@ impl Kernel {
         call::<QUEUE, _>(&self.file, &mut buffer)
     }
 
-    /// Waits for a buffer that is filled; `None` if there is none within `timeout`.
+    /// Waits for a filled buffer; `None` if there is none within `timeout`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if the device said that there is one, and gave none.
+    /// [`io::ErrorKind::WouldBlock`] if the device signalled a buffer but delivered none.
     fn filled(&self, timeout: Duration) -> io::Result<Option<Buffer>> {
         let limit =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
@@ -156,7 +157,7 @@ impl Device for Kernel {
         for index in 0..COUNT_MAX {
             let mut told = FormatName { index, ..FormatName::default() };
             if let Err(error) = call::<LIST_FORMATS, _>(&self.file, &mut told) {
-                // The end of the list.
+                // End of the list.
                 if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) {
                     break;
                 }
@@ -190,14 +191,14 @@ impl Device for Kernel {
         if let Some(wanted) = mode.interval {
             (stream.numerator, stream.denominator) = (wanted.over(), wanted.under());
         }
-        // Many drivers have one rate only, and no such call.
+        // Many drivers have only one rate and do not support this call.
         if call::<SET_RATE, _>(&self.file, &mut stream).is_ok() {
             interval = Fraction::new(stream.numerator, stream.denominator).or(interval);
         }
         Ok(Set {
             mode: Mode { code, size: [picture.width, picture.height], interval },
             stride: picture.row_bytes as usize,
-            // Grey comes as its sensor has it, and few of these drivers say so.
+            // Grey cameras deliver the sensor's range, and few of their drivers report it.
             is_full_range: picture.quantization == FULL_RANGE
                 || code == Code::Mjpeg
                 || code == Code::Grey && picture.quantization != LIMITED_RANGE,
@@ -229,14 +230,15 @@ impl Device for Kernel {
                     (newest, left_out) = (newer, left_out + 1);
                 }
                 Ok(None) => break,
-                // What has come is whole: the next call reports what fails.
+                // The picture at hand is complete: the next call reports the error.
                 Err(_) => break,
             }
         }
         let mapping = self.buffers.get(newest.index as usize);
         let mapping = mapping.ok_or(io::ErrorKind::InvalidData)?;
         bytes.clear();
-        // SAFETY: The buffer is ours until it is handed over again: the driver does not write to it.
+        // SAFETY: The buffer belongs to this process until it is queued again: the driver does not
+        // write to it.
         bytes.extend_from_slice(unsafe { mapping.bytes(newest.bytes_used as usize) });
         self.hand_over(newest.index)?;
         let [seconds, micros] = newest.time.map(i64::unsigned_abs);
@@ -254,25 +256,25 @@ impl Device for Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // SAFETY: VIDIOC_STREAMOFF reads the type of the stream, an int. It takes all buffers back.
+        // SAFETY: VIDIOC_STREAMOFF reads the type of the stream, an int. It dequeues all buffers.
         let _ = unsafe { ioctl(&self.file, Setter::<STREAM_OFF, u32>::new(CAPTURE)) };
     }
 }
 
-/// A buffer of the driver's.
+/// A mapped buffer of the driver.
 #[derive(Debug)]
 struct Mapping {
     begin: NonNull<c_void>,
     length: usize,
 }
 
-// SAFETY: The mapping belongs to this value alone, whichever thread has it.
+// SAFETY: The mapping belongs to this value alone, on any thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     fn new(file: &OwnedFd, offset: u32, length: u32) -> io::Result<Self> {
         let length = length as usize;
-        // SAFETY: A new mapping at an address that the kernel chooses is nobody else's memory.
+        // SAFETY: A new mapping at an address that the kernel chooses overlaps no other memory.
         let begin = unsafe {
             let place = std::ptr::null_mut();
             mmap(place, length, ProtFlags::READ, MapFlags::SHARED, file, offset.into())?
@@ -284,41 +286,42 @@ impl Mapping {
     /// Returns the first `count` bytes, or all.
     ///
     /// # Safety
-    /// The driver must not write to the buffer while they are looked at.
+    /// The driver must not write to the buffer while the bytes are in use.
     unsafe fn bytes(&self, count: usize) -> &[u8] {
-        // SAFETY: So many bytes are mapped for as long as this value lives, and the caller vouches for the driver.
+        // SAFETY: At least this many bytes are mapped for as long as this value lives, and the
+        // caller guarantees that the driver does not write to them.
         unsafe { std::slice::from_raw_parts(self.begin.as_ptr().cast(), count.min(self.length)) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: It was mapped so, and nobody looks at it any more.
+        // SAFETY: It was mapped with this address and length, and is no longer in use.
         let _ = unsafe { munmap(self.begin.as_ptr(), self.length) };
     }
 }
 
-/// Returns the largest side of a range of sides, of a least, a most and a step, up to `bound`; the least if all are
-/// beyond it.
+/// Returns the largest side up to `bound` in a range of minimum, maximum and step; the minimum if
+/// all exceed it.
 fn largest(bound: u32, [least, most, step]: [u32; 3]) -> u32 {
     let over = most.min(bound).saturating_sub(least);
     least + over - over % step.max(1)
 }
 
-/// Has the kernel read and write `value`.
+/// Makes the ioctl `CALL`, which reads and writes `value`.
 fn call<const CALL: Opcode, T: Told>(file: &OwnedFd, value: &mut T) -> io::Result<()> {
     const { assert!(CALL == T::CALLS[0] || CALL == T::CALLS[1] || CALL == T::CALLS[2]) };
-    // SAFETY: The struct is that of the call, which the assertion above compares: plain numbers, of which any
-    // value is valid.
+    // SAFETY: The struct is that of the call, which the assertion above checks: plain numbers, of
+    // which any value is valid.
     unsafe { Ok(ioctl(file, Updater::<CALL, T>::new(value))?) }
 }
 
-/// A struct of the kernel's, of plain numbers, and the calls that take it: up to three, the last repeated.
+/// A kernel struct of plain numbers, and the calls that take it: up to three, the last repeated.
 trait Told {
     const CALLS: [Opcode; 3];
 }
 
-/// Gives structs of the kernel's their calls, and checks their sizes.
+/// Assigns calls to kernel structs, and checks their sizes.
 macro_rules! told {
     ($($name:ident $bytes:literal [$($call:ident),+]),+ $(,)?) => {
         $(impl Told for $name {
@@ -373,7 +376,8 @@ impl Default for FormatName {
     }
 }
 
-/// `v4l2_frmsizeenum`; a discrete size has two sides, a range least, most and step of each.
+/// `v4l2_frmsizeenum`; a discrete size has two sides, a range the minimum, maximum and step of
+/// each.
 #[repr(C)]
 #[derive(Default)]
 struct FrameSize {
@@ -397,7 +401,7 @@ struct FrameInterval {
     reserved: [u32; 2],
 }
 
-/// `v4l2_format`, whose union begins at a multiple of eight bytes.
+/// `v4l2_format`, whose union is aligned to eight bytes.
 #[repr(C)]
 struct PixelFormat {
     kind: u32,
@@ -463,7 +467,7 @@ impl Default for BufferRequest {
     }
 }
 
-/// `v4l2_buffer`, on machines of 64 bits.
+/// `v4l2_buffer`, on 64-bit machines.
 #[repr(C)]
 struct Buffer {
     index: u32,
@@ -472,7 +476,7 @@ struct Buffer {
     flags: u32,
     field: u32,
     padding: u32,
-    /// Seconds and microseconds.
+    /// Time in seconds and microseconds.
     time: [i64; 2],
     time_code: [u32; 4],
     sequence: u32,
@@ -544,11 +548,11 @@ const SOURCE_START: u32 = 0x1_0000;
 /// V4L2_QUANTIZATION_FULL_RANGE and V4L2_QUANTIZATION_LIM_RANGE.
 const FULL_RANGE: u32 = 1;
 const LIMITED_RANGE: u32 = 2;
-/// One is filled, one waits, one is read, and one is late.
+/// Number of buffers: one being filled, one waiting, one being read, and one late.
 const BUFFERS: u32 = 4;
-/// No device has as many formats, sizes or rates.
+/// Maximum number of formats, sizes or rates; larger than on any device.
 const COUNT_MAX: u32 = 256;
-/// Asked of a device that takes sizes of a range.
+/// Sizes requested of a device with a continuous range.
 const USUAL_SIZES: [[u32; 2]; 7] =
     [[160, 120], [320, 240], [640, 480], [800, 600], [1024, 768], [1280, 720], SIZE_MAX];
 const SIZE_MAX: [u32; 2] = [1920, 1080];
@@ -559,7 +563,7 @@ mod tests {
 
     use super::*;
 
-    /// The numbers are those that a C compiler gives for linux/videodev2.h on x86-64.
+    /// The expected numbers are those of a C compiler for linux/videodev2.h on x86-64.
     #[test]
     fn calls_and_fields_are_the_kernel_s() {
         let calls = [QUERY_CAPABILITY, LIST_FORMATS, SET_FORMAT, REQUEST_BUFFERS, QUERY_BUFFER];

@@ -1,4 +1,5 @@
-//! The one module that calls libx264, by the shim beside it: everything unsafe is here.
+//! The only module that calls libx264, through the shim next to it: it contains all the unsafe
+//! code.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -8,7 +9,7 @@ use crate::budgeted::{Coded, Library};
 use crate::x264::Settings;
 use crate::{Error, Picture};
 
-/// State of one encoder that the shim keeps.
+/// State of one encoder, owned by the shim.
 #[repr(C)]
 struct Shim {
     _private: [u8; 0],
@@ -36,7 +37,7 @@ unsafe extern "C" {
     fn tautline_x264_close(shim: *mut Shim);
 }
 
-/// One x264 encoder whose quantizer is set picture by picture.
+/// An x264 encoder whose quantizer is set for each picture.
 pub(super) struct Native {
     shim: NonNull<Shim>,
     width: usize,
@@ -78,7 +79,7 @@ impl Library for Native {
         let (mut bytes, mut is_idr) = (ptr::null(), 0);
         // SAFETY: `shim` is live; the planes have the sizes it was opened with (Picture's
         // invariant, and the sizes are equal), are only read, and outlive the call, as do the two
-        // places written to.
+        // locations written to.
         let length = unsafe {
             tautline_x264_encode(
                 self.shim.as_ptr(),
@@ -93,8 +94,8 @@ impl Library for Native {
         };
         let failed = Error::Encoder { call: "x264_encoder_encode", code: length };
         let length = usize::try_from(length).map_err(|_| failed)?;
-        // SAFETY: On success the encoder's NAL units lie one after another at `bytes`, `length` of
-        // them, untouched until its next call.
+        // SAFETY: On success the encoder's NAL units are contiguous at `bytes`, `length` bytes in
+        // total, unchanged until its next call.
         let bytes = unsafe { std::slice::from_raw_parts(bytes, length) }.to_vec();
         Ok(Coded { is_idr: is_idr != 0, bytes })
     }
