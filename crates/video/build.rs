@@ -1,4 +1,4 @@
-//! Compiles the shim between Rust and libx264, where the feature `x264` asks for it.
+//! Compiles the shim between Rust and libx264 if the feature `x264` is enabled.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

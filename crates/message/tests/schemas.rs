@@ -1,4 +1,5 @@
-//! Third parties read Tautline's messages with the schemas: every name in them has a comment.
+//! Other implementations read Tautline's messages by these schemas: every name in them has a
+//! comment.
 
 use std::fs;
 use std::path::Path;

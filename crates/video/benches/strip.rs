@@ -1,4 +1,4 @@
-//! Times of coding a strip of 1280x128 at several budgets.
+//! Benchmarks of coding a strip of 1280x128 at several budgets.
 
 #[path = "../tests/strips/scene.rs"]
 mod scene;

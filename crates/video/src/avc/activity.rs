@@ -1,4 +1,4 @@
-//! How much there is to be coded in a macroblock, seen before it is coded.
+//! Estimate of a macroblock's coding cost before it is coded.
 
 use super::kernel::Kernel;
 use super::plane::Block;
@@ -6,8 +6,9 @@ use super::slice::Slice;
 use super::vector::Vector;
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Measures a row of macroblocks: each one's difference from the picture before, where it stands
-    /// or moved as it last did, or in an I slice from itself one row of samples above.
+    /// Measures a row of macroblocks: each one's difference from the previous picture, at the same
+    /// place or moved by its last vector; in an I slice, its difference from itself one row of
+    /// samples above.
     pub(super) fn look(&mut self, row: usize) {
         let (columns, y) = (self.columns, row * 16);
         let rows = self.rows.read(y + 16);
@@ -37,7 +38,7 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// What there is at the least, in differences a sample.
+/// Minimum activity, as a difference per sample.
 const NOISE: f64 = 0.5;
-/// Bits grow by this power of the change of the pixels.
+/// Exponent of the pixel change in the growth of bits.
 const POWER: f64 = 0.5;

@@ -1,15 +1,15 @@
-//! The fast bit writer of slice data: a word of 64 bits that is emptied four bytes at a time.
+//! The fast bit writer of slice data: a 64-bit word flushed four bytes at a time.
 
 /// Writer of bits, most significant first (7.2).
 #[derive(Clone, Default, Debug)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
     word: u64,
-    /// Bits of `word` that are not yet in `bytes`: below 32 between calls.
+    /// Number of bits of `word` not yet in `bytes`: below 32 between calls.
     pending: u32,
 }
 
-/// A place in the stream to go back to.
+/// A position in the stream to which the writer can rewind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     length: usize,
@@ -18,7 +18,7 @@ pub(super) struct Mark {
 }
 
 impl BitWriter {
-    /// Begins anew, keeping the memory.
+    /// Starts over and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.word = 0;
@@ -30,7 +30,7 @@ impl BitWriter {
         self.bytes.len() * 8 + self.pending as usize
     }
 
-    /// Writes u(n), n up to 32; `value` has no bit above them.
+    /// Writes u(n), n up to 32; `value` must fit in n bits.
     #[inline]
     pub(super) fn put(&mut self, value: u32, count: u32) {
         debug_assert!(count <= 32 && u64::from(value) < 1 << count);
@@ -56,24 +56,24 @@ impl BitWriter {
         self.unsigned(signed_code(value));
     }
 
-    /// Returns where the stream stands.
+    /// Returns the current position in the stream.
     pub(super) fn mark(&self) -> Mark {
         Mark { length: self.bytes.len(), word: self.word, pending: self.pending }
     }
 
-    /// Forgets what was written since `mark`.
+    /// Discards everything written since `mark`.
     pub(super) fn rewind(&mut self, mark: Mark) {
         self.bytes.truncate(mark.length);
         self.word = mark.word;
         self.pending = mark.pending;
     }
 
-    /// Writes zero bits up to a whole byte.
+    /// Writes zero bits up to a byte boundary.
     pub(super) fn align(&mut self) {
         self.put(0, self.pending.wrapping_neg() % 8);
     }
 
-    /// Ends the payload with `rbsp_trailing_bits` (7.3.2.11) and gives it.
+    /// Ends the payload with `rbsp_trailing_bits` (7.3.2.11) and returns it.
     pub(super) fn finish(&mut self) -> &[u8] {
         self.put(1, 1);
         self.align();
@@ -85,16 +85,16 @@ impl BitWriter {
     }
 }
 
-/// Returns the bits of ue(v).
+/// Returns the number of bits of ue(v).
 #[inline]
 pub(super) fn unsigned_length(value: u32) -> u32 {
     2 * (value + 1).ilog2() + 1
 }
 
-/// Returns the bits of se(v).
+/// Returns the number of bits of se(v).
 #[inline]
 pub(super) fn signed_length(value: i32) -> u32 {
-    // A positive value's code is one less than a negative one's, and as long.
+    // A positive value's code is one less than a negative one's, with the same length.
     2 * (2 * value.unsigned_abs() + 1).ilog2() + 1
 }
 

@@ -5,38 +5,37 @@ mod tables;
 use super::bits::BitWriter;
 use tables::{COEFF_TOKEN, COEFF_TOKEN_CHROMA_DC, RUN_BEFORE, TOTAL_ZEROS, TOTAL_ZEROS_CHROMA_DC};
 
-/// A code word: its bits and how many they are.
+/// A code word: its bits and their number.
 #[derive(Clone, Copy)]
 struct Code {
     bits: u16,
     length: u8,
 }
 
-/// The levels of a block in scanning order, and which of them are not zero.
+/// The levels of a block in scanning order, with a mask of the nonzero ones.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Levels {
     pub(super) values: [i16; 16],
-    /// Bit `i` is set where `values[i]` is not zero.
+    /// Mask whose bit `i` is set if `values[i]` is not zero.
     pub(super) mask: u16,
 }
 
-/// Part of a macroblock that a block belongs to: how many coefficients it has and where its code
-/// tables are.
+/// Kind of a block in a macroblock: it determines the number of coefficients and the code tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// All 16, or the 16 of `Intra16x16DCLevel`, with nC.
+    /// All 16 coefficients, or the 16 of `Intra16x16DCLevel`, with nC.
     Whole(u8),
-    /// 15: all but the first, with nC.
+    /// The 15 coefficients after the first, with nC.
     Alternating(u8),
-    /// The four of a chroma plane's mean values: nC is -1.
+    /// The four DC coefficients of a chroma plane: nC is -1.
     ChromaMeans,
 }
 
-/// The greatest magnitude that is written: more would need a `level_prefix` above 15, which the
-/// baseline profiles do not have (9.2.2.1).
+/// Largest magnitude written: a larger one would need a `level_prefix` above 15, which the baseline
+/// profiles do not allow (9.2.2.1).
 pub(super) const LEVEL_MAX: i16 = 2063;
 
-/// Writes a block as `residual_block_cavlc` (7.3.5.3.2) and gives its `total_coeff`.
+/// Writes a block as `residual_block_cavlc` (7.3.5.3.2) and returns its `total_coeff`.
 pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -> u8 {
     let (first, most) = match part {
         Part::Whole(_) => (0, 16),
@@ -72,7 +71,8 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -
             },
         );
     }
-    // Each run_before: the zeros between a level and the one before it, from the last one on.
+    // Each run_before: the number of zeros between a level and the one before it, starting with the
+    // last level.
     let mut left = zeros;
     while left > 0 && mask & (mask - 1) != 0 {
         let last = mask.ilog2();
@@ -84,8 +84,8 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -
     total as u8
 }
 
-/// Returns the number of levels of magnitude 1 that come last, at most three; their signs, a bit
-/// each; and the mask of the other levels.
+/// Returns the number of trailing levels of magnitude 1, at most three; their signs, one bit each;
+/// and the mask of the other levels.
 fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, u32) {
     let (mut ones, mut signs) = (0, 0);
     while ones < 3 && mask != 0 {
@@ -101,7 +101,7 @@ fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, 
     (ones, signs, mask)
 }
 
-/// Returns `level_prefix` and `level_suffix` of the levels before the trailing ones (9.2.2).
+/// Writes `level_prefix` and `level_suffix` of the levels before the trailing ones (9.2.2).
 fn write_levels(
     writer: &mut BitWriter,
     values: &[i16; 16],
@@ -109,7 +109,7 @@ fn write_levels(
     mut mask: u32,
     (ones, mut suffix_length): (u32, u32),
 ) {
-    // A level that follows fewer than three ones is no one itself.
+    // A level after fewer than three trailing ones cannot have magnitude 1.
     let mut known = if ones < 3 { 2 } else { 0 };
     while mask != 0 {
         let last = mask.ilog2();
@@ -146,14 +146,14 @@ fn put(writer: &mut BitWriter, code: Code) {
     writer.put(u32::from(code.bits), u32::from(code.length));
 }
 
-/// The column of table 9-5 for nC up to 8.
+/// Column of table 9-5 for nC up to 8.
 const TABLE_OF_CONTEXT: [usize; 9] = [0, 0, 1, 1, 2, 2, 2, 2, 3];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Checks that no code of a table begins another one, so that each can be told apart.
+    /// Checks that no code of a table is a prefix of another.
     fn check_prefixes(codes: &[Code]) {
         let codes: Vec<_> = codes.iter().filter(|code| code.length > 0).collect();
         for (index, a) in codes.iter().enumerate() {
@@ -178,7 +178,7 @@ mod tests {
         RUN_BEFORE.iter().for_each(|row| check_prefixes(row));
     }
 
-    /// The worked example of the literature: 0, 3, 0, 1, -1, -1, 0, 1, 0... with nC 0.
+    /// A worked example from the literature: 0, 3, 0, 1, -1, -1, 0, 1, 0... with nC 0.
     #[test]
     fn a_known_block_has_its_known_bits() {
         let mut levels = Levels::default();

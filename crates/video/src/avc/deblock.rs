@@ -1,4 +1,4 @@
-//! The deblocking filter (8.7) over a whole slice.
+//! The deblocking filter (8.7) over a complete slice.
 
 use super::kernel::{Edge, Kernel};
 use super::macroblock::{Kind, Macroblock};
@@ -39,7 +39,7 @@ pub(super) fn deblock(
     }
 }
 
-/// Along which an edge lies.
+/// Orientation of an edge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Vertical,
@@ -53,13 +53,13 @@ fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Dir
     if own.kind == Kind::Intra || other.kind == Kind::Intra {
         return [if across { 4 } else { 3 }; 4];
     }
-    // A bit for each part: whether a block on either side has coefficients.
+    // One bit for each part: whether a block on either side has coefficients.
     let (step, first, before) = match direction {
         Direction::Vertical => (4, number, (number + 3) % 4),
         Direction::Horizontal => (1, 4 * number, (number + 3) % 4 * 4),
     };
     let coded = own.coded >> first | other.coded >> before;
-    // Vectors are the same within a quarter.
+    // Vectors are constant within a quarter.
     let quarters = match (number, direction) {
         (0, Direction::Vertical) => [(0, 1), (2, 3)],
         (0, Direction::Horizontal) => [(0, 2), (1, 3)],
@@ -113,7 +113,7 @@ fn filter(
     }
 }
 
-/// Returns the thresholds for two quantizers (8.7.2.2); none where nothing is filtered.
+/// Returns the thresholds for two quantizers (8.7.2.2), or `None` if no sample is filtered.
 #[inline]
 fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
     let index = usize::from((qps[0] + qps[1]).div_ceil(2));

@@ -1,4 +1,4 @@
-//! How each macroblock is coded: the cheapest way by transformed differences and bits.
+//! Mode decision: codes each macroblock in the cheapest mode by transformed differences and bits.
 
 mod inter;
 mod intra;
@@ -12,7 +12,7 @@ use super::syntax::{Choice, Shape};
 use super::vector::{Neighbours, Part, Vector};
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Decides on a macroblock and codes it.
+    /// Selects the mode of a macroblock and codes it.
     pub(super) fn macroblock(&mut self, current: &mut Current) {
         let refreshed = self.reach.is_refreshed(current.index % self.columns);
         let Some(reference) = self.reference.filter(|_| !refreshed) else {
@@ -49,7 +49,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Returns whether the macroblock, moved by `vector`, has nothing to add.
+    /// Returns whether the macroblock, moved by `vector`, has no residual worth coding.
     fn skips(&mut self, current: &mut Current, reference: &Reference<'_>, vector: Vector) -> bool {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);
@@ -68,8 +68,7 @@ impl<K: Kernel> Slice<'_, K> {
         residual.chroma_pattern == 0
     }
 
-    /// Codes a macroblock where no bits are left: skipped if that is allowed, otherwise standing
-    /// still.
+    /// Codes a macroblock when no bits are left: skipped if allowed, otherwise with a zero vector.
     fn cheapest(
         &mut self,
         current: &mut Current,
@@ -97,15 +96,16 @@ impl<K: Kernel> Slice<'_, K> {
 }
 
 impl Current {
-    /// Returns what `bits` cost.
+    /// Returns the rate-distortion cost of `bits`.
     #[inline]
     fn bits(&self, bits: u32) -> u32 {
         (self.lambda * bits) >> 4
     }
 }
 
-/// Inter prediction as good as this many bits makes intra prediction not worth trying.
+/// Cost in bits of an inter prediction below which intra prediction is not tried.
 const INTRA_WORTH: u32 = 30;
-/// Differences up to this many bits are tried as skipped before any motion is searched. With twice as many, noise that
-/// the quantizer swallows is left standing where a better vector would have averaged it: 5 to 8 % of rate.
+/// Cost in bits of a difference up to which skipping is tried before any motion search. At twice
+/// this value, noise that the quantizer removes is kept where a better vector would have averaged
+/// it: 5 to 8 % of rate.
 const SKIP_WORTH: u32 = 45;

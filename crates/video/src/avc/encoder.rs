@@ -27,19 +27,18 @@ pub struct Config {
     pub width: usize,
     /// Rows, a multiple of 16.
     pub height: usize,
-    /// Of the pixels in a row and of the rows, those that are not to be shown, at the right and
-    /// below: even numbers below 16.
+    /// Pixel columns at the right and rows at the bottom that are not shown: even numbers below 16.
     pub cropped: [usize; 2],
-    /// 1 to 240.
+    /// Picture rate, 1 to 240.
     pub pictures_per_second: u32,
-    /// What is done about lost slices.
+    /// Method of recovery from lost slices.
     pub loss_recovery: LossRecovery,
-    /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can make one
-    /// picture of several strips. No macroblock is then coded as samples.
+    /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can combine
+    /// several strips into one picture. No macroblock is then coded as samples.
     pub joinable: bool,
 }
 
-/// A coded picture of which the next one's reference is yet to be made.
+/// A coded picture whose reference for the next one is not complete yet.
 #[derive(Clone, Copy)]
 struct Unfinished {
     number: u64,
@@ -47,36 +46,36 @@ struct Unfinished {
     deblocked: bool,
 }
 
-/// Encoder of one strip: constrained baseline, one slice a picture, no picture held back.
+/// Encoder of one strip: constrained baseline, one slice per picture, no delayed pictures.
 #[derive(Clone)]
 pub struct StripEncoder {
     config: Config,
     shape: Shape,
     kernel: kernel::Choice,
     reconstruction: Reconstruction,
-    /// What decoders keep, the last picture first, with the picture's number.
+    /// Pictures that decoders keep, the last first, with their numbers.
     kept: VecDeque<(u64, Reconstruction)>,
-    /// Samples half way of the kept picture with this number.
+    /// Half-sample interpolation of the kept picture with this number.
     halves: (u64, Halves),
-    /// The number of the next picture, from 0 on.
+    /// Number of the next picture, from 0 on.
     next: u64,
-    /// The last picture that the receiver is known to have; the last IDR until it tells.
+    /// Last picture that the receiver is known to have; the last IDR before its first
+    /// acknowledgement.
     acknowledged: u64,
-    /// Whether it has told since the last IDR.
+    /// Whether an acknowledgement has arrived since the last IDR.
     told: bool,
-    /// With [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`], whether the next
-    /// picture refers to the acknowledged one.
+    /// Whether the next picture refers to the acknowledged one, with
+    /// [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`].
     selects: bool,
-    /// With [`LossRecovery::ReferencesByLoss`], whether losses are many.
+    /// Whether losses are frequent, with [`LossRecovery::ReferencesByLoss`].
     many_losses: bool,
     intra_refresh: IntraRefresh,
     macroblocks: Vec<Macroblock>,
     co_located: Vec<Vector>,
     model: Model,
-    /// How much there was to be coded in each macroblock of the last predicted picture, and of the
-    /// last IDR.
+    /// Activity of each macroblock in the last predicted picture, and in the last IDR.
     activity: [Vec<f64>; 2],
-    /// The last picture, while it lacks what only the next one needs.
+    /// Last picture, while the processing that only the next one needs is incomplete.
     unfinished: Option<Unfinished>,
     writer: BitWriter,
     /// frame_num of the next picture.
@@ -85,15 +84,15 @@ pub struct StripEncoder {
 }
 
 impl StripEncoder {
-    /// Makes an encoder that begins with an IDR.
+    /// Creates an encoder that begins with an IDR.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192 that a level of
-    /// H.264 has at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping that
-    /// is odd or above 14.
+    /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192 that some level
+    /// of H.264 allows at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping
+    /// that is odd or above 14.
     pub fn new(config: Config) -> Result<Self, Error> {
         let Config { width, height, cropped, pictures_per_second, loss_recovery, .. } = config;
-        // Checks the sides.
+        // Validates the sides.
         Picture::new(width, height)?;
         if pictures_per_second == 0 || pictures_per_second > 240 {
             let value = u64::from(pictures_per_second);
@@ -147,15 +146,16 @@ impl StripEncoder {
         picture
     }
 
-    /// Returns the number of the picture that is coded next: 0 for the first.
+    /// Returns the number of the picture to be coded next: 0 for the first.
     pub fn next_picture(&self) -> u64 {
         self.next
     }
 
-    /// Takes note that the receiver has decoded a picture as it was meant.
+    /// Records that the receiver has decoded a picture correctly.
     ///
-    /// Of use with [`LossRecovery::AcknowledgedReferences`], [`LossRecovery::ReferenceSelection`] and
-    /// [`LossRecovery::ReferencesByLoss`] alone. Pictures that were never coded or came before the last IDR are ignored.
+    /// Used only with [`LossRecovery::AcknowledgedReferences`],
+    /// [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`]. Ignores
+    /// pictures that were never coded or precede the last IDR.
     pub fn acknowledge(&mut self, picture: u64) {
         self.finish_reconstruction();
         if self.kept.iter().any(|(number, _)| *number == picture) {
@@ -164,31 +164,33 @@ impl StripEncoder {
         }
     }
 
-    /// Returns how many pictures before the next one lies the last that is known to have come, or the last IDR.
+    /// Returns the distance in pictures from the next one back to the last acknowledged one, or to
+    /// the last IDR.
     pub fn unacknowledged(&self) -> u64 {
         self.next - self.acknowledged
     }
 
-    /// Says whether losses are many, by a [`Toll`](super::Toll): of use with [`LossRecovery::ReferencesByLoss`] alone.
+    /// Sets whether losses are frequent, as determined by a [`Toll`](super::Toll): used only with
+    /// [`LossRecovery::ReferencesByLoss`].
     pub fn provide_for_losses(&mut self, many: bool) {
         self.many_losses = many;
     }
 
-    /// Returns what the last predicted slice would have taken at QP 0, in bits: for a
+    /// Returns the estimated size in bits of the last predicted slice at QP 0, for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
         self.model.weight(&self.activity[0], self.shape.columns)
     }
 
-    /// Returns the next picture's reference index: how many pictures before the last one its reference
-    /// lies; none if there is none that it may refer to.
+    /// Returns the next picture's reference index, the distance of its reference from the last
+    /// picture; `None` if it has no allowed reference.
     fn reference_index(&self) -> Option<usize> {
         let last = (!self.kept.is_empty()).then_some(0);
         if !self.refers_to_acknowledged() {
             return last;
         }
         let known = self.kept.iter().position(|(number, _)| *number == self.acknowledged);
-        // Where the receiver tells nothing, an IDR each time would not be heard of either.
+        // If the receiver sends no feedback, it would not acknowledge an IDR either.
         known.or(if self.told { None } else { last })
     }
 
@@ -201,12 +203,12 @@ impl StripEncoder {
             || self.selects
     }
 
-    /// Returns whether the next picture is an IDR; a loss that is reported is noted.
+    /// Returns whether the next picture is an IDR, and records a reported loss.
     fn is_idr(&mut self, refresh: Refresh) -> bool {
         let recovers = match self.config.loss_recovery {
             LossRecovery::Idr => false,
             LossRecovery::IntraRefresh { .. } | LossRecovery::IntraColumns { .. } => true,
-            // Without a word since the last IDR, that may be what was lost.
+            // Without feedback since the last IDR, the IDR itself may be lost.
             LossRecovery::AcknowledgedReferences { .. } => self.told,
             LossRecovery::ReferenceSelection { .. } => {
                 self.selects = refresh == Refresh::Recover;
@@ -214,7 +216,7 @@ impl StripEncoder {
             }
             LossRecovery::ReferencesByLoss { .. } => {
                 let recovers = refresh == Refresh::Recover;
-                // Without need an IDR is no better than a reference that may be corrupt.
+                // Unless required, an IDR is no better than a possibly corrupt reference.
                 self.selects = recovers || self.many_losses && self.keeps_acknowledged();
                 self.told
             }
@@ -261,7 +263,8 @@ impl StripEncoder {
             self.intra_refresh.begin_anew();
         }
         let reach = self.intra_refresh.next(idr, self.config.width, self.config.height);
-        // An I slice is the same either way; openh264 wants one set for all slices of a picture.
+        // An I slice is the same either way, but openh264 requires one set for all slices of a
+        // picture.
         let refreshes = matches!(
             self.config.loss_recovery,
             LossRecovery::IntraRefresh { .. } | LossRecovery::IntraColumns { .. }
@@ -279,7 +282,8 @@ impl StripEncoder {
         };
         self.write(rows, &header, &reach, rate_control);
         if idr && !rate_control.is_fixed() {
-            // Where an IDR's bits lie is hardly foreseen, and what is coded badly shows for long: once more, knowing.
+            // The distribution of an IDR's bits is hard to predict, and poor quality shows for
+            // long: code it again with the updated model.
             let (activity, order) = (&self.activity[1], rate_control.order());
             self.model.learn(rate_control, activity);
             *rate_control = self.model.begin(order, activity, self.shape.columns);
@@ -306,7 +310,8 @@ impl StripEncoder {
         Ok(Encoded { kind, history, motion, flow, bytes })
     }
 
-    /// Returns how most of the picture just coded moves; still where vectors are to stay within the strip.
+    /// Returns the dominant motion of the picture just coded; zero if vectors must stay within the
+    /// strip.
     fn motion(&self, header: &Header) -> Motion {
         if !header.predicted || self.config.joinable {
             return Motion::default();
@@ -316,7 +321,7 @@ impl StripEncoder {
         Motion::of(vectors, header.reference_index as u16 + 1)
     }
 
-    /// Returns how the halves of the picture just coded move.
+    /// Returns the motion of the two halves of the picture just coded.
     fn flow(&self, header: &Header) -> Flow {
         if !header.predicted {
             return Flow::default();
@@ -332,7 +337,7 @@ impl StripEncoder {
         Flow { left: half(false), right: half(true) }
     }
 
-    /// Writes the slice anew, header and data.
+    /// Writes the slice from the start, header and data.
     fn write(
         &mut self,
         rows: &mut dyn Rows,
@@ -383,7 +388,7 @@ impl StripEncoder {
         .run();
     }
 
-    /// Makes the last picture ready to be referred to.
+    /// Completes the last picture as a reference.
     fn finish_reconstruction_by(&mut self, kernel: impl Kernel) {
         let Some(Unfinished { number, idr, deblocked }) = self.unfinished.take() else { return };
         if deblocked {
@@ -394,7 +399,7 @@ impl StripEncoder {
         }
         self.reconstruction.extend();
         self.keep(number, idr);
-        // The last picture is referred to next, but where that one is chosen by what has come.
+        // The next picture refers to the last one, except where feedback selects the reference.
         let chosen =
             matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. });
         if !chosen && !self.many_losses {
@@ -402,7 +407,7 @@ impl StripEncoder {
         }
     }
 
-    /// Keeps the picture just coded as decoders do (8.2.5.3), and takes up the memory of another.
+    /// Keeps the picture just coded as decoders do (8.2.5.3), and reuses the memory of another.
     fn keep(&mut self, number: u64, idr: bool) {
         let most = if idr { 0 } else { self.shape.references as usize - 1 };
         let mut free = None;
@@ -416,7 +421,7 @@ impl StripEncoder {
         self.kept.push_front((number, std::mem::replace(&mut self.reconstruction, free)));
     }
 
-    /// Makes the samples half way of a kept picture, if they are not there.
+    /// Computes the half samples of a kept picture, if they are missing.
     fn interpolate(&mut self, kernel: impl Kernel, reference_index: usize) {
         let (number, reconstruction) = &self.kept[reference_index];
         if self.halves.0 != *number {
@@ -489,16 +494,17 @@ impl QuantizerEncoder for StripEncoder {
     }
 }
 
-/// Budgets that an IDR may take: with one, its quantizer would be some ten steps coarser than its
-/// neighbours', to be seen as a blink.
+/// Size of an IDR in budgets: with only one, its quantizer would be about ten steps coarser than
+/// its neighbours', visible as a blink.
 const IDR_BUDGETS: f64 = 3.0;
-/// The start code and the NAL unit's header.
+/// Bits of the start code and the NAL unit's header.
 const UNIT_BITS: f64 = 40.0;
-/// The share that emulation prevention may add.
+/// Share that emulation prevention may add.
 const ESCAPED: f64 = 0.004;
-/// The target, as a share of the ceiling.
+/// Target size as a share of the ceiling.
 const TARGET: f64 = 0.94;
-/// Finer quantizers are beyond what is seen (about 48 dB), and only burden the links and the decoder.
+/// Finest quantizer: finer ones make no visible difference (about 48 dB) and only burden the links
+/// and the decoder.
 const QP_MIN: u8 = 16;
-/// A picture's differences from itself one row above, to begin with.
+/// Initial difference of a picture from itself one row above.
 const INTRA_ACTIVITY: f64 = 10.0;

@@ -1,39 +1,39 @@
-//! Parameter sets and slice headers of the streams that are written (7.3.2.1, 7.3.2.2, 7.3.3).
+//! Parameter sets and slice headers of the written streams (7.3.2.1, 7.3.2.2, 7.3.3).
 
 use super::bits::BitWriter;
 use crate::Error;
 use crate::h264::bits::{Reader, Writer};
 use crate::h264::nal;
 
-/// The shape of a stream's pictures: what its parameter sets say.
+/// The shape of a stream's pictures, as coded in its parameter sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Macroblocks in a row, and rows.
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// Luma samples that are not shown, on the right and below: even.
+    /// Luma columns at the right and rows at the bottom that are not shown: even numbers.
     pub(super) cropped: [usize; 2],
     pub(super) pictures_per_second: u32,
-    /// How many pictures back one may refer: `max_num_ref_frames`.
+    /// Maximum distance of a reference in pictures: `max_num_ref_frames`.
     pub(super) references: u32,
-    /// Whether vectors stay within the picture: no `motion_vectors_over_pic_boundaries_flag`.
+    /// Whether vectors stay within the picture: `motion_vectors_over_pic_boundaries_flag` is unset.
     pub(super) contained: bool,
 }
 
-/// log2_max_frame_num: as long as it may be, so that it wraps every 18 minutes.
+/// Value of log2_max_frame_num: the maximum, so that frame_num wraps every 18 minutes.
 pub(super) const FRAME_NUMBER_BITS: u32 = 16;
 
-/// A picture parameter set for each choice of `constrained_intra_pred_flag`, by this number.
+/// Value of `constrained_intra_pred_flag` in each picture parameter set, by its id.
 pub(super) const CONSTRAINED_SETS: [bool; 2] = [false, true];
 
-/// The NAL units of an IDR.
+/// Types of the NAL units of an IDR.
 const KINDS: [u8; 4] = [
     nal::kind::SEQUENCE_PARAMETERS,
     nal::kind::PICTURE_PARAMETERS,
     nal::kind::PICTURE_PARAMETERS,
     nal::kind::IDR_SLICE,
 ];
-/// Macroblocks along the longest side that a picture may have, less 1.
+/// Maximum number of macroblocks along the longest side of a picture, minus 1.
 const SIDE_MAX: u32 = 511;
 
 /// Levels of table A-1 from 3.1 on: level_idc, MaxMBPS, MaxFS, MaxDpbMbs.
@@ -50,11 +50,11 @@ const LEVELS: [(u8, u64, u64, u64); 9] = [
 ];
 
 impl Shape {
-    /// Reads the parameter sets of an IDR.
+    /// Parses the parameter sets of an IDR.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if they are not, byte for byte, what a
-    /// [`StripEncoder`](super::StripEncoder) writes; others if they cannot be read.
+    /// [`Error::Unsupported`] if they are not byte for byte those that a
+    /// [`StripEncoder`](super::StripEncoder) writes; others if they cannot be parsed.
     pub fn read(idr: &[u8]) -> Result<Self, Error> {
         let units = nal::split(idr)?;
         let kinds: Vec<u8> = units.iter().map(nal::NalUnit::kind).collect();
@@ -69,7 +69,7 @@ impl Shape {
         Err(Error::Unsupported { what: "another encoder's parameter sets" })
     }
 
-    /// Reads what differs between our sequence parameter sets and skips the rest.
+    /// Reads the variable fields of the encoder's sequence parameter sets and skips the rest.
     fn read_sequence(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "sequence parameter set");
         reader.bits(24)?;
@@ -96,19 +96,19 @@ impl Shape {
         Ok(Self { columns, rows, cropped, pictures_per_second, references, contained })
     }
 
-    /// Returns the macroblocks of a picture.
+    /// Returns the number of macroblocks in a picture.
     pub(super) fn macroblocks(&self) -> u32 {
         (self.columns * self.rows) as u32
     }
 
-    /// Returns the lowest level that such pictures have, 3.1 at least.
+    /// Returns the lowest level that allows such pictures, at least 3.1.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] if there is none.
+    /// [`Error::Dimensions`] if no level does.
     pub(super) fn level(&self) -> Result<u8, Error> {
         let size = (self.columns * self.rows) as u64;
         let rate = size * u64::from(self.pictures_per_second);
-        // No side may be longer than the root of eight times the greatest size.
+        // No side may be longer than the square root of eight times the maximum size.
         let longest = self.columns.max(self.rows) as u64;
         LEVELS
             .iter()
@@ -141,7 +141,7 @@ impl Shape {
         writer.bits(level.into(), 8);
         writer.unsigned(0); // seq_parameter_set_id
         writer.unsigned(FRAME_NUMBER_BITS - 4);
-        writer.unsigned(2); // pic_order_cnt_type: the order of decoding
+        writer.unsigned(2); // pic_order_cnt_type: decoding order
         writer.unsigned(self.references); // max_num_ref_frames
         writer.bit(false); // gaps_in_frame_num_value_allowed_flag
         writer.unsigned(self.columns as u32 - 1);
@@ -160,9 +160,10 @@ impl Shape {
         writer.finish()
     }
 
-    /// Writes vui_parameters (E.1.1): that nothing is reordered, so that no decoder waits.
+    /// Writes vui_parameters (E.1.1): they declare that nothing is reordered, so that no decoder
+    /// waits.
     fn usability(&self, writer: &mut Writer) {
-        writer.bits(0, 4); // aspect ratio, overscan, signal type, chroma place: not told
+        writer.bits(0, 4); // aspect ratio, overscan, signal type, chroma location: not present
         writer.bit(true); // timing_info_present_flag
         writer.bits(1, 32); // num_units_in_tick
         writer.bits(self.pictures_per_second * 2, 32); // time_scale
@@ -202,7 +203,7 @@ fn picture_set(id: u32) -> Vec<u8> {
 /// Fields of a slice header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
-    /// The number of the first macroblock.
+    /// Number of the first macroblock.
     pub(super) first: u32,
     /// `idr_pic_id` of an IDR.
     pub(super) idr: Option<u16>,
@@ -211,7 +212,7 @@ pub(super) struct Header {
     pub(super) constrained: bool,
     /// frame_num
     pub(super) number: u16,
-    /// The reference's index: how many pictures before the last one it lies.
+    /// Reference index: distance of the reference from the last picture.
     pub(super) reference_index: u32,
     pub(super) qp: u8,
     /// Whether edges within the slice are filtered.
@@ -241,7 +242,7 @@ impl Header {
             writer.put(u32::from(self.reference_index > 0), 1); // ref_pic_list_modification_flag_l0
             if self.reference_index > 0 {
                 writer.unsigned(0); // modification_of_pic_nums_idc: subtract
-                // PicNumPred is that of this picture; the last one is 1 less (8.2.4.3.1).
+                // PicNumPred is that of this picture; the last one's is 1 less (8.2.4.3.1).
                 writer.unsigned(self.reference_index); // abs_diff_pic_num_minus1
                 writer.unsigned(3);
             }

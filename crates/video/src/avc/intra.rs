@@ -3,17 +3,17 @@
 use super::kernel::Kernel;
 use super::plane::Plane;
 
-/// Neighbours that a block may be predicted from.
+/// Neighbours from which a block may be predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Near {
     pub(super) left: bool,
     pub(super) above: bool,
     pub(super) corner: bool,
-    /// The block above and to the right.
+    /// Whether the upper right block is available.
     pub(super) beyond: bool,
 }
 
-/// Intra prediction of a whole macroblock; the discriminants are those of table 8-4.
+/// Intra prediction of a complete macroblock; the discriminants are those of table 8-4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Whole {
     Vertical = 0,
@@ -23,7 +23,7 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    /// Returns those that `near` permits.
+    /// Returns the modes that `near` permits.
     pub(super) fn permitted(near: Near) -> impl Iterator<Item = Self> {
         let all = near.left && near.above && near.corner;
         [
@@ -47,7 +47,7 @@ impl Whole {
     }
 }
 
-/// The samples beside a square of `SIDE`.
+/// The samples bordering a square of `SIDE`.
 pub(super) struct Border<const SIDE: usize> {
     near: Near,
     above: [u8; SIDE],
@@ -56,7 +56,7 @@ pub(super) struct Border<const SIDE: usize> {
 }
 
 impl<const SIDE: usize> Border<SIDE> {
-    /// Reads the border of the square at a place in the plane.
+    /// Reads the border of the square at a position in the plane.
     pub(super) fn of(plane: &Plane, [x, y]: [i32; 2], near: Near) -> Self {
         let (samples, stride) = (plane.samples(), plane.stride());
         let start = plane.at(x - 1, y - 1);
@@ -100,7 +100,7 @@ impl<const SIDE: usize> Border<SIDE> {
 }
 
 impl Border<16> {
-    /// Predicts a macroblock's luma (8.3.3) into rows of 16.
+    /// Predicts a macroblock's luma (8.3.3) in rows of 16.
     pub(super) fn predict_luma(&self, mode: Whole, out: &mut [u8]) {
         match mode {
             Whole::Vertical | Whole::Horizontal => self.fill(mode, out),
@@ -119,7 +119,7 @@ impl Border<16> {
 }
 
 impl Border<8> {
-    /// Predicts a macroblock's part of a chroma plane (8.3.4) into rows of 16.
+    /// Predicts a macroblock's part of a chroma plane (8.3.4) in rows of 16.
     pub(super) fn predict_chroma(&self, mode: Whole, out: &mut [u8]) {
         match mode {
             Whole::Vertical | Whole::Horizontal => self.fill(mode, out),
@@ -142,7 +142,7 @@ impl Border<8> {
             line[part * 4..][..4].iter().map(|&sample| u32::from(sample)).sum()
         };
         let (above, left) = (sum(&self.above, column), sum(&self.left, row));
-        // Off the diagonal one side alone is taken: the one that touches.
+        // Off the diagonal, only the adjacent side is used.
         let (above_counts, left_counts) = match (quarter, self.near.above, self.near.left) {
             (1, true, _) => (true, false),
             (2, _, true) => (false, true),
@@ -157,15 +157,15 @@ impl Border<8> {
     }
 }
 
-/// The number of ways to predict a block of 4x4 (table 8-2); the modes are their numbers.
+/// Number of prediction modes of a 4x4 block (table 8-2); the modes are their numbers.
 pub(super) const MODES4: usize = 9;
 /// Intra_4x4_DC
 pub(super) const MEAN4: u8 = 2;
 
-/// All modes of 4x4 blocks, a bit for each.
+/// All modes of 4x4 blocks, one bit each.
 pub(super) const ALL4: u16 = (1 << MODES4) - 1;
 
-/// Returns the modes of 4x4 blocks that `near` permits: a bit for each.
+/// Returns the modes of 4x4 blocks that `near` permits, one bit each.
 pub(super) fn permitted4(near: Near) -> u16 {
     const ABOVE: u16 = 1 << 0 | 1 << 3 | 1 << 7;
     const LEFT: u16 = 1 << 1 | 1 << 8;
@@ -177,18 +177,18 @@ pub(super) fn permitted4(near: Near) -> u16 {
         | modes(ALL, near.left && near.above && near.corner)
 }
 
-/// The border of a 4x4 block, smoothed in every way that a mode uses.
+/// The border of a 4x4 block, with all the filtered versions that the modes use.
 pub(super) struct Border4 {
-    /// 13 samples from the lowest on the left by the corner to the last on the right, the first and
-    /// the last of them twice.
+    /// The 13 samples from the lowest on the left through the corner to the last on the right, with
+    /// the first and the last of them twice.
     pub(super) line: [u8; 32],
     near: Near,
-    /// 13 weighted means of three of them, and from 16 on 14 means of two.
+    /// 13 weighted means of three samples, and from index 16 on 14 means of two.
     pub(super) smooth: [u8; 32],
 }
 
 impl Border4 {
-    /// Reads the border of the block at a place in the plane.
+    /// Reads the border of the block at a position in the plane.
     #[inline]
     pub(super) fn of(kernel: impl Kernel, plane: &Plane, [x, y]: [i32; 2], near: Near) -> Self {
         let (samples, stride) = (plane.samples(), plane.stride());
@@ -227,8 +227,8 @@ impl Border4 {
     }
 }
 
-/// Where in [`Border4::line`] each sample of modes 0 and 1 comes from, and in [`Border4::smooth`]
-/// those of the modes from 3 on (8.3.1.2.4 to 8.3.1.2.9).
+/// Source of each predicted sample: an index into [`Border4::line`] for modes 0 and 1, and into
+/// [`Border4::smooth`] for modes from 3 on (8.3.1.2.4 to 8.3.1.2.9).
 pub(super) static PLACES: [[u8; 16]; MODES4] = places();
 
 const fn places() -> [[u8; 16]; MODES4] {
@@ -240,7 +240,7 @@ const fn places() -> [[u8; 16]; MODES4] {
         let rows = [
             6 + x,
             4 - y,
-            // The mean has none.
+            // The mean has no sources.
             0,
             // Diagonal down left, then down right.
             6 + x + y,

@@ -1,14 +1,16 @@
-//! Intra refresh: which columns are intra coded, and where the vectors of the others may point.
+//! Intra refresh: selects the columns to be intra coded, and bounds the vectors of the others.
 //!
-//! Of each column the picture in which it was last refreshed is known. What the column shows follows
-//! from pictures since then alone, because
-//! - it is refreshed by intra prediction from intra macroblocks only (`constrained_intra_pred_flag`);
-//! - until its next turn it is predicted only from columns that were not refreshed before it, with
-//!   all samples that six taps read;
-//! - nothing is deblocked, for a filtered edge would carry three samples of the older side over.
+//! For each column, the picture of its last refresh is known. The column depends only on pictures
+//! since then, because
+//! - it is refreshed by intra prediction from intra macroblocks only
+//!   (`constrained_intra_pred_flag`);
+//! - until its next turn it is predicted only from columns that were not refreshed before it,
+//!   including all samples that six taps read;
+//! - nothing is deblocked, because a filtered edge would carry three samples of the older side
+//!   over.
 //!
-//! Every column is refreshed within a period, so that a picture follows from a period of pictures:
-//! whatever was lost before does not matter.
+//! Every column is refreshed within a period, so a picture depends on one period of pictures:
+//! earlier losses do not matter.
 
 use super::loss_recovery::LossRecovery;
 use super::plane::MARGIN;
@@ -19,15 +21,15 @@ use crate::Encoded;
 #[derive(Clone, Debug)]
 pub(super) struct IntraRefresh {
     loss_recovery: LossRecovery,
-    /// Of each column, the picture in which it was last refreshed.
+    /// Picture of each column's last refresh.
     refreshed_in: Vec<u64>,
-    /// The picture that is next.
+    /// Number of the next picture.
     picture: u64,
-    /// The last picture follows from those since this one alone.
+    /// First picture on which the last one depends.
     origin: u64,
-    /// Pictures since the period began.
+    /// Number of pictures since the period began.
     phase: u8,
-    /// With [`LossRecovery::IntraRefreshOnLoss`], the first picture of the refresh under way.
+    /// First picture of the refresh in progress, with [`LossRecovery::IntraRefreshOnLoss`].
     since: Option<u64>,
     /// Whether vectors stay within the strip.
     held: bool,
@@ -39,7 +41,7 @@ impl IntraRefresh {
         Self { loss_recovery, refreshed_in, picture: 0, origin: 0, phase: 0, since: None, held }
     }
 
-    /// Takes note that a loss was reported.
+    /// Records a reported loss.
     pub(super) fn on_loss(&mut self) {
         self.since = Some(self.picture);
         if matches!(self.loss_recovery, LossRecovery::IntraRefreshOnLoss { .. }) {
@@ -47,19 +49,20 @@ impl IntraRefresh {
         }
     }
 
-    /// Takes note that the next picture is predicted from what the receiver is known to have.
+    /// Records that the next picture is predicted from a picture that the receiver is known to
+    /// have.
     pub(super) fn begin_anew(&mut self) {
         self.origin = self.picture;
     }
 
-    /// Counts the pictures before the last one that decide it: see [`Encoded`].
+    /// Counts the pictures before the last one on which it depends: see [`Encoded`].
     pub(super) fn history(&self) -> u8 {
         let before = self.picture.saturating_sub(self.origin + 1);
         before.min(Encoded::LONG.into()) as u8
     }
 
-    /// Returns the bits that a macroblock takes at the least, on average: one that must be refreshed about
-    /// 11, one that may not be skipped some, others nearly none.
+    /// Returns the minimum average bits of a macroblock: about 11 for a macroblock that must be
+    /// refreshed, some for one that may not be skipped, almost none for others.
     pub(super) fn reserve(&self) -> f64 {
         match self.loss_recovery {
             LossRecovery::Idr
@@ -73,10 +76,12 @@ impl IntraRefresh {
         }
     }
 
-    /// Returns what bounds the next picture's prediction, `width` by `height` samples; then goes on.
+    /// Returns the bounds of the next picture's prediction, for `width` by `height` samples, and
+    /// advances.
     pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
         let mut reach = Reach::free(width, height, self.held);
-        // A joined picture's slices name one parameter set, also while some strips alone are refreshed.
+        // The slices of a joined picture refer to one parameter set, even while only some strips
+        // are refreshed.
         reach.constrained =
             self.held && matches!(self.loss_recovery, LossRecovery::IntraRefreshOnLoss { .. });
         let picture = self.picture;
@@ -108,7 +113,7 @@ impl IntraRefresh {
             })
             .collect();
         let whole = reach.window;
-        // In a refresh after a loss, all columns that it has refreshed are alike.
+        // In a refresh after a loss, all columns that it has refreshed are equal.
         let refreshed_in: Vec<u64> = match since {
             Some(since) => self.refreshed_in.iter().map(|&last| u64::from(last >= since)).collect(),
             None => self.refreshed_in.clone(),
@@ -129,7 +134,7 @@ impl IntraRefresh {
     }
 }
 
-/// Returns the columns around `column` that were not refreshed before it, as samples.
+/// Returns the columns around `column` that were not refreshed before it, as a range of samples.
 fn window(refreshed_in: &[u64], column: usize, whole: Window) -> Window {
     let as_new = |other: &usize| refreshed_in[*other] >= refreshed_in[column];
     let first = (0..column).rev().take_while(as_new).last().unwrap_or(column);
@@ -145,17 +150,17 @@ fn window(refreshed_in: &[u64], column: usize, whole: Window) -> Window {
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     held: bool,
-    /// Whether intra prediction is held even where nothing is refreshed.
+    /// Whether intra prediction is constrained even where nothing is refreshed.
     constrained: bool,
     window: Window,
-    /// Of each column, its own window and whether it is refreshed; empty where nothing is.
+    /// Window of each column, and whether it is refreshed; empty if nothing is.
     windows: Vec<Window>,
     refreshed: Vec<bool>,
 }
 
 impl Reach {
-    /// Makes bounds under which nothing is refreshed, and vectors reach as far as the margin, or not
-    /// out of the strip.
+    /// Creates bounds without refresh, in which vectors reach up to the margin, or not out of the
+    /// strip if `held` is set.
     fn free(width: usize, height: usize, held: bool) -> Self {
         let most = if held { 0 } else { MARGIN as i32 - 8 };
         let window = Window {
@@ -171,7 +176,7 @@ impl Reach {
         self.windows.get(column).copied().unwrap_or(self.window)
     }
 
-    /// Returns whether the slice must be the same wherever it begins.
+    /// Returns whether the slice must be independent of its position.
     pub(super) fn is_held(&self) -> bool {
         self.held
     }
@@ -180,12 +185,12 @@ impl Reach {
         self.refreshed.get(column).is_some_and(|refreshed| *refreshed)
     }
 
-    /// Returns whether intra prediction uses intra macroblocks alone.
+    /// Returns whether intra prediction uses only intra macroblocks.
     pub(super) fn is_constrained(&self) -> bool {
         self.constrained || self.is_refreshing()
     }
 
-    /// Returns whether some of the picture is refreshed, and so no edge filtered.
+    /// Returns whether part of the picture is refreshed, so that no edge is filtered.
     pub(super) fn is_refreshing(&self) -> bool {
         !self.refreshed.is_empty()
     }

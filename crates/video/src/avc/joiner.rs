@@ -6,17 +6,17 @@ use crate::h264::bits::Reader;
 use crate::h264::nal::{self, NalUnit};
 use crate::{Error, SliceKind};
 
-/// Maker of one standard picture of several slices out of the slices of strips, for recordings and
+/// Joiner of strips' slices into one standard picture of several slices, for recordings and
 /// ordinary players.
 ///
-/// The slices' data stay as they are; their headers are written anew, with the number of their first
-/// macroblock. That is right because nothing in a slice depends on where it lies: neither prediction
-/// nor deblocking crosses its edge, and the vectors of encoders with
-/// [`Config::joinable`](super::Config::joinable) do not either.
+/// The slices' data stay unchanged; their headers are rewritten with the number of their first
+/// macroblock. This is correct because nothing in a slice depends on its position: neither
+/// prediction nor deblocking crosses its edge, nor do the vectors of encoders with
+/// [`Config::joinable`](super::Config::joinable).
 ///
-/// A strip of which there is nothing stands still, grey before its first IDR. Then its stream has
-/// fewer pictures than the joined one, in which its slices' references are found by the numbers that
-/// the strip gave them.
+/// A strip without a slice repeats its last picture, and is grey before its first IDR. Its stream
+/// then has fewer pictures than the joined one, which finds its slices' references by the strip's
+/// own numbers.
 #[derive(Clone, Debug)]
 pub struct Joiner {
     shape: Shape,
@@ -29,33 +29,35 @@ pub struct Joiner {
 /// A picture of all strips.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// An IDR if it is the first or all strips are; otherwise strips that begin anew are I slices.
+    /// Kind of the picture: an IDR if it is the first or all strips are; otherwise, restarting
+    /// strips are I slices.
     pub kind: SliceKind,
     /// The access unit in Annex B form; an IDR begins with its parameter sets.
     pub bytes: Vec<u8>,
-    /// Strips that stand still because their slice could not be joined.
+    /// Number of strips that repeat their last picture because their slice could not be joined.
     pub refused: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Strip {
     shape: Shape,
-    /// The number of its first macroblock.
+    /// Number of the strip's first macroblock.
     first: u32,
-    /// The strip's frame_num of what each of the last joined pictures shows of it, the last first;
-    /// nothing before its IDR.
+    /// The strip's frame_num in each of the last joined pictures, the last first; empty before its
+    /// IDR.
     shown: VecDeque<u16>,
 }
 
-/// A slice of a strip: its header, its payload, and the bit after the header.
+/// A slice of a strip: its header, its payload, and the bit position after the header.
 type Slice = (Header, Vec<u8>, usize);
 
 impl Joiner {
-    /// Makes a joiner of strips of these shapes, from the top.
+    /// Creates a joiner of strips of these shapes, from the top.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for strips whose vectors leave them, or that differ in more than their
-    /// height; [`Error::Invalid`] for none; [`Error::Dimensions`] if no level has the picture.
+    /// [`Error::Unsupported`] for strips whose vectors leave them, or that differ in more than
+    /// their height; [`Error::Invalid`] for no strips; [`Error::Dimensions`] if no level allows the
+    /// picture.
     pub fn new(shapes: &[Shape]) -> Result<Self, Error> {
         let (Some(top), Some(bottom)) = (shapes.first(), shapes.last()) else {
             return Err(Error::Invalid { what: "strips", value: 0 });
@@ -88,13 +90,14 @@ impl Joiner {
         Ok(Self { shape, strips, number: 0, idr_id: 0, begun: false })
     }
 
-    /// Joins the strips' access units of one picture, from the top, where there are any.
+    /// Joins the available access units of one picture, one per strip from the top.
     ///
-    /// An access unit that cannot be read, or is not of the strip's stream, is as none.
+    /// An access unit that cannot be parsed, or does not belong to the strip's stream, counts as
+    /// missing.
     ///
     /// # Errors
-    /// [`Error::Invalid`] unless there is a place for each strip; [`Error::MissingParameters`] before
-    /// the first IDR of any strip.
+    /// [`Error::Invalid`] unless there is an entry for each strip; [`Error::MissingParameters`]
+    /// before the first IDR of any strip.
     pub fn join(&mut self, units: &[Option<&[u8]>]) -> Result<Joined, Error> {
         if units.len() != self.strips.len() {
             return Err(Error::Invalid { what: "strips", value: units.len() as u64 });
@@ -150,7 +153,7 @@ impl Joiner {
 }
 
 impl Strip {
-    /// Reads a slice of the strip's stream.
+    /// Parses a slice of the strip's stream.
     fn read(&self, unit: &[u8]) -> Result<Slice, Error> {
         let slice = read(unit)?;
         if slice.0.idr.is_some() {
@@ -163,7 +166,7 @@ impl Strip {
         Ok(slice)
     }
 
-    /// Writes the strip's slice of a picture whose slices have headers like `still`.
+    /// Writes the strip's slice of a picture, with a header based on `still`.
     fn write(&self, writer: &mut BitWriter, still: Header, slice: Option<&Slice>) {
         let still = Header { first: self.first, ..still };
         if let Some((header, payload, position)) = slice {
@@ -181,14 +184,14 @@ impl Strip {
         }
     }
 
-    /// Returns how many joined pictures further back than the last one a slice's reference is;
-    /// where it is in none that decoders keep, the last one stands in.
+    /// Returns the distance of a slice's reference from the last joined picture; 0 if decoders no
+    /// longer keep it.
     fn reference_index(&self, header: &Header) -> u32 {
         let reference = header.number.wrapping_sub(1 + header.reference_index as u16);
         self.shown.iter().position(|shown| *shown == reference).unwrap_or(0) as u32
     }
 
-    /// Takes note of what the next picture shows.
+    /// Records the strip's number in the next picture.
     fn note(&mut self, header: Option<&Header>) {
         if header.is_some_and(|header| header.idr.is_some()) {
             self.shown.clear();
@@ -201,11 +204,12 @@ impl Strip {
     }
 }
 
-/// A macroblock of an I slice without residual, all 128: I_16x16_2_0_0 (3), intra_chroma_pred_mode 0,
-/// mb_qp_delta 0, and no level.
+/// A macroblock of an I slice without residual, all samples 128: I_16x16_2_0_0 (3),
+/// intra_chroma_pred_mode 0, mb_qp_delta 0, and no level.
 const GREY: u32 = 0b0010_0111;
 
-/// Returns the slice of an access unit: its header, its payload, and the bit after the header.
+/// Returns the slice of an access unit: its header, its payload, and the bit position after the
+/// header.
 fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
     let units = nal::split(access_unit)?;
     let is_slice =
@@ -220,7 +224,7 @@ fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
     Ok((header, payload, position))
 }
 
-/// Reads a header as [`Header::write`] writes it.
+/// Parses a header written by [`Header::write`].
 fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
     let mut reader = Reader::new(payload, "slice header");
     let first = reader.unsigned()?;

@@ -2,60 +2,61 @@ use std::fmt;
 
 use crate::Error;
 
-/// Ways in which a strip's encoder recovers from a lost slice.
+/// Methods by which a strip's encoder recovers from a lost slice.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LossRecovery {
     /// An IDR at the receiver's keyframe request.
     #[default]
     Idr,
-    /// Intra refresh: a contiguous band of intra macroblocks that crosses the strip in `period`
-    /// pictures, again and again. Any loss is gone within that many.
+    /// Intra refresh: a contiguous band of intra macroblocks that crosses the strip every `period`
+    /// pictures, continuously. It repairs any loss within that number of pictures.
     IntraRefresh {
-        /// 2 to 250.
+        /// Period in pictures, 2 to 250.
         period: u8,
     },
     /// Intra refresh by columns of intra macroblocks, one in every `spacing`, that move by one each
-    /// picture: [LTE] IV.A. Any loss is gone within `spacing` pictures.
+    /// picture: [LTE] IV.A. It repairs any loss within `spacing` pictures.
     IntraColumns {
-        /// 2 to 250.
+        /// Distance between intra columns, 2 to 250.
         spacing: u8,
     },
-    /// One intra refresh of `period` pictures after each loss that is reported
+    /// One intra refresh over `period` pictures after each reported loss
     /// ([`Refresh::Recover`](crate::Refresh::Recover)).
     IntraRefreshOnLoss {
-        /// 2 to 250.
+        /// Period in pictures, 2 to 250.
         period: u8,
     },
-    /// Reference picture selection at every picture (H.263 Annex N's ACK mode): prediction only from
-    /// pictures that the receiver has [acknowledged](super::StripEncoder::acknowledge), so that a loss
-    /// harms no other picture. Where no acknowledgement comes within `references` pictures, an IDR is
-    /// coded; where none has come since an IDR that is as far back, each picture is predicted from the
-    /// one before until one does.
+    /// Reference picture selection at every picture (H.263 Annex N's ACK mode): prediction only
+    /// from pictures that the receiver has [acknowledged](super::StripEncoder::acknowledge), so
+    /// that a loss affects no other picture. Without an acknowledgement within `references`
+    /// pictures, the encoder codes an IDR. Without one since an IDR of that age, it predicts each
+    /// picture from the previous one until an acknowledgement arrives.
     AcknowledgedReferences {
-        /// How many pictures back a picture may refer, 1 to 16.
+        /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,
     },
-    /// Reference picture selection after a loss (H.263 Annex N's NACK mode): one picture after each loss
-    /// that is reported ([`Refresh::Recover`](crate::Refresh::Recover)) is predicted from the newest
-    /// that the receiver has acknowledged, all others from the one before. The loss is gone with that
-    /// one picture. If none of the last `references` pictures is acknowledged then, it is an IDR.
+    /// Reference picture selection after a loss (H.263 Annex N's NACK mode). After each reported
+    /// loss ([`Refresh::Recover`](crate::Refresh::Recover)), one picture is predicted from the
+    /// newest acknowledged one; all others are predicted from the previous picture. That picture
+    /// repairs the loss. It is an IDR if none of the last `references` pictures is acknowledged.
     ReferenceSelection {
-        /// How many pictures back a picture may refer, 1 to 16.
+        /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,
     },
-    /// Of the two before the one that the losses ask for: reference picture selection after a loss, and at every
-    /// picture while losses are [said](super::StripEncoder::provide_for_losses) to be many.
+    /// The two previous methods, selected by the losses: reference picture selection after a loss,
+    /// or at every picture while losses are [set](super::StripEncoder::provide_for_losses) to be
+    /// frequent.
     ReferencesByLoss {
-        /// How many pictures back a picture may refer, 1 to 16.
+        /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,
     },
 }
 
 impl LossRecovery {
-    /// Checks the number.
+    /// Validates the parameter.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a number out of its range.
+    /// [`Error::Invalid`] for a number outside its range.
     pub(super) fn check(self) -> Result<(), Error> {
         let (what, value, range) = match self {
             Self::Idr => return Ok(()),
@@ -73,7 +74,7 @@ impl LossRecovery {
         Err(Error::Invalid { what, value: value.into() })
     }
 
-    /// Returns how many pictures decoders keep to refer to.
+    /// Returns the number of reference pictures that decoders keep.
     pub fn references(self) -> u32 {
         match self {
             Self::AcknowledgedReferences { references }
@@ -87,7 +88,7 @@ impl LossRecovery {
     }
 }
 
-/// Writes what follows an encoder's name: nothing, or the way and its number.
+/// Writes the suffix of an encoder's name: nothing, or the method and its number.
 impl fmt::Display for LossRecovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,9 +1,9 @@
-//! Planes with a margin, so that motion may point past the border (8.4.2.2: samples outside a
-//! picture are those of its border).
+//! Planes with a margin, so that motion vectors may point past the border (8.4.2.2: samples outside
+//! a picture equal those of its border).
 
 use super::kernel::Kernel;
 
-/// Samples around a luma plane; a chroma plane has half as many.
+/// Margin around a luma plane in samples; a chroma plane has half of it.
 pub(super) const MARGIN: usize = 32;
 
 /// One plane of a picture, with a margin.
@@ -19,7 +19,7 @@ pub(super) struct Plane {
 impl Plane {
     pub(super) fn new(width: usize, height: usize, margin: usize) -> Self {
         let stride = width + 2 * margin;
-        // A kernel may read a whole vector from the last place on.
+        // A kernel may read a complete vector from the last position.
         let samples = vec![0; stride * (height + 2 * margin) + 32];
         Self { samples, stride, width, height, margin }
     }
@@ -36,7 +36,7 @@ impl Plane {
         self.height
     }
 
-    /// Returns the index of a sample, which may lie in the margin.
+    /// Returns the index of a sample, which may be in the margin.
     #[inline]
     pub(super) fn at(&self, x: i32, y: i32) -> usize {
         let (column, row) = (x + self.margin as i32, y + self.margin as i32);
@@ -52,7 +52,7 @@ impl Plane {
         &mut self.samples
     }
 
-    /// Returns the samples from a place on.
+    /// Returns the samples from a position on.
     #[inline]
     pub(super) fn from(&self, x: i32, y: i32) -> Block<'_> {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
@@ -96,11 +96,11 @@ impl Plane {
     }
 }
 
-/// Samples of a plane or a buffer from a place on.
+/// Samples of a plane or a buffer from a position on.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) samples: &'a [u8],
-    /// From one row to the next.
+    /// Distance from one row to the next.
     pub(super) stride: usize,
 }
 
@@ -125,8 +125,8 @@ impl Reconstruction {
     }
 }
 
-/// The luma samples half way between those of a picture (8.4.2.2.1): b between left and right, h
-/// between above and below, j between four.
+/// The half-sample luma positions of a picture (8.4.2.2.1): b between left and right, h between
+/// above and below, j between four.
 #[derive(Clone, Debug)]
 pub(super) struct Halves {
     pub(super) b: Plane,

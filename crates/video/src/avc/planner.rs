@@ -2,25 +2,26 @@ use tautline_units::ByteCount;
 
 use super::rate_control::OCTAVE;
 
-/// Planner that shares a picture's budget among its strips so that all have about one quantizer.
+/// Planner that shares a picture's budget among its strips so that all have about the same
+/// quantizer.
 ///
-/// Bytes fall alike with the quantizer in all strips, so one quantizer for all means shares in
-/// proportion to what each strip's last slice would have taken at one quantizer: its
+/// Bytes depend on the quantizer in the same way in all strips. Equal quantizers therefore mean
+/// shares in proportion to the size of each strip's last slice at a common quantizer: its
 /// [weight](super::StripEncoder::weight). No strip gets more than its ceiling.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planner {
     weights: Vec<f64>,
-    /// A strip's ceiling, in equal shares.
+    /// Ceiling of a strip, in equal shares.
     ceiling: f64,
     equal: f64,
-    /// Bytes of this picture that no strip has been given or taken.
+    /// Bytes of this picture not yet assigned, or returned by strips.
     left: f64,
-    /// Of each strip, whether it has yet to be given its share of this picture.
+    /// Whether each strip still has to receive its share of this picture.
     open: Vec<bool>,
 }
 
 impl Planner {
-    /// Makes a planner for `strips` strips (at least one), each of which gets at most `ceiling` (at
+    /// Creates a planner for `strips` strips (at least one), each with a ceiling of `ceiling` (at
     /// least one) equal shares.
     pub fn new(strips: usize, ceiling: f64) -> Self {
         let ceiling = ceiling.max(1.0);
@@ -29,15 +30,15 @@ impl Planner {
         Self { weights, ceiling, equal: 0.0, left: 0.0, open }
     }
 
-    /// Begins a picture that may take `budget`.
+    /// Begins a picture with the budget `budget`.
     pub fn begin(&mut self, budget: ByteCount) {
         self.left = budget.get() as f64;
         self.equal = self.left / self.weights.len() as f64;
         self.open.fill(true);
     }
 
-    /// Makes the budget that the picture began with, or was changed to last, another: for the strips
-    /// that have yet to be given theirs.
+    /// Changes the picture's budget from its last value to a new one, for the strips that have not
+    /// received their share yet.
     pub fn change(&mut self, from: ByteCount, to: ByteCount) {
         if from == ByteCount::ZERO {
             self.left = to.get() as f64;
@@ -47,7 +48,7 @@ impl Planner {
         self.equal = to.get() as f64 / self.weights.len() as f64;
     }
 
-    /// Returns the budget of a strip, which is coded next; strips come in any order, each once a
+    /// Returns the budget of a strip that is coded next. Strips come in any order, each once per
     /// picture.
     ///
     /// # Panics
@@ -57,7 +58,7 @@ impl Planner {
         let others = || self.weights.iter().zip(&self.open).filter(|(_, open)| **open);
         let rest = others().fold(self.weights[strip], |sum, (weight, _)| sum + weight);
         let after = others().count() as f64;
-        // Those after it keep at least their least.
+        // The strips after it keep at least their minimum.
         let most = (self.left - after * LEAST * self.equal).min(self.ceiling * self.equal);
         let share = (self.left * self.weights[strip] / rest).max(LEAST * self.equal);
         let given = share.min(most.max(LEAST * self.equal)).max(0.0).floor();
@@ -65,15 +66,15 @@ impl Planner {
         ByteCount::new(given as u64)
     }
 
-    /// Returns what a picture like the last would take at a quantizer.
+    /// Returns the size at a quantizer of a picture like the last one.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let bits = self.weights.iter().sum::<f64>() * (-quantizer / OCTAVE).exp2();
         ByteCount::new((bits / 8.0) as u64)
     }
 
-    /// Takes back what a strip did not take of what it was given, and notes its weight.
+    /// Returns a strip's unused bytes to the picture's budget, and records its weight.
     ///
-    /// What it took beyond (as an IDR may) is not taken from the others.
+    /// Excess bytes (as of an IDR) are not subtracted from the others.
     pub fn done(&mut self, strip: usize, given: ByteCount, taken: ByteCount, weight: f64) {
         self.left += given.get().saturating_sub(taken.get()) as f64;
         if let Some(known) = self.weights.get_mut(strip).filter(|_| weight.is_finite()) {
@@ -82,7 +83,7 @@ impl Planner {
     }
 }
 
-/// The least that a strip gets, in equal shares: what changes is not foreseen.
+/// Minimum budget of a strip, in equal shares: a change cannot be predicted.
 const LEAST: f64 = 0.1;
 
 #[cfg(test)]

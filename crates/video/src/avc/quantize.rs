@@ -1,18 +1,19 @@
-//! Quantizers: what a coefficient is divided by and multiplied with (8.5.8 to 8.5.12).
+//! Quantizers: divisors and scale factors of coefficients (8.5.8 to 8.5.12).
 
 /// The numbers of one quantizer, in the order of a 4x4 block's rows.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Quantizer {
-    /// `level = (|coefficient| + bias) * multiplier >> 16`
+    /// Multiplier in `level = (|coefficient| + bias) * multiplier >> 16`.
     pub(super) multiplier: [u16; 16],
-    /// What is added for rounding where the block is intra coded.
+    /// Rounding offset for intra coded blocks.
     pub(super) bias_intra: [u16; 16],
-    /// And where it is inter coded.
+    /// Rounding offset for inter coded blocks.
     pub(super) bias_inter: [u16; 16],
-    /// `LevelScale4x4 / 16 << qP / 6`: what a level stands for.
+    /// Dequantization factor of a level: `LevelScale4x4 / 16 << qP / 6`.
     pub(super) scale: [i16; 16],
-    /// qP / 6 and the multiplier and scale of the first coefficient in full, for the means.
+    /// Value of qP / 6, and the full multiplier and scale of the first coefficient, for the DC
+    /// levels.
     pub(super) shift: u32,
     pub(super) mean_multiplier: u32,
     pub(super) mean_scale: i32,
@@ -28,22 +29,23 @@ pub(super) const fn chroma_qp(qp: u8) -> u8 {
     if qp < 30 { qp } else { ABOVE[qp as usize - 30] }
 }
 
-/// Returns what a bit costs in sums of transformed differences, sixteenths: `2^((qp - 12) / 6)`.
+/// Returns the cost of a bit in sums of transformed differences, in sixteenths:
+/// `2^((qp - 12) / 6)`.
 pub(super) const fn lambda(qp: u8) -> u32 {
     const SIXTHS: [u32; 6] = [16, 18, 20, 23, 25, 29];
     let lambda = (SIXTHS[qp as usize % 6] << (qp as usize / 6)) >> 2;
     if lambda < 8 { 8 } else { lambda }
 }
 
-/// Returns what `bits` cost in squared differences: 0.42 times `2^((qp - 12) / 3)` each.
+/// Returns the cost of `bits` in squared differences: 0.42 times `2^((qp - 12) / 3)` per bit.
 pub(super) fn squared_price(qp: u8, bits: usize) -> u64 {
-    // The factor and the power of qp % 3, in 4096ths of 2^(qp / 3).
+    // The factor times the power of qp % 3, in 4096ths of 2^(qp / 3).
     const THIRDS: [u64; 3] = [108, 136, 171];
     ((THIRDS[usize::from(qp) % 3] << (qp / 3)) * bits as u64) >> 12
 }
 
 impl Quantizer {
-    /// Quantizes a mean value (of 16 or 4 blocks).
+    /// Quantizes a DC value (of 16 or 4 blocks).
     pub(super) fn mean_level(&self, coefficient: i32, intra: bool) -> i16 {
         let magnitude = coefficient.unsigned_abs();
         let rounding = (1 << (16 + self.shift)) / if intra { 3 } else { 6 };
@@ -54,7 +56,7 @@ impl Quantizer {
 }
 
 const fn quantizers() -> [Quantizer; 52] {
-    // The reciprocals of the scales, for coefficients at even places, at odd ones, and others.
+    // Reciprocals of the scales, for coefficients at even positions, at odd ones, and others.
     const MULTIPLIERS: [[u32; 3]; 6] = [
         [13107, 5243, 8066],
         [11916, 4660, 7490],
@@ -109,7 +111,7 @@ mod tests {
     fn a_level_stands_for_what_it_was_made_of() {
         for quantizer in &QUANTIZERS {
             for at in 0..16 {
-                // What the forward transform makes of what the inverse makes of 64.
+                // Gain of the inverse transform followed by the forward transform, times 64.
                 let gain = match (at / 4 % 2, at % 2) {
                     (0, 0) => 16.0,
                     (1, 1) => 25.0,

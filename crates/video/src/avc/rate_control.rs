@@ -1,17 +1,18 @@
-//! Rate control inside a slice: its quantizer is chosen so that the slice ends at the size that is wanted.
+//! Rate control within a slice: selects its quantizer so that the slice has the target size.
 //!
-//! What each macroblock will take is foretold from its row in the picture before and from how much
-//! the source has changed there; what was taken so far corrects the rest of the slice. From one quantizer
-//! to those beside it bits are taken to fall by half every [`NEAR_OCTAVE`]. Few changes are made, within a slice and
-//! from one to the next: each costs bits, and what is coded more finely than before codes noise anew.
+//! The bits of each macroblock are predicted from its row in the previous picture and from the
+//! change of the source there. The bits used so far correct the rest of the slice. Between nearby
+//! quantizers, bits are assumed to halve every [`NEAR_OCTAVE`]. The quantizer changes rarely,
+//! within a slice and from one to the next: each change costs bits, and a finer quantizer than
+//! before codes noise anew.
 
-/// Model of a strip's slices, from those before.
+/// Size model of a strip's slices, learned from earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// Bits of each row of macroblocks at QP 0 for an activity of 1: of predicted slices, then of
+    /// Bits of each row of macroblocks at QP 0 for an activity of 1: for predicted slices, then for
     /// intra ones.
     rows: [Vec<f64>; 2],
-    /// The mean quantizer of the last slice.
+    /// Mean quantizer of the last slice.
     qp: f64,
 }
 
@@ -19,12 +20,12 @@ pub(super) struct Model {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Order {
     pub(super) intra: bool,
-    /// The target of bits, never exceeded, with the slice header.
+    /// Target size in bits and the size never exceeded, both including the slice header.
     pub(super) target: f64,
     pub(super) ceiling: f64,
-    /// The lowest quantizer allowed.
+    /// Lowest quantizer allowed.
     pub(super) floor: u8,
-    /// The least bits that a macroblock takes where none are left.
+    /// Minimum bits of a macroblock when none are left.
     pub(super) reserve: f64,
 }
 
@@ -33,36 +34,37 @@ pub(super) struct Order {
 pub(super) struct RateControl {
     order: Order,
     columns: usize,
-    /// Whether the quantizer stays as it is whatever comes out.
+    /// Whether the quantizer stays constant regardless of the size.
     fixed: bool,
     qp: u8,
-    /// The first row with a macroblock that did not fit.
+    /// First row with a macroblock that did not fit.
     short_from: Option<usize>,
     exhausted: bool,
     /// Bits of each row of macroblocks at QP 0 for an activity of 1.
     rows: Vec<f64>,
-    /// Bits foretold for each macroblock at QP 0; for those that are not yet booked.
+    /// Predicted bits of each macroblock at QP 0, and their sum over the macroblocks not coded yet.
     weights: Vec<f64>,
     ahead: f64,
-    /// The quantizers of the macroblocks so far, summed.
+    /// Sum of the quantizers of the macroblocks so far.
     quantizers: f64,
-    /// What was foretold for the macroblocks so far, at their quantizers.
+    /// Predicted bits of the macroblocks so far, at their quantizers.
     foretold: f64,
     start: f64,
     last_bits: f64,
-    /// For each row, what its bits would be at QP 0, summed over its macroblocks.
+    /// Equivalent bits of each row at QP 0, summed over its macroblocks.
     measured: Vec<f64>,
 }
 
 impl Model {
-    /// Makes the model of a strip of which nothing is known.
+    /// Creates the initial model of a strip.
     pub(super) fn new(columns: usize, rows: usize) -> Self {
         let predicted = vec![FIRST_PREDICTED * columns as f64; rows];
         Self { rows: [predicted, vec![FIRST_INTRA * columns as f64; rows]], qp: 30.0 }
     }
 
-    /// Returns the bits of a predicted slice of this activity at QP 0, if from there to the last slice's quantizer they fall
-    /// by half every [`OCTAVE`]: so that they say what quantizers far from that one take.
+    /// Returns the bits at QP 0 of a predicted slice of this activity, if bits halve every
+    /// [`OCTAVE`] between QP 0 and the last slice's quantizer. The result predicts the size at
+    /// quantizers far from the last one.
     pub(super) fn weight(&self, activity: &[f64], columns: usize) -> f64 {
         let fall = self.qp / OCTAVE - self.qp / NEAR_OCTAVE;
         self.weights(false, activity, columns).sum::<f64>() * fall.exp2()
@@ -86,7 +88,7 @@ impl Model {
             false if apart.abs() < NEAR => self.qp + apart / 2.0,
             _ => wanted,
         };
-        // A far finer quantizer has all the detail of the slices before to add.
+        // A much finer quantizer would add all the detail missing from earlier slices.
         let finest = if order.intra { 0.0 } else { self.qp - FINER_STEP };
         let qp = wanted.max(finest).clamp(f64::from(order.floor), QP_MAX).round();
         RateControl {
@@ -107,7 +109,7 @@ impl Model {
         }
     }
 
-    /// Learns from a slice of this activity.
+    /// Updates the model with a slice of this activity.
     pub(super) fn learn(&mut self, rate_control: &RateControl, activity: &[f64]) {
         if rate_control.fixed {
             return;
@@ -118,7 +120,7 @@ impl Model {
         let seen = rows.iter_mut().zip(&rate_control.measured).zip(activity).enumerate();
         for (index, ((row, measured), activity)) in seen {
             if rate_control.short_from.is_some_and(|short| index >= short) {
-                // What was cut short tells nothing, but that more was needed than foretold.
+                // A truncated row shows only that it needed more bits than predicted.
                 *row = (*row * SHORT_GROWTH).max(FIRST_PREDICTED * rate_control.columns as f64);
                 continue;
             }
@@ -130,7 +132,7 @@ impl Model {
 }
 
 impl RateControl {
-    /// Keeps one quantizer throughout.
+    /// Creates rate control with a constant quantizer.
     pub(super) fn fixed(qp: u8) -> Self {
         let order = Order { intra: false, target: 0.0, ceiling: f64::MAX, floor: qp, reserve: 0.0 };
         Self {
@@ -151,18 +153,18 @@ impl RateControl {
         }
     }
 
-    /// Returns the quantizer that the slice begins with.
+    /// Returns the initial quantizer of the slice.
     pub(super) fn first(&self) -> u8 {
         self.qp
     }
 
-    /// Notes that the slice header is written.
+    /// Records the size of the slice header.
     pub(super) fn start(&mut self, bits: usize) {
         self.start = bits as f64;
         self.last_bits = bits as f64;
     }
 
-    /// Takes note of how active a row's macroblocks are.
+    /// Records the activity of a row's macroblocks.
     pub(super) fn look(&mut self, row: usize, activity: &[f64]) {
         if self.fixed {
             return;
@@ -175,7 +177,7 @@ impl RateControl {
         }
     }
 
-    /// Returns the quantizer of the macroblock `index`, when `bits` have been written.
+    /// Returns the quantizer of the macroblock `index`, with `bits` written so far.
     pub(super) fn quantizer(&mut self, index: usize, bits: usize) -> u8 {
         let column = index % self.columns;
         if !self.fixed && index > 0 && column.is_multiple_of(STEP) {
@@ -184,7 +186,7 @@ impl RateControl {
         self.qp
     }
 
-    /// Books the macroblock `index`, after which `bits` have been written.
+    /// Records the macroblock `index`, after which `bits` are written.
     pub(super) fn done(&mut self, index: usize, bits: usize) {
         if self.fixed {
             return;
@@ -198,15 +200,15 @@ impl RateControl {
         self.quantizers += f64::from(self.qp);
     }
 
-    /// Returns whether too few bits are left for the macroblocks after `index`, if `bits` are
+    /// Returns whether too few bits are left for the macroblocks after `index`, with `bits`
     /// written.
     pub(super) fn is_over(&self, index: usize, bits: usize) -> bool {
         let left = self.weights.len().saturating_sub(index + 1);
         !self.fixed && bits as f64 + left as f64 * self.order.reserve > self.order.ceiling
     }
 
-    /// Makes the quantizer coarser from the macroblock `index` on, or every macroblock take as
-    /// little as it can.
+    /// Makes the quantizer coarser from the macroblock `index` on, or makes every macroblock as
+    /// small as possible.
     pub(super) fn tighten(&mut self, index: usize) -> u8 {
         self.short_from.get_or_insert(index / self.columns);
         if f64::from(self.qp) < QP_MAX {
@@ -221,17 +223,17 @@ impl RateControl {
         self.exhausted
     }
 
-    /// Returns whether the quantizer stays as it is whatever comes out.
+    /// Returns whether the quantizer stays constant regardless of the size.
     pub(super) fn is_fixed(&self) -> bool {
         self.fixed
     }
 
-    /// Returns what the slice was to take.
+    /// Returns the target of the slice.
     pub(super) fn order(&self) -> Order {
         self.order
     }
 
-    /// Returns how many times more was taken than was foretold.
+    /// Returns the ratio of the bits used to those predicted.
     fn correction(&self) -> f64 {
         let prior = PRIOR * self.order.target.max(1.0);
         (self.last_bits - self.start + prior) / (self.foretold + prior)
@@ -257,7 +259,7 @@ fn weight(row: f64, activity: f64, columns: usize) -> f64 {
     (row * activity / columns as f64).max(1e-4)
 }
 
-/// Returns the quantizer at which a weight takes that many bits.
+/// Returns the quantizer at which a weight takes the given bits.
 pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
     if bits <= 0.0 {
         return QP_MAX;
@@ -265,31 +267,33 @@ pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
     (NEAR_OCTAVE * (weight / bits).log2()).clamp(0.0, QP_MAX)
 }
 
-/// The quantizers that halve the bits, over many of them: H.264's step doubles every six, and with it more
-/// macroblocks have nothing left to code.
+/// Quantizer steps that halve the bits over a wide range: H.264's step doubles every six, and
+/// additionally more macroblocks have nothing left to code.
 pub(super) const OCTAVE: f64 = 5.0;
-/// The same of quantizers near each other: where there is noise, some three of those that just code it do.
+/// Quantizer steps that halve the bits between nearby quantizers: with noise, about three near the
+/// quantizer that just codes it.
 const NEAR_OCTAVE: f64 = 4.0;
 pub(super) const QP_MAX: f64 = 51.0;
-/// Macroblocks between two looks at what is left.
+/// Number of macroblocks between two adjustments.
 const STEP: usize = 8;
-/// How far apart the quantizer wanted is to be from the present one for a change: at a row's beginning, and within it
-/// for a coarser one and for a finer one.
+/// Minimum differences between the wanted and the present quantizer for a change: at a row's start,
+/// and within a row for a coarser and for a finer one.
 const ROW_APART: f64 = 1.0;
 const APART: f64 = 2.0;
 const FINER_APART: f64 = 3.0;
-/// A slice that needs a quantizer less than this from the last one's begins half way.
+/// Difference from the last slice's quantizer below which a slice begins half way to the wanted
+/// one.
 const NEAR: f64 = 3.0;
-/// The largest step to a finer quantizer from one slice to the next.
+/// Largest step to a finer quantizer from one slice to the next.
 const FINER_STEP: f64 = 8.0;
-/// How much coarser a macroblock is coded that does not fit.
+/// Step to a coarser quantizer for a macroblock that does not fit.
 const TIGHTER_STEP: u8 = 8;
-/// The share of the target after which the slice's own bits count as much as the past's.
+/// Share of the target after which the slice's own bits weigh as much as the past's.
 const PRIOR: f64 = 0.3;
-/// How much more is foretold of rows that were cut short.
+/// Growth of the prediction for rows that were truncated.
 const SHORT_GROWTH: f64 = 2.0;
-/// The share of a row's surprise that is believed.
+/// Weight of a row's prediction error in the update.
 const LEARNING: f64 = 0.6;
-/// Bits of a macroblock at QP 0 for an activity of 1, to begin with.
+/// Initial bits of a macroblock at QP 0 for an activity of 1.
 const FIRST_PREDICTED: f64 = 975.0;
 const FIRST_INTRA: f64 = 1950.0;

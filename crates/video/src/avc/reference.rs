@@ -4,16 +4,16 @@ use super::kernel::Kernel;
 use super::plane::{Block, Halves, Plane, Reconstruction};
 use super::vector::Vector;
 
-/// The picture that is predicted from.
+/// The picture used for prediction.
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
     reconstruction: &'a Reconstruction,
-    /// Luma as table 8-12 names it: whole samples G, then b, h and j of figure 8-4, all of one
-    /// size.
+    /// Luma planes, named as in table 8-12: full samples G, then b, h and j of figure 8-4, all of
+    /// the same size.
     planes: [&'a Plane; 4],
 }
 
-/// A place and size in luma samples.
+/// A position and size in luma samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Area {
     pub(super) x: i32,
@@ -22,7 +22,7 @@ pub(super) struct Area {
     pub(super) height: usize,
 }
 
-/// Place of the samples of a quarter position: a plane, and the step to the next column or row.
+/// Location of the samples of a quarter position: a plane, and the step to the next column or row.
 #[derive(Clone, Copy)]
 struct Place {
     plane: usize,
@@ -30,7 +30,7 @@ struct Place {
     row: usize,
 }
 
-/// The one or two samples that a quarter position is the mean of (8.4.2.2.1), by rows of `yFrac`.
+/// The one or two samples whose mean is a quarter position (8.4.2.2.1), by rows of `yFrac`.
 static QUARTERS: [[(Place, Option<Place>); 4]; 4] = {
     const fn at(plane: usize, column: usize, row: usize) -> Place {
         Place { plane, column, row }
@@ -54,7 +54,7 @@ impl<'a> Reference<'a> {
         Self { reconstruction, planes: [&reconstruction.luma, &halves.b, &halves.h, &halves.j] }
     }
 
-    /// Returns the luma samples that a block moved by `vector` is the mean of.
+    /// Returns the luma samples whose mean is a block moved by `vector`.
     #[inline(always)]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
@@ -71,7 +71,7 @@ impl<'a> Reference<'a> {
         Block { samples: &plane.samples()[start + place.row * stride + place.column..], stride }
     }
 
-    /// Returns the sum of absolute differences of a macroblock from the reference moved by whole
+    /// Returns the sum of absolute differences of a macroblock from the reference moved by full
     /// samples.
     pub(super) fn sad_whole(
         &self,
@@ -100,7 +100,7 @@ impl<'a> Reference<'a> {
         kernel.sad_mean([area.width, area.height], source, [first, second])
     }
 
-    /// Returns [`sad`](Self::sad) with four vectors.
+    /// Returns [`sad`](Self::sad) for four vectors.
     #[inline]
     pub(super) fn sad_four(
         &self,
@@ -135,7 +135,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Predicts luma into rows of 16.
+    /// Predicts luma in rows of 16.
     pub(super) fn predict_luma(
         &self,
         kernel: impl Kernel,
@@ -148,7 +148,7 @@ impl<'a> Reference<'a> {
         kernel.average(area.width, area.height, first, second.unwrap_or(first), out);
     }
 
-    /// Predicts both chroma planes of a luma area into rows of 16, Cb's 8 and then Cr's.
+    /// Predicts both chroma planes of a luma area in rows of 16: 8 samples of Cb, then 8 of Cr.
     pub(super) fn predict_chroma(
         &self,
         kernel: impl Kernel,

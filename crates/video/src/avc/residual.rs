@@ -1,4 +1,4 @@
-//! A macroblock's transformed differences: made, quantized, and added back (8.5).
+//! A macroblock's transformed differences: computed, quantized, and added back (8.5).
 
 use super::cavlc::Levels;
 use super::kernel::{Kernel, Row, ZIGZAG};
@@ -25,19 +25,19 @@ impl Samples {
     }
 }
 
-/// Returns four blocks side by side, the `row`-th four of a macroblock.
+/// Returns four adjacent blocks, the `row`-th four of a macroblock.
 fn rows(samples: &[u8], row: usize) -> Block<'_> {
     Block { samples: &samples[row * 64..], stride: 16 }
 }
 
-/// Adds to rows of samples what their coefficients stand for.
+/// Adds the dequantized coefficients to rows of samples.
 fn add_rows(kernel: impl Kernel, coefficients: &[Row], samples: &mut [u8]) {
     for (row, samples) in coefficients.iter().zip(samples.as_chunks_mut::<64>().0) {
         kernel.add_inverse_row(row, samples);
     }
 }
 
-/// Returns where a 4x4 block (by rows) begins in rows of 16.
+/// Returns the index of a 4x4 block (by rows) in rows of 16.
 pub(super) const fn block_start(block: usize) -> usize {
     block / 4 * 64 + block % 4 * 4
 }
@@ -50,9 +50,9 @@ pub(super) struct Residual {
     pub(super) means: Levels,
     pub(super) chroma: [[Levels; 4]; 2],
     pub(super) chroma_means: [Levels; 2],
-    /// CodedBlockPatternLuma: a bit for each quarter.
+    /// CodedBlockPatternLuma: one bit per quarter.
     pub(super) luma_pattern: u8,
-    /// CodedBlockPatternChroma: 0 nothing, 1 the means alone, 2 all.
+    /// CodedBlockPatternChroma: 0 nothing, 1 only the DC levels, 2 all.
     pub(super) chroma_pattern: u8,
 }
 
@@ -69,12 +69,13 @@ impl Residual {
         }
     }
 
-    /// Returns coded_block_pattern
+    /// Returns coded_block_pattern.
     pub(super) fn pattern(&self) -> u8 {
         self.chroma_pattern << 4 | self.luma_pattern
     }
 
-    /// Codes inter luma: `samples` holds the prediction and then what the decoder will have.
+    /// Codes inter luma: `samples` holds the prediction on entry and the decoder's samples on
+    /// return.
     pub(super) fn inter_luma(
         &mut self,
         kernel: impl Kernel,
@@ -90,7 +91,8 @@ impl Residual {
             let levels = &mut self.luma.as_chunks_mut::<4>().0[row];
             kernel.quantize_row(coefficients, by, false, levels);
             for (block, levels) in levels.iter().enumerate() {
-                // A lone small level further up costs more than it mends; others, the whole decides on.
+                // A single small level at a high frequency costs more than it improves; the sum
+                // decides on the others.
                 if score(levels) >= SCORE_LUMA {
                     self.luma_pattern |= 1 << (row / 2 * 2 + block / 2);
                 }
@@ -194,7 +196,7 @@ impl Residual {
     }
 }
 
-/// Returns how much a block's levels are worth: one that is greater than 1 always is, ones less the
+/// Returns the value of a block's levels: a level above 1 always counts fully, ones count less the
 /// further apart they are.
 fn score(levels: &Levels) -> u32 {
     const WORTH: [u8; 16] = [3, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -213,12 +215,12 @@ fn score(levels: &Levels) -> u32 {
 }
 
 const SCORE_HIGHEST: u32 = 9;
-/// Below this a block's levels alone are no reason to code a quarter of luma.
+/// Score below which a block's levels alone do not justify coding a quarter of luma.
 const SCORE_LUMA: u32 = 2;
-/// Below this chroma's levels but its means are dropped, as in the reference software (JM).
+/// Score below which chroma's AC levels are dropped, as in the reference software (JM).
 const SCORE_CHROMA: u32 = 7;
 
-/// Transforms a 4x4 matrix by Hadamard's, its own inverse but for a factor (8-328).
+/// Applies the 4x4 Hadamard transform, its own inverse up to a factor (8-328).
 fn hadamard16(values: &mut [i32; 16]) {
     let mut butterfly = |start: usize, step: usize| {
         let [a, b, c, d] = std::array::from_fn(|i| values[start + i * step]);
@@ -235,7 +237,7 @@ fn hadamard16(values: &mut [i32; 16]) {
     }
 }
 
-/// Returns what a transformed level of Intra16x16DCLevel stands for (8.5.10).
+/// Returns the dequantized value of a transformed level of Intra16x16DCLevel (8.5.10).
 fn whole_mean(level: i32, by: &Quantizer) -> i16 {
     let scaled = level * by.mean_scale * 16;
     (match by.shift {
@@ -244,7 +246,7 @@ fn whole_mean(level: i32, by: &Quantizer) -> i16 {
     }) as i16
 }
 
-/// Transforms and quantizes a chroma plane's means; gives what they stand for (8.5.11).
+/// Transforms and quantizes a chroma plane's DC values; returns their dequantized values (8.5.11).
 fn quantize_means(levels: &mut Levels, means: [i32; 4], by: &Quantizer, intra: bool) -> [i16; 4] {
     let mut quantized = hadamard4(means);
     levels.mask = 0;

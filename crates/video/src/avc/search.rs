@@ -1,11 +1,11 @@
-//! Motion search: predictors, a diamond over whole samples, then halves and quarters.
+//! Motion search: predictors, a diamond over full samples, then half and quarter samples.
 
 use super::kernel::Kernel;
 use super::plane::Block;
 use super::reference::{Area, Reference};
 use super::vector::{Vector, Window};
 
-/// A vector found and what it costs: its distortion and, at the given lambda, its bits.
+/// A vector and its cost: distortion, plus its bits weighted by the given lambda.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) vector: Vector,
@@ -20,22 +20,22 @@ pub(super) struct Search<'a, K> {
     pub(super) source: Block<'a>,
     pub(super) area: Area,
     pub(super) window: Window,
-    /// The vector from which the difference is coded.
+    /// Predicted vector, from which the difference is coded.
     pub(super) predicted: Vector,
-    /// The cost of a bit, sixteenths.
+    /// Cost of a bit, in sixteenths.
     pub(super) lambda: u32,
 }
 
 impl<K: Kernel> Search<'_, K> {
-    /// Returns the best vector that a walk from `candidates` finds.
+    /// Returns the best vector found by a walk from `candidates`.
     ///
-    /// `None` if the window permits not even standing still and no candidate.
+    /// `None` if the window permits neither the zero vector nor any candidate.
     pub(super) fn run(&self, candidates: &[Vector]) -> Option<Found> {
         let whole = self.whole(candidates)?;
         Some(self.refine(whole))
     }
 
-    /// Returns the vector's cost, or none where it must not point.
+    /// Returns the vector's cost, or `None` outside the window.
     fn cost(&self, vector: Vector) -> Option<u32> {
         let Area { x, y, width, height } = self.area;
         if !self.window.permits([x, y], [width as i32, height as i32], vector) {
@@ -49,7 +49,8 @@ impl<K: Kernel> Search<'_, K> {
         (self.lambda * bits) >> 4
     }
 
-    /// Returns the best of a vector and the small diamond of the four `step` quarters beside it.
+    /// Returns the best of a vector and the small diamond of its four neighbours at `step`
+    /// quarters.
     fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
         let centre = best.vector;
@@ -95,7 +96,8 @@ impl<K: Kernel> Search<'_, K> {
         Some(self.walk(best?, 4, WHOLE_WALK))
     }
 
-    /// Goes on to the best vector `step` quarters away until there is none, or for `most` steps.
+    /// Moves to the best vector `step` quarters away until none is better, for at most `most`
+    /// steps.
     fn walk(&self, mut best: Found, step: i16, most: usize) -> Found {
         for _ in 0..most {
             let next = self.around(best, step);
@@ -119,7 +121,7 @@ impl<K: Kernel> Search<'_, K> {
     }
 }
 
-/// Steps of whole samples at most, of half samples and of quarters.
+/// Maximum steps of full samples, of half samples and of quarters.
 const WHOLE_WALK: usize = 16;
 const HALF_WALK: usize = 1;
 const QUARTER_WALK: usize = 2;

@@ -1,4 +1,4 @@
-//! One slice: its macroblocks in turn, each decided on, coded, written and put together again.
+//! One slice: each macroblock in turn is decided, coded, written and reconstructed.
 
 use super::bits::BitWriter;
 use super::intra::Near;
@@ -14,24 +14,23 @@ use super::syntax::{Beside, Choice, Shape, write_macroblock, write_samples};
 use super::vector::{Neighbour, Neighbours, Part, Vector, Window};
 use crate::Rows;
 
-/// State of a slice that is being coded.
+/// State of a slice during coding.
 pub(super) struct Slice<'a, K> {
     pub(super) kernel: K,
     pub(super) rows: &'a mut dyn Rows,
-    /// How much there is to be coded in each macroblock: of rows not yet read, as it was in the last
-    /// picture of this kind.
+    /// Activity of each macroblock; for rows not read yet, that of the last picture of this kind.
     pub(super) activity: &'a mut [f64],
-    /// What is predicted from; none in an I slice.
+    /// Reference picture; `None` in an I slice.
     pub(super) reference: Option<Reference<'a>>,
-    /// What the decoder will have, before deblocking.
+    /// The decoder's picture, before deblocking.
     pub(super) reconstruction: &'a mut Reconstruction,
-    /// The macroblocks of this picture.
+    /// Macroblocks of this picture.
     pub(super) macroblocks: &'a mut [Macroblock],
-    /// The vectors of the picture before.
+    /// Vectors of the previous picture.
     pub(super) co_located: &'a [Vector],
     pub(super) writer: &'a mut BitWriter,
     pub(super) rate_control: &'a mut RateControl,
-    /// Which macroblocks must be intra coded and where the others may point.
+    /// Macroblocks that must be intra coded, and the bounds of the others' vectors.
     pub(super) reach: &'a Reach,
     pub(super) columns: usize,
     /// QP_Y,PRED
@@ -39,7 +38,7 @@ pub(super) struct Slice<'a, K> {
     pub(super) skip_run: u32,
 }
 
-/// A macroblock while it is coded.
+/// A macroblock during coding.
 pub(super) struct Current {
     pub(super) index: usize,
     pub(super) x: i32,
@@ -47,7 +46,7 @@ pub(super) struct Current {
     pub(super) qp: u8,
     pub(super) lambda: u32,
     pub(super) source: Samples,
-    /// The prediction, then what the decoder will have.
+    /// Prediction, then the decoder's samples.
     pub(super) samples: Samples,
     pub(super) residual: Residual,
     pub(super) window: Window,
@@ -64,7 +63,8 @@ impl<K: Kernel> Slice<'_, K> {
             while self.rate_control.is_over(index, self.writer.bit_count())
                 && !self.rate_control.is_exhausted()
             {
-                // It does not fit: once more, coarser, and at last with as little as it can take.
+                // It does not fit: code it again with a coarser quantizer, and at last as small as
+                // possible.
                 self.writer.rewind(before.0);
                 (self.skip_run, self.qp) = (before.1, before.2);
                 let qp = self.rate_control.tighten(index);
@@ -100,7 +100,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Sets the quantizer as near as mb_qp_delta allows: -26 to 25 (7.4.5).
+    /// Sets the quantizer as close as mb_qp_delta allows: -26 to 25 (7.4.5).
     fn set_quantizer(&self, current: &mut Current, qp: u8) {
         current.qp = qp.clamp(self.qp.saturating_sub(26), self.qp + 25);
         current.lambda = lambda(current.qp);
@@ -114,7 +114,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Returns which neighbours may be predicted from within the picture (6.4.9, 8.3).
+    /// Returns the neighbours within the picture from which may be predicted (6.4.9, 8.3).
     pub(super) fn near(&self, index: usize) -> Near {
         let constrained = self.reach.is_constrained();
         let usable = |at: usize| !constrained || self.macroblocks[at].kind == Kind::Intra;
@@ -128,7 +128,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Returns what the neighbours say of motion.
+    /// Returns the neighbours' motion.
     pub(super) fn neighbours(&self, index: usize) -> Neighbours {
         let quarter = |at: usize, quarter: usize| match &self.macroblocks[at] {
             Macroblock { kind: Kind::Intra, .. } => Neighbour::Still,
@@ -153,10 +153,10 @@ impl<K: Kernel> Slice<'_, K> {
         Neighbours { cells }
     }
 
-    /// Writes what was chosen, and keeps the samples.
+    /// Writes the chosen mode, and keeps the samples.
     ///
-    /// `own` holds the vectors or modes. A macroblock that is larger than the standard permits is
-    /// written as samples (A.3.1: at most 128 bits more than those).
+    /// `own` holds the vectors or modes. A macroblock larger than the standard permits is written
+    /// as samples (A.3.1: at most 128 bits more than those).
     pub(super) fn write(&mut self, current: &mut Current, choice: &Choice, mut own: Macroblock) {
         let predicted_slice = self.reference.is_some();
         let before = self.writer.mark();
@@ -178,7 +178,7 @@ impl<K: Kernel> Slice<'_, K> {
         let header = (predicted_slice, delta);
         write_macroblock(self.writer, choice, &current.residual, &mut own, beside, header);
         let too_long = self.writer.bit_count() - start > MACROBLOCK_BITS_MAX;
-        // Samples begin at a whole byte, which moves with the length of the header.
+        // Samples begin at a byte boundary, which depends on the length of the header.
         if too_long && !self.reach.is_held() {
             self.writer.rewind(before);
             if predicted_slice {
@@ -194,7 +194,7 @@ impl<K: Kernel> Slice<'_, K> {
         self.keep(current, own);
     }
 
-    /// Leaves a macroblock to be skipped: it is its prediction.
+    /// Skips a macroblock: its samples are the prediction.
     pub(super) fn skip(&mut self, current: &Current, vector: Vector) {
         self.skip_run += 1;
         let mut own = Macroblock::new(Kind::Inter, self.qp);

@@ -1,4 +1,4 @@
-//! A macroblock's choices as bits (7.3.5, 7.4.5).
+//! Syntax of a macroblock's mode (7.3.5, 7.4.5).
 
 use super::bits::BitWriter;
 use super::cavlc::{Part as Coded, write_block};
@@ -19,7 +19,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Returns its parts in the order of coding.
+    /// Returns its parts in coding order.
     pub(super) fn parts(self) -> &'static [Part] {
         const fn parts<const COUNT: usize>(places: [[usize; 4]; COUNT]) -> [Part; COUNT] {
             let mut parts = [Part::WHOLE; COUNT];
@@ -52,25 +52,25 @@ impl Shape {
     }
 }
 
-/// Coding of a macroblock, without its residual.
+/// Mode of a macroblock, without its residual.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
-    /// I_NxN: each block's mode, and the one predicted for it.
+    /// I_NxN: each block's mode, and its predicted mode.
     Blocks { modes: [u8; 16], predicted: [u8; 16], chroma: Whole },
     /// I_16x16
     Whole { luma: Whole, chroma: Whole },
-    /// P: the differences of the parts' vectors from those predicted.
+    /// P: differences of the parts' vectors from their predictions.
     Moved { shape: Shape, differences: [Vector; 4] },
 }
 
-/// Macroblocks beside one, for the contexts of CAVLC.
+/// Neighbouring macroblocks, for the contexts of CAVLC.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'a> {
     pub(super) left: Option<&'a Macroblock>,
     pub(super) above: Option<&'a Macroblock>,
 }
 
-/// Writes a macroblock and notes its counts in `own`; `qp_delta` is written where it has a place.
+/// Writes a macroblock and stores its counts in `own`; writes `qp_delta` if the syntax has it.
 pub(super) fn write_macroblock(
     writer: &mut BitWriter,
     choice: &Choice,
@@ -120,7 +120,7 @@ pub(super) fn write_macroblock(
     }
 }
 
-/// Writes the start of an I_PCM macroblock, whose samples follow (7.3.5).
+/// Writes an I_PCM macroblock with its samples (7.3.5).
 pub(super) fn write_samples(writer: &mut BitWriter, samples: &Samples, predicted_slice: bool) {
     writer.unsigned(25 + if predicted_slice { 5 } else { 0 });
     writer.align();

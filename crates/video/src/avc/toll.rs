@@ -1,44 +1,45 @@
-/// What losses cost a picture's strips together: the measure by which their references are chosen
+/// Measure of the cost of losses over all strips of a picture, used to select their references
 /// ([`LossRecovery::ReferencesByLoss`](super::LossRecovery::ReferencesByLoss)).
 ///
-/// It is the share of recent slices that were corrupt, or would have been, had only each loss that was reported been
-/// recovered from. A loss that is reported shows from its picture to the recovery, a round trip. What it shows counts
-/// for [`MEMORY`] pictures, less and less. What one strip loses the others provide for: the next loss may be theirs.
+/// It is the share of recent slices that were corrupt, or would have been with recovery only after
+/// each reported loss. A reported loss is visible from its picture to the recovery, one round trip.
+/// It counts for [`MEMORY`] pictures, with decreasing weight. A loss in one strip also affects the
+/// others' choice: the next loss may be theirs.
 #[derive(Clone, Debug)]
 pub struct Toll {
     share: f64,
     is_high: bool,
-    /// Slices that count.
+    /// Number of slices that count.
     memory: f64,
 }
 
 impl Toll {
-    /// Makes the toll of a picture of `strips` strips (at least one), of which none was lost yet.
+    /// Creates the measure of a picture of `strips` strips (at least one) without losses.
     pub fn new(strips: usize) -> Self {
         Self { share: 0.0, is_high: false, memory: MEMORY * strips.max(1) as f64 }
     }
 
-    /// Takes note of a slice that is coded next, and of how many pictures of its strip were corrupt if it recovers from
-    /// a loss.
+    /// Records a slice to be coded next, and the number of corrupt pictures of its strip if it
+    /// recovers from a loss.
     pub fn note(&mut self, corrupt: Option<u64>) {
         let corrupt = corrupt.map_or(0.0, |pictures| pictures as f64);
         self.share += (corrupt - self.share) / self.memory;
         self.is_high = self.share >= if self.is_high { LOW } else { HIGH };
     }
 
-    /// Returns whether so many slices are corrupt that references which are a round trip old cost less.
+    /// Returns whether corrupt slices are so frequent that references one round trip old cost less.
     pub fn is_high(&self) -> bool {
         self.is_high
     }
 }
 
-/// Pictures: two seconds at 60 a second.
+/// Memory in pictures: two seconds at 60 pictures/s.
 const MEMORY: f64 = 120.0;
-/// Reached by two losses within a second at a round trip of 6 pictures, of any of six strips; `tautline lab loss --toll`
-/// shows both ways around it.
+/// Upper threshold, reached by two losses within a second at a round trip of 6 pictures, in any of
+/// six strips; `tautline lab loss --toll` compares both methods around it.
 const HIGH: f64 = 0.015;
-/// What is left of two losses after two and a half seconds is less. A third of the other, so that single losses at
-/// regular times keep one way.
+/// Lower threshold: two losses fall below it after two and a half seconds. It is a third of the
+/// upper one, so that single losses at regular intervals do not toggle the method.
 const LOW: f64 = 0.005;
 
 #[cfg(test)]
@@ -47,7 +48,7 @@ mod tests {
 
     const STRIPS: u64 = 6;
 
-    /// Returns the toll after a start in which nothing was lost.
+    /// Returns the measure after a start without losses.
     fn quiet() -> Toll {
         let mut toll = Toll::new(STRIPS as usize);
         (0..200 * STRIPS).for_each(|_| toll.note(None));
@@ -55,8 +56,8 @@ mod tests {
         toll
     }
 
-    /// Returns the share of 6000 pictures in which the toll is high, and how often that changes, when every
-    /// `interval`th slice recovers from a loss of `corrupt` pictures.
+    /// Returns the share of 6000 pictures in which the measure is high, and the number of changes,
+    /// when every `interval`th slice recovers from a loss of `corrupt` pictures.
     fn high(interval: u64, corrupt: u64) -> (f64, usize) {
         let mut toll = quiet();
         let highs: Vec<bool> = (0..6_000 * STRIPS)
@@ -71,7 +72,8 @@ mod tests {
 
     #[test]
     fn few_losses_are_recovered_from_and_many_are_provided_for() {
-        // One loss of 3 pictures a second; one of 7 every three; then eighteen of 7 a second, 5 in a hundred slices.
+        // One loss of 3 pictures per second; one of 7 every three seconds; then eighteen of 7 per
+        // second, 5 % of the slices.
         assert_eq!(high(60 * STRIPS, 3).0, 0.0);
         assert_eq!(high(180 * STRIPS, 7).0, 0.0);
         let (share, changes) = high(20, 7);

@@ -1,4 +1,4 @@
-//! Motion vectors: prediction from neighbours (8.4.1) and the area that they may reach into.
+//! Motion vectors: prediction from neighbours (8.4.1) and the area within their reach.
 
 use super::bits::signed_length;
 
@@ -10,19 +10,19 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// Returns the whole samples nearest to it, still in quarters.
+    /// Returns the nearest full-sample vector, still in quarters.
     pub(super) fn rounded(self) -> Self {
         Self { x: (self.x + 2) & !3, y: (self.y + 2) & !3 }
     }
 
-    /// Returns the four `step` quarters beside it: above, below, left and right.
+    /// Returns the four neighbours at `step` quarters: above, below, left and right.
     #[inline]
     pub(super) fn around(self, step: i16) -> [Self; 4] {
         let Self { x, y } = self;
         [(x, y - step), (x, y + step), (x - step, y), (x + step, y)].map(|(x, y)| Self { x, y })
     }
 
-    /// Returns the [`bits`](Self::bits) of each of them.
+    /// Returns the [`bits`](Self::bits) of each of these neighbours.
     #[inline]
     pub(super) fn bits_around(self, step: i16, predicted: Self) -> [u32; 4] {
         let step = i32::from(step);
@@ -48,7 +48,7 @@ impl Vector {
             + signed_length(i32::from(self.y) - i32::from(predicted.y))
     }
 
-    /// Returns whether two blocks with these vectors are deblocked as if moved apart: a whole
+    /// Returns whether deblocking treats two blocks with these vectors as moved differently: by one
     /// sample or more (8.7.2.1).
     #[inline]
     pub(super) fn is_apart(self, other: Self) -> bool {
@@ -75,14 +75,14 @@ impl Neighbour {
     }
 }
 
-/// The quarters around a macroblock's four: a row above from the corner to beyond the right, then
-/// two rows of left neighbour, own two, and what is never known in time.
+/// The quarters around a macroblock's four: the row above from the left corner to beyond the right
+/// edge, then two rows of the left neighbour, the own two, and one that is never available in time.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
     pub(super) cells: [[Neighbour; 4]; 3],
 }
 
-/// A part of a macroblock in quarters: its place and width.
+/// A part of a macroblock in quarters: its position and size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub(super) x: usize,
@@ -105,7 +105,7 @@ impl Neighbours {
             None | Some(Neighbour::Missing) => self.cells[row - 1][column - 1],
             Some(&found) => found,
         };
-        // Parts of half a macroblock look at one neighbour first.
+        // Parts of half a macroblock check one neighbour first.
         let first = match (part.width, part.height) {
             (2, 1) => Some(if part.y == 0 { b } else { a }),
             (1, 2) => Some(if part.x == 0 { a } else { c }),
@@ -126,7 +126,7 @@ impl Neighbours {
         if still(a) || still(b) { Vector::default() } else { self.predict(Part::WHOLE) }
     }
 
-    /// Notes a part's vector for the prediction of those after it.
+    /// Stores a part's vector for the prediction of later parts.
     pub(super) fn set(&mut self, part: Part, vector: Vector) {
         for row in &mut self.cells[part.y + 1..][..part.height] {
             row[part.x + 1..][..part.width].fill(Neighbour::Moved(vector));
@@ -147,7 +147,7 @@ fn median(a: Neighbour, b: Neighbour, c: Neighbour) -> Vector {
     Vector { x: middle(a.x, b.x, c.x), y: middle(a.y, b.y, c.y) }
 }
 
-/// The luma samples of the reference that a macroblock may be predicted from, with what
+/// The luma samples of the reference from which a macroblock may be predicted, including those that
 /// interpolation reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Window {
@@ -160,9 +160,9 @@ pub(super) struct Window {
 impl Window {
     /// Returns whether the block at `x`, `y` may move by `vector`.
     ///
-    /// Six taps read two samples before and three behind where the vector is between samples
-    /// (8.4.2.2.1). Chroma's two taps read no further: half a chroma sample between two luma
-    /// samples of an even window.
+    /// At fractional positions, six taps read two samples before and three behind (8.4.2.2.1).
+    /// Chroma's two taps read no further: half a chroma sample between two luma samples of an even
+    /// window.
     #[inline]
     pub(super) fn permits(
         &self,
@@ -181,8 +181,8 @@ impl Window {
             && spans(y, height, vector.y, self.top, self.bottom)
     }
 
-    /// Returns whether the block may move by every vector up to a whole sample beside `centre`;
-    /// false where that is not sure.
+    /// Returns whether the block may move by every vector up to one sample from `centre`; may
+    /// return false where it is not certain.
     #[inline]
     pub(super) fn permits_around(
         &self,
@@ -200,7 +200,7 @@ impl Window {
     }
 }
 
-/// Vectors are shorter than 2048 samples along rows and than 512 across them (table A-1, level 3.1).
+/// Vector range: less than 2048 samples horizontally and 512 vertically (table A-1, level 3.1).
 const FAR_X: u16 = 2048 * 4 - 4;
 const FAR_Y: u16 = 512 * 4 - 4;
 

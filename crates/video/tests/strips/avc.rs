@@ -1,4 +1,4 @@
-//! What the encoder says that a decoder has is what decoders have, byte for byte.
+//! The encoder's reconstruction equals the decoders' pictures, byte for byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use tautline_video::{
     Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
 
-/// An encoder's stream beside what its decoder must have.
+/// An encoder's stream and the expected pictures of its decoder.
 struct Recording {
     config: Config,
     encoder: StripEncoder,
@@ -40,7 +40,7 @@ impl Recording {
         kind
     }
 
-    /// Returns the planes of a picture as shown, without what is cropped, one after another.
+    /// Returns the shown planes of a picture, without the cropped part, one after another.
     fn shown(&self, picture: &Picture) -> Vec<u8> {
         let [right, below] = self.config.cropped;
         let mut out = Vec::new();
@@ -107,7 +107,7 @@ impl Recording {
     }
 }
 
-/// Has ffmpeg decode a stream into raw pictures, strictly: any doubt is an error.
+/// Decodes a stream into raw pictures with ffmpeg, in strict mode: any warning is an error.
 fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("strip.h264");

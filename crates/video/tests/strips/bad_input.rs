@@ -1,4 +1,4 @@
-//! What cannot be coded or decoded is refused in one line, and what follows it is coded and decoded as ever.
+//! Invalid input is refused in one line, and later input is coded and decoded normally.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,8 +41,8 @@ fn rows_of_another_size_are_refused_and_the_right_ones_are_coded_after_them() {
     }
 }
 
-/// A unit is whole or absent on the wire; a decoder that is given a part of one all the same says so
-/// or gives nothing, and the next IDR is decoded as ever.
+/// A unit is complete or absent on the wire. A decoder that receives part of one reports an error
+/// or returns nothing, and decodes the next IDR normally.
 #[test]
 fn truncated_units_are_errors_and_an_idr_follows_them() {
     for backend in Backend::all() {

@@ -1,4 +1,4 @@
-//! How coded sizes follow the budget.
+//! Coded sizes follow the budget.
 
 #![allow(clippy::unwrap_used)]
 
@@ -65,7 +65,7 @@ fn sizes_follow_a_tenfold_change_either_way() {
     source.next(3_500, Refresh::No);
     source.mean(3_500, 30);
     for _ in 0..2 {
-        // Down at once, since a narrow link cannot wait; up within a few slices.
+        // Down immediately, because a narrow link cannot wait; up within a few slices.
         let (_, first) = source.next(350, Refresh::No);
         assert!(first < 2.0, "first slice of the lower budget: {first}");
         let mean = source.mean(350, 30);

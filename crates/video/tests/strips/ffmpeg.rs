@@ -1,10 +1,10 @@
-//! Streams held against ffmpeg.
+//! Checks of streams with ffmpeg.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::process::Command;
 
-/// Has ffmpeg decode `stream`: it must print nothing and give `pictures` pictures.
+/// Decodes `stream` with ffmpeg, which must print nothing and return `pictures` pictures.
 pub(crate) fn check(stream: &[u8], pictures: usize) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("strip.h264");

@@ -1,4 +1,4 @@
-//! Strips joined to one picture of several slices are what the strips are.
+//! Strips joined into one picture of several slices decode to the same pixels as the strips.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,8 @@ fn config(loss_recovery: LossRecovery, height: usize) -> Config {
     }
 }
 
-/// Codes strips by a planner and joins them; the joined picture decodes to the strips' own.
+/// Codes strips with a planner and joins them; the joined picture decodes to the strips' own
+/// pictures.
 fn joined(loss_recovery: LossRecovery) {
     let height = HEIGHTS.iter().sum();
     let scene = Scene::new(WIDTH, height, 17);
@@ -43,7 +44,7 @@ fn joined(loss_recovery: LossRecovery) {
             let rows = source.rows(first..first + HEIGHTS[strip]).unwrap();
             let refresh = match (number, strip) {
                 (20, 2) => Refresh::Idr,
-                // Two strips alone recover from a loss.
+                // Only two strips recover from a loss.
                 (10, 1) | (12, 4) => Refresh::Recover,
                 _ => Refresh::No,
             };
@@ -75,7 +76,7 @@ fn joined(loss_recovery: LossRecovery) {
     assert!(ffmpeg(&recording) == expected, "{loss_recovery:?}: ffmpeg");
 }
 
-/// Has ffmpeg decode a stream into raw pictures, with all its threads, strictly.
+/// Decodes a stream into raw pictures with ffmpeg, with all its threads, in strict mode.
 fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("picture.h264");

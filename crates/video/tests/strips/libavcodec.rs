@@ -1,4 +1,4 @@
-//! libavcodec beside openh264.
+//! libavcodec and openh264 decode the same pictures.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Losses are gone when they are said to be, byte for byte: lost slices are replaced by skip slices and
-//! decoded by openh264.
+//! Losses are repaired within the documented time, byte for byte: skip slices replace lost slices,
+//! and openh264 decodes the stream.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use tautline_video::{Concealer, Decoder, Encoder, Picture, Refresh, SliceKind};
 const WIDTH: usize = 336;
 const HEIGHT: usize = 64;
 
-/// A strip from its encoder over a lossy way to its decoder.
+/// A strip from its encoder over a lossy link to its decoder.
 struct Strip {
     scene: Scene,
     encoder: StripEncoder,
@@ -43,8 +43,8 @@ impl Strip {
         }
     }
 
-    /// Codes the next picture, loses it or not, and tells how it was coded and whether what is shown
-    /// is what the encoder has. What the concealer takes for clean always is.
+    /// Codes the next picture, loses it if `lost`, and returns its kind and whether the shown
+    /// picture equals the encoder's. A picture that the concealer regards as clean always does.
     fn next(&mut self, lost: bool, budget: u64, refresh: Refresh) -> (SliceKind, bool) {
         let picture = self.picture();
         let coded = self.encoder.encode(&picture, ByteCount::new(budget), refresh).unwrap();
@@ -62,7 +62,7 @@ impl Strip {
         (coded.kind, exact)
     }
 
-    /// Returns the scene moves either way and at times stands still.
+    /// Returns the next picture of a scene that moves in both directions and pauses at times.
     fn picture(&mut self) -> Picture {
         self.number += 1;
         let at = match self.number % 90 {
@@ -159,7 +159,7 @@ fn what_is_predicted_from_acknowledged_pictures_is_corrupted_by_no_other_loss() 
         assert_eq!(strip.encoder.next_picture(), number);
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         assert_eq!(kind == SliceKind::Idr, number == 0);
-        // Where nothing moves, what is lost may be no more than the skip slice in its place.
+        // Where nothing moves, a lost slice may equal the skip slice in its place.
         assert!(exact || lost, "picture {number}");
         assert_eq!(strip.concealer.is_corrupt(), lost, "picture {number}");
         if lost {
@@ -177,7 +177,7 @@ fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
     const DELAY: u64 = 6;
     let mut strip = Strip::new(LossRecovery::ReferenceSelection { references: 16 });
     let mut random = Random(14);
-    // What the receiver tells of each picture: whether it has it clean.
+    // Feedback for each picture: whether the receiver has it clean.
     let mut told = std::collections::VecDeque::new();
     let (mut lost_at, mut asked_at, mut idrs) = (None, None, 0);
     for number in 0..400u64 {
@@ -185,7 +185,7 @@ fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
         while told.front().is_some_and(|(picture, _)| picture + DELAY <= number) {
             match told.pop_front().unwrap() {
                 (picture, true) => strip.encoder.acknowledge(picture),
-                // A loss that came after the last selected reference is a new one.
+                // A loss after the last selected reference is a new one.
                 (picture, false) if asked_at.is_none_or(|at| picture >= at) => {
                     refresh = Refresh::Recover;
                 }
@@ -201,7 +201,8 @@ fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
         if lost {
             lost_at = Some(number);
         }
-        // Each loss shows until one delay later, where the picture of the selected reference comes.
+        // Each loss is visible for one delay, until the picture with the selected reference
+        // arrives.
         let recovered = lost_at.is_none_or(|at| number >= at + DELAY);
         assert!(exact || !recovered, "picture {number}, lost {lost_at:?}");
         assert!(!recovered || !strip.concealer.is_corrupt(), "picture {number}, lost {lost_at:?}");
@@ -235,7 +236,7 @@ fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         (kind == SliceKind::Idr, exact)
     };
-    // Predicted from the IDR as long as it is kept, then from one another.
+    // Predicted from the IDR while it is kept, then from one another.
     for number in 0..4 {
         assert_eq!(next(&mut strip, number == 2), (number == 0, number != 2));
     }
@@ -244,7 +245,8 @@ fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
     }
     assert_eq!(next(&mut strip, true), (false, false));
     assert_eq!(next(&mut strip, false), (false, false));
-    // After the first word the strip is clean, and what follows is predicted from what is known to have come.
+    // After the first acknowledgement the strip is clean, and later pictures are predicted from
+    // acknowledged ones.
     strip.encoder.acknowledge(10);
     assert_eq!(next(&mut strip, false), (false, true));
     assert!(!strip.concealer.is_corrupt());

@@ -1,4 +1,4 @@
-//! Encoders, decoders and what stands between them, on whole strips.
+//! Tests of encoders, decoders and concealment on complete strips.
 
 mod avc;
 mod bad_input;

@@ -1,9 +1,9 @@
-//! Synthetic moving pictures: textured ground that slides, with a bright post that moves across
-//! and a camera's noise over all.
+//! Synthetic moving pictures: textured ground that slides, a bright post that crosses, and camera
+//! noise over everything.
 
 use tautline_video::Picture;
 
-/// A scene from which pictures can be taken at any number.
+/// A scene that renders pictures by number.
 pub(crate) struct Scene {
     width: usize,
     height: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Scene {
 const SIDE: usize = 256;
 
 impl Scene {
-    /// Makes a scene whose texture follows from `seed`.
+    /// Creates a scene whose texture is derived from `seed`.
     pub(crate) fn new(width: usize, height: usize, seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut noise = || {
@@ -22,7 +22,7 @@ impl Scene {
             state ^= state << 17;
             (state >> 32) as u8
         };
-        // Coarse and fine value noise, as camera pictures have detail at every scale.
+        // Coarse and fine value noise, because camera pictures have detail at every scale.
         let coarse: Vec<u8> = (0..SIDE * SIDE / 64).map(|_| noise()).collect();
         let texture = (0..SIDE * SIDE)
             .map(|at| {
@@ -59,7 +59,7 @@ impl Scene {
     }
 }
 
-/// Returns a byte that follows from a pixel's and a picture's number.
+/// Returns a byte derived from the numbers of a pixel and a picture.
 fn noise(pixel: usize, number: u32) -> u8 {
     // The finalizer of SplitMix64.
     let mixed = (pixel as u64 | u64::from(number) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);

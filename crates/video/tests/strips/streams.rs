@@ -1,4 +1,4 @@
-//! Whole strips through encoder, concealer and decoder.
+//! Complete strips through encoder, concealer and decoder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -60,7 +60,7 @@ fn what_takes_the_place_of_a_lost_slice_moves_on_by_whole_samples() {
     let mut strip = Strip::new(width, height);
     let coded = strip.encode(0, Refresh::No);
     let before = strip.show(Some(&coded));
-    // 3 to the left and 2 down of where it was.
+    // Source position: 3 to the left and 2 down.
     strip.concealer.moves_by(Motion { x: 12, y: -8 });
     let moved = strip.show(None);
     for row in 0..height {
@@ -69,7 +69,7 @@ fn what_takes_the_place_of_a_lost_slice_moves_on_by_whole_samples() {
             assert_eq!(moved.luma()[row * width + column], before.luma()[from], "{row}, {column}");
         }
     }
-    // For a while, and no further.
+    // The motion continues for a few pictures, then stops.
     let mut last = moved;
     let mut standing = 0;
     for _ in 0..6 {
@@ -98,7 +98,7 @@ fn a_lost_slice_of_what_slides_is_shown_nearer_by_its_motion() {
         let mut shown =
             [true, false].map(|moves| (moves, Concealer::new(), StripDecoder::new().unwrap()));
         for number in 0..12 {
-            // A whole sample down, and six to the left, each time.
+            // One sample down and six to the left in each picture.
             let picture = scene.picture(2 * number);
             let coded = encoder.encode(&picture, ByteCount::new(6_000), Refresh::No).unwrap();
             if number >= pictures_between {
@@ -115,7 +115,7 @@ fn a_lost_slice_of_what_slides_is_shown_nearer_by_its_motion() {
         let lost = scene.picture(2 * 12);
         let [moved, still] = shown.map(|(_, mut concealer, mut decoder)| {
             let picture = decoder.decode(&concealer.skip().unwrap()).unwrap().unwrap();
-            // Away from the post, which goes another way, and from what slides in.
+            // A region away from the post, which moves differently, and from newly visible content.
             let there = (0..64).flat_map(|row| row * 320 + 160..row * 320 + 300);
             there.map(|at| u32::from(picture.luma()[at].abs_diff(lost.luma()[at]))).sum::<u32>()
         });
@@ -218,7 +218,7 @@ fn nothing_is_handed_on_before_the_first_idr() {
     assert!(late.skip().is_none());
     assert!(late.is_corrupt());
     assert_eq!(late.codec(), None);
-    // Without parameter sets the slice cannot even be read.
+    // Without parameter sets the slice cannot even be parsed.
     assert!(late.pass(&second).is_err());
     assert!(matches!(late.pass(&first).unwrap(), Some(Cow::Borrowed(_))));
     assert_eq!(late.codec().as_deref(), Some("avc1.42C01F"));
@@ -294,7 +294,7 @@ impl Strip {
         self.encoder.encode(picture, ByteCount::new(1_500), refresh).unwrap().bytes.to_vec()
     }
 
-    /// Decodes what arrived, or a skip slice: there is always a picture and never an error.
+    /// Decodes the received slice, or a skip slice: it always returns a picture, never an error.
     fn show(&mut self, arrived: Option<&[u8]>) -> Picture {
         let bytes = match arrived {
             Some(bytes) => self.concealer.pass(bytes).unwrap().expect("after the first IDR"),

@@ -1,4 +1,4 @@
-//! Strips of x264 through concealer and decoders.
+//! x264 strips through concealer and decoders.
 
 #![allow(clippy::unwrap_used)]
 

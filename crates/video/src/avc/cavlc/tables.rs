@@ -1,8 +1,8 @@
-//! The code words of 9.2 as the standard prints them.
+//! The code words of 9.2 in the standard's notation.
 
 use super::Code;
 
-/// Table 9-5 for nC 0 to 1, 2 to 3, 4 to 7 and 8 on: a line for each `total_coeff`, a word for each
+/// Table 9-5 for nC 0 to 1, 2 to 3, 4 to 7 and 8 on: one line per `total_coeff`, one word per
 /// number of trailing ones.
 pub(super) static COEFF_TOKEN: [[Code; 68]; 4] = [
     codes(
@@ -102,7 +102,7 @@ pub(super) static COEFF_TOKEN_CHROMA_DC: [Code; 20] = codes(
     ",
 );
 
-/// Tables 9-7 and 9-8: a row for each `total_coeff` from 1 on, a word for each `total_zeros`.
+/// Tables 9-7 and 9-8: one row per `total_coeff` from 1 on, one word per `total_zeros`.
 pub(super) static TOTAL_ZEROS: [[Code; 16]; 15] = [
     codes(
         "1 011 010 0011 0010 00011 00010 000011 000010 0000011 0000010 00000011 00000010 000000011 000000010 000000001",
@@ -127,7 +127,7 @@ pub(super) static TOTAL_ZEROS: [[Code; 16]; 15] = [
 pub(super) static TOTAL_ZEROS_CHROMA_DC: [[Code; 4]; 3] =
     [codes("1 01 001 000"), codes("1 01 00"), codes("1 0")];
 
-/// Table 9-10: a row for each number of zeros left from 1 to 7 and more.
+/// Table 9-10: one row per number of zeros left, from 1 to 7 and more.
 pub(super) static RUN_BEFORE: [[Code; 15]; 7] = [
     codes("1 0"),
     codes("1 01 00"),
@@ -140,8 +140,8 @@ pub(super) static RUN_BEFORE: [[Code; 15]; 7] = [
     ),
 ];
 
-/// Reads words of 0 and 1 between spaces; a dash stands where there is none, as do all places
-/// after the last word.
+/// Parses words of 0 and 1 separated by spaces; a dash means no code, as do all entries after the
+/// last word.
 const fn codes<const COUNT: usize>(text: &str) -> [Code; COUNT] {
     let bytes = text.as_bytes();
     let mut table = [Code { bits: 0, length: 0 }; COUNT];

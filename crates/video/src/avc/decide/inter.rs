@@ -1,4 +1,4 @@
-//! The motion of a macroblock.
+//! Motion search and inter coding of a macroblock.
 
 use crate::avc::kernel::Kernel;
 use crate::avc::macroblock::{Kind, Macroblock};
@@ -11,15 +11,15 @@ use crate::avc::slice::{Current, Slice};
 use crate::avc::syntax::{Choice, Shape};
 use crate::avc::vector::{Neighbour, Neighbours, Part, Vector};
 
-/// Motion found for a macroblock.
+/// Result of a macroblock's motion search.
 pub(super) struct Moved {
     pub(super) shape: Shape,
-    /// Of each quarter, by rows.
+    /// Vectors of the quarters, by rows.
     pub(super) vectors: [Vector; 4],
-    /// Of each part from what is predicted for it.
+    /// Differences of each part's vector from its prediction.
     differences: [Vector; 4],
     cost: u32,
-    /// That of the differences and the shape.
+    /// Bits of the vector differences and the shape.
     pub(super) bits: u32,
 }
 
@@ -92,7 +92,8 @@ impl<K: Kernel> Slice<'_, K> {
         Some(best)
     }
 
-    /// Searches a shape's parts from `vectors` on; none if it costs clearly more than `limit`.
+    /// Searches a shape's parts starting from `vectors`; returns `None` if it costs clearly more
+    /// than `limit`.
     fn split<'b>(
         &self,
         current: &Current,
@@ -134,7 +135,7 @@ impl<K: Kernel> Slice<'_, K> {
         Some(moved)
     }
 
-    /// Codes the macroblock as it was moved, or skips it where what that adds is not worth its bits.
+    /// Codes the macroblock with its motion, or skips it if the residual is not worth its bits.
     pub(super) fn inter(
         &mut self,
         current: &mut Current,
@@ -191,7 +192,7 @@ fn squared_error(a: &Samples, b: &Samples) -> u64 {
     u64::from(sum(&a.luma, &b.luma)) + u64::from(sum(&a.chroma, &b.chroma))
 }
 
-/// What adds more bits than this is nearly always worth them.
+/// Residual size in bits above which coding it is nearly always worthwhile.
 const UNSKIPPED_BITS: usize = 64;
-/// Inter prediction as good as this many bits makes smaller parts not worth trying.
+/// Cost in bits of an inter prediction below which smaller parts are not tried.
 const SPLIT_WORTH: u32 = 900;

@@ -10,7 +10,7 @@ use crate::avc::residual::{Residual, block_start};
 use crate::avc::slice::{Current, Slice};
 use crate::avc::syntax::{Choice, predicted_mode};
 
-/// The best way found to code luma as 16 blocks.
+/// Best result for luma coded as 16 blocks.
 struct Blocks {
     modes: [u8; 16],
     predicted: [u8; 16],
@@ -20,11 +20,11 @@ struct Blocks {
 }
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Returns whether the macroblock differs more from its inter prediction than from itself one
-    /// row on.
+    /// Returns whether the macroblock differs more from its inter prediction than from itself
+    /// shifted by one row.
     ///
-    /// No intra prediction is much better than that. Noise is in both, so that where there is
-    /// nothing else, none is tried.
+    /// No intra prediction is much better than the shifted macroblock. Noise contributes to both,
+    /// so if there is nothing else, intra prediction is not tried.
     pub(super) fn may_be_intra(&self, current: &Current) -> bool {
         let source = |row: usize| Block { samples: &current.source.luma[row * 16..], stride: 16 };
         let predicted = current.samples.luma_block(0);
@@ -32,14 +32,14 @@ impl<K: Kernel> Slice<'_, K> {
         inter > self.kernel.sad(16, 14, source(0), source(1))
     }
 
-    /// Codes the macroblock intra if that costs less than `limit`; tells whether it did.
+    /// Codes the macroblock as intra if that costs less than `limit`; returns whether it did.
     pub(super) fn intra_if_below(&mut self, current: &mut Current, limit: u32) -> bool {
         let near = self.near(current.index);
         let (mut whole, mut whole_cost) = (Whole::Mean, u32::MAX);
         let mut samples = [0; 256];
         let border = Border::of(&self.reconstruction.luma, [current.x, current.y], near);
         for mode in Whole::permitted(near) {
-            // The plane, the dearest to try, is seldom much better than the others.
+            // Plane mode, the most expensive to try, is rarely much better than the others.
             if mode == Whole::Plane && whole_cost - whole_cost / 4 > limit {
                 return false;
             }
@@ -50,12 +50,12 @@ impl<K: Kernel> Slice<'_, K> {
             if cost < whole_cost {
                 (whole, whole_cost) = (mode, cost);
             }
-            // The mean comes first; where it is far off, others are too.
+            // The mean comes first; if it is far off, so are the others.
             if mode == Whole::Mean && cost / 2 > limit {
                 return false;
             }
         }
-        // Blocks are seldom much cheaper than the whole.
+        // Blocks are rarely much cheaper than whole-macroblock prediction.
         if whole_cost - whole_cost / 4 > limit {
             return false;
         }
@@ -86,7 +86,7 @@ impl<K: Kernel> Slice<'_, K> {
         true
     }
 
-    /// Chooses how to predict chroma, and codes it.
+    /// Selects the chroma prediction mode and codes chroma.
     fn intra_chroma(&mut self, current: &mut Current, near: Near) -> Whole {
         let (x, y) = (current.x / 2, current.y / 2);
         let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
@@ -109,7 +109,7 @@ impl<K: Kernel> Slice<'_, K> {
         best
     }
 
-    /// Codes luma as blocks of 4x4, one after the other; none if it costs more than `limit`.
+    /// Codes luma as 4x4 blocks, one after the other; returns `None` if it costs more than `limit`.
     fn blocks(&mut self, current: &Current, near: Near, limit: u32) -> Option<Blocks> {
         let by = &QUANTIZERS[usize::from(current.qp)];
         let constrained = self.reach.is_constrained();
@@ -130,7 +130,7 @@ impl<K: Kernel> Slice<'_, K> {
             let (mode, mut samples, cost) =
                 self.best_mode(current, &border, near, source, predicted);
             blocks.cost += cost;
-            // The blocks to come are seldom much cheaper than those before.
+            // The remaining blocks are rarely much cheaper than the previous ones.
             let share = (count as u32 + EARLY).min(16);
             if blocks.cost > limit / 16 * share {
                 return None;
@@ -165,7 +165,7 @@ impl<K: Kernel> Slice<'_, K> {
         let (likely, other) = (current.bits(1), current.bits(4));
         let mut costs = self.kernel.satd_modes(source, border).map(|satd| satd + other);
         costs[usize::from(predicted)] -= other - likely;
-        // The cheapest, of equals the first.
+        // Select the cheapest, and of equals the first.
         let key = |mode: usize| costs[mode] << 4 | mode as u32;
         let best = match intra::permitted4(near) {
             intra::ALL4 => (0..MODES4).map(key).min(),
@@ -176,7 +176,7 @@ impl<K: Kernel> Slice<'_, K> {
         (mode, border.predict(self.kernel, mode), best >> 4)
     }
 
-    /// Codes a macroblock intra with nothing but the mean of its neighbours.
+    /// Codes an intra macroblock from only the mean of its neighbours, without residual.
     pub(super) fn mean(&mut self, current: &mut Current) {
         let near = self.near(current.index);
         let (x, y) = (current.x, current.y);
@@ -194,10 +194,10 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// Returns which neighbours of a 4x4 block may be predicted from, if those of its macroblock are
+/// Returns the neighbours from which a 4x4 block may be predicted, if those of its macroblock are
 /// `near`.
 fn near_block(near: Near, block: usize) -> Near {
-    /// Blocks below the first row whose block above and to the right is coded before them.
+    /// Blocks below the first row whose upper right neighbour is coded before them.
     const BEYOND: u16 = 0b0101_0111_0101_0000;
     let (first_column, first_row) = (block.is_multiple_of(4), block < 4);
     Near {
@@ -217,9 +217,9 @@ fn near_block(near: Near, block: usize) -> Near {
     }
 }
 
-/// Blocks for which one block may already have cost the limit's share.
+/// Number of blocks by which the cost may run ahead of the limit's share.
 const EARLY: u32 = 4;
-/// Bits that the type and modes of a whole intra macroblock take.
+/// Bits of the type and modes of an intra macroblock predicted as a whole.
 const WHOLE_BITS: u32 = 8;
-/// And those of blocks, beside their modes.
+/// Bits of an intra macroblock predicted in blocks, excluding their modes.
 const BLOCKS_BITS: u32 = 24;

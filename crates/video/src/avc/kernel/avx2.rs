@@ -17,7 +17,7 @@ use crate::avc::quantize::Quantizer;
 pub(in crate::avc) struct Avx2(());
 
 impl Avx2 {
-    /// Makes the kernel if this CPU (and the operating system) has AVX2.
+    /// Returns the kernel if this CPU (and the operating system) has AVX2.
     pub(in crate::avc) fn detect() -> Option<Self> {
         std::arch::is_x86_feature_detected!("avx2").then_some(Self(()))
     }
@@ -26,13 +26,13 @@ impl Avx2 {
 /// Checks that a block of `width` by `height` lies within its samples.
 #[inline]
 fn check(block: Block<'_>, width: usize, height: usize) {
-    // Rows are taken in twos.
+    // Rows are processed in pairs.
     assert!(height.is_multiple_of(2), "a row is left over");
     assert!(block.samples.len() >= (height - 1) * block.stride + width, "a block is cut");
 }
 
-/// Checks that `count` lines along an edge, `before` samples on the one side of it and `behind` on
-/// the other, lie within the samples.
+/// Checks that `count` lines along an edge lie within the samples, with `before` samples on one
+/// side of it and `behind` on the other.
 #[inline]
 fn check_edge(
     samples: &[u8],
@@ -188,7 +188,7 @@ impl Kernel for Avx2 {
     fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]) {
         let [width, height] = size;
         assert!(out.len() >= (height - 1) * 16 + width, "a prediction is cut");
-        // Whole vectors are read; in the last rows of a plane's margin there may be less.
+        // Complete vectors are read; the last rows of a plane's margin may have fewer samples.
         if from.samples.len() < height * from.stride + 16 || (width != 8 && width != 4) {
             return Scalar.chroma(size, from, eighths, out);
         }

@@ -1,4 +1,4 @@
-//! The kernel for any CPU, and what the others are held to.
+//! The kernel for any CPU, and the reference for the others.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, MARGIN, Plane};
 use crate::avc::quantize::Quantizer;
 
-/// Plain loops.
+/// The scalar kernel, in plain loops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::avc) struct Scalar;
 
@@ -196,7 +196,7 @@ impl Kernel for Scalar {
     }
 }
 
-/// The zig-zag scan of table 8-2: where in a block of rows each coefficient lies.
+/// The zig-zag scan of table 8-2: index of each coefficient in a block stored by rows.
 pub(in crate::avc) const ZIGZAG: [usize; 16] =
     [0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15];
 
@@ -276,8 +276,8 @@ fn forward4(values: &mut Coefficients, start: usize, step: usize) {
     values[start + 3 * step] = s - 2 * r;
 }
 
-/// Does 8.5.12.2 for one row or column; what overflows 16 bits wraps, and never does in a valid
-/// stream.
+/// Applies 8.5.12.2 to one row or column; values outside 16 bits wrap, which never happens in a
+/// valid stream.
 fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
     let [a, b, c, d]: [i16; 4] = std::array::from_fn(|i| values[start + i * step]);
     let (e, f) = (a.wrapping_add(c), a.wrapping_sub(c));
@@ -288,16 +288,17 @@ fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
     values[start + 3 * step] = e.wrapping_sub(h);
 }
 
-/// How far outside a picture samples half way are known: six taps need three more on each side.
+/// Distance outside a picture up to which half samples are known: six taps need three more on each
+/// side.
 pub(in crate::avc) const REACH: usize = MARGIN - 4;
 
-/// Returns the rows of samples half way that are not all alike: six taps see at most the first or
-/// the last row of the picture beyond these.
+/// Returns the range of half-sample rows that differ: beyond them, the six taps read only the first
+/// or only the last row of the picture.
 pub(in crate::avc) fn varied_rows(luma: &Plane) -> RangeInclusive<i32> {
     -3..=luma.height() as i32 + 1
 }
 
-/// Fills the rows beyond [`varied_rows`].
+/// Fills the rows outside [`varied_rows`].
 pub(in crate::avc) fn repeat_rows(luma: &Plane, halves: &mut Halves) {
     let reach = REACH as i32;
     let (first, last) = varied_rows(luma).into_inner();
@@ -312,7 +313,7 @@ pub(in crate::avc) fn repeat_rows(luma: &Plane, halves: &mut Halves) {
     }
 }
 
-/// Fills the planes of samples half way (8-241 to 8-247).
+/// Fills the half-sample planes (8-241 to 8-247).
 fn interpolate(luma: &Plane, halves: &mut Halves) {
     let (stride, reach) = (luma.stride(), REACH as i32);
     let count = luma.width() + 2 * REACH;

@@ -4,8 +4,7 @@ use super::*;
 use crate::avc::intra::Near;
 use crate::avc::quantize::QUANTIZERS;
 
-/// Returns bytes of several kinds, so that every branch is taken: noise, steps, nearly flat,
-/// gradients.
+/// Returns bytes of several kinds that take every branch: noise, steps, nearly flat, gradients.
 fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut noise = || {
@@ -24,7 +23,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|at| kinds(at, noise())).collect()
 }
 
-/// Returns everything that a kernel computes of two planes of 64 bytes a row.
+/// Returns everything that a kernel computes from two planes of 64 bytes per row.
 fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<i64> {
     let (left, right) = (
         Block { samples: &a[3..], stride: 64 },
@@ -157,7 +156,7 @@ proptest! {
     }
 }
 
-/// Differences and coefficients at the ends of their range neither overflow nor wrap.
+/// Extreme differences and coefficients neither overflow nor wrap.
 #[test]
 fn the_greatest_differences_come_back() {
     let (black, white) = ([0; 256], [255; 256]);

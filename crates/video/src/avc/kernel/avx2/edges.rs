@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 
 use super::super::Edge;
 
-/// Filters across rows, 16 samples wide, `stride` from one row to the next.
+/// Filters across rows, 16 samples wide, with `stride` from one row to the next.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn luma_horizontal(samples: &mut [u8], at: usize, stride: usize, edge: &Edge) {
     // SAFETY: 16 bytes of each of four rows on both sides lie within the samples.
@@ -83,7 +83,7 @@ pub(super) unsafe fn chroma_vertical(samples: &mut [u8], at: usize, stride: usiz
         let wide = |bytes: __m128i| _mm_cvtepu8_epi16(bytes);
         let high = |bytes: __m128i| _mm_cvtepu8_epi16(_mm_unpackhi_epi64(bytes, bytes));
         let [p, q] = filter_chroma([wide(outer), high(outer), wide(inner), high(inner)], edge);
-        // The two middle columns side by side, a row in each 16 bits.
+        // The two middle columns next to each other, one row in each 16 bits.
         let both = _mm_packus_epi16(p, q);
         let both = _mm_unpacklo_epi8(both, _mm_unpackhi_epi64(both, both));
         let mut middle = [0u16; 8];
@@ -102,7 +102,7 @@ fn narrow(values: __m256i) -> __m128i {
     _mm_packus_epi16(low, _mm256_extracti128_si256::<1>(values))
 }
 
-/// Turns 16 rows of 8 bytes into 8 columns of 16.
+/// Transposes 16 rows of 8 bytes into 8 columns of 16.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn to_columns(rows: [__m128i; 16]) -> [__m128i; 8] {
@@ -127,7 +127,7 @@ fn to_columns(rows: [__m128i; 16]) -> [__m128i; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Turns 8 columns of 16 bytes into 16 rows of 8, two in each vector.
+/// Transposes 8 columns of 16 bytes into 16 rows of 8, two in each vector.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn to_rows([a, b, c, d, e, f, g, h]: [__m128i; 8]) -> [__m128i; 8] {
@@ -170,7 +170,7 @@ fn clamp(value: __m256i, most: __m256i) -> __m256i {
     _mm256_max_epi16(least, _mm256_min_epi16(value, most))
 }
 
-/// Filters `p3` to `q3`; gives `p2` to `q2`, or nothing if all stay as they are.
+/// Filters `p3` to `q3`; returns `p2` to `q2`, or `None` if all stay unchanged.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn filter_luma(lines: [__m256i; 8], edge: &Edge) -> Option<[__m256i; 6]> {
@@ -257,7 +257,7 @@ fn filter_strong(
     [a, b, c, d, e, f]
 }
 
-/// Filters `p1` to `q1`; gives `p0` and `q0`.
+/// Filters `p1` to `q1`; returns `p0` and `q0`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn filter_chroma([p1, p0, q0, q1]: [__m128i; 4], edge: &Edge) -> [__m128i; 2] {
@@ -287,6 +287,6 @@ fn filter_chroma([p1, p0, q0, q1]: [__m128i; 4], edge: &Edge) -> [__m128i; 2] {
     let sum = _mm_add_epi16(wide, _mm_add_epi16(_mm_sub_epi16(p1, q1), _mm_set1_epi16(4)));
     let delta = _mm_max_epi16(least, _mm_min_epi16(_mm_srai_epi16::<3>(sum), most));
     let delta = _mm_and_si128(delta, mask);
-    // What lies outside bytes is cut where it is packed.
+    // Packing saturates values outside a byte.
     [_mm_add_epi16(p0, delta), _mm_sub_epi16(q0, delta)]
 }

@@ -1,14 +1,14 @@
-//! Luma samples half way between others.
+//! Half-sample luma interpolation.
 
 use core::arch::x86_64::*;
 
 use crate::avc::kernel::scalar::{REACH, repeat_rows, varied_rows};
 use crate::avc::plane::{Halves, Plane};
 
-/// Fills the planes of samples half way, as the scalar kernel does, 16 at a time.
+/// Fills the half-sample planes as the scalar kernel does, 16 samples at a time.
 ///
 /// # Safety
-/// AVX2.
+/// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
     let (stride, reach) = (luma.stride(), REACH as i32);
@@ -22,7 +22,7 @@ pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
         let planes = [&mut halves.b, &mut halves.h, &mut halves.j];
         let [b, h, j] = planes.map(|plane| &mut plane.samples_mut()[first..first + count]);
         // SAFETY: two rows above and three below, two columns before and three behind lie in the
-        // plane's margin; a last vector begins where it ends with the row.
+        // plane's margin; the last vector is moved back so that it ends with the row.
         unsafe {
             let source = samples.as_ptr().add(first);
             let whole = |at: *const u8| _mm256_cvtepu8_epi16(_mm_loadu_si128(at.cast()));
@@ -50,7 +50,8 @@ pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
     repeat_rows(luma, halves);
 }
 
-/// Places 16 apart that cover `count`, the last one moved back so that it ends there.
+/// Returns positions 16 apart that cover `count`, with the last one moved back so that it ends
+/// there.
 fn steps(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by(16).map(move |x| x.min(count - 16))
 }
@@ -67,7 +68,8 @@ fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
 }
 
 /// Applies the six taps to sums of taps, rounded (8-245), in 16 bits: nested divisions by 4,
-/// rounded down, are one division by 16. What saturates on the way is far outside a sample's range.
+/// rounded down, equal one division by 16. Intermediate values that saturate are far outside a
+/// sample's range.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn twice([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
@@ -81,7 +83,7 @@ fn twice([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
 /// Stores 16 sums of taps as samples.
 ///
 /// # Safety
-/// 16 bytes at `to`.
+/// 16 bytes at `to` are writable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn store(sums: __m256i, to: *mut u8) {

@@ -188,7 +188,7 @@ pub(super) unsafe fn sad_mean_four8(
     total_four8(sums)
 }
 
-/// Returns the lower words of two vectors' numbers of 64 bits.
+/// Returns the lower 32-bit words of two vectors of 64-bit numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn low_words(a: __m128i, b: __m128i) -> __m128i {
@@ -196,7 +196,7 @@ fn low_words(a: __m128i, b: __m128i) -> __m128i {
     _mm_castps_si128(words)
 }
 
-/// Returns what [`total_four8`] does, of twice as many.
+/// Sums as [`total_four8`], for vectors twice as wide.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
@@ -213,12 +213,12 @@ fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
 fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
     let sums = _mm_hadd_epi32(low_words(a, b), low_words(c, d));
     let mut out = [0; 4];
-    // SAFETY: 16 bytes.
+    // SAFETY: `out` has 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), sums) };
     out
 }
-/// Returns half the absolute values of the transforms of four blocks of 4x4 side by side, spread
-/// over vectors that are to be summed.
+/// Returns half the absolute values of the transforms of four adjacent 4x4 blocks, distributed over
+/// vectors that the caller sums.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
@@ -238,7 +238,7 @@ fn halves(x: __m256i, y: __m256i) -> __m256i {
     let (sum, difference) = (_mm256_add_epi16(even, odd), _mm256_sub_epi16(even, odd));
     let low = _mm256_blend_epi32::<0xAA>(sum, _mm256_slli_epi64::<32>(difference));
     let high = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(sum), difference);
-    // |l + h| + |l - h| is twice the greater magnitude.
+    // |l + h| + |l - h| is twice the larger magnitude.
     _mm256_max_epu16(_mm256_abs_epi16(low), _mm256_abs_epi16(high))
 }
 
@@ -292,7 +292,7 @@ pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     total(sum)
 }
 
-/// Returns the rows of four predictions side by side.
+/// Returns the rows of four adjacent predictions.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn side_by_side(blocks: [__m128i; 4]) -> [__m128i; 4] {
@@ -317,7 +317,7 @@ pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MOD
         };
         *source = _mm256_cvtepu8_epi16(_mm_set1_epi32(bytes));
     }
-    // SAFETY: 16 bytes from each place on.
+    // SAFETY: 16 bytes are readable at each address.
     let (line, smooth) = unsafe {
         let [line, smooth] = [border.line.as_ptr(), border.smooth.as_ptr()];
         ([load16(line), load16(line.add(16))], [load16(smooth), load16(smooth.add(16))])
@@ -327,7 +327,7 @@ pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MOD
         let mut blocks = [_mm_setzero_si128(); 4];
         for (index, block) in blocks.iter_mut().enumerate().take(out.len()) {
             let mode = part * 4 + index;
-            // SAFETY: 16 bytes of places.
+            // SAFETY: `PLACES[mode]` has 16 bytes.
             let places = unsafe { load16(PLACES[mode].as_ptr()) };
             *block = match mode {
                 0 | 1 => picked(line, places),
@@ -343,29 +343,29 @@ pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MOD
         let sums = _mm256_madd_epi16(hadamard(differences), _mm256_set1_epi16(1));
         let (low, high) = (_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
         let mut totals = [0; 4];
-        // SAFETY: 16 bytes.
+        // SAFETY: `totals` has 16 bytes.
         unsafe { _mm_storeu_si128(totals.as_mut_ptr().cast(), _mm_hadd_epi32(low, high)) };
         out.copy_from_slice(&totals[..out.len()]);
     }
     out
 }
 
-/// Returns the bytes of 32 at `places`.
+/// Returns the bytes of the 32 at `places`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn picked([low, high]: [__m128i; 2], places: __m128i) -> __m128i {
     let (low, high) = (_mm_shuffle_epi8(low, places), _mm_shuffle_epi8(high, places));
-    // The fifth bit of a place moves to where a blend looks.
+    // Moves the fifth bit of a place to the bit that the blend reads.
     _mm_blendv_epi8(low, high, _mm_slli_epi16::<3>(places))
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn smooth(line: &[u8; 32]) -> [u8; 32] {
     let mut out = [0; 32];
-    // SAFETY: 16 bytes from each place on.
+    // SAFETY: 16 bytes are accessible at each address.
     unsafe {
         let [a, b, c] = [0, 1, 2].map(|at| load16(line.as_ptr().add(at)));
-        // The mean of the outer two, rounded down, so that the last one rounds for both.
+        // The mean of the outer two is rounded down, so that the last mean rounds for both.
         let odd = _mm_and_si128(_mm_xor_si128(a, c), _mm_set1_epi8(1));
         let outer = _mm_sub_epi8(_mm_avg_epu8(a, c), odd);
         _mm_storeu_si128(out.as_mut_ptr().cast(), _mm_avg_epu8(outer, b));
@@ -377,7 +377,7 @@ pub(super) fn smooth(line: &[u8; 32]) -> [u8; 32] {
 #[target_feature(enable = "avx2")]
 pub(super) fn pick(from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
     let mut out = [0; 16];
-    // SAFETY: 16 bytes from each place on.
+    // SAFETY: 16 bytes are accessible at each address.
     unsafe {
         let from = [load16(from.as_ptr()), load16(from.as_ptr().add(16))];
         let picked = picked(from, load16(places.as_ptr()));
@@ -455,7 +455,8 @@ pub(super) unsafe fn chroma(
     let across = _mm_set1_epi16((x << 8 | (8 - x)) as i16);
     let (upper, lower) = (_mm_set1_epi16((8 - y) as i16), _mm_set1_epi16(y as i16));
     let half = _mm_set1_epi16(32);
-    // SAFETY: 16 bytes lie within the samples from each row's start on, one row more than is made.
+    // SAFETY: 16 bytes from each row's start lie within the samples, for one row more than is
+    // written.
     let row = |row: usize| unsafe {
         let samples = load16(from.samples.as_ptr().add(row * from.stride));
         let next = _mm_srli_si128::<1>(samples);

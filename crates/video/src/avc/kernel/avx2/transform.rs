@@ -22,7 +22,7 @@ unsafe fn rows(from: *const u8, stride: usize, row: usize) -> __m128i {
     }
 }
 
-/// Turns rows 0 and 1, 2 and 3 into columns 0 and 1, 2 and 3.
+/// Transposes rows 0 and 1, 2 and 3 into columns 0 and 1, 2 and 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -31,7 +31,7 @@ fn transpose([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)]
 }
 
-/// Transforms along columns.
+/// Applies the transform along columns.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -47,7 +47,7 @@ fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     ]
 }
 
-/// Returns the coefficients in a register: what is stored in pieces is slow to load as a whole.
+/// Returns the coefficients in a register: loading a value stored in pieces is slow.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
@@ -112,7 +112,7 @@ fn quantized(values: __m256i, bias: __m256i, multiplier: __m256i) -> __m256i {
     _mm256_sign_epi16(magnitude, values)
 }
 
-/// Transforms and quantizes without a detour through memory.
+/// Transforms and quantizes entirely in registers.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn code(
     block: Block<'_>,
@@ -124,8 +124,8 @@ pub(super) unsafe fn code(
     unsafe { quantize_values(forward_values(block, predicted), coefficients, by, intra) }
 }
 
-/// Puts the numbers of rows into the order of table 8-2: 0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7,
-/// 11, 14, 15.
+/// Reorders the numbers of rows as in table 8-2: 0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14,
+/// 15.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn zigzag(levels: __m256i) -> [__m128i; 2] {
@@ -141,7 +141,7 @@ fn zigzag(levels: __m256i) -> [__m128i; 2] {
     ]
 }
 
-/// Does 8.5.12.2 along columns.
+/// Applies 8.5.12.2 along columns.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn inverse_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -160,7 +160,7 @@ fn inverse_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn add_inverse(coefficients: &Coefficients, samples: &mut [u8], stride: usize) {
-    // SAFETY: 32 bytes.
+    // SAFETY: `coefficients` has 32 bytes.
     let values = unsafe {
         let from = coefficients.as_ptr();
         [_mm_loadu_si128(from.cast()), _mm_loadu_si128(from.add(8).cast())]
@@ -179,14 +179,14 @@ pub(super) unsafe fn add_inverse(coefficients: &Coefficients, samples: &mut [u8]
     }
 }
 
-/// Turns rows of four blocks side by side into columns, and back.
+/// Transposes rows of four adjacent blocks into columns, and back.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose_row([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
     let (upper, lower) = (_mm256_unpacklo_epi16(a, b), _mm256_unpacklo_epi16(c, d));
     let (upper_next, lower_next) = (_mm256_unpackhi_epi16(a, b), _mm256_unpackhi_epi16(c, d));
-    // The first two columns of a block, then the other two; of the blocks at even places, then of
-    // those at odd ones.
+    // The first two columns of a block, then the other two; first of the blocks at even positions,
+    // then of those at odd ones.
     let even = [_mm256_unpacklo_epi32(upper, lower), _mm256_unpackhi_epi32(upper, lower)];
     let odd = [
         _mm256_unpacklo_epi32(upper_next, lower_next),
@@ -242,7 +242,7 @@ pub(super) unsafe fn forward_row(blocks: Block<'_>, predicted: Block<'_>, out: &
     }
 }
 
-/// Returns the columns of four blocks side by side.
+/// Returns the columns of four adjacent blocks.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn columns(row: &Row) -> [__m256i; 4] {
@@ -267,8 +267,8 @@ pub(super) unsafe fn quantize_row(
 ) {
     // SAFETY: the numbers of a quantizer and of four blocks.
     let ([bias, multiplier, scale], values) = unsafe { (load_quantizer(by, intra), columns(row)) };
-    // What a column is divided by and multiplied with differs at even and at odd places alone, as
-    // in rows: the first two rows of a block's numbers do for every pair of columns.
+    // The divisors and factors of a column depend only on whether its position is even or odd, as
+    // in rows: those of the first two rows of a block apply to every pair of columns.
     let mut quantized_columns = [_mm256_setzero_si256(); 4];
     for (column, out) in quantized_columns.iter_mut().enumerate() {
         let [bias, multiplier, scale] = if column % 2 == 0 {
@@ -326,8 +326,8 @@ pub(super) unsafe fn quantize_row(
     }
 }
 
-/// Puts the numbers of columns 0 and 1, 2 and 3 into the order of table 8-2: of columns, that is
-/// 0, 4, 1, 2, 5, 8, 12, 9, 6, 3, 7, 10, 13, 14, 11, 15.
+/// Reorders the numbers of columns 0 and 1, 2 and 3 as in table 8-2: for columns, that is 0, 4, 1,
+/// 2, 5, 8, 12, 9, 6, 3, 7, 10, 13, 14, 11, 15.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn zigzag_columns(left: __m256i, right: __m256i) -> [__m256i; 2] {
@@ -356,7 +356,7 @@ pub(super) unsafe fn add_inverse_row(row: &Row, samples: &mut [u8; 64]) {
     let rows = inverse_across(transpose_row(inverse_across(values)));
     for (values, samples) in rows.into_iter().zip(samples.chunks_exact_mut(16)) {
         let rounded = _mm256_srai_epi16::<6>(_mm256_add_epi16(values, _mm256_set1_epi16(32)));
-        // SAFETY: 16 bytes.
+        // SAFETY: `samples` has 16 bytes.
         unsafe {
             let before = _mm256_cvtepu8_epi16(_mm_loadu_si128(samples.as_ptr().cast()));
             let sum = _mm256_add_epi16(before, rounded);
