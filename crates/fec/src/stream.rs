@@ -147,8 +147,8 @@ impl Config {
     /// Returns the configuration for a decoder that holds up to 256 repair packets.
     ///
     /// A decoder needs one repair packet for each packet missing at once. With 256 missing,
-    /// elimination of one packet makes two passes over up to 330 kB; typically it touches some
-    /// hundred bytes.
+    /// elimination of one packet touches up to 330 kB twice; typically it touches some hundred
+    /// bytes.
     pub const fn new(symbol_bytes: usize, window_max: usize) -> Config {
         let repairs_max = if window_max < 256 { window_max } else { 256 };
         Config { symbol_bytes, window_max, repairs_max }
