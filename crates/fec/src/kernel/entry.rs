@@ -4,7 +4,7 @@
 macro_rules! simd_kernel {
     ($kernel:ty, $vector:ty, $features:literal) => {
         impl $kernel {
-            /// Does what [`Kernel::multiply`](super::Kernel::multiply) says.
+            /// Implements [`Kernel::multiply`](super::Kernel::multiply).
             ///
             /// # Panics
             /// As there.
@@ -14,7 +14,7 @@ macro_rules! simd_kernel {
                 unsafe { multiply(columns, inputs, outputs, length) }
             }
 
-            /// Does what `Kernel::solve` says.
+            /// Implements `Kernel::solve`.
             pub(crate) fn solve(
                 self,
                 columns: &[Column],
@@ -26,7 +26,7 @@ macro_rules! simd_kernel {
                 unsafe { solve(columns, addends, packets, length) }
             }
 
-            /// Does what `Kernel::transform` says.
+            /// Implements `Kernel::transform`.
             pub(crate) fn transform(
                 self,
                 layers: usize,

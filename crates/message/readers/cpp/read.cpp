@@ -1,7 +1,7 @@
-// Reads messages of Tautline in C++: `read FOLDER` prints what its files say.
+// Reads Tautline messages in C++: `read FOLDER` prints the contents of its files.
 //
-// Needs the headers of FlatBuffers of the version that generated/ names. Every message goes through
-// the verifier before anything of it is read.
+// Needs the FlatBuffers headers of the version named in generated/. The verifier checks every
+// message before any field is read.
 
 #include <cstdio>
 #include <cstring>

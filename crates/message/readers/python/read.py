@@ -1,7 +1,7 @@
-"""Reads messages of Tautline in Python: `read.py FOLDER` prints what its files say.
+"""Reads Tautline messages in Python: `read.py FOLDER` prints the contents of its files.
 
-Needs the module flatbuffers of PyPI. It has no verifier, and reads beyond a message's end raise:
-whoever reads bytes of strangers catches that, and decodes them with the Rust crate first.
+Needs the module flatbuffers from PyPI. It has no verifier, and reads beyond a message's end raise
+an exception: a reader of untrusted bytes must catch it, and decode them with the Rust crate first.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
-/* What Rust calls of libx264. The library's structs change with its version: here the compiler
- * reads them from the header that belongs to the library, so that Rust need not know them. */
+/* C interface to libx264 for Rust. The library's structs change between versions: the compiler
+ * reads them here from the installed header, so that Rust does not depend on their layout. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@ struct tautline_x264 {
 	int64_t next;
 };
 
-/* A constrained-baseline encoder without any delay; refresh_period 0 is none, otherwise the
- * pictures that a contiguous sweep of intra columns takes. NULL when x264 refuses. */
+/* Opens a constrained-baseline encoder without delay. refresh_period: 0 for none, otherwise the
+ * number of pictures in which a band of intra columns crosses. Returns NULL if x264 refuses. */
 struct tautline_x264 *tautline_x264_open(const char *preset, int width, int height, int rate,
                                          int refresh_period, int cabac)
 {
@@ -43,8 +43,8 @@ struct tautline_x264 *tautline_x264_open(const char *preset, int width, int heig
 	p->b_repeat_headers = 1;
 	p->b_aud = 0;
 	p->rc.i_rc_method = X264_RC_CQP;
-	/* A picture's own quantizer is held between those of P and B pictures, which follow from the
-	 * constant and the factor: here 51 and 11. There are no B pictures. */
+	/* x264 clamps a picture's quantizer to the range between those of P and B pictures, derived
+	 * from the constant and the factor: here 51 and 11. There are no B pictures. */
 	p->rc.i_qp_constant = 51;
 	p->rc.f_pb_factor = 0.01f;
 	p->rc.f_ip_factor = 1.0f;
@@ -59,8 +59,8 @@ struct tautline_x264 *tautline_x264_open(const char *preset, int width, int heig
 	return shim;
 }
 
-/* Codes one picture at a quantizer. Gives the length of the bytes, which stay until the next call,
- * or a negative number. */
+/* Codes one picture at a quantizer. Returns the number of bytes, which stay valid until the next
+ * call, or a negative number on failure. */
 int tautline_x264_encode(struct tautline_x264 *shim, const uint8_t *luma, const uint8_t *cb,
                          const uint8_t *cr, int qp, int idr, const uint8_t **bytes, int *is_idr)
 {
@@ -75,7 +75,7 @@ int tautline_x264_encode(struct tautline_x264 *shim, const uint8_t *luma, const 
 	in.img.i_plane = 3;
 	in.img.i_stride[0] = shim->params.i_width;
 	in.img.i_stride[1] = in.img.i_stride[2] = shim->params.i_width / 2;
-	/* x264 copies the planes and writes to none. */
+	/* x264 copies the planes and does not write to them. */
 	in.img.plane[0] = (uint8_t *)luma;
 	in.img.plane[1] = (uint8_t *)cb;
 	in.img.plane[2] = (uint8_t *)cr;
