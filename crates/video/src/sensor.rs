@@ -52,7 +52,8 @@ pub trait Sensor: Send {
         Losses::default()
     }
 
-    /// Returns the present problem with the pictures, described for the driver; `None` without one.
+    /// Returns the present problem with the pictures, described for the operator; `None` without
+    /// one.
     fn trouble(&self) -> Option<&str> {
         None
     }
