@@ -1,4 +1,4 @@
-//! What a relay needs to know.
+//! Settings of a relay.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::{Bitrate, ByteCount};
 
-/// A relay's settings; every field has its flag of the same name.
+/// Settings of a relay; every field has a flag of the same name.
 ///
 /// ```
 /// # let config: tautline_relay::Config = toml::from_str(r#"
@@ -22,28 +22,29 @@ use tautline_units::{Bitrate, ByteCount};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once takes two.
+    /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once uses two.
     #[serde(deserialize_with = "one_or_several")]
     pub listen: Vec<SocketAddr>,
-    /// TCP address to listen on for ends whose network lets no UDP pass; nowhere if not given.
+    /// TCP address to listen on for ends whose network blocks UDP; none if unset.
     pub tls: Option<SocketAddr>,
-    /// Path at which connections over TLS are taken over from the owner of a shared port, a switchboard.
+    /// Path at which the owner of a shared port, a switchboard, hands over connections over TLS.
     pub shared_port: Option<PathBuf>,
     /// Secret key file.
     pub key: PathBuf,
-    /// The switchboard's public key, 64 hexadecimal digits: whose tokens count.
+    /// Public key of the switchboard whose tokens are accepted, 64 hexadecimal digits.
     pub switchboard_key: String,
-    /// Folder for raw files of latency: a line for each probe that an end has answered; none are sent if not given.
+    /// Folder for raw files of latency: a line for each answered probe; without it no probes are
+    /// sent.
     pub latency: Option<PathBuf>,
-    /// MiB that these may have together; the oldest go first.
+    /// Maximum total size of these files in MiB; the oldest are deleted first.
     pub latency_mib: u64,
-    /// Where `/metrics` is served; nowhere if not given.
+    /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,
-    /// Leases at a time.
+    /// Maximum number of simultaneous leases.
     pub leases_max: usize,
-    /// Mbit/s of one lease, both ways together.
+    /// Maximum bitrate of one lease in Mbit/s, both directions together.
     pub lease_mbps: u64,
-    /// GiB that one link of a lease may send and be sent, while the lease lasts.
+    /// Maximum GiB that one link of a lease may send and receive, for as long as the lease lasts.
     pub link_gib: u64,
 }
 
@@ -72,7 +73,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the field, what is wrong and what to do.
+    /// One line that names the field, the fault and the remedy.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless((1..=LISTEN_MAX).contains(&self.listen.len()), || {
@@ -91,10 +92,10 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns the key of the switchboard whose tokens count.
+    /// Parses the public key of the switchboard whose tokens are accepted.
     ///
     /// # Errors
-    /// One line that says that it is missing or malformed.
+    /// One line that reports it missing or malformed.
     pub fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
         ensure!(
             !self.switchboard_key.is_empty(),
@@ -104,12 +105,12 @@ impl Config {
         key.parse().with_context(|| format!("switchboard_key: {key:?}"))
     }
 
-    /// Returns what the files of latency may have together.
+    /// Returns the maximum total size of the files of latency.
     pub fn latency_bytes_max(&self) -> ByteCount {
         ByteCount::new(self.latency_mib << 20)
     }
 
-    /// Returns what is held to.
+    /// Returns the limits of the traffic.
     pub fn limits(&self) -> Limits {
         Limits {
             leases_max: self.leases_max,
@@ -119,25 +120,25 @@ impl Config {
     }
 }
 
-/// What a relay carries at most.
+/// Limits of a relay's traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Leases at a time.
+    /// Maximum number of simultaneous leases.
     pub leases_max: usize,
-    /// The rate of one lease, both ways together.
+    /// Maximum bitrate of one lease, both directions together.
     pub lease_rate: Bitrate,
-    /// What one link of a lease may send and be sent.
+    /// Maximum bytes that one link of a lease may send and receive.
     pub link_bytes_max: ByteCount,
 }
 
-/// Sockets have four bits.
+/// Socket numbers have four bits.
 const LISTEN_MAX: usize = 16;
-/// Some kilobytes each.
+/// A lease takes a few kilobytes.
 const LEASES_MAX: u64 = 4_096;
 const MBPS_MAX: u64 = 10_000;
-/// A TiB.
+/// One TiB.
 const LATENCY_MIB_MAX: u64 = 1 << 20;
-/// A pebibyte.
+/// One pebibyte.
 const GIB_MAX: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,85 +1,86 @@
-//! What a relay counts.
+//! Counters of a relay.
 
 use strum::{EnumCount, IntoEnumIterator, IntoStaticStr};
 use tautline_net::streams;
 use tautline_units::ByteCount;
 
-/// What a relay has done and has not done, since it began.
+/// Counts of a relay's actions and drops since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Leases of which it knows.
+    /// Current number of leases.
     pub leases: u64,
     /// Sockets of ends that have proven their addresses.
     pub legs: u64,
-    /// Datagrams of sessions that were forwarded.
+    /// Forwarded datagrams of sessions.
     pub forwarded: u64,
-    /// Their bytes: UDP payload, once each.
+    /// Forwarded bytes: UDP payload, counted once.
     pub bytes_forwarded: ByteCount,
-    /// Legs that were let in.
+    /// Admitted legs.
     pub welcomed: u64,
-    /// Proofs of an address, first ones and later ones.
+    /// Proofs of an address, including renewals.
     pub proven: u64,
-    /// Of these, those of an address that was another.
+    /// Proofs that changed the address of a leg.
     pub moved: u64,
-    /// Questions for an address that were answered.
+    /// Answered requests for an address.
     pub addresses_told: u64,
-    /// Answers to probes for which the files of latency had no line.
+    /// Probe answers lost because the files of latency could not store them.
     pub latency_lost: u64,
     pub(crate) drops: [u64; Dropped::COUNT],
 }
 
-/// A reason why a datagram went nowhere.
+/// A reason why a datagram was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, strum::EnumCount, strum::EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Dropped {
-    /// It came from where nobody has proven to be.
+    /// The source has not proven its address.
     Unproven,
-    /// It is no datagram of a session, nor one for a relay.
+    /// The datagram belongs neither to a session nor to the relay's protocol.
     Malformed,
-    /// The other end is not there.
+    /// The other end is not present.
     NoPeer,
-    /// The lease has had its rate.
+    /// The lease has exceeded its bitrate.
     OverRate,
-    /// The link has had its bytes.
+    /// The link has exceeded its bytes.
     OverBytes,
-    /// The token's time is over.
+    /// The token has expired.
     Expired,
-    /// A call that is none, or a proof under another key.
+    /// The call is invalid, or a proof is under another key.
     Forged,
-    /// A proof that was said before, or the answer to a probe that has one.
+    /// The proof is a repetition, or the probe was already answered.
     Replayed,
-    /// A call that was refused: the answer says why.
+    /// The call was refused; the answer carries the reason.
     Refused,
-    /// More calls than a second has room for.
+    /// The calls exceed the limit per second.
     OverCalls,
-    /// More questions for an address than a network has answered in a second.
+    /// A network exceeds the limit of requests for an address per second.
     OverAddresses,
-    /// The kernel did not take it.
+    /// The kernel did not send the datagram.
     NotSent,
-    /// It waited too long for a connection over TLS, or too much waited there.
+    /// The datagram waited too long for a connection over TLS, or its queue was full.
     Stale,
-    /// A connection over TLS that was turned away: too many, a failed handshake, nobody who proved to be there.
+    /// A connection over TLS was refused: too many connections, a failed handshake, or no proof in
+    /// time.
     StreamRefused,
 }
 
 impl Counters {
-    /// Counts one that was dropped.
+    /// Counts one dropped datagram.
     pub(crate) fn drop(&mut self, why: Dropped) {
         self.drops[why as usize] += 1;
     }
 
-    /// Takes over what was counted of connections over TLS.
+    /// Adopts the counters of the connections over TLS.
     pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
         self.drops[Dropped::Stale as usize] = streams.stale;
         self.drops[Dropped::StreamRefused as usize] = streams.refused;
     }
 
-    /// Returns how many were dropped so.
+    /// Returns the number of datagrams dropped for this reason.
     pub fn dropped(&self, why: Dropped) -> u64 {
         self.drops[why as usize]
     }
 
-    /// Returns every count of drops with its name.
+    /// Returns every drop counter with its name.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Dropped::iter().map(|why| (why.into(), self.dropped(why)))
     }

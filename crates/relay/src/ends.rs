@@ -1,23 +1,23 @@
 use std::net::IpAddr;
 
-/// The relay's local ends, by the number that a route has for them.
+/// Local ends of the relay, indexed by their number in a route.
 ///
-/// A socket that is bound to no address has an end for each address of the machine at which it was reached: whoever
-/// is there has proven it to that address, and hears of the relay from no other.
+/// A wildcard socket has one end for each local address at which it received datagrams. A peer has
+/// proven its address towards that local address, so it receives datagrams from no other.
 #[derive(Debug)]
 pub(crate) struct Ends(Vec<End>);
 
-/// A socket, and the address of ours if the socket is bound to none.
+/// A socket, with the local address if the socket is a wildcard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
-    /// Its place among the sockets.
+    /// Index of the socket.
     pub(crate) socket: usize,
-    /// From where it sends.
+    /// Source address of its datagrams.
     pub(crate) local: Option<IpAddr>,
 }
 
 impl Ends {
-    /// Makes an end of each socket: its own number.
+    /// Creates one end per socket, numbered as the socket.
     pub(crate) fn new(sockets: usize) -> Self {
         Self((0..sockets).map(|socket| End { socket, local: None }).collect())
     }
@@ -27,9 +27,11 @@ impl Ends {
         self.0.get(usize::from(number)).copied()
     }
 
-    /// Returns the number of an end, a new one if need be; a number that `is_used` no more is given anew.
+    /// Returns the number of an end, and assigns one if necessary. Numbers that are no longer
+    /// `is_used` are reassigned.
     ///
-    /// Where all numbers are in use it is the socket's own: then the kernel chooses the address.
+    /// If all numbers are in use, it is the socket's own number: then the kernel selects the
+    /// address.
     pub(crate) fn number(&mut self, end: End, is_used: impl Fn(u8) -> bool) -> u8 {
         let known = self.0.iter().position(|known| *known == end);
         let number = known.or_else(|| {
@@ -47,7 +49,7 @@ impl Ends {
     }
 }
 
-/// Routes number streams from 128 on.
+/// Maximum number of ends: routes use numbers from 128 on for streams.
 const ENDS_MAX: usize = 128;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The relay: forwards the sealed datagrams of sessions between the two ends of a lease.
+//! Relay that forwards the sealed datagrams of sessions between the two ends of a lease.
 //!
-//! It is blind: it holds no session key, and changes no byte. Who may use it says the switchboard, by
-//! tokens that it signs; the relay speaks with no switchboard. docs/relay.md tells the whole.
+//! It is blind: it holds no session key and changes no byte. The switchboard authorizes ends by
+//! signed tokens; the relay has no connection to a switchboard. docs/relay.md describes the design.
 //!
-//! [`Table`] is the whole of the behaviour, without sockets or clocks; [`Server`] gives it both.
+//! [`Table`] implements the behaviour without sockets or clocks; [`Server`] adds both.
 #![forbid(unsafe_code)]
 
 use std::future::Future;
@@ -29,12 +29,12 @@ pub use counters::{Counters, Dropped};
 pub use server::Server;
 pub use table::Table;
 
-/// Serves as a relay until `stop` resolves.
+/// Runs a relay until `stop` resolves.
 ///
 /// `seed`: 32 bytes from the system's randomness.
 ///
 /// # Errors
-/// One line: what is wrong in `config`, or which address cannot be listened on.
+/// One line: the fault in `config`, or the address that cannot be bound.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -73,7 +73,7 @@ pub async fn run(
     ended
 }
 
-/// Returns the page of metrics.
+/// Renders the page of metrics.
 fn page(counters: &Counters) -> String {
     let mut page = Page::new("tautline_relay");
     page.gauge("leases", None, "Leases of which it knows", counters.leases as f64);
@@ -99,7 +99,7 @@ fn page(counters: &Counters) -> String {
     page.finish()
 }
 
-/// Returns the same for people.
+/// Renders the counters for people.
 fn status(counters: &Counters) -> String {
     let Counters { leases, legs, forwarded, bytes_forwarded, .. } = counters;
     let head = format!(

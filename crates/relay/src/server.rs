@@ -21,9 +21,10 @@ use crate::ends::{End, Ends};
 use crate::table::{Fate, Table};
 use crate::train::{Train, Trains};
 
-/// A relay that listens: a thread's work, from the kernel to the kernel.
+/// A listening relay; one thread runs it.
 ///
-/// Many datagrams are read at a time, and those of one length to one address are written as one.
+/// It reads many datagrams per system call, and sends those of equal length to one address in one
+/// call.
 pub struct Server {
     poll: Poll,
     sockets: Sockets,
@@ -34,11 +35,11 @@ pub struct Server {
     answer: Vec<u8>,
     counters: Arc<Mutex<Counters>>,
     told_at: Instant,
-    /// Where what its own probes measure is written; without it there are none.
+    /// Log of the relay's own probes; without it no probes are sent.
     latency: Option<latency::Log>,
 }
 
-/// The sockets, and the ends by which routes name them.
+/// The sockets, and the ends that routes refer to.
 struct Sockets {
     all: Vec<Socket>,
     ends: Ends,
@@ -55,7 +56,7 @@ impl Server {
     /// `seed`: 32 bytes from the system's randomness.
     ///
     /// # Errors
-    /// One line: what is wrong in `config`, or which address cannot be listened on.
+    /// One line: the fault in `config`, or the address that cannot be bound.
     pub fn bind(
         config: &Config,
         identity: &Identity,
@@ -102,12 +103,12 @@ impl Server {
         })
     }
 
-    /// Returns the addresses that are listened on.
+    /// Returns the bound addresses.
     pub fn locals(&self) -> Vec<SocketAddr> {
         self.sockets.all.iter().map(|socket| socket.local).collect()
     }
 
-    /// Returns where this relay counts, a few times a second.
+    /// Returns the relay's counters, which are updated ten times a second.
     pub fn counters(&self) -> Arc<Mutex<Counters>> {
         self.counters.clone()
     }
@@ -137,7 +138,7 @@ impl Server {
         Ok(())
     }
 
-    /// Probes the ends that are due, if what they answer is written down.
+    /// Probes the ends that are due, if there is a log for their answers.
     fn probe(&mut self) {
         if self.latency.is_none() {
             return;
@@ -155,7 +156,7 @@ impl Server {
         }
     }
 
-    /// Writes down what was measured.
+    /// Logs the measured round trips.
     fn note_round_trips(&mut self) {
         let Some(latency) = &mut self.latency else { return };
         let unix = |at| Duration::from_nanos(self.clock.unix_nanos(at));
@@ -181,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Takes what one socket has heard, a bounded number of readings; true if more may wait.
+    /// Reads a bounded number of times from one socket; returns whether more may wait.
     fn receive(&mut self, index: usize, buffer: &mut [u8]) -> bool {
         for _ in 0..READINGS {
             let mut parts = buffer.chunks_mut(BUFFER_BYTES);
@@ -192,7 +193,7 @@ impl Server {
             match self.sockets.all[index].udp.receive_many(&mut slices, &mut received) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                // One datagram's misfortune, such as a peer that has gone, is not the next one's.
+                // An error of one datagram, such as an unreachable peer, does not affect the next.
                 Err(error) => {
                     tracing::debug!(%error, "a socket refused to read");
                     continue;
@@ -214,11 +215,11 @@ impl Server {
         true
     }
 
-    /// Takes what has come over TLS; true if more may wait.
+    /// Processes input of the connections over TLS; returns whether more may wait.
     fn receive_streams(&mut self) -> bool {
         let Self { poll, streams, table, answer, sockets, clock, .. } = self;
         let more = streams.turn(poll.registry(), clock.now());
-        // Behind what has come: by a time from before, an answer to a probe would be early.
+        // Read after receiving: with an earlier time, the answer to a probe would be early.
         let now = clock.now();
         streams.take_arrived(|streams, from, datagram| {
             let sent = match table.handle_datagram(from, datagram, answer, now) {
@@ -260,7 +261,7 @@ impl Server {
         }
     }
 
-    /// Lets the table forget, and tells what was counted.
+    /// Expires old entries of the table, and publishes the counters.
     fn tell(&mut self) {
         let now = self.clock.now();
         if now.since(self.told_at) < TURN {
@@ -285,7 +286,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Sockets {
-    /// Sends by a route what the kernel cuts into datagrams of `segment` bytes.
+    /// Sends datagrams of `segment` bytes over a route; the kernel splits them.
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         let end = self.ends.get(to.socket).ok_or(ErrorKind::NotFound)?;
         let socket = self.all.get_mut(end.socket).ok_or(ErrorKind::NotFound)?;
@@ -294,7 +295,7 @@ impl Sockets {
         socket.udp.send(&Outgoing { bytes, segment, to, from, ecn })
     }
 
-    /// Returns how many datagrams the kernel takes at a time by a route.
+    /// Returns the maximum number of datagrams per send call on a route.
     fn segments_max(&self, to: Route) -> usize {
         let socket = self.ends.get(to.socket).and_then(|end| self.all.get(end.socket));
         socket.map_or(1, |socket| socket.udp.segments_max())
@@ -313,7 +314,7 @@ impl Socket {
     }
 }
 
-/// Sends a train; datagrams one by one, if the kernel takes no train.
+/// Sends a train, or single datagrams if the kernel refuses the train.
 fn send(sockets: &mut Sockets, table: &mut Table, train: &Train) {
     if sockets.send(train.to, &train.bytes, train.segment).is_ok() {
         return;
@@ -328,13 +329,13 @@ fn send(sockets: &mut Sockets, table: &mut Table, train: &Train) {
     }
 }
 
-/// How often counters are told and the end is looked for.
+/// Interval at which counters are published and the stop flag is checked.
 const TURN: Duration = Duration::from_millis(100);
-/// What of the connections is told of in one turn; the others are in the next.
+/// Maximum events of connections per turn; the rest follows in the next turn.
 const STREAM_EVENTS: usize = 64;
-/// Readings of one socket before the next has its turn.
+/// Read calls on one socket before the next socket's turn.
 const READINGS: usize = 16;
-/// Buffers that one reading fills at most: as many as quinn-udp reads.
+/// Maximum buffers per read call, the same number as in quinn-udp.
 const PARTS: usize = 32;
 
 #[cfg(test)]

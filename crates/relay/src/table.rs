@@ -1,4 +1,4 @@
-//! What a relay knows and decides, without sockets and clocks.
+//! State and decisions of a relay, without sockets and clocks.
 
 mod cookies;
 mod lease;
@@ -25,17 +25,17 @@ use lease::{Bound, Lease, Seat};
 pub use probing::RoundTrip;
 use probing::{Probing, RoundTrips};
 
-/// The leases of a relay, who of them is where, and what goes where.
+/// The leases of a relay, the addresses of their ends, and the routes between them.
 ///
-/// What holds at all times: a datagram of a session goes from an address that an end has proven to one
-/// that the other end of the same lease has proven, or nowhere. An answer is at most as long as its
-/// question, but for STUN's, which a limit of its own keeps few. Nothing that anybody says before its proof changes
-/// anything for those who are there.
+/// Invariants: a datagram of a session goes only from an address that an end has proven to one that
+/// the other end of the same lease has proven. An answer is never longer than its request, except
+/// for STUN, which has its own rate limit. Nothing sent before a proof affects the ends that are
+/// present.
 pub struct Table {
     identity: Identity,
     switchboard: PublicKey,
     limits: Limits,
-    /// The Unix time at [`Instant::ZERO`].
+    /// Unix time at [`Instant::ZERO`].
     unix_start: Duration,
     rng: ChaCha20Rng,
     cookies: Cookies,
@@ -44,7 +44,7 @@ pub struct Table {
     next_lease: u32,
     legs: BTreeMap<LegId, Leg>,
     by_route: BTreeMap<Route, Place>,
-    /// Legs that were let in and have proven nothing yet, the oldest first.
+    /// Admitted legs without a proof yet, the oldest first.
     unproven: VecDeque<LegId>,
     budget: Budget,
     counters: Counters,
@@ -52,14 +52,14 @@ pub struct Table {
     swept_at: Instant,
 }
 
-/// What is to be done with a datagram.
+/// Outcome for a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It goes there as it is.
+    /// Forwarded unchanged over this route.
     Forwarded(Route),
-    /// What was written as an answer goes back.
+    /// Answered with the bytes in the answer buffer.
     Answered,
-    /// Nothing.
+    /// Dropped.
     Dropped,
 }
 
@@ -73,20 +73,20 @@ struct Place {
     seat: Seat,
 }
 
-/// What a handshake has yielded.
+/// Result of a handshake.
 #[derive(Debug)]
 struct Leg {
     place: Place,
     key: MacKey,
-    /// Of the newest proof.
+    /// Number of the newest proof.
     number: u64,
     heard_at: Instant,
-    /// When its token ends.
+    /// Expiry of its token.
     ends_at: Instant,
     probing: Probing,
 }
 
-/// What strangers may ask for in a second.
+/// Rate limits for senders without a proof, renewed every second.
 #[derive(Debug, Default)]
 struct Budget {
     since: Instant,
@@ -97,9 +97,10 @@ struct Budget {
 }
 
 impl Table {
-    /// Makes the table of a relay that nobody has called yet.
+    /// Creates the table of a relay without ends.
     ///
-    /// `unix_start`: the Unix time at [`Instant::ZERO`], by which tokens end. `seed`: 32 random bytes.
+    /// `unix_start`: the Unix time at [`Instant::ZERO`], which determines when tokens expire.
+    /// `seed`: 32 random bytes.
     pub fn new(
         identity: Identity,
         switchboard: PublicKey,
@@ -130,8 +131,8 @@ impl Table {
         }
     }
 
-    /// Takes a datagram from `from` (the socket that heard it, and who sent it) and says what becomes of
-    /// it. An answer is written into `answer`, in place of what it holds.
+    /// Handles a datagram from `from`, the receiving socket and the sender's address. An answer
+    /// replaces the content of `answer`.
     pub fn handle_datagram(
         &mut self,
         from: Route,
@@ -159,11 +160,11 @@ impl Table {
             },
             true => self.handle_message(from, datagram, answer, now).map(|()| None),
         };
-        // A reflector would be of use to others if it said more than it was told.
+        // A longer answer would make the relay an amplifier for reflection attacks.
         debug_assert!(answer.len() <= datagram.len(), "an answer longer than its question");
         match handled {
             Ok(Some(to)) => Fate::Forwarded(to),
-            // Who answers a probe has its last word.
+            // The answer to a probe is itself not answered.
             Ok(None) if answer.is_empty() => Fate::Dropped,
             Ok(None) => Fate::Answered,
             Err(why) => {
@@ -173,7 +174,7 @@ impl Table {
         }
     }
 
-    /// Forgets those who are not heard any more, or whose time is over; call it once a second or so.
+    /// Removes silent ends and expired leases; call it about once a second.
     pub fn handle_timeout(&mut self, now: Instant) {
         if now.since(self.swept_at) < SWEEP_INTERVAL {
             return;
@@ -200,7 +201,7 @@ impl Table {
         self.by_keys.retain(|_, number| leases.contains_key(number));
     }
 
-    /// Takes the word that the connection at `route` is gone: who was there is there no more.
+    /// Handles the end of the connection at `route`: its leg is removed.
     pub fn handle_closed(&mut self, route: Route) {
         let Some(place) = self.by_route.get(&route) else { return };
         let lease = self.leases.get(&place.lease);
@@ -210,37 +211,37 @@ impl Table {
         }
     }
 
-    /// Returns whether an end has proven to be at `route`.
+    /// Returns whether an end has proven its address at `route`.
     pub fn is_proven(&self, route: Route) -> bool {
         self.by_route.contains_key(&route)
     }
 
-    /// Returns whether an end has proven to be at a route of this socket.
+    /// Returns whether an end has proven its address at a route of this socket.
     pub(crate) fn has_socket(&self, socket: u8) -> bool {
         self.by_route.keys().any(|route| route.socket == socket)
     }
 
-    /// Returns what was done and what was not.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let (leases, legs) = (self.leases.len() as u64, self.by_route.len() as u64);
         Counters { leases, legs, ..self.counters.clone() }
     }
 
-    /// Counts datagrams that were forwarded and that the kernel did not take.
+    /// Counts forwarded datagrams that the kernel did not send.
     pub fn count_unsent(&mut self, datagrams: usize) {
         for _ in 0..datagrams {
             self.counters.drop(Dropped::NotSent);
         }
     }
 
-    /// Returns the legs that are to be probed at `now`: each once a second, if its end answers such.
+    /// Returns the legs to probe at `now`: each once a second, if its end answers probes.
     pub fn due_probes(&self, now: Instant) -> Vec<LegId> {
         let due = self.legs.iter().filter(|(_, leg)| leg.probing.is_due(now));
         due.map(|(id, _)| *id).collect()
     }
 
-    /// Writes a probe of a leg into `out`, in place of what it holds, and says where it goes; `None` if nobody has
-    /// proven to be there.
+    /// Writes a probe of a leg into `out`, replacing its content, and returns its route; `None` if
+    /// no end has proven its address there.
     pub fn write_probe(&mut self, id: LegId, out: &mut Vec<u8>, now: Instant) -> Option<Route> {
         let leg = self.legs.get_mut(&id)?;
         leg.probing.send(now);
@@ -250,7 +251,7 @@ impl Table {
         Some(bound.route)
     }
 
-    /// Returns the next round trip that was measured.
+    /// Returns the next measured round trip.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trips.pop()
     }
@@ -284,7 +285,7 @@ impl Table {
         Ok(to)
     }
 
-    /// Tells whoever asks from which address its question came, by the socket that heard it ([RFC8489]).
+    /// Answers a STUN request with its source address and the receiving socket's ([RFC8489]).
     fn tell_address(
         &mut self,
         from: Route,
@@ -307,7 +308,7 @@ impl Table {
         Ok(())
     }
 
-    /// Tells whoever is where nobody has proven to be that it is not known: its address may have changed.
+    /// Answers a sender with an unproven address that it is unknown: its address may have changed.
     fn hint(&mut self, from: Route, datagram: &[u8], answer: &mut Vec<u8>, now: Instant) {
         let is_told = datagram.len() >= wire::COOKIE_BYTES && link_of(datagram).is_some();
         if let Some(reference) = wire::reference_of(datagram).filter(|_| is_told)
@@ -331,7 +332,7 @@ impl Table {
             }
             Message::Prove(prove) => self.handle_prove(from, &prove, answer, now),
             Message::Echo(echo) => self.handle_echo(&echo, now),
-            // A relay says these, it is never told.
+            // A relay only sends these, it never accepts them.
             Message::Cookie { .. }
             | Message::Welcome { .. }
             | Message::Proven(_)
@@ -432,7 +433,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns what the caller's token grants it.
+    /// Returns the grant in the caller's token.
     fn grant(&self, call: &Call, now: Instant) -> Result<Grant, Refusal> {
         let read = call.token().read(&self.switchboard, self.unix(now));
         let grant = read.map_err(|error| match error {
@@ -448,7 +449,7 @@ impl Table {
         Ok(grant)
     }
 
-    /// Returns until when a later token lets the end at `place` stay, if it is for it.
+    /// Returns the expiry of a later token for the end at `place`, if the token belongs to it.
     fn later(&self, place: Place, token: Token, now: Instant) -> Option<Instant> {
         let grant = token.read(&self.switchboard, self.unix(now)).ok()?;
         let lease = self.leases.get(&place.lease)?;
@@ -458,7 +459,7 @@ impl Table {
         is_its.then(|| self.instant(grant.until, now))
     }
 
-    /// Returns the lease of a grant, a new one if need be.
+    /// Returns the lease of a grant, and creates it if necessary.
     fn lease(&mut self, grant: &Grant, now: Instant) -> Result<LeaseNumber, Refusal> {
         let keys = keys(grant);
         let ends_at = self.instant(grant.until, now);
@@ -477,7 +478,7 @@ impl Table {
         Ok(number)
     }
 
-    /// Seats a leg at its address, in place of whoever was there.
+    /// Binds a leg to its address, and replaces the previous leg there.
     fn seat(&mut self, bound: Bound, place: Place) {
         let lease = self.leases.get_mut(&place.lease).expect("a leg has a lease");
         let old = lease.bind(place.seat, Some(bound));
@@ -498,7 +499,7 @@ impl Table {
         self.unproven.retain(|id| *id != bound.leg);
     }
 
-    /// Forgets a leg, and that its end is there if it was seated by it.
+    /// Removes a leg, and the binding of its end.
     fn forget(&mut self, id: LegId) {
         let Some(leg) = self.legs.remove(&id) else { return };
         let Some(lease) = self.leases.get_mut(&leg.place.lease) else { return };
@@ -523,12 +524,12 @@ impl Table {
         self.unix_start + now.since(Instant::ZERO)
     }
 
-    /// Takes note of the Unix time at [`Instant::ZERO`], which is another once the machine's clock has been set.
+    /// Updates the Unix time at [`Instant::ZERO`], which changes when the machine's clock is set.
     pub(crate) fn handle_unix_start(&mut self, unix_start: Duration) {
         self.unix_start = unix_start;
     }
 
-    /// Returns when Unix time is `unix`, as far as this machine knows it: a day from `now` at the latest.
+    /// Converts a Unix time to an instant of this clock: at most a day after `now`.
     fn instant(&self, unix: Duration, now: Instant) -> Instant {
         (Instant::ZERO + unix.saturating_sub(self.unix_start)).min(now + TOKEN_LIFE_MAX)
     }
@@ -540,7 +541,7 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// A call before it is read.
+/// A call that was not parsed yet.
 struct Called<'a> {
     reference: Reference,
     cookie: Cookie,
@@ -548,7 +549,7 @@ struct Called<'a> {
 }
 
 impl Budget {
-    /// Returns whether one more from `from` may have two key agreements.
+    /// Returns whether another call from `from` may cost two key agreements.
     fn call(&mut self, from: IpAddr, now: Instant) -> bool {
         self.renew(now);
         if self.calls >= CALLS_MAX {
@@ -569,7 +570,7 @@ impl Budget {
         self.hints <= HINTS_MAX
     }
 
-    /// Returns whether one more of the network of `from` may be told its address.
+    /// Returns whether another request for an address from this network is answered.
     fn address(&mut self, from: IpAddr, now: Instant) -> bool {
         self.renew(now);
         let networks = self.addresses.len();
@@ -597,14 +598,14 @@ fn keys(grant: &Grant) -> [PublicKey; 2] {
     }
 }
 
-/// Returns the link of a session's datagram, which stands in its first byte in every version.
+/// Returns the link of a session's datagram, in the first byte in every version.
 fn link_of(datagram: &[u8]) -> Option<LinkNumber> {
     let is_whole = (DATAGRAM_BYTES_MIN..=DATAGRAM_BYTES_MAX).contains(&datagram.len());
     let head = *datagram.first().filter(|head| is_whole && **head >> 4 != 0)?;
     LinkNumber::new(head & 0x0f)
 }
 
-/// Returns whose an address is: of IPv6, whoever has a /64.
+/// Returns the network of an address: for IPv6 its /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -615,25 +616,27 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A refusal's, the shortest there is.
+/// Length of a refusal, the shortest datagram.
 const DATAGRAM_BYTES_MIN: usize = 21;
 const DATAGRAM_BYTES_MAX: usize = 1_500;
-/// Six times as long as an end lets pass between two proofs.
+/// Six times the interval between two proofs of an end.
 const LEG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than a mobile link's worst delay, 5.7 s ([UGV]).
 const UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const UNPROVEN_COUNT_MAX: usize = 1_024;
-/// Calls that are read in a second: a twentieth of a processor.
+/// Maximum calls parsed per second: a twentieth of a processor.
 const CALLS_MAX: u32 = 256;
-/// Of these, from one network: every socket of an end, at two relays' restarts in a row.
+/// Maximum of these from one network: every socket of an end, during two consecutive restarts of
+/// relays.
 const NETWORK_CALLS_MAX: u32 = 32;
-/// Datagrams from nowhere that are answered in a second.
+/// Maximum hints to unknown senders per second.
 const HINTS_MAX: u32 = 256;
-/// Questions for an address that one network has answered in a second: each of some links of a home's machines.
+/// Maximum answered requests for an address per network and second: several machines with several
+/// links.
 const NETWORK_ADDRESSES_MAX: u32 = 64;
-/// Networks that are told apart in a second; more are told nothing in it.
+/// Maximum networks distinguished per second; requests of further ones are dropped.
 const ADDRESS_NETWORKS_MAX: usize = 4_096;
-/// As long as a token lasts that a switchboard gives, at the most.
+/// Maximum life of a token from a switchboard.
 const TOKEN_LIFE_MAX: Duration = Duration::from_secs(86_400);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -2,27 +2,29 @@ use std::net::SocketAddr;
 
 use tautline_transport::Route;
 
-/// Datagrams of one length to one address, end to end: the kernel cuts them up, for the price of one.
+/// Concatenated datagrams of equal length to one address: the kernel splits them, at the cost of
+/// one call.
 #[derive(Debug, Default)]
 pub(crate) struct Trains {
-    /// In use are the first `count`; the others keep their room.
+    /// The first `count` are in use; the others keep their capacity.
     trains: Vec<Train>,
     count: usize,
 }
 
-/// One of them.
+/// One train.
 #[derive(Debug)]
 pub(crate) struct Train {
-    /// Where it goes, and from which socket.
+    /// Destination, and the socket to send from.
     pub(crate) to: Route,
     pub(crate) bytes: Vec<u8>,
-    /// Of each datagram but the last, which may be shorter.
+    /// Length of each datagram except the last, which may be shorter.
     pub(crate) segment: usize,
     pub(crate) datagrams: usize,
 }
 
 impl Trains {
-    /// Takes a datagram, and hands out by `send` what must leave before. `most`: datagrams of a train.
+    /// Appends a datagram; passes trains that must be sent first to `send`. `most`: maximum
+    /// datagrams per train.
     pub(crate) fn push(
         &mut self,
         to: Route,
@@ -50,7 +52,7 @@ impl Trains {
         }
     }
 
-    /// Hands out all that is left.
+    /// Passes all remaining trains to `send`.
     pub(crate) fn flush(&mut self, send: &mut impl FnMut(&Train)) {
         self.trains[..self.count].iter().for_each(&mut *send);
         self.count = 0;
@@ -84,12 +86,12 @@ impl Train {
     }
 }
 
-/// Addresses that datagrams of one reading go to at once; more is rare.
+/// Maximum destinations per read call; more are rare.
 const TRAINS_MAX: usize = 8;
-/// A UDP datagram's most is 65,507 bytes.
+/// The maximum size of a UDP datagram is 65,507 bytes.
 const BYTES_MAX: usize = 60_000;
-/// What every interface carries that carries IPv6: the kernel takes no train of longer ones where one alone
-/// does not fit, and may then take no train at all any more.
+/// Payload that fits every IPv6 interface's MTU. If a single datagram exceeds the MTU, the kernel
+/// refuses the train, and may then refuse all later ones.
 const SEGMENT_BYTES_MAX: usize = 1_232;
 
 #[cfg(test)]
@@ -103,7 +105,7 @@ mod tests {
         Route { socket: 0, remote: ([192, 0, 2, 1], port).into() }
     }
 
-    /// Cuts a train up as the kernel does.
+    /// Splits a train as the kernel does.
     fn cut(train: &Train) -> Vec<(Route, Vec<u8>)> {
         train.bytes.chunks(train.segment).map(|bytes| (train.to, bytes.to_vec())).collect()
     }
@@ -144,7 +146,7 @@ mod tests {
             }
             trains.flush(&mut send);
             prop_assert_eq!(sent.len(), given.len());
-            // A stable sort by address keeps the order of each.
+            // A stable sort by address keeps the order within each.
             sent.sort_by_key(|(to, _)| *to);
             given.sort_by_key(|(to, _)| *to);
             prop_assert_eq!(sent, given);

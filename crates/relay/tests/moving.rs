@@ -1,5 +1,5 @@
-//! A NAT that gives other ports every half minute, in virtual time: how long nothing comes of pictures and of commands,
-//! where a relay is warm, where there is another link, and where there is neither.
+//! A NAT that changes its ports every half minute, in virtual time: gaps in the reception of
+//! pictures and commands with a warm relay, with another link, and with neither.
 #![allow(clippy::unwrap_used, reason = "a world that cannot be set up has failed")]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tautline_transport::stun::{self, Message};
 use tautline_transport::{ChannelNumber, Config, Event, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// What stands beside the two ends.
+/// Network in addition to the two ends.
 #[derive(Clone, Copy, Default)]
 struct Setup {
     has_relay: bool,
@@ -25,22 +25,22 @@ struct Setup {
 struct World {
     now: Instant,
     flights: BTreeMap<(Instant, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
-    /// What the lease carries, and when it arrives: for which end.
+    /// Candidates in transit through the lease, by arrival time, with the receiving end.
     lease: BTreeMap<(Instant, u64), (usize, Vec<Candidate>)>,
     count: u64,
     ends: [End; 2],
     relay: Table,
 }
 
-/// An end, with a NAT before each of its sockets.
+/// An end, with a NAT in front of each of its sockets.
 struct End {
     sockets: Vec<(SocketAddr, Nat)>,
     gatherer: Gatherer,
     client: Client,
     session: Option<Session>,
-    /// What the lease told last.
+    /// Candidates last received through the lease.
     peer: Vec<Candidate>,
-    /// When units came.
+    /// Arrival times of units.
     units: Vec<Instant>,
 }
 
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Lets an end do what the event loop does.
+    /// Runs the event loop's work for an end.
     fn flush(&mut self, index: usize) {
         let (now, mut out, mut buffer) = (self.now, Vec::new(), Vec::new());
         let End { gatherer, client, session, units, .. } = &mut self.ends[index];
@@ -230,7 +230,8 @@ impl World {
         self.now = until;
     }
 
-    /// Sends a slice each 5 ms one way, as at thirty pictures a second, and a command each 10 ms the other.
+    /// Sends a slice every 5 ms, as at thirty pictures a second, and a command every 10 ms in the
+    /// other direction.
     fn drive_until(&mut self, until: Instant) {
         let mut turn = 0;
         while self.now < until {
@@ -247,12 +248,12 @@ impl World {
         }
     }
 
-    /// Lets the NAT of one end's first socket move three times; returns the longest time without a command at the
-    /// vehicle, and without a slice at the operator.
+    /// Changes the mapping of one end's first socket three times. Returns the longest time without
+    /// a command at the vehicle, and without a slice at the operator.
     fn moves(&mut self, side: usize) -> [Duration; 2] {
         let mut longest = [Duration::ZERO; 2];
         for _ in 0..3 {
-            // Not in step with anything that is regular.
+            // Not in phase with any periodic event.
             let moved_at = self.now + Duration::from_millis(30_007);
             self.drive_until(moved_at);
             self.ends[side].sockets[0].1.rebind();
@@ -354,9 +355,9 @@ const OPERATOR: usize = 1;
 const RELAY: u8 = 2;
 const SWITCHBOARD: u8 = 3;
 const LEASE: [u8; 16] = [7; 16];
-/// From one end to the other, and to the server.
+/// Delay from one end to the other, and to the server.
 const ONE_WAY: Duration = Duration::from_millis(20);
-/// The relay stands half-way.
+/// The relay is half-way.
 const TO_RELAY: Duration = Duration::from_millis(10);
-/// As in the event loop.
+/// Same as in the event loop.
 const UNHEARD: Duration = Duration::from_millis(30);

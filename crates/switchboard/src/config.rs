@@ -1,4 +1,4 @@
-//! What a switchboard needs to know.
+//! Settings of a switchboard.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use tautline_units::ByteCount;
 
 use crate::relays::Relay;
 
-/// A switchboard's settings.
+/// Settings of a switchboard.
 ///
 /// ```
 /// # let config: tautline_switchboard::Config = toml::from_str(r#"
@@ -36,39 +36,41 @@ use crate::relays::Relay;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// TCP address to listen on; over UDP, at the same port and the next, whoever asks is told its address.
+    /// TCP address to listen on. The same UDP port and the next one answer requests for the
+    /// sender's address.
     pub listen: SocketAddr,
-    /// Path of a relay on this machine that shares the port: who connects for a relay is handed over to it.
+    /// Path of a relay on this machine that shares the port: connections for a relay are handed
+    /// over to it.
     pub shared_port: Option<PathBuf>,
-    /// Another address of this machine: with two, ends find out what the NATs before them do.
+    /// Second address of this machine, with which ends can determine the type of their NATs.
     pub second_address: Option<IpAddr>,
     /// Secret key file.
     pub key: PathBuf,
-    /// Folder that keeps leases over a restart; made if it is not there.
+    /// Folder that keeps leases across restarts; created if missing.
     pub state: PathBuf,
-    /// Folder for raw files of latency: a line for each ping that was answered; nowhere if not given.
+    /// Folder for raw files of latency: a line for each answered ping; none if unset.
     pub latency: Option<PathBuf>,
-    /// MiB that these may have together; the oldest go first.
+    /// Maximum total size of these files in MiB; the oldest are deleted first.
     pub latency_mib: u64,
-    /// Where `/metrics` is served; nowhere if not given.
+    /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,
-    /// Milliseconds for which the lease of an operator that has lost its connection is kept.
+    /// Milliseconds for which a lease is kept after its operator lost the connection.
     pub lease_grace_ms: u64,
-    /// Milliseconds from one ping to the next, on each connection.
+    /// Milliseconds between two pings on each connection.
     pub ping_interval_ms: u64,
-    /// Milliseconds without a word after which a connection is given up.
+    /// Milliseconds without a message after which a connection is closed.
     pub connection_timeout_ms: u64,
-    /// Seconds for which a relay takes a token; both ends of a lease get later ones at half of it.
+    /// Validity of a relay token in seconds; both ends of a lease receive new ones at half of it.
     pub relay_token_s: u64,
-    /// The relays that both ends of a lease are told of.
+    /// Relays that both ends of a lease may use.
     pub relays: Vec<Relay>,
-    /// The vehicles that are served: name and public key.
+    /// Served vehicles: name and public key.
     #[serde(alias = "vehicle", deserialize_with = "vehicles")]
     pub vehicles: BTreeMap<String, PublicKey>,
-    /// The operators that are served: name and public key.
+    /// Served operators: name and public key.
     #[serde(alias = "operator", deserialize_with = "operators")]
     pub operators: BTreeMap<String, PublicKey>,
-    /// Those who may end a drive and ask who drives: name and public key.
+    /// Supervisors, who may end a drive and query who drives: name and public key.
     #[serde(alias = "supervisor", deserialize_with = "supervisors")]
     pub supervisors: BTreeMap<String, PublicKey>,
 }
@@ -100,7 +102,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the field and what is wrong.
+    /// One line that names the field and the fault.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
@@ -173,27 +175,27 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns what the files of latency may have together.
+    /// Returns the maximum total size of the files of latency.
     pub fn latency_bytes_max(&self) -> ByteCount {
         ByteCount::new(self.latency_mib << 20)
     }
 
-    /// Returns how long the lease of an operator that has lost its connection is kept.
+    /// Returns the time for which a lease is kept after its operator lost the connection.
     pub fn lease_grace(&self) -> Duration {
         Duration::from_millis(self.lease_grace_ms)
     }
 
-    /// Returns the time from one ping to the next, on each connection.
+    /// Returns the interval between two pings on each connection.
     pub fn ping_interval(&self) -> Duration {
         Duration::from_millis(self.ping_interval_ms)
     }
 
-    /// Returns how long a relay takes a token.
+    /// Returns the validity of a relay token.
     pub fn relay_token_life(&self) -> Duration {
         Duration::from_secs(self.relay_token_s)
     }
 
-    /// Returns how long a connection may be without a word.
+    /// Returns the maximum time of a connection without a message.
     pub fn connection_timeout(&self) -> Duration {
         Duration::from_millis(self.connection_timeout_ms)
     }
@@ -213,7 +215,7 @@ fn supervisors<'de, D: Deserializer<'de>>(
     from.deserialize_map(Keys { table: "supervisors" })
 }
 
-/// A table of names and keys, read so that an error names its entry.
+/// A visitor for a table of names and keys, whose errors name the entry.
 struct Keys {
     table: &'static str,
 }
@@ -237,16 +239,16 @@ impl<'de> Visitor<'de> for Keys {
     }
 }
 
-/// So that a list of all vehicles fits one frame of the control connection.
+/// Maximum entries: a list of all vehicles then fits into one frame of the control connection.
 pub(crate) const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
-/// A TiB.
+/// One TiB.
 const LATENCY_MIB_MAX: u64 = 1 << 20;
-/// An hour: whoever wants more has mistaken the unit.
+/// An hour: a higher value is a mistaken unit.
 const TIME_MS_MAX: u64 = 3_600_000;
-/// Shorter than it takes a switchboard to be started anew serves nobody.
+/// A minute: a shorter life would not outlast a restart of the switchboard.
 const TOKEN_S_MIN: u64 = 60;
-/// A day: who has let go of a vehicle reaches it by no relay for longer.
+/// A day: a former driver can use a relay to a vehicle for no longer.
 const TOKEN_S_MAX: u64 = 86_400;
 
 #[cfg(test)]

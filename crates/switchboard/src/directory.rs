@@ -1,4 +1,4 @@
-//! The directory: who is there and who drives what. A state machine without sockets or clocks.
+//! Directory of registrations and leases: a state machine without sockets or clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -33,21 +33,26 @@ use orders::Awaiting;
 use registration::Told;
 use rivals::{Claim, Contender, Rival};
 
-/// Everything the switchboard knows and decides.
+/// State machine of the switchboard.
 ///
-/// Input comes through `handle_*`; afterwards the outputs are drained with
-/// [`poll_output`](Self::poll_output) and the timer is set anew by
+/// Input enters through `handle_*`. Afterwards the caller drains the outputs with
+/// [`poll_output`](Self::poll_output) and re-arms the timer by
 /// [`poll_timeout`](Self::poll_timeout).
 ///
-/// What holds at all times: a key has at most one registered connection, the first for as long as it answers; a vehicle
-/// has at most one lease, an operator at most one vehicle; a lease ends by [`Control::Release`],
-/// by its operator taking another vehicle, or when its operator has had no connection for the
-/// grace time, and by nothing else. It outlives the vehicle's absence, and may begin in it: then
-/// the operator is told [`Refusal::VehicleAway`], and is introduced when the vehicle comes. Whenever both ends of a
-/// lease are registered and one of them is so anew, both are introduced with a new lease name. When one
-/// of them tells other candidates, the other is introduced again under the same name, if it tells some too;
-/// likewise when they come back and both have it still. What [`Output::Keep`] says must be on disk before what
-/// follows it is done: then all this holds across restarts too, and no epoch of a vehicle's leases falls.
+/// Invariants:
+/// - A key has at most one registered connection, the first for as long as it answers pings.
+/// - A vehicle has at most one lease, an operator at most one vehicle.
+/// - A lease ends by [`Control::Release`], when its operator takes another vehicle, or when its
+///   operator has had no connection for the grace time. It also ends by a supervisor's order, by a
+///   changed list, or by a vehicle's report of a later lease.
+/// - A lease outlives the vehicle's absence, and may begin in it: then the operator receives
+///   [`Refusal::VehicleAway`], and is introduced when the vehicle registers.
+/// - Whenever both ends of a lease are registered and one registration is new, both are introduced
+///   under a new lease name. If one end reports other candidates, the other is introduced again
+///   under the same name, provided that it reports candidates too. The same happens when both
+///   return and still hold that name.
+/// - [`Output::Keep`] must be on disk before later outputs are carried out. Then all invariants
+///   hold across restarts too, and no epoch of a vehicle's leases decreases.
 #[derive(Debug)]
 pub struct Directory {
     lease_grace: Duration,
@@ -58,20 +63,22 @@ pub struct Directory {
     vehicles: BTreeMap<String, Vehicle>,
     operators: BTreeMap<String, Operator>,
     outputs: VecDeque<Output>,
-    /// Keys that are not listed.
+    /// Rate limit for logs of unlisted keys.
     unknown: LogLimit,
-    /// What signs tokens for relays, if there are any.
+    /// Signer of tokens for relays, if there are any.
     issuer: Option<Issuer>,
-    /// The epochs of vehicles that are not listed at present.
+    /// Epochs of vehicles that are not listed at present.
     unlisted: BTreeMap<PublicKey, u64>,
     enrolment: Enrolment,
-    /// Whose orders are carried out.
+    /// Key whose orders are carried out.
     administrator: Option<PublicKey>,
-    /// Those who may end drives, by name.
+    /// Supervisors, who may end drives, by name.
     supervisors: BTreeMap<String, PublicKey>,
-    /// The Unix time at [`Instant::ZERO`], by the machine's present setting.
+    /// Unix time at [`Instant::ZERO`], by the current setting of the machine's clock.
     unix_start: Duration,
-    /// Answers of vehicles for which nobody waited.
+    /// Number of answers of vehicles for which no supervisor waited. 77 Round trip of the newest
+    /// pong. 79 Duplicate registrations that wait for a ping of the connection with their key. 81
+    /// Rate limit for logs of duplicate registrations.
     unclaimed: u64,
     /// What the newest pong has told.
     round_trip: Option<RoundTrip>,
@@ -81,34 +88,35 @@ pub struct Directory {
     rivals: LogLimit,
 }
 
-/// The number of a connection, never used twice.
+/// Number of a connection, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConnectionId(pub u64);
 
-/// What the directory wants done, in this order.
+/// An action that the directory requests; to be carried out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Keep this over a restart, before anything that follows is done.
+    /// Store this change before any later output is carried out. 94 Answer an administrator on this
+    /// connection.
     Keep(Change),
     /// Answer an administrator on this connection.
     Answer {
-        /// The connection.
+        /// Connection of the administrator.
         to: ConnectionId,
-        /// With what.
+        /// Content of the answer.
         answer: Answer,
     },
-    /// Give those who are [listed](Directory::listed) now places of their own.
+    /// Reserve places for the keys that are [listed](Directory::listed) now.
     Relist,
     /// Send `message` on this connection.
     Send {
-        /// The connection.
+        /// Connection to send on.
         to: ConnectionId,
-        /// The message.
+        /// Message to send.
         message: Control,
     },
-    /// Close this connection once what was sent before is out; nothing is heard from it any more.
+    /// Close this connection after sending what is queued; its further input is ignored.
     Close {
-        /// The connection.
+        /// Connection to close.
         to: ConnectionId,
     },
 }
@@ -116,93 +124,94 @@ pub enum Output {
 /// An answer to an administrator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// A copy of what is kept.
+    /// A copy of the store.
     Copy,
     /// Text for people.
     Text(String),
-    /// The code of an invitation with this number and this secret.
+    /// Code of an invitation, from its number and secret.
     Code(u16, [u8; 4]),
 }
 
-/// What the directory waits for.
+/// Reason of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// A ping is due.
     Ping,
-    /// A connection has been without a word, or without a registration, for too long.
+    /// A connection has sent no message, or has not registered, for too long.
     ConnectionTimeout,
     /// A grace time ends.
     LeaseGrace,
-    /// The tokens of a lease are to be given anew.
+    /// The relay tokens of a lease must be renewed.
     RelayTokens,
 }
 
-/// A vehicle of the settings.
+/// State of a listed vehicle.
 #[derive(Debug)]
 struct Vehicle {
     key: PublicKey,
     presence: Option<Presence>,
-    /// Since when it is away, in Unix time; not known before it has been there once.
+    /// Unix time of its last disconnection; `None` before its first connection.
     away_since: Option<Duration>,
-    /// The highest of any lease of it.
+    /// Highest epoch of its leases.
     epoch: u64,
     lease: Option<Lease>,
-    /// The end of a lease that the vehicle does not know of yet, because it was away.
+    /// End of a lease that an absent vehicle has not received yet.
     pending_release: Option<Control>,
-    /// Whose drive a supervisor has ended, and until when the order holds: until then it gets no lease.
+    /// Operator whose drive was ended by a supervisor, and expiry of the order: no lease until
+    /// then.
     ended: Option<(String, Instant)>,
-    /// Who waits for the vehicle's answers to an order.
+    /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
-    /// The newest machine that was refused for having the key of this one.
+    /// Newest duplicate registration that was refused for this vehicle's key.
     rival: Option<Rival>,
 }
 
-/// An operator of the settings.
+/// State of a listed operator.
 #[derive(Debug)]
 struct Operator {
     key: PublicKey,
     presence: Option<Presence>,
-    /// The newest machine that was refused for having the key of this one.
+    /// Newest duplicate registration that was refused for this operator's key.
     rival: Option<Rival>,
 }
 
-/// The addresses at which a registered vehicle or operator can be reached.
+/// Registration data of a connected vehicle or operator.
 #[derive(Debug)]
 struct Presence {
     id: ConnectionId,
     addresses: Vec<Destination>,
-    /// What it speaks with its peer.
+    /// Protocol versions for the session with its peer.
     versions: ProtocolVersions,
-    /// Whether it knows what a relay is.
+    /// `true` if it supports relays.
     relays: bool,
-    /// Where it may be reached beside; an older build tells none.
+    /// Additional candidates; an older build reports none.
     candidates: Vec<Candidate>,
-    /// The name of the lease that it has in hand: it has said so, or was introduced under it.
+    /// Name of the lease that it holds: reported by itself, or given with its introduction.
     held: Option<[u8; 16]>,
-    /// Where it is, if it says that.
+    /// Location, if reported.
     place: Option<String>,
-    /// How many links it has said that it has.
+    /// Reported number of links.
     link_count: u8,
 }
 
-/// An operator's right to drive a vehicle; its epoch is the vehicle's.
+/// Lease of a vehicle by an operator; the epoch is stored with the vehicle.
 #[derive(Debug)]
 struct Lease {
     operator: String,
-    /// The name under which the two have been introduced; none before the first time.
+    /// Name under which the two were introduced; `None` before the first introduction.
     name: Option<[u8; 16]>,
-    /// Since when the operator has it, in Unix time.
+    /// Begin of the lease in Unix time.
     since: Duration,
-    /// When it ends, if its operator has no connection.
+    /// Expiry while its operator has no connection.
     ends_at: Option<Instant>,
-    /// When both ends get later tokens for their relays.
+    /// Time at which both ends receive new tokens for their relays.
     renew_at: Option<Instant>,
 }
 
 impl Directory {
-    /// Returns a directory of those whom `config` lists; nobody is there yet.
+    /// Creates a directory of the entries in `config`, without connections.
     ///
-    /// `seed`: lease names grow from it.
+    /// `seed`: seed for lease names.
     pub fn new(config: &Config, seed: [u8; 32]) -> Self {
         Self {
             lease_grace: config.lease_grace(),
@@ -231,17 +240,17 @@ impl Directory {
         }
     }
 
-    /// Names relays to both ends of each lease, with tokens of this issuer.
+    /// Enables relays: both ends of each lease receive tokens of this issuer.
     pub(crate) fn name_relays(&mut self, issuer: Issuer) {
         self.issuer = Some(issuer);
     }
 
-    /// Takes note of the Unix time at [`Instant::ZERO`], which is another once the machine's clock has been set.
+    /// Updates the Unix time at [`Instant::ZERO`], which changes when the machine's clock is set.
     pub fn handle_unix_start(&mut self, unix_start: Duration) {
         self.unix_start = unix_start;
     }
 
-    /// Takes a new connection from `remote`, which has proven to hold `key`.
+    /// Handles a new connection from `remote`, which has proven to hold `key`.
     pub fn handle_connected(
         &mut self,
         id: ConnectionId,
@@ -262,7 +271,7 @@ impl Directory {
         }
         self.connections.insert(id, connection);
         let is_listed = self.listed().any(|listed| listed == key);
-        // Who may have been invited says so first.
+        // A machine with an invitation presents its code first.
         if !is_listed && !self.enrolment.is_awaited(now) {
             self.refuse_unknown(id, key, remote, now);
         }
@@ -285,7 +294,7 @@ impl Directory {
         self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    /// Takes a message of a connection.
+    /// Handles a message of a connection.
     pub fn handle_message(&mut self, id: ConnectionId, message: Control, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
@@ -365,7 +374,7 @@ impl Directory {
         }
     }
 
-    /// Takes note of bytes that are no message.
+    /// Handles bytes that are no message.
     pub fn handle_malformed(&mut self, id: ConnectionId, reason: &str, now: Instant) {
         if self.connections.contains_key(&id) {
             let text = format!("this is no message of the control plane: {reason}");
@@ -373,7 +382,7 @@ impl Directory {
         }
     }
 
-    /// Takes note that a connection has ended.
+    /// Handles the end of a connection.
     pub fn handle_closed(&mut self, id: ConnectionId, now: Instant) {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
@@ -406,17 +415,17 @@ impl Directory {
         self.settle_rivals(id, key, now);
     }
 
-    /// Returns the next thing to be done.
+    /// Returns the next action to carry out.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Returns the round trip that the newest message has told of, once.
+    /// Returns the round trip of the newest pong, once.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trip.take()
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called, and what for.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), and the reason.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         let connections = self.connections.values().flat_map(|connection| {
             [
@@ -431,7 +440,7 @@ impl Directory {
         connections.chain(graces).chain(renewals).min()
     }
 
-    /// Does what is due at `now`.
+    /// Performs the actions due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {
@@ -465,7 +474,7 @@ impl Directory {
         }
     }
 
-    /// Returns the registered operator's name; others are refused.
+    /// Returns the name of a registered operator; refuses others.
     fn operator_of(&mut self, id: ConnectionId) -> Option<String> {
         if let Role::Operator(name) = &self.connections.get(&id)?.role {
             return Some(name.clone());
@@ -525,7 +534,7 @@ impl Operator {
     }
 }
 
-/// The longest text that a message may carry.
+/// Maximum length of a text in a message.
 const TEXT_BYTES_MAX: usize = 256;
 
 #[cfg(test)]

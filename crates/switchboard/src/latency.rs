@@ -1,13 +1,13 @@
-//! The latency record: round trips between the switchboard and one client.
+//! Latency record: round trips between the switchboard and one client.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tautline_net::latency::Summary;
 
-/// The newest round trips on one connection.
+/// Newest round trips on one connection.
 ///
-/// The last [`SAMPLES_MAX`] samples, 4 KiB. Source: [UGV], "Measuring Latency".
+/// Holds the last [`SAMPLES_MAX`] samples, 4 KiB. Source: [UGV], "Measuring Latency".
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     samples: VecDeque<Duration>,
@@ -15,7 +15,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Adds a round trip; the oldest falls out when the record is full.
+    /// Adds a round trip; drops the oldest when the record is full.
     pub fn add(&mut self, round_trip: Duration) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
@@ -29,13 +29,13 @@ impl Record {
         self.newest
     }
 
-    /// Returns what the samples come to; `None` without samples. O(n log n).
+    /// Returns a summary of the samples; `None` without samples. O(n log n).
     pub fn summary(&self) -> Option<Summary> {
         Summary::of(&mut self.samples.iter().copied().collect::<Vec<_>>())
     }
 }
 
-/// Five minutes at one ping a second: long enough for a 99th percentile.
+/// Five minutes at one ping a second: enough for a 99th percentile.
 pub const SAMPLES_MAX: usize = 300;
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! The switchboard: who is there, who may drive, where they can be reached, how far away they are.
+//! Switchboard: registration, leases, introduction, and measured delays.
 //!
 //! Vehicles and operators connect over TLS with their keys and register under the names that the
-//! switchboard's settings give those keys. An operator takes a vehicle: that is a *lease*, and
-//! each of the two is told the other's key and addresses. From then on they speak directly. The
-//! switchboard holds no session key and carries no payload; both connections stay, to bring the
-//! two together again after either has restarted, and to measure the way to each ([UGV],
-//! "Overall System Architecture" and "Measuring Latency"). Leases outlive the switchboard's process.
+//! switchboard's settings assign to those keys. An operator takes a vehicle, which creates a
+//! *lease*, and each of the two receives the other's key and addresses. From then on they
+//! communicate directly. The switchboard holds no session key and carries no payload. Both
+//! connections stay open: to introduce the two again after either has restarted, and to measure the
+//! delay to each ([UGV], "Overall System Architecture" and "Measuring Latency"). Leases outlive the
+//! switchboard's process.
 //!
-//! [`Directory`] is the whole of the behaviour, without sockets, clocks or disks; [`Server`] gives it
-//! the first two, and [`Store`] the last.
+//! [`Directory`] implements the behaviour without sockets, clocks or disks. [`Server`] adds sockets
+//! and clocks, and [`Store`] the disk.
 #![forbid(unsafe_code)]
 
 use std::future::Future;
@@ -34,13 +35,15 @@ pub use directory::Directory;
 pub use server::{Counters, Server};
 pub use store::Store;
 
-/// Serves as a switchboard until `stop` resolves.
+/// Runs a switchboard until `stop` resolves.
 ///
-/// `seed`: 32 bytes from the system's randomness; lease names grow from them. Each time that `again` resolves,
-/// the vehicles and operators of its settings are served from then on; all else stays until the next start.
+/// `seed`: 32 bytes from the system's randomness, the seed for lease names. Each time that `again`
+/// resolves, the vehicles and operators of its settings replace the current ones; all other
+/// settings apply at the next start.
 ///
 /// # Errors
-/// One line: what is wrong in `config`, why its address cannot be listened on, or its state cannot be kept.
+/// One line: the fault in `config`, the address that cannot be bound, or a failure to store the
+/// state.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -67,7 +70,7 @@ pub async fn run(
             let bind = async || Reflector::bind_with(listen, second, counters.clone());
             match absence::opened(bind).await {
                 Ok(reflector) => reflector.serve(clock).await,
-                // Who has an address of its own is introduced all the same.
+                // Ends with public addresses can still be introduced.
                 Err(error) => {
                     tracing::warn!("nobody is told its address: {error:#}");
                     std::future::pending().await
@@ -77,7 +80,7 @@ pub async fn run(
     };
     let settings = server.settings();
     let relist = async {
-        // If nobody takes them any more, the switchboard is ending.
+        // A failed send means that the switchboard is ending.
         while settings.send(again().await).await.is_ok() {}
         std::future::pending().await
     };
@@ -101,7 +104,7 @@ pub async fn run(
     }
 }
 
-/// Returns the page of metrics.
+/// Renders the page of metrics.
 fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let mut page = Page::new("tautline_switchboard");
     let connections = counters.connections.load(Ordering::Relaxed);

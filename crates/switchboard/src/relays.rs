@@ -1,4 +1,4 @@
-//! The relays that both ends of a lease are told of, with the right to use them.
+//! Relays that both ends of a lease may use, and tokens for them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::{Grant, Side, Token};
 use tautline_units::Instant;
 
-/// A relay of the settings.
+/// A relay in the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// Its public key.
+    /// Public key of the relay.
     #[serde(deserialize_with = "key")]
     pub key: PublicKey,
-    /// Where ends reach it, UDP.
+    /// UDP addresses of the relay.
     pub addresses: Vec<SocketAddr>,
-    /// Where ends whose network lets no UDP pass reach it, TCP.
+    /// TCP addresses of the relay, for ends whose network blocks UDP.
     #[serde(default)]
     pub tls: Vec<SocketAddr>,
 }
 
-/// What signs the ends' tokens.
+/// Signer of the ends' tokens.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     identity: Identity,
@@ -37,7 +37,7 @@ impl Relay {
     /// Checks the relays of the settings.
     ///
     /// # Errors
-    /// One line that names the field and what is wrong.
+    /// One line that names the field and the fault.
     pub(crate) fn validate(relays: &[Self]) -> anyhow::Result<()> {
         ensure!(
             relays.len() <= RELAYS_MAX,
@@ -73,7 +73,8 @@ impl Issuer {
         Self { identity: identity.clone(), relays: relays.to_vec(), token_life }
     }
 
-    /// Returns the tickets by which `holder`, on `side` of a lease, reaches `peer` from the Unix time `unix` on.
+    /// Returns the tickets for `holder`, on `side` of a lease, to reach `peer` from the Unix time
+    /// `unix` on.
     pub(crate) fn tickets(
         &self,
         side: Side,
@@ -95,7 +96,7 @@ impl Issuer {
         self.relays.iter().map(ticket).collect()
     }
 
-    /// Returns when tickets that are given now are to be given anew: at half their life.
+    /// Returns when tickets issued now must be renewed: at half their life.
     pub(crate) fn renew_at(&self, now: Instant) -> Option<Instant> {
         (!self.relays.is_empty()).then(|| now + self.token_life / 2)
     }
@@ -106,7 +107,7 @@ fn key<'de, D: Deserializer<'de>>(from: D) -> Result<PublicKey, D::Error> {
     text.parse().map_err(|error| serde::de::Error::custom(format!("[[relays]] key: {error}")))
 }
 
-/// As many as an end takes.
+/// Maximum number of relays that an end accepts.
 const RELAYS_MAX: usize = 4;
 const ADDRESSES_MAX: usize = 8;
 

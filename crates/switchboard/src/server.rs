@@ -26,13 +26,13 @@ use crate::directory::{Answer, ConnectionId, Directory, Output};
 use crate::relays::Issuer;
 use crate::store::{Change, Store};
 
-/// A switchboard that listens.
+/// A listening switchboard.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,
     directory: Directory,
     store: Store,
-    /// What is to be kept and is not on disk yet.
+    /// Changes not yet on disk.
     changes: Vec<Change>,
     latency: Option<latency::Log>,
     clock: Clock,
@@ -42,47 +42,47 @@ pub struct Server {
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
     places: Places<PublicKey>,
-    /// Those who have proven no listed key.
+    /// Connections without a proof of a listed key.
     unproven: BTreeMap<Place, Unproven>,
     own: PublicKey,
     settings: mpsc::Receiver<Config>,
     settings_sender: mpsc::Sender<Config>,
     freed: mpsc::UnboundedReceiver<Place>,
     freed_sender: mpsc::UnboundedSender<Place>,
-    /// Those for whom there is no place.
+    /// Rate limit for logs of connections without a place.
     turned_away: LogLimit,
-    /// To whom those are handed over who connect for a relay.
+    /// Destination of connections for the relay that shares the port.
     relay: Option<Outlet>,
     counters: Arc<Counters>,
-    /// Connections that break, before and after their handshake.
+    /// Rate limit for logs of connections that break, before and after their handshake.
     broken: Arc<Mutex<LogLimit>>,
 }
 
-/// What a switchboard counts.
+/// Counters of a switchboard.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections that found no place, or had to give theirs to another.
+    /// Connections refused for lack of a place, or evicted for another.
     pub turned_away: AtomicU64,
-    /// Connections that have proven a key, at present.
+    /// Current connections that have proven a key.
     pub connections: AtomicU64,
-    /// Connections that were handed over to the relay that shares the port.
+    /// Connections handed over to the relay that shares the port.
     pub handed_over: AtomicU64,
-    /// Answers of vehicles to orders for which nobody waited.
+    /// Answers of vehicles to orders for which no supervisor waited.
     pub unclaimed_answers: AtomicU64,
-    /// Pings that were answered, and for which the disk had no line.
+    /// Answered pings that the latency log could not store.
     pub latency_lost: AtomicU64,
 }
 
-/// Somebody who has proven no listed key, and may have to give way.
+/// A connection without a proof of a listed key, which may be evicted.
 #[derive(Debug)]
 struct Unproven {
-    /// What ends the work for it.
+    /// Handle that aborts its task.
     task: AbortHandle,
-    /// Its connection, once it has proven a key that is not listed.
+    /// Its connection, once it has proven an unlisted key.
     id: Option<ConnectionId>,
 }
 
-/// A place that is given back when whoever holds it has gone, for whatever reason.
+/// A place that is freed when its holder is dropped, for any reason.
 #[derive(Debug)]
 struct Held {
     place: Place,
@@ -92,12 +92,12 @@ struct Held {
 impl Server {
     /// Binds and listens, so that clients can connect; [`serve`](Self::serve) answers them.
     ///
-    /// `seed`: 32 bytes from the system's randomness; lease names grow from them. It goes on from what is in
-    /// `store`, and keeps there what follows.
+    /// `seed`: 32 bytes from the system's randomness, the seed for lease names. The server restores
+    /// the state in `store` and stores all later changes there.
     ///
     /// # Errors
-    /// One line: what is wrong in `config`, why its address cannot be listened on, or why the store cannot be
-    /// read.
+    /// One line: the fault in `config`, the address that cannot be bound, or why the store cannot
+    /// be read.
     pub async fn bind(
         config: &Config,
         identity: &Identity,
@@ -115,7 +115,7 @@ impl Server {
         let listen = async || Ok(Listener::bind(config.listen, identity).await?);
         let listener = absence::opened(listen).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
-        // No more wait in it than there are places.
+        // Bounded by the number of places.
         let (freed_sender, freed) = mpsc::unbounded_channel();
         let (settings_sender, settings) = mpsc::channel(1);
         let mut directory = Directory::new(config, seed);
@@ -158,17 +158,17 @@ impl Server {
         })
     }
 
-    /// Returns the address that is listened on.
+    /// Returns the bound address.
     pub fn local(&self) -> SocketAddr {
         self.listener.local()
     }
 
-    /// Returns where to send later settings: of these the vehicles and operators are served from then on.
+    /// Returns a sender for later settings, whose vehicles and operators replace the current ones.
     pub fn settings(&self) -> mpsc::Sender<Config> {
         self.settings_sender.clone()
     }
 
-    /// Returns where this switchboard counts, while it serves.
+    /// Returns the counters of this switchboard, updated while it serves.
     pub fn counters(&self) -> Arc<Counters> {
         self.counters.clone()
     }
@@ -176,7 +176,7 @@ impl Server {
     /// Serves until `stop` resolves, then closes every connection in order.
     ///
     /// # Errors
-    /// When the store takes no more: what cannot be kept is not told to anybody.
+    /// When the store fails: changes that cannot be stored are not announced.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
         let (mut stop, mut not_accepted) = (pin!(stop), LogLimit::default());
         loop {
@@ -203,7 +203,7 @@ impl Server {
             self.counters.unclaimed_answers.store(unclaimed, Ordering::Relaxed);
             self.counters.connections.store(self.queues.len() as u64, Ordering::Relaxed);
         }
-        // Without its queue a connection's task closes it in order and ends.
+        // When its queue is dropped, a connection's task closes it in order and ends.
         self.queues.clear();
         self.arrivals.close();
         let ended = async { while self.tasks.join_next().await.is_some() {} };
@@ -213,7 +213,7 @@ impl Server {
         Ok(())
     }
 
-    /// Writes down what a pong has told.
+    /// Logs the round trip of a pong.
     fn note_round_trip(&mut self) {
         let Some(trip) = self.directory.poll_round_trip() else { return };
         let Some(latency) = &mut self.latency else { return };
@@ -235,7 +235,7 @@ impl Server {
         self.directory.list_supervisors(&config.supervisors);
         self.directory.relist(&config.vehicles, &config.operators, self.clock.now());
         self.places.list(self.directory.known().chain([self.own]));
-        // Those who were let in by a code are listed beside.
+        // Enrolled machines are listed in addition.
         let (vehicles, operators) = (config.vehicles.len(), config.operators.len());
         tracing::info!(vehicles, operators, "the settings were read again");
     }
@@ -266,7 +266,7 @@ impl Server {
                 };
             }
             match incoming.handshake().await {
-                // If nobody takes it any more, the switchboard is ending.
+                // A failed send means that the switchboard is ending.
                 Ok(connection) => {
                     let _ = arrivals.send(Arrival::Connected { connection, held }).await;
                 }
@@ -318,7 +318,7 @@ impl Server {
         }
     }
 
-    /// Does what the directory wants done.
+    /// Carries out the directory's outputs.
     fn act(&mut self) -> anyhow::Result<()> {
         while let Some(output) = self.directory.poll_output() {
             match output {
@@ -347,7 +347,7 @@ impl Server {
         self.keep()
     }
 
-    /// Brings what is to be kept to disk, before anybody hears of it.
+    /// Commits pending changes to disk, before any later message is sent.
     fn keep(&mut self) -> anyhow::Result<()> {
         if !self.changes.is_empty() {
             self.store.commit(&self.changes)?;
@@ -377,7 +377,7 @@ impl Server {
     }
 }
 
-/// What connections bring to the directory.
+/// Input of a connection for the directory.
 #[derive(Debug)]
 enum Arrival {
     Connected { connection: Connection, held: Held },
@@ -385,7 +385,7 @@ enum Arrival {
     Closed { id: ConnectionId },
 }
 
-/// Returns the next one who connects, whatever the kernel says in between.
+/// Returns the next connection, despite errors of the kernel.
 async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) -> Incoming {
     loop {
         match listener.accept().await {
@@ -400,7 +400,7 @@ async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) 
     }
 }
 
-/// Carries frames both ways until either end closes the connection.
+/// Transfers frames in both directions until either end closes the connection.
 async fn attend(
     connection: Connection,
     id: ConnectionId,
@@ -414,12 +414,12 @@ async fn attend(
     if let Err(error) = carry(id, &mut sender, &mut receiver, frames, &arrivals).await {
         log_broken(&broken, remote, &error, clock);
     }
-    // If nobody hears it any more, the switchboard is ending.
+    // A failed send means that the switchboard is ending.
     let _ = arrivals.send(Arrival::Closed { id }).await;
     let closed = async {
         sender.close().await;
-        // What the other end has sent meanwhile is read: a socket that is closed with bytes
-        // unread resets the connection, and what was sent last would be lost.
+        // Read the peer's remaining data: closing a socket with unread bytes resets the connection,
+        // which would lose the last messages sent.
         while let Ok(Some(_)) = receiver.recv().await {}
     };
     let _ = timeout(CLOSE_MAX, closed).await;
@@ -434,7 +434,7 @@ fn log_broken(limit: &Mutex<LogLimit>, remote: SocketAddr, error: &Error, clock:
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // If nobody hears it any more, the switchboard has ended.
+        // A failed send means that the switchboard has ended.
         let _ = self.freed.send(self.place);
     }
 }
@@ -465,15 +465,15 @@ async fn carry(
     }
 }
 
-/// Frames from all connections that wait for the directory; beyond it the connections wait.
+/// Maximum frames from all connections that wait for the directory; beyond it the connections wait.
 const ARRIVALS_MAX: usize = 256;
-/// As many bytes of an answer as one message takes.
+/// Maximum bytes of an answer per message.
 const PART_BYTES_MAX: usize = 32 * 1024;
-/// Frames that wait for one connection; beyond it the connection is cut.
+/// Maximum frames queued for one connection; beyond it the connection is closed.
 const FRAMES_MAX: usize = 64;
-/// A frame that the kernel does not take for so long will find nobody.
+/// Time without progress after which a frame counts as undeliverable.
 const SEND_MAX: Duration = Duration::from_secs(3);
-/// Long enough for a connection to end and give back what the kernel lacked.
+/// Time for a connection to end and release the resource that the kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What closing a connection in order may take.
+/// Maximum time to close a connection in order.
 const CLOSE_MAX: Duration = Duration::from_secs(1);

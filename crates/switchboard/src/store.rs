@@ -1,4 +1,4 @@
-//! What a switchboard keeps over a restart, in one file of its folder.
+//! Persistent state of a switchboard, in one file of its folder.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
@@ -16,78 +16,77 @@ use tautline_transport::crypto::PublicKey;
 
 mod codec;
 
-/// The store: every [`Change`] that was committed is there again after the process, or the machine, was
-/// killed at any moment.
+/// A store whose committed [`Change`]s survive a kill of the process or the machine at any moment.
 ///
-/// One process at a time has it open. A commit costs a write to disk and its confirmation: some milliseconds.
+/// One process at a time opens it. A commit costs a confirmed write to disk: some milliseconds.
 #[derive(Debug)]
 pub struct Store {
     database: Database,
 }
 
-/// What is kept.
+/// Content of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// By vehicle's key; a vehicle that is no longer listed keeps its epoch.
+    /// Records by the vehicle's key; a vehicle that is no longer listed keeps its epoch.
     pub vehicles: BTreeMap<PublicKey, Record>,
-    /// Those who were let in by a code.
+    /// Enrolled machines by key.
     pub machines: BTreeMap<PublicKey, Machine>,
 }
 
-/// A machine that was let in by a code.
+/// An enrolled machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// What it is.
+    /// Role of the machine.
     pub role: Role,
-    /// Its name, 1 to 64 bytes.
+    /// Name, 1 to 64 bytes.
     pub name: String,
 }
 
-/// What is kept of a vehicle.
+/// Stored state of a vehicle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The highest of any lease of it.
+    /// Highest epoch of its leases.
     pub epoch: u64,
-    /// Its present lease, of that epoch.
+    /// Current lease, of that epoch.
     pub lease: Option<KeptLease>,
 }
 
-/// What is kept of a lease.
+/// Stored state of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptLease {
-    /// The key of the operator who has it.
+    /// Key of the operator that holds it.
     pub operator: PublicKey,
-    /// The name under which the two were introduced last.
+    /// Name of the last introduction.
     pub name: Option<[u8; 16]>,
-    /// Since when, in Unix time; whole seconds are kept.
+    /// Begin in Unix time; integer seconds are stored.
     pub since: Duration,
 }
 
-/// A change of what is kept.
+/// A change of the stored state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// This is known of a vehicle now.
+    /// The new state of a vehicle.
     Vehicle {
-        /// Its key.
+        /// Key of the vehicle.
         key: PublicKey,
-        /// What is known.
+        /// New state.
         record: Record,
     },
-    /// This machine was let in by a code, or is no longer.
+    /// The enrolment or removal of a machine.
     Machine {
-        /// Its key.
+        /// Key of the machine.
         key: PublicKey,
-        /// What it is, unless it was taken off.
+        /// The machine; `None` if it was removed.
         machine: Option<Machine>,
     },
 }
 
 impl Store {
-    /// Opens the store in `folder`; makes both if they are not there.
+    /// Opens the store in `folder`; creates both if missing.
     ///
     /// # Errors
-    /// One line: the folder cannot be used, another switchboard uses it, or what is in it was damaged, or
-    /// written by a later build.
+    /// One line: the folder cannot be used, another switchboard uses it, or its content is damaged
+    /// or of a later build.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| format!("state: cannot make the folder {}", folder.display()))?;
@@ -100,11 +99,11 @@ impl Store {
             .with_context(|| format!("state: {} cannot be used", file.display()))
     }
 
-    /// Makes an empty store, which is there as a whole or not at all.
+    /// Creates an empty store atomically.
     fn make(folder: &Path, file: &Path) -> anyhow::Result<()> {
         let new = folder.join(NEW_FILE);
         match std::fs::remove_file(&new) {
-            // A process that was killed here has left it.
+            // Left by a process that was killed here.
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
@@ -115,10 +114,10 @@ impl Store {
         Ok(())
     }
 
-    /// Makes a store of `kept` in a new file, as [`open`](Self::open) finds it in a folder.
+    /// Creates a store of `kept` in a new file, in the form that [`open`](Self::open) expects.
     ///
     /// # Errors
-    /// When the file is there already, or cannot be written.
+    /// When the file already exists or cannot be written.
     pub fn write_new(file: &Path, kept: &Kept) -> anyhow::Result<()> {
         let written = || {
             let new =
@@ -129,18 +128,18 @@ impl Store {
         written().with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Opens a store over `backend`, in a file's place.
+    /// Opens a store over `backend` instead of a file.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Same as [`open`](Self::open).
     pub fn over(backend: impl StorageBackend) -> anyhow::Result<Self> {
         Self::begin(Database::builder().create_with_backend(backend))
     }
 
-    /// Opens a store that is gone with the process.
+    /// Opens a store in memory, which ends with the process.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When there is not enough memory.
     pub fn in_memory() -> anyhow::Result<Self> {
         Self::over(redb::backends::InMemoryBackend::new())
     }
@@ -160,7 +159,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives a new store, or one of the first form, the present form; of another form nothing is read.
+    /// Sets the current form for a new store or one of form 1; refuses any other form.
     fn settle_form(&self) -> anyhow::Result<()> {
         let transaction = self.database.begin_write()?;
         {
@@ -168,8 +167,8 @@ impl Store {
             let schema = meta.get(SCHEMA_KEY)?.map(|found| found.value());
             match schema {
                 Some(SCHEMA) => return Ok(()),
-                // Nothing is in a store that was made just now; and vehicles' records are as they were in form 1,
-                // which had nothing beside.
+                // A new store is empty. Form 1 has vehicles' records in the current format, and no
+                // other tables.
                 None | Some(1) => meta.insert(SCHEMA_KEY, SCHEMA)?,
                 Some(other) => bail!(
                     "it has form {other} and this build knows form {SCHEMA}: use the build that wrote it, or \
@@ -183,10 +182,10 @@ impl Store {
         Ok(())
     }
 
-    /// Returns all that is kept.
+    /// Loads the complete content.
     ///
     /// # Errors
-    /// When it cannot be read, or was damaged.
+    /// When it cannot be read or is damaged.
     pub fn load(&self) -> anyhow::Result<Kept> {
         let mut kept = Kept::default();
         let transaction = self.database.begin_read()?;
@@ -205,10 +204,10 @@ impl Store {
         Ok(kept)
     }
 
-    /// Writes changes down, all or none; when it returns they are on disk.
+    /// Commits changes, all or none; they are on disk when it returns.
     ///
     /// # Errors
-    /// When the disk takes no more: what was there before is there still.
+    /// When the disk fails: the previous content remains.
     pub fn commit(&self, changes: &[Change]) -> anyhow::Result<()> {
         let transaction = self.database.begin_write()?;
         {
@@ -234,7 +233,7 @@ impl Store {
 }
 
 impl Kept {
-    /// Returns the changes that make this of nothing.
+    /// Returns the changes that create this content from an empty store.
     pub fn changes(&self) -> Vec<Change> {
         let change = |(key, record): (&PublicKey, &Record)| Change::Vehicle {
             key: *key,
@@ -247,7 +246,7 @@ impl Kept {
         self.vehicles.iter().map(change).chain(self.machines.iter().map(machine)).collect()
     }
 
-    /// Makes a change.
+    /// Applies a change.
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Vehicle { key, record } => {
@@ -267,9 +266,9 @@ fn in_one_line(error: &impl ToString) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// The store's name in its folder.
+/// File name of the store in its folder.
 const FILE: &str = "switchboard.redb";
-/// The same before it is one.
+/// File name of a store being created.
 const NEW_FILE: &str = "switchboard.redb.new";
 const DAMAGED: &str = "it is no store of a switchboard, or was damaged: put a backup in its place, or move it \
                        away: then epochs go on from what the vehicles tell";
@@ -277,7 +276,7 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const VEHICLES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("vehicles");
 const MACHINES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("machines");
 const SCHEMA_KEY: &str = "form";
-/// The form of what is kept. The first had no machines; of no other form is anything read.
+/// Current form of the content. The first had no machines; other forms are refused.
 const SCHEMA: u64 = 2;
 
 #[cfg(test)]

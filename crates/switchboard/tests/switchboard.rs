@@ -71,7 +71,7 @@ async fn either_end_may_restart_and_the_two_are_introduced_again() {
     let (third, _) = anna.introduction("rover", ROVER).await;
     assert_eq!(rover.introduction("anna", ANNA).await, (third, "10.0.0.2:8001".into()));
 
-    // The operator's process ends and does not come back.
+    // The operator's process ends and does not return.
     anna.client.close().await;
     let Control::Released { lease, reason } = rover.next().await else { panic!() };
     assert_eq!((lease, &*reason), (third, "operator anna has been away for 0.5 s"));
@@ -118,7 +118,7 @@ async fn a_lease_outlives_the_switchboard_and_nobody_is_introduced_anew() {
     let switchboard = Switchboard::start_with(port, open()).await;
     let mut bert = switchboard.operator(BERT, "bert", "10.0.0.3:8000");
     bert.connected().await;
-    // Before anybody is back it is known who drives.
+    // The lease is known before its ends have returned.
     bert.say(Control::Take { vehicle_name: "rover".into() });
     let Control::Refused { reason_code, .. } = bert.next().await else { panic!() };
     assert_eq!(reason_code, Refusal::VehicleTaken);
@@ -142,7 +142,7 @@ async fn keys_are_added_and_taken_away_while_it_serves() {
     anna.take();
     let (lease, _) = anna.introduction("rover", ROVER).await;
     rover.introduction("anna", ANNA).await;
-    // Anna goes, Carl comes; nothing changes for the vehicle but that its lease ends.
+    // Anna leaves and Carl is added; for the vehicle only the end of its lease changes.
     let mut config = switchboard.config.clone();
     config.operators.remove("anna");
     config.operators.insert("carl".into(), identity(CARL).public());
@@ -206,7 +206,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     let good = register.encode();
     let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
     malformed.extend((1..good.len()).step_by(7).map(|end| good[..end].to_vec()));
-    // What is cut off at the very end may be padding.
+    // A frame truncated at the very end may only lack padding.
     malformed.retain(|frame| Control::decode(frame).is_err());
     assert!(malformed.len() > 3);
     for frame in malformed {
@@ -220,7 +220,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     rover.introduction("anna", ANNA).await;
 }
 
-/// All from the vehicle's own address, as behind one carrier's translation; or each from another.
+/// From the vehicle's own address, as behind a carrier's NAT; or each from another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_hands_slowly() {
     allow_open_files(4_096);
@@ -237,7 +237,7 @@ async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_h
             let stream = socket.connect(switchboard.address).await.unwrap();
             flood.spawn(dawdle(stream, number % 2 == 0));
         }
-        // Strangers who prove a key, are refused, and come again.
+        // Strangers who prove a key, are refused, and reconnect.
         let strangers: Vec<_> =
             (100..130).map(|seed| switchboard.operator(seed, "carl", "10.0.0.4:8000")).collect();
         let clock = Clock::start();
@@ -248,7 +248,7 @@ async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_h
         anna.take();
         anna.introduction("rover", ROVER).await;
         rover.introduction("anna", ANNA).await;
-        // They had to give way, which is counted, and hold no more than their places.
+        // Idle connections were evicted and counted, and hold no more than their places.
         let turned_away = switchboard.counters.turned_away.load(Ordering::Relaxed);
         assert!(turned_away > 800, "{turned_away}");
         println!("spread: {is_spread}: registered after {took:?}, {turned_away} gave way");
@@ -266,7 +266,7 @@ async fn who_idles_loses_the_place_to_who_comes_later_from_the_same_address() {
         socket.bind(([127, 0, 0, 9], 0).into()).unwrap();
         flood.push(socket.connect(switchboard.address).await.unwrap());
     }
-    // The oldest are closed; the newest hold its places.
+    // The oldest are closed; the newest hold the network's places.
     for stream in flood.iter_mut().take(200 - 64) {
         let ended = timeout(ANSWER_TIMEOUT, stream.read(&mut [0])).await.expect("it is still open");
         assert!(matches!(ended, Ok(0) | Err(_)));
@@ -275,7 +275,7 @@ async fn who_idles_loses_the_place_to_who_comes_later_from_the_same_address() {
     assert_eq!(held.kind(), std::io::ErrorKind::WouldBlock);
 }
 
-/// Says nothing, or the beginning of a handshake byte by byte, for as long as it may.
+/// Sends nothing, or the begin of a handshake byte by byte, for as long as permitted.
 async fn dawdle(mut stream: TcpStream, is_slow: bool) {
     let begun = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3].into_iter().chain(std::iter::repeat(0));
     for byte in begun {
@@ -286,7 +286,7 @@ async fn dawdle(mut stream: TcpStream, is_slow: bool) {
     }
 }
 
-/// Lets this process have so many files, where the system allows it.
+/// Raises this process's limit of open files, if the system allows it.
 fn allow_open_files(count: u64) {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.map(|current| current.max(count));
@@ -392,7 +392,7 @@ impl Switchboard {
     }
 }
 
-/// A vehicle or an operator, as far as the switchboard is concerned.
+/// A simplified vehicle or operator.
 struct Peer {
     client: Client,
     events: mpsc::Receiver<Event>,
@@ -420,7 +420,7 @@ impl Peer {
         self.client.handle().send(message.encode()).unwrap();
     }
 
-    /// Says from now on that it holds this lease.
+    /// Reports this lease in every later registration.
     fn hold(&mut self, lease: [u8; 16], peer: u8) {
         let peer_key = *identity(peer).public().as_bytes();
         let now = Held { lease: Some(lease), epoch: 1, peer_key };
@@ -435,7 +435,7 @@ impl Peer {
         self.client.handle().set_greeting(self.greeting.clone());
     }
 
-    /// Waits until it has connected again.
+    /// Waits until it has reconnected.
     async fn again(&mut self) {
         let back =
             async { while !matches!(self.events.recv().await, Some(Event::Connected { .. })) {} };
@@ -467,11 +467,11 @@ impl Peer {
         timeout(ANSWER_TIMEOUT, seen).await.expect("the vehicle's state does not come");
     }
 
-    /// Returns the lease and the address of the introduction to this peer, which comes next.
+    /// Returns lease and address of the introduction to this peer, which is the next message.
     async fn introduction(&mut self, name: &str, seed: u8) -> ([u8; 16], String) {
         let mut message = self.next().await;
         if let Control::Refused { reason_code: Refusal::VehicleAway, .. } = message {
-            // It came back before the vehicle did.
+            // It returned before the vehicle did.
             message = self.next().await;
         }
         let Control::Introduce { lease, peer_name, peer_key, peer_addresses, .. } = message else {

@@ -3,7 +3,7 @@ use tautline_transport::crypto::MacKey;
 use tautline_transport::relay::wire::Cookie;
 use tautline_units::{Duration, Instant};
 
-/// Cookies: what only who hears at an address knows, made anew whenever it is shown instead of kept.
+/// Stateless cookies: proof of receiving at an address, recomputed instead of stored.
 #[derive(Debug)]
 pub(super) struct Cookies {
     key: MacKey,
@@ -14,15 +14,15 @@ impl Cookies {
         Self { key: MacKey::new(key) }
     }
 
-    /// Returns the cookie of `from`.
+    /// Returns the current cookie of `from`.
     pub(super) fn bake(&self, from: Route, now: Instant) -> Cookie {
         self.of(from, epoch(now))
     }
 
-    /// Returns whether `cookie` is one that was given to `from` of late.
+    /// Returns whether `cookie` was issued to `from` in this epoch or the previous one.
     pub(super) fn is_of(&self, cookie: Cookie, from: Route, now: Instant) -> bool {
         let epoch = epoch(now);
-        // Nobody learns by trying how much of a cookie is right: it is another in a minute.
+        // Not constant-time: the cookie changes every minute, too soon to be found byte by byte.
         cookie == self.of(from, epoch) || cookie == self.of(from, epoch.saturating_sub(1))
     }
 
@@ -40,7 +40,7 @@ fn epoch(now: Instant) -> u64 {
     now.as_nanos() / EPOCH.as_nanos() as u64
 }
 
-/// How long a cookie is given; it counts for as long again.
+/// Time for which a cookie is issued; it stays valid for as long again.
 const EPOCH: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -6,40 +6,40 @@ use tautline_units::{ByteCount, Duration, Instant};
 use crate::config::Limits;
 use crate::counters::Dropped;
 
-/// A lease, as far as a relay knows it: two ends, and where each of their sockets is.
+/// A lease in a relay: two ends, and the addresses of their sockets.
 #[derive(Debug)]
 pub(super) struct Lease {
-    /// The initiator's key, and the responder's.
+    /// Keys of initiator and responder.
     pub(super) keys: [PublicKey; 2],
     ends: [End; 2],
-    /// What may go through before the rate counts.
+    /// Bytes that may pass at once under the rate limit.
     allowance: ByteCount,
     allowed_at: Instant,
-    /// When the last token ends that somebody showed.
+    /// Expiry of the latest token presented.
     pub(super) ends_at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct End {
     sockets: [Socket; LinkNumber::COUNT],
-    /// Of which socket the last datagram of each link came.
+    /// Socket from which the last datagram of each link came.
     by_link: [Option<u8>; LinkNumber::COUNT],
 }
 
-/// One socket of an end: what the person pays a carrier for, if it is a modem's.
+/// One socket of an end: the unit of a carrier's bill, if it is a modem's.
 #[derive(Debug, Default)]
 struct Socket {
     bound: Option<Bound>,
-    /// What it sent and was sent.
+    /// Bytes sent and received.
     metered: ByteCount,
 }
 
-/// Where a socket is.
+/// Binding of a socket to a route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) leg: LegId,
     pub(super) route: Route,
-    /// When its token ends.
+    /// Expiry of its token.
     pub(super) ends_at: Instant,
 }
 
@@ -56,7 +56,8 @@ impl Lease {
         Self { keys, ends, allowance: burst(limits), allowed_at: now, ends_at: now }
     }
 
-    /// Says where a datagram of a session goes that came from the socket at `seat`, and counts it.
+    /// Returns the route for a session's datagram from the socket at `seat`, and counts the
+    /// datagram.
     pub(super) fn forward(
         &mut self,
         seat: Seat,
@@ -93,27 +94,27 @@ impl Lease {
         self.keys[index(side)]
     }
 
-    /// Returns what the socket at `seat` sent and was sent.
+    /// Returns the bytes that the socket at `seat` sent and received.
     pub(super) fn metered(&self, seat: Seat) -> ByteCount {
         self.socket(seat).metered
     }
 
-    /// Returns whether the end on `side` is there.
+    /// Returns whether the end on `side` is present.
     pub(super) fn is_there(&self, side: Side, now: Instant) -> bool {
         self.end(side).first(now).is_some()
     }
 
-    /// Returns where the socket at `seat` is.
+    /// Returns the binding of the socket at `seat`.
     pub(super) fn bound(&self, seat: Seat) -> Option<Bound> {
         self.socket(seat).bound
     }
 
-    /// Says where the socket at `seat` is; gives what it was bound by before.
+    /// Binds the socket at `seat`; returns the previous binding.
     pub(super) fn bind(&mut self, seat: Seat, bound: Option<Bound>) -> Option<Bound> {
         std::mem::replace(&mut self.socket_mut(seat).bound, bound)
     }
 
-    /// Returns whether nobody is there and no token lasts.
+    /// Returns whether no end is present and no token is valid.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let sockets = self.ends.iter().flat_map(|end| &end.sockets);
         self.ends_at <= now && sockets.into_iter().all(|socket| socket.bound.is_none())
@@ -122,7 +123,7 @@ impl Lease {
     fn take(&mut self, bytes: ByteCount, limits: &Limits, now: Instant) -> bool {
         let since = now.since(self.allowed_at).min(BURST);
         let granted = limits.lease_rate * since;
-        // What rounds to nothing is granted with the next.
+        // An amount that rounds to zero accumulates until the next call.
         if granted > ByteCount::ZERO {
             self.allowance = (self.allowance + granted).min(burst(limits));
             self.allowed_at = now;
@@ -156,15 +157,15 @@ impl End {
         self.sockets[usize::from(socket)].bound.is_some_and(|bound| now < bound.ends_at)
     }
 
-    /// Returns the first socket that is there of the kind that the peer's `socket` is, else of the other: what came
-    /// over a stream goes on over one, so that it depends on no datagram at all.
+    /// Returns the first present socket of the same kind as the peer's `socket`, else any. Traffic
+    /// over a stream thus continues over a stream, and depends on no UDP at all.
     fn first_beside(&self, socket: u8, now: Instant) -> Option<u8> {
         let is_stream = |socket: u8| socket >= SEATS_OF_STREAMS_FROM;
         let mut there = (0..LinkNumber::COUNT as u8).filter(|socket| self.is_there(*socket, now));
         there.find(|other| is_stream(*other) == is_stream(socket)).or_else(|| self.first(now))
     }
 
-    /// Returns the first socket that is there.
+    /// Returns the first present socket.
     fn first(&self, now: Instant) -> Option<u8> {
         (0..LinkNumber::COUNT as u8).find(|socket| self.is_there(*socket, now))
     }
@@ -181,5 +182,5 @@ fn burst(limits: &Limits) -> ByteCount {
     limits.lease_rate * BURST
 }
 
-/// What a lease may save up: a picture's slices come together, and a train of datagrams at once.
+/// Burst of a lease: the slices of a picture, or a train of datagrams, arrive at once.
 const BURST: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! A relay's own probes: how far away the ends are that have proven to be there.
+//! A relay's own probes, which measure the delay to proven ends.
 
 use std::collections::VecDeque;
 
@@ -7,49 +7,49 @@ use tautline_transport::PublicKey;
 use tautline_transport::relay::Side;
 use tautline_units::{Duration, Instant};
 
-/// A probe of this relay's that was answered.
+/// An answered probe of this relay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoundTrip {
-    /// Which end of its lease answered.
+    /// Side of the end that answered.
     pub side: Side,
-    /// That end's key.
+    /// Key of that end.
     pub key: PublicKey,
-    /// Which of its sockets, as it says; from 12 on they are connections over TLS.
+    /// Number of its socket, as reported; numbers from 12 on are connections over TLS.
     pub socket: u8,
-    /// When the probe was sent.
+    /// Time at which the probe was sent.
     pub sent_at: Instant,
-    /// When it came, by the end's clock.
+    /// Time at which it arrived, by the end's clock.
     pub seen_at: Instant,
-    /// When the answer came.
+    /// Time at which the answer arrived.
     pub back_at: Instant,
-    /// What of it was which way.
+    /// Estimated one-way delays.
     pub one_way: Option<OneWay>,
 }
 
-/// The probes of one leg.
+/// Probes of one leg.
 #[derive(Debug, Default)]
 pub(super) struct Probing {
-    /// Whether its end answers such.
+    /// `true` if the end answers probes.
     pub(super) is_answered: bool,
     due_at: Instant,
-    /// Those without an answer yet, by their times; oldest first.
+    /// Send times of unanswered probes, the oldest first.
     unanswered: VecDeque<Instant>,
     comparer: Comparer,
 }
 
-/// What was measured and not asked for yet, oldest first.
+/// Measured round trips not yet read, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
     measured: VecDeque<RoundTrip>,
 }
 
 impl Probing {
-    /// Returns whether a probe is due: once a second, if the end answers such.
+    /// Returns whether a probe is due: once a second, if the end answers probes.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.is_answered && self.due_at <= now
     }
 
-    /// Takes note that a probe is sent, or cannot be.
+    /// Records that a probe is sent, or cannot be.
     pub(super) fn send(&mut self, now: Instant) {
         self.due_at = now + INTERVAL;
         if self.unanswered.len() == UNANSWERED_MAX {
@@ -58,13 +58,13 @@ impl Probing {
         self.unanswered.push_back(now);
     }
 
-    /// Takes the answer to the probe of `sent_at`; false if there is none that has no answer yet.
+    /// Handles the answer to the probe of `sent_at`; returns whether it was unanswered.
     pub(super) fn answer(&mut self, sent_at: Instant) -> bool {
         let place = self.unanswered.iter().position(|at| *at == sent_at);
         place.and_then(|place| self.unanswered.remove(place)).is_some()
     }
 
-    /// Returns what of a round trip was which way.
+    /// Estimates the one-way delays of a round trip.
     pub(super) fn compare(
         &mut self,
         sent_at: Instant,
@@ -76,7 +76,7 @@ impl Probing {
 }
 
 impl RoundTrips {
-    /// Adds one; false if the oldest had to give way.
+    /// Adds a round trip; returns `false` if the oldest was dropped for it.
     pub(super) fn push(&mut self, trip: RoundTrip) -> bool {
         let is_full = self.measured.len() == MEASURED_MAX;
         if is_full {
@@ -86,13 +86,13 @@ impl RoundTrips {
         !is_full
     }
 
-    /// Returns the oldest, once.
+    /// Removes and returns the oldest.
     pub(super) fn pop(&mut self) -> Option<RoundTrip> {
         self.measured.pop_front()
     }
 }
 
-/// As often as a switchboard pings.
+/// Interval of probes, the same as of a switchboard's pings.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// More than twice a mobile link's worst delay, 5.7 s ([UGV]).
 const UNANSWERED_MAX: usize = 16;

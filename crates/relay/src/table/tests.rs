@@ -32,7 +32,7 @@ fn nothing_goes_to_an_end_that_is_not_there_and_nothing_from_nowhere() {
     assert_eq!(relay.dropped(Dropped::Unproven), 2);
 }
 
-/// What a vehicle's modem sends by link 2 comes back by that modem, whoever else it has.
+/// A datagram on link 2 of one modem returns by that modem, regardless of the end's other modems.
 #[test]
 fn each_link_comes_back_by_the_socket_that_it_went_by() {
     let mut relay = Relay::new(LIMITS);
@@ -46,7 +46,7 @@ fn each_link_comes_back_by_the_socket_that_it_went_by() {
         let back = relay.forward(operator.from(0), &datagram(link, 100));
         assert_eq!(back, Some(vehicle.from(socket)));
     }
-    // A link that was never heard goes to the first socket.
+    // A link without received datagrams uses the first socket.
     assert_eq!(relay.forward(operator.from(0), &datagram(9, 100)), Some(vehicle.from(0)));
 }
 
@@ -64,7 +64,7 @@ fn what_comes_over_a_stream_goes_on_over_one_where_there_is_one() {
     assert_eq!(relay.forward(by_tls, &datagram(9, 100)), Some(back_by_tls));
     assert_eq!(relay.forward(back_by_tls, &datagram(9, 100)), Some(by_tls));
     assert_eq!(relay.forward(vehicle.from(0), &datagram(1, 100)), Some(operator.address()));
-    // Its connection is gone, and only its socket is left, until it connects anew.
+    // Its connection is lost, and only its socket is left, until it reconnects.
     relay.table.handle_closed(back_by_tls);
     assert!(!relay.table.is_proven(back_by_tls));
     assert_eq!(relay.forward(by_tls, &datagram(9, 100)), Some(operator.address()));
@@ -94,7 +94,7 @@ fn two_leases_hear_nothing_of_each_other() {
     assert_eq!(to(&mut relay, others[1].from(0)), Some(others[0].address()));
 }
 
-/// Forged, expired, stolen, of another relay: none lets anybody in, and each is told by name.
+/// Forged, expired, stolen, or of another relay: none grants access, and each has its own refusal.
 #[test]
 fn a_token_that_grants_nothing_moves_no_byte() {
     let (mut relay, ends) = pair();
@@ -117,7 +117,7 @@ fn a_token_that_grants_nothing_moves_no_byte() {
             Token::issue(&grant(OTHER, UNIX + LONG), &identity(SWITCHBOARD)),
             Refusal::OtherRelay,
         ),
-        // Stolen: somebody else shows it.
+        // Stolen: another key presents it.
         (OTHER, right, Refusal::OtherKey),
     ];
     let before = relay.table.counters();
@@ -137,7 +137,7 @@ fn a_token_that_grants_nothing_moves_no_byte() {
 fn a_clock_that_is_set_after_the_start_is_gone_by_from_then_on() {
     let mut relay = Relay::new(LIMITS);
     let token = relay.token(VEHICLE, OPERATOR, LONG);
-    // Started where no time server was heard, years ahead.
+    // Started before time synchronization, with a clock years ahead.
     relay.table.handle_unix_start(UNIX * 2);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
     relay.settle(&mut [&mut vehicle]);
@@ -146,14 +146,14 @@ fn a_clock_that_is_set_after_the_start_is_gone_by_from_then_on() {
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
     relay.settle(&mut [&mut vehicle]);
     assert_eq!(vehicle.way().refused, None);
-    // Years behind, a token seems to last for as long: it counts for a day.
+    // With a clock years behind, a token appears valid for years: it counts for a day.
     relay.table.handle_unix_start(Duration::ZERO);
     let now = Instant::from_millis(5_000);
     assert_eq!(relay.table.instant(UNIX, now), now + TOKEN_LIFE_MAX);
 }
 
-/// Somebody has heard all that an end said, and says it again: from its own address, with a cookie of its
-/// own in the place of the end's, and from the end's own address.
+/// An attacker has recorded everything that an end sent. It replays that from its own address with
+/// its own cookie instead of the end's, and from the end's address.
 #[test]
 fn what_is_replayed_moves_no_byte() {
     let mut relay = Relay::new(LIMITS);
@@ -188,7 +188,7 @@ fn an_address_that_changed_is_proven_again_and_until_then_nothing_goes_there() {
     let old = ends[0].address();
     ends[0].port = 2;
     let [vehicle, operator] = &mut ends;
-    // Its first datagram from there tells the end, by a smaller one, that it is a stranger.
+    // Its first datagram from there is answered with a smaller hint that its address is unknown.
     let hint = relay.answer(vehicle.from(0), &datagram(0, 100)).unwrap();
     assert!(hint.len() < 100);
     assert_eq!(relay.forward(operator.from(0), &datagram(0, 100)), Some(old));
@@ -293,7 +293,7 @@ fn a_relay_that_is_full_says_so_and_strangers_have_no_more_than_their_share() {
     assert!(relay.dropped(Dropped::OverCalls) > 0);
 }
 
-/// Any client of STUN's, an end of a lease among them; nothing of it is forwarded.
+/// Any STUN client, including an end of a lease; none of its requests is forwarded.
 #[test]
 fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need() {
     let (mut relay, ends) = pair();
@@ -318,7 +318,7 @@ fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need()
     assert_eq!(relay.table.counters().forwarded, 0);
 }
 
-/// The relay's own probes: once a second, of ends that answer such, each answer once.
+/// The relay probes once a second those ends that answer probes, and accepts each answer once.
 #[test]
 fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
     let (mut relay, mut ends) = pair();
@@ -328,7 +328,7 @@ fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
     for id in due {
         let to = relay.table.write_probe(id, &mut probe, relay.now).unwrap();
         let end = ends.iter_mut().find(|end| end.address() == to).unwrap();
-        // 20 ms there, by a clock that is 100 s ahead, and 20 ms back.
+        // 20 ms outbound, by a clock that is 100 s ahead, and 20 ms back.
         let at = relay.now + Duration::from_millis(100_020);
         end.take(&probe, at);
         assert!(end.client.poll_transmit(&mut echo, at).is_some());
@@ -362,7 +362,7 @@ fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
     assert_eq!(relay.table.due_probes(relay.now + Duration::from_secs(1)).len(), 2);
 }
 
-/// Of an older build, which does not say that it answers, nothing is asked.
+/// An older build, which does not announce that it answers, is not probed.
 #[test]
 fn who_does_not_say_that_it_answers_probes_is_sent_none() {
     let mut relay = Relay::new(LIMITS);
@@ -378,7 +378,7 @@ fn who_does_not_say_that_it_answers_probes_is_sent_none() {
 }
 
 proptest! {
-    /// Nobody without a key is forwarded, and no answer is longer than its question.
+    /// Without a key nothing is forwarded, and no answer is longer than its request.
     #[test]
     fn no_bytes_panic_are_forwarded_or_draw_more_than_they_are(
         said in vec((0u16..3, vec(any::<u8>(), 0..400), 0u8..11), 0..40),
@@ -402,7 +402,7 @@ proptest! {
 struct Relay {
     table: Table,
     now: Instant,
-    /// What ends said, if it is kept.
+    /// Datagrams of the ends, if they are recorded.
     recorded: Option<Vec<(Route, Vec<u8>)>>,
 }
 
@@ -413,7 +413,7 @@ impl Relay {
         Self { table, now: Instant::from_millis(1), recorded: None }
     }
 
-    /// Returns a token of so long from the beginning.
+    /// Returns a token that is valid for `long` from the start.
     fn token(&self, holder: u8, peer: u8, long: Duration) -> Token {
         let is_vehicle = [VEHICLE, OTHER_VEHICLE].contains(&holder);
         let grant = Grant {
@@ -426,7 +426,7 @@ impl Relay {
         Token::issue(&grant, &identity(SWITCHBOARD))
     }
 
-    /// Lets the ends say what they have to say, and answers, until all is quiet.
+    /// Delivers the ends' datagrams and the answers until none remain.
     fn settle(&mut self, ends: &mut [&mut End]) {
         let (mut said, mut answer) = (Vec::new(), Vec::new());
         for end in ends {
@@ -443,7 +443,7 @@ impl Relay {
         }
     }
 
-    /// Lets time pass, in steps of a second.
+    /// Advances time in steps of a second.
     fn pass(&mut self, time: Duration, ends: &mut [&mut End]) {
         for _ in 0..time.as_secs() {
             self.now += Duration::from_secs(1);
@@ -470,14 +470,14 @@ impl Relay {
     }
 }
 
-/// A vehicle or an operator, as far as a relay is concerned; its sockets have ports in a row.
+/// A simplified vehicle or operator; its sockets have consecutive ports.
 struct End {
     client: Client,
     who: u8,
     peer: u8,
     port: u16,
     sockets: usize,
-    /// Whether it has a connection over TLS beside each socket.
+    /// `true` if each socket also has a connection over TLS.
     has_tls: bool,
 }
 
@@ -510,7 +510,7 @@ impl End {
         self.client.admit(&admission, &locals, now);
     }
 
-    /// Returns where the relay hears this end's socket, or its connection.
+    /// Returns the route at which the relay receives from this end's socket or connection.
     fn from(&self, socket: u8) -> Route {
         let route = route(0, self.port + u16::from(socket));
         match socket < 128 {
@@ -558,7 +558,7 @@ fn route(socket: u8, port: u16) -> Route {
     Route { socket, remote: ([192, 0, 2, 1], port).into() }
 }
 
-/// Returns a sealed datagram of a session, as far as a relay can tell.
+/// Returns bytes that look like a sealed datagram of a session to a relay.
 fn datagram(link: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![0xaa; length];
     bytes[0] = 0x30 | link;
@@ -571,7 +571,7 @@ const RELAY: u8 = 3;
 const OTHER: u8 = 4;
 const OTHER_VEHICLE: u8 = 5;
 const SWITCHBOARD: u8 = 9;
-/// When the relay's clock began.
+/// Unix time at the start of the relay's clock.
 const UNIX: Duration = Duration::from_secs(1_800_000_000);
 const LONG: Duration = Duration::from_secs(300);
 const LIMITS: Limits = Limits {

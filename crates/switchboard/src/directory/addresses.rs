@@ -2,15 +2,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use tautline_net::Destination;
 
-/// Reads the addresses where somebody says it can be reached, by datagrams or over TLS.
+/// Parses the addresses at which an end is reachable, by datagrams or over TLS.
 ///
-/// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) means: the address that the connection comes
-/// from, `remote`, with that port. A wildcard of the other family means nothing and is left out.
-/// Somebody on the switchboard's own machine comes from a loopback address, which nobody else
-/// reaches: there the addresses have to be spelt out.
+/// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) stands for the source address of the
+/// connection, `remote`, with that port. A wildcard of the other family is skipped. An end on the
+/// switchboard's own machine has a loopback source address, which is unreachable for others: there
+/// the addresses must be explicit.
 ///
 /// # Errors
-/// One line: what is wrong with which.
+/// One line with the address and its fault.
 pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destination>, String> {
     if texts.len() > ADDRESSES_MAX {
         return Err(format!("{} addresses are too many: at most {ADDRESSES_MAX}", texts.len()));
@@ -38,7 +38,7 @@ pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destinat
     Ok(addresses)
 }
 
-/// As many as a message may carry.
+/// Maximum number of addresses in a message.
 const ADDRESSES_MAX: usize = 32;
 
 #[cfg(test)]

@@ -8,56 +8,56 @@ use tautline_units::Instant;
 
 use crate::latency::{Record, SAMPLES_MAX};
 
-/// A connection as the directory knows it.
+/// State of a connection in the directory.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) key: PublicKey,
     pub(super) remote: SocketAddr,
     pub(super) role: Role,
     pub(super) latency: Record,
-    /// When the next ping is due.
+    /// Due time of the next ping.
     pub(super) ping_at: Instant,
-    /// When something was last heard.
+    /// Arrival time of the last message.
     pub(super) heard_at: Instant,
     connected_at: Instant,
-    /// The pings that have no pong yet, by their time of sending; oldest first.
+    /// Send times of unanswered pings, the oldest first.
     pings: VecDeque<Instant>,
     samples_logged: usize,
-    /// Its end's clock beside ours.
+    /// Comparison of the end's clock with the switchboard's.
     comparer: Comparer,
 }
 
-/// A ping of ours that was answered.
+/// An answered ping of the switchboard.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoundTrip {
-    /// Which leg it tells of.
+    /// Measured leg.
     pub leg: Leg,
-    /// The end's name.
+    /// Name of the end.
     pub name: String,
-    /// When the ping left.
+    /// Time at which the ping was sent.
     pub sent_at: Instant,
-    /// When it came, by the end's clock; `None` from an older build.
+    /// Time at which it arrived, by the end's clock; `None` from an older build.
     pub seen_at: Option<Instant>,
-    /// When the pong came.
+    /// Time at which the pong arrived.
     pub back_at: Instant,
-    /// What of it was which way, if the end says when it came.
+    /// Estimated one-way delays, if the end reports the arrival time.
     pub one_way: Option<OneWay>,
 }
 
-/// What a connection has registered as.
+/// Registered role of a connection.
 #[derive(Debug)]
 pub(super) enum Role {
     Unregistered,
     Vehicle(String),
     Operator(String),
-    /// The switchboard's own key: nothing to register.
+    /// Connection with the switchboard's own key; it does not register.
     Administrator,
-    /// One who may end drives: nothing to register either.
+    /// Connection of a supervisor, who may end drives; it does not register.
     Supervisor,
 }
 
 impl Connection {
-    /// Returns a connection that has just begun.
+    /// Creates the state of a new connection.
     pub(super) fn new(key: PublicKey, remote: SocketAddr, now: Instant) -> Self {
         Self {
             key,
@@ -73,9 +73,9 @@ impl Connection {
         }
     }
 
-    /// Returns when this connection is to be given up, if nothing is heard until then.
+    /// Returns when this connection times out if no message arrives before.
     ///
-    /// Who does not register is given up as well, whatever else it says.
+    /// A connection that does not register also times out, whatever else it sends.
     pub(super) fn times_out_at(&self, timeout: Duration) -> Instant {
         match self.role {
             Role::Unregistered => self.connected_at + timeout,
@@ -85,12 +85,12 @@ impl Connection {
         }
     }
 
-    /// Gives it as long to register as one that begins now: its registration waits for a word of another end.
+    /// Restarts the time limit for its registration, which waits for another connection's answer.
     pub(super) fn begin_anew(&mut self, now: Instant) {
         self.connected_at = now;
     }
 
-    /// Notes that a ping is sent now.
+    /// Records that a ping is sent now.
     pub(super) fn ping(&mut self, interval: Duration, now: Instant) {
         if self.pings.len() == PINGS_MAX {
             self.pings.pop_front();
@@ -99,7 +99,8 @@ impl Connection {
         self.ping_at = now + interval;
     }
 
-    /// Takes the pong for a ping of ours; any other is ignored. Returns what it tells, if the end has registered.
+    /// Handles a pong; one without a matching ping is ignored. Returns its round trip, if the end
+    /// has registered.
     pub(super) fn pong(
         &mut self,
         sent_at: Instant,
@@ -107,7 +108,7 @@ impl Connection {
         now: Instant,
     ) -> Option<RoundTrip> {
         let place = self.pings.iter().position(|ping| *ping == sent_at)?;
-        // The connection keeps the order: what is older will not come any more.
+        // The connection preserves order: older pings will not be answered any more.
         self.pings.drain(..=place);
         let round_trip = now.since(sent_at);
         self.latency.add(round_trip);
@@ -130,7 +131,7 @@ impl Connection {
         Some(RoundTrip { leg, name, sent_at, seen_at, back_at: now, one_way })
     }
 
-    /// Logs what the latency record comes to.
+    /// Logs a summary of the latency record.
     pub(super) fn log_latency(&self) {
         let (role, name) = match &self.role {
             Role::Unregistered | Role::Administrator | Role::Supervisor => return,
@@ -143,5 +144,5 @@ impl Connection {
     }
 }
 
-/// A mobile link's worst delays, 5.7 s ([UGV]), at one ping a second, and some more.
+/// A mobile link's worst delays, 5.7 s ([UGV]), at one ping a second, with a margin.
 const PINGS_MAX: usize = 16;

@@ -1,4 +1,4 @@
-//! Enrolment by one-time codes: machines that are let in without anybody writing their keys down.
+//! Enrolment by one-time codes: admits machines without manual entry of their keys.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -14,15 +14,15 @@ use super::{Answer, ConnectionId, Directory, Operator, Output, Vehicle};
 use crate::config::ENTRIES_MAX;
 use crate::store::{Change, Machine};
 
-/// Invitations that wait, and who was let in by one.
+/// Open invitations, and the machines enrolled by one.
 #[derive(Debug)]
 pub(super) struct Enrolment {
-    /// By number. They do not outlive the process: a new code is made in a moment.
+    /// Invitations by number. They are not stored across restarts: a new code is quickly made.
     invitations: BTreeMap<u16, Invitation>,
-    /// Wrong codes of the last minute, by when and from where; oldest first.
+    /// Wrong codes of the last minute, by time and network; oldest first.
     wrong: VecDeque<(Instant, IpAddr)>,
     enrolled: BTreeMap<PublicKey, Machine>,
-    /// The keys that the settings list.
+    /// Keys in the settings.
     in_settings: BTreeSet<PublicKey>,
 }
 
@@ -35,7 +35,7 @@ struct Invitation {
 }
 
 impl Enrolment {
-    /// Returns it for whoever the settings do not list; nobody is invited yet.
+    /// Creates an enrolment for machines outside the settings, without invitations.
     pub(super) fn beside(
         vehicles: &BTreeMap<String, PublicKey>,
         operators: &BTreeMap<String, PublicKey>,
@@ -48,7 +48,7 @@ impl Enrolment {
         }
     }
 
-    /// Takes later settings, and returns their lists together with those who were let in.
+    /// Applies new settings, and returns their lists combined with the enrolled machines.
     pub(super) fn with_settings(
         &mut self,
         vehicles: &BTreeMap<String, PublicKey>,
@@ -69,12 +69,12 @@ impl Enrolment {
         lists
     }
 
-    /// Returns whether somebody may come with a code.
+    /// Returns whether there is an open invitation.
     pub(super) fn is_awaited(&self, now: Instant) -> bool {
         self.invitations.values().any(|invitation| now < invitation.ends_at)
     }
 
-    /// Judges a code that came from `remote`.
+    /// Checks a code from `remote`.
     fn judge(&mut self, number: u16, secret: [u8; 4], remote: IpAddr, now: Instant) -> Judged {
         self.invitations.retain(|_, invitation| now < invitation.ends_at);
         let network = places::network(remote);
@@ -86,7 +86,7 @@ impl Enrolment {
             return Judged::TooOften;
         }
         if let Some(invitation) = self.invitations.get_mut(&number) {
-            // No early end: how long it takes tells nothing of the secret.
+            // Constant-time comparison: its duration reveals nothing about the secret.
             let differs = invitation.secret.iter().zip(secret).fold(0, |or, (a, b)| or | (a ^ b));
             invitation.attempts_left -= 1;
             let is_over = differs == 0 || invitation.attempts_left == 0;
@@ -109,7 +109,7 @@ enum Judged {
 }
 
 impl Directory {
-    /// Lists those who were let in by a former run; whoever stands in the settings goes before them.
+    /// Lists the machines enrolled in an earlier run; entries of the settings take precedence.
     pub(super) fn restore_enrolled(&mut self, machines: &BTreeMap<PublicKey, Machine>) {
         for (key, machine) in machines {
             self.enrolment.enrolled.insert(*key, machine.clone());
@@ -123,7 +123,7 @@ impl Directory {
         }
     }
 
-    /// Makes an invitation, in place of an earlier one for the same machine.
+    /// Creates an invitation, and replaces an earlier one for the same machine.
     pub(super) fn invite(
         &mut self,
         role: Role,
@@ -155,11 +155,11 @@ impl Directory {
         Ok(Answer::Code(number, secret))
     }
 
-    /// Takes the word of a machine that it was invited.
+    /// Handles an enrolment request of a machine.
     pub(super) fn enroll(&mut self, id: ConnectionId, number: u16, secret: [u8; 4], now: Instant) {
         let Some(connection) = self.connections.get(&id) else { return };
         let (key, remote) = (connection.key, connection.remote);
-        // It did not hear the answer the first time.
+        // It may have missed the first answer.
         if let Some(machine) = self.machine_of(key) {
             return self.welcome(id, machine);
         }
@@ -186,7 +186,7 @@ impl Directory {
         }
     }
 
-    /// Takes off a machine that was let in by a code.
+    /// Removes an enrolled machine.
     pub(super) fn revoke(
         &mut self,
         role: Role,
@@ -235,7 +235,7 @@ impl Directory {
     }
 
     /// # Errors
-    /// Its name is listed already, or as many as may be are.
+    /// The name is already listed, or the list is full.
     fn place_for(&self, Machine { role, name }: &Machine) -> Result<(), String> {
         let (is_listed, count) = match role {
             Role::Vehicle => (self.vehicles.contains_key(name), self.vehicles.len()),
@@ -263,15 +263,15 @@ impl Directory {
     }
 }
 
-/// Long enough to walk to the machine and type.
+/// Time to walk to the machine and type the code.
 const INVITATION_LIFE: Duration = Duration::from_secs(600);
-/// A mistyped letter is told before anything is sent: these are for whoever guesses.
+/// Attempts against guessing: a mistyped letter is reported before anything is sent.
 const ATTEMPTS_MAX: u32 = 3;
 const INVITATIONS_MAX: usize = 64;
 const WRONG_WINDOW: Duration = Duration::from_secs(60);
 const WRONG_PER_NETWORK_MAX: usize = 5;
-/// In ten minutes 600 guesses at 48 bits: one in 10^11 goes right; at the 32 bits of the secret three, where the
-/// number is known: one in 10^9.
+/// Maximum wrong codes per minute. In ten minutes 600 guesses at 48 bits succeed with a probability
+/// of 10^-11; three guesses at the 32 bits of the secret, if the number is known, with 10^-9.
 const WRONG_MAX: usize = 60;
 
 #[cfg(test)]

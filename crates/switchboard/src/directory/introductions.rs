@@ -1,4 +1,4 @@
-//! Introductions: both ends of a lease are told of each other, and of the relays between them.
+//! Introductions: inform both ends of a lease about each other, and about the relays between them.
 
 use rand::Rng;
 use tautline_message::Control;
@@ -10,10 +10,10 @@ use tautline_units::Instant;
 use super::{Directory, Output, Presence};
 
 impl Directory {
-    /// Tells both ends of the vehicle's lease of each other, if both are there: under a new name, or where
-    /// both have it in hand under the present one, of which nothing begins anew.
+    /// Introduces the ends of the vehicle's lease to each other, if both are registered. The name
+    /// is new, unless both hold the current one, under which their session continues.
     pub(super) fn introduce(&mut self, name: &str, now: Instant) {
-        // Who begins a session knows by then which relays there are.
+        // The session's initiator then already knows the relays.
         self.tell_relays(name, now);
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
         let (Some(at), Some(lease)) = (&mut vehicle.presence, &mut vehicle.lease) else { return };
@@ -44,8 +44,8 @@ impl Directory {
         self.send(vehicle_at, to_vehicle);
     }
 
-    /// Gives both ends of the vehicle's lease tokens for the relays, if both are there and know what these
-    /// are.
+    /// Sends relay tokens to both ends of the vehicle's lease, if both are registered and support
+    /// relays.
     pub(super) fn tell_relays(&mut self, name: &str, now: Instant) {
         let unix = self.unix_start + now.since(Instant::ZERO);
         let Some(issuer) = &self.issuer else { return };
@@ -68,8 +68,8 @@ impl Directory {
         }
     }
 
-    /// Tells the operator of the vehicle's lease where the vehicle may be reached now, under the lease that
-    /// both know. Who tells no candidates is of an older build, and would begin anew.
+    /// Sends the vehicle's current addresses to the operator of its lease, under the lease that
+    /// both know. An end without candidates is of an older build and would start a new session.
     pub(super) fn tell_operator(&mut self, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else { return };
         let (Some(at), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
@@ -83,7 +83,7 @@ impl Directory {
         }
     }
 
-    /// Tells the vehicle likewise where its operator may be reached now.
+    /// Sends the operator's current addresses to the vehicle, in the same way.
     pub(super) fn tell_vehicle(&mut self, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else { return };
         let (Some(to), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };

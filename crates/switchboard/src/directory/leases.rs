@@ -1,4 +1,4 @@
-//! Leases: given and ended, kept over restarts, and what follows from what vehicles have of them.
+//! Leases: granted, ended, stored across restarts, and reconciled with the vehicles' own records.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use super::{ConnectionId, Directory, Lease, Operator, Output, Vehicle};
 use crate::store::{Change, Kept, KeptLease, Record};
 
 impl Directory {
-    /// Goes on from what a former run has kept; `unix_start` is the Unix time at [`Instant::ZERO`].
+    /// Restores the state that an earlier run stored; `unix_start` is the Unix time at
+    /// [`Instant::ZERO`].
     ///
-    /// Whoever drives has time to come back, also where the grace time is shorter than that takes.
+    /// Driving operators have time to reconnect, even if the grace time is shorter than that takes.
     pub fn restore(&mut self, kept: &Kept, unix_start: Duration, now: Instant) {
         self.unix_start = unix_start;
         self.restore_enrolled(&kept.machines);
@@ -47,11 +48,11 @@ impl Directory {
         }
     }
 
-    /// Goes beyond what a vehicle has of leases that are not known here: a backup has brought back older
-    /// ones, or another switchboard has given them.
+    /// Reconciles the epoch with a vehicle's report of a lease unknown here: a backup has restored
+    /// older ones, or another switchboard has granted them.
     ///
-    /// Whom the vehicle has in hand keeps it. Else the present lease, given in ignorance, gets an epoch that
-    /// the vehicle takes.
+    /// The operator in the vehicle's report keeps or gets the lease, if it has no other. Otherwise
+    /// the current lease, granted without that knowledge, gets an epoch that the vehicle accepts.
     pub(super) fn heed(&mut self, name: &str, held: &Held, now: Instant) {
         let holder = PublicKey::from_bytes(held.peer_key).ok();
         let Some(vehicle) = self.vehicles.get(name) else { return };
@@ -63,7 +64,7 @@ impl Directory {
             return;
         }
         if held.epoch.saturating_sub(vehicle.epoch) > EPOCH_STEP_MAX {
-            // Kept here it would outlast whoever has told it.
+            // Stored here, it would outlast the vehicle that reported it.
             tracing::warn!(
                 vehicle = name,
                 told = held.epoch,
@@ -125,7 +126,7 @@ impl Directory {
                 tracing::info!(vehicle = name, operator, "refused: {text}");
                 self.refuse(id, Refusal::VehicleTaken, text);
             }
-            // Its own already: it was introduced when both ends were there.
+            // The operator already holds it: it was introduced when both ends were registered.
             Some(_) if is_here => {}
             Some(_) => self.wait(id, name),
             None => {
@@ -147,13 +148,13 @@ impl Directory {
         }
     }
 
-    /// Says that the vehicle is the operator's, but there is nobody to be introduced to yet.
+    /// Informs the operator that it holds the vehicle, which is away.
     fn wait(&mut self, id: ConnectionId, name: &str) {
         let text = format!("vehicle {name} is away: it is kept for you until it comes");
         self.refuse(id, Refusal::VehicleAway, text);
     }
 
-    /// Ends the operator's lease, if it has one, and tells both.
+    /// Ends the operator's lease, if it has one, and notifies both ends.
     pub(super) fn release(&mut self, operator: &str, reason: &str) {
         let Some(name) = self.vehicle_of(operator) else { return };
         let vehicle = self.vehicles.get_mut(&name).expect("found just now");
@@ -169,7 +170,7 @@ impl Directory {
                 let message = released.clone();
                 self.outputs.push_back(Output::Send { to, message });
             }
-            // Never introduced: nothing to be told.
+            // Never introduced, so the vehicle does not know the lease.
             None if lease.name.is_none() => {}
             None => vehicle.pending_release = Some(released.clone()),
         }
@@ -178,7 +179,7 @@ impl Directory {
         }
     }
 
-    /// Gives the vehicle to the operator, both of whom are free, and keeps that.
+    /// Grants the vehicle to the operator, both of which are free, and stores that.
     pub(super) fn give(&mut self, name: &str, operator: &str, epoch: u64, now: Instant) {
         let since = self.unix_start + now.since(Instant::ZERO);
         let operator = operator.to_owned();
@@ -188,14 +189,14 @@ impl Directory {
         self.keep(name);
     }
 
-    /// Keeps what is known of the vehicle.
+    /// Stores the state of the vehicle.
     pub(super) fn keep(&mut self, name: &str) {
         if let Some(vehicle) = self.vehicles.get(name) {
             self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
         }
     }
 
-    /// Returns what a vehicle is told that has a lease in hand of which nothing is known here.
+    /// Returns the release message for a vehicle that holds a lease unknown here.
     pub(super) fn outlived(&self, name: &str) -> Option<Control> {
         let vehicle = self.vehicles.get(name)?;
         let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;
@@ -220,7 +221,7 @@ impl Directory {
     }
 }
 
-/// Returns what is kept of a vehicle.
+/// Returns the stored form of a vehicle.
 pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) -> Change {
     let kept = |lease: &Lease| {
         let operator = operators.get(&lease.operator)?.key;
@@ -230,8 +231,8 @@ pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) 
     Change::Vehicle { key: vehicle.key, record: Record { epoch: vehicle.epoch, lease } }
 }
 
-/// Until a client has seen that its switchboard is gone (3 s), has waited before it tries again (3 s), and has
-/// shaken hands (3 s).
+/// Time in which a client detects that its switchboard is gone (3 s), waits before the next attempt
+/// (3 s), and completes a handshake (3 s).
 const RETURN_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

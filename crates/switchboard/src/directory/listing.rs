@@ -1,4 +1,4 @@
-//! What an operator is told of all vehicles.
+//! Vehicle list for an operator.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use tautline_message::{Control, VehicleEntry, VehicleState};
 use super::{ConnectionId, Directory, Vehicle};
 
 impl Directory {
-    /// Tells who asked of every vehicle.
+    /// Sends the list of all vehicles.
     pub(super) fn list(&mut self, id: ConnectionId) {
         let vehicles = self.vehicles.iter().map(|(name, vehicle)| self.entry(name, vehicle));
         let vehicles = vehicles.take(VEHICLES_MAX).collect();
@@ -47,7 +47,7 @@ impl Directory {
     }
 }
 
-/// As many as a message may carry: those whose names come first.
+/// Maximum number of vehicles in a message: the first by name.
 const VEHICLES_MAX: usize = 256;
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
         say(directory, who, register, at_s);
     }
 
-    /// Returns what anna is told of mule and rover.
+    /// Returns anna's list entries of mule and rover.
     fn listed(directory: &mut Directory, at_s: u64) -> [VehicleEntry; 2] {
         say(directory, ANNA, Control::ListVehicles, at_s);
         let outputs = std::iter::from_fn(|| directory.poll_output());

@@ -1,4 +1,4 @@
-//! Orders of an administrator: whoever holds the switchboard's own key.
+//! Orders of administrators, who hold the switchboard's own key, and of supervisors.
 
 use std::fmt::Write;
 
@@ -9,21 +9,21 @@ use tautline_units::Instant;
 
 use super::{Answer, ConnectionId, Directory, Output, Presence};
 
-/// A supervisor's connection on which a vehicle's answers are awaited.
+/// A supervisor's connection that waits for a vehicle's answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaiting {
     to: ConnectionId,
-    /// How many it gets at most.
+    /// Maximum number of further answers.
     left: u32,
 }
 
 impl Directory {
-    /// Carries out the orders of whoever holds `key`.
+    /// Accepts orders of the holder of `key`.
     pub(crate) fn obey(&mut self, key: PublicKey) {
         self.administrator = Some(key);
     }
 
-    /// Carries out an administrator's order.
+    /// Carries out an order.
     pub(super) fn obey_order(&mut self, id: ConnectionId, order: Order, now: Instant) {
         let answer = match order {
             Order::Backup => Ok(Answer::Copy),
@@ -38,10 +38,12 @@ impl Directory {
         }
     }
 
-    /// Ends a drive: hands the vehicle the order, which alone stops it, and ends the lease.
+    /// Ends a drive: forwards the order to the vehicle, which alone stops the drive, and ends the
+    /// lease.
     ///
-    /// The order is looked at, so that a mistake is told to who makes it; what counts is what the vehicle makes of it.
-    /// Its times are the vehicle's to judge: nobody else's clock has to be right, and this one may not be set yet.
+    /// The order is checked here so that its author learns of mistakes, but the vehicle's own check
+    /// is decisive. Only the vehicle checks its times: no other clock must be right, and this one
+    /// may not be set yet.
     fn end(
         &mut self,
         id: ConnectionId,
@@ -67,7 +69,7 @@ impl Directory {
         }
         vehicle.awaiting.truncate(AWAITING_MAX - 1);
         vehicle.awaiting.insert(0, Awaiting { to: id, left: ANSWERS_MAX });
-        // First: the vehicle does not wait for what is written to disk.
+        // Sent first, so that the vehicle does not wait for a write to disk.
         let handed = match &vehicle.presence {
             Some(Presence { id, .. }) => {
                 let (to, message) = (*id, Control::Ordered { signed, is_answered: true });
@@ -87,7 +89,7 @@ impl Directory {
         Ok(Answer::Text(format!("{name}: {lease}; {handed}\n")))
     }
 
-    /// Carries what a vehicle answers to those who have given it an order: which order it is of they see themselves.
+    /// Forwards a vehicle's answer to the supervisors that wait; they match it to their order.
     pub(super) fn carry_answer(&mut self, name: &str, signed: &[u8]) {
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
         for Awaiting { to, left } in &mut vehicle.awaiting {
@@ -101,19 +103,20 @@ impl Directory {
         vehicle.awaiting.retain(|awaiting| awaiting.left > 0);
     }
 
-    /// Awaits no answer any more on a connection that has ended.
+    /// Cancels the waiting of a connection that has ended.
     pub(super) fn await_no_more(&mut self, id: ConnectionId) {
         for vehicle in self.vehicles.values_mut() {
             vehicle.awaiting.retain(|awaiting| awaiting.to != id);
         }
     }
 
-    /// Returns how many answers of vehicles nobody waited for.
+    /// Returns the number of vehicles' answers for which no supervisor waited.
     pub fn unclaimed_answers(&self) -> u64 {
         self.unclaimed
     }
 
-    /// Returns for people who is listed, who is there, and who drives what since when.
+    /// Returns a text for people: listed ends, their connections, and current drives with their
+    /// duration.
     pub(super) fn who(&self, now: Instant) -> String {
         let unix = self.unix_start + now.since(Instant::ZERO);
         let mut text = String::new();
@@ -134,9 +137,9 @@ impl Directory {
     }
 }
 
-/// Supervisors who wait for one vehicle: of more the oldest hears nothing.
+/// Maximum supervisors that wait for one vehicle; the oldest is dropped for a new one.
 const AWAITING_MAX: usize = 8;
-/// A vehicle says what it has begun and what came of it, and no more than four words of an order.
+/// Maximum answers per order: the vehicle reports begin and outcome, and at most four messages.
 const ANSWERS_MAX: u32 = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Who registers: as whom, and where it can be reached.
+//! Registration of vehicles and operators.
 
 use std::net::SocketAddr;
 
@@ -9,17 +9,17 @@ use tautline_units::Instant;
 use super::connection::{Connection, Role};
 use super::{ConnectionId, Directory, Presence, addresses};
 
-/// What somebody tells of itself when it registers.
+/// Data that an end reports with its registration.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) addresses: Vec<String>,
     pub(super) versions: Option<ProtocolVersions>,
-    /// Whether it knows what a relay is.
+    /// `true` if it supports relays.
     pub(super) relays: bool,
     pub(super) candidates: Vec<Candidate>,
-    /// What it was introduced under last.
+    /// Lease of its last introduction.
     pub(super) held: Option<Held>,
-    /// Where it is, if it says that.
+    /// Location, if reported.
     pub(super) place: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Directory {
         }
     }
 
-    /// Returns who it is, where from, and what it tells if that is sound; else it is turned away.
+    /// Returns key, source address and presence of an end with valid data; turns others away.
     fn admit(
         &mut self,
         id: ConnectionId,
@@ -118,7 +118,7 @@ impl Directory {
         }
         let Told { addresses, versions, relays, candidates, held, place } = told;
         let link_count = u8::try_from(addresses.len()).unwrap_or(u8::MAX);
-        // Who tells other addresses on the connection that it has wants to be introduced anew.
+        // New addresses on an existing registration request a new introduction.
         let held = held.and_then(|held| held.lease).filter(|_| !self.is_registered(id));
         match addresses::reachable(&addresses, remote.ip()) {
             Ok(addresses) => {
@@ -142,7 +142,7 @@ impl Directory {
         }
     }
 
-    /// Closes the connection that a newer one of the same process has taken the place of.
+    /// Closes the connection that a newer one of the same process replaces.
     fn replace(&mut self, old: Option<Presence>, id: ConnectionId, now: Instant) {
         if let Some(old) = old
             && old.id != id
@@ -179,7 +179,7 @@ impl Directory {
 }
 
 impl Presence {
-    /// Returns whether nothing is another but the candidates.
+    /// Returns whether the two differ at most in their candidates.
     fn same(&self, other: &Self) -> bool {
         self.id == other.id
             && self.addresses == other.addresses
@@ -188,5 +188,5 @@ impl Presence {
     }
 }
 
-/// What a build speaks that says nothing of versions.
+/// Versions of a build that reports none.
 pub(super) const UNSAID: ProtocolVersions = ProtocolVersions { lowest: 1, highest: 1 };

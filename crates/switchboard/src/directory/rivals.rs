@@ -1,4 +1,5 @@
-//! Two machines with one key, a copied folder or card: the first keeps its place for as long as it answers.
+//! Duplicate registrations: two machines with one key, from a copied folder or card. The first
+//! stays for as long as it answers.
 
 use std::net::SocketAddr;
 
@@ -9,7 +10,7 @@ use tautline_units::{Duration, Instant};
 use super::registration::Told;
 use super::{ConnectionId, Directory, Presence};
 
-/// A registration that waits until the connection that has its key is found dead or alive.
+/// A registration that waits until the connection with its key answers or ends.
 #[derive(Debug)]
 pub(super) struct Contender {
     pub(super) id: ConnectionId,
@@ -17,14 +18,14 @@ pub(super) struct Contender {
     since: Instant,
 }
 
-/// A registration as it came.
+/// Content of a registration.
 #[derive(Debug)]
 pub(super) enum Claim {
     Vehicle(String, Told),
     Operator(String, Told),
 }
 
-/// A machine that came with a key whose first machine answered.
+/// A duplicate registration that was refused because the first machine answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rival {
     remote: SocketAddr,
@@ -32,11 +33,11 @@ pub(super) struct Rival {
 }
 
 impl Directory {
-    /// Registers a vehicle or an operator, unless a connection of its key is there that may be another machine's: then
-    /// that one is pinged, and its answer or its end decides.
+    /// Registers a vehicle or an operator. If the key has a connection that may be another
+    /// machine's, that connection is pinged first, and its answer or its end decides.
     ///
-    /// A process that shows the name of the lease in hand is the one that was introduced under it: nobody else is told
-    /// that name but its peer.
+    /// A process that reports the name of the current lease is the one that was introduced under
+    /// it: only its peer also knows that name.
     pub(super) fn register(&mut self, id: ConnectionId, claim: Claim, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let key = connection.key;
@@ -59,7 +60,8 @@ impl Directory {
         }
     }
 
-    /// Takes note that a ping that left at `sent_at` was answered: who answers one that left since a rival came is alive.
+    /// Handles the pong of a ping sent at `sent_at`: a ping sent after a duplicate registration
+    /// proves the first alive.
     pub(super) fn handle_alive(&mut self, id: ConnectionId, sent_at: Instant, now: Instant) {
         let Some(key) = self.connections.get(&id).map(|connection| connection.key) else { return };
         let is_first = self.presence_of(key).is_some_and(|first| first.id == id);
@@ -70,7 +72,8 @@ impl Directory {
         }
     }
 
-    /// Lets the one in that waits for the end of the connection that has its key, or forgets it if that was its own end.
+    /// Admits the registration that waited for the end of this connection, or drops it if its own
+    /// connection ended.
     pub(super) fn settle_rivals(&mut self, ended: ConnectionId, key: PublicKey, now: Instant) {
         let Some(contender) = self.contenders.get(&key) else { return };
         let is_over = contender.id == ended;
@@ -82,7 +85,8 @@ impl Directory {
         }
     }
 
-    /// Returns for people where an end is, and whether another machine has come with its key within the last minute.
+    /// Returns a text for people: the location of an end, and a duplicate registration within the
+    /// last minute.
     pub(super) fn place_of(
         &self,
         presence: Option<&Presence>,
@@ -107,7 +111,7 @@ impl Directory {
         }
     }
 
-    /// Turns the second machine of a key away, and says so to both and to whoever reads the log.
+    /// Refuses a duplicate registration, and informs both machines and the log.
     fn refuse_rival(
         &mut self,
         key: PublicKey,
@@ -158,5 +162,5 @@ impl Claim {
     }
 }
 
-/// A machine that is refused comes again every three seconds or so.
+/// Time for which a duplicate is shown: a refused machine retries about every three seconds.
 const RIVAL_MAX: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Who is listed: it may change while the switchboard serves.
+//! List of served ends, which may change during operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,12 @@ use tautline_units::Instant;
 use super::{Directory, Operator, Vehicle};
 
 impl Directory {
-    /// Serves these vehicles and operators from now on, by name and key, beside those who were let in by a code.
+    /// Replaces the lists of vehicles and operators, by name and key; enrolled machines stay
+    /// listed.
     ///
-    /// Whoever is no longer listed under its name and key loses its lease and its connection; nothing changes
-    /// for the others. A vehicle that comes back, also under another name, goes on from its epoch.
+    /// An end that is no longer listed under its name and key loses its lease and its connection;
+    /// nothing changes for the others. A vehicle that is listed again, even under another name,
+    /// continues from its epoch.
     pub fn relist(
         &mut self,
         vehicles: &BTreeMap<String, PublicKey>,
@@ -82,17 +84,17 @@ impl Directory {
         }
     }
 
-    /// Takes a later list of those who may end drives.
+    /// Replaces the list of supervisors.
     pub fn list_supervisors(&mut self, supervisors: &BTreeMap<String, PublicKey>) {
         self.supervisors.clone_from(supervisors);
     }
 
-    /// Returns the keys of all who have something to say: those who are listed, and supervisors.
+    /// Returns the keys of all listed ends and supervisors.
     pub fn known(&self) -> impl Iterator<Item = PublicKey> + '_ {
         self.listed().chain(self.supervisors.values().copied())
     }
 
-    /// Returns the keys of all vehicles and operators that are listed.
+    /// Returns the keys of all listed vehicles and operators.
     pub fn listed(&self) -> impl Iterator<Item = PublicKey> + '_ {
         let vehicles = self.vehicles.values().map(|vehicle| vehicle.key);
         vehicles.chain(self.operators.values().map(|operator| operator.key))

@@ -9,28 +9,28 @@ use super::*;
 
 mod rivals;
 
-/// What happens, and what the directory says to it: one line an output, pings left out.
+/// Steps, and the directory's outputs: one line per output, without pings.
 type Table<'a> = &'a [(Step<'a>, &'a [&'a str])];
 
 #[derive(Clone, Copy)]
 enum Step<'a> {
-    /// This connection comes, with this key.
+    /// Connects, with this key.
     Call(u64, u8),
-    /// It registers as this vehicle, at this address.
+    /// Registers as this vehicle, at this address.
     Vehicle(u64, &'a str, &'a str),
-    /// It registers as this operator, at this address.
+    /// Registers as this operator, at this address.
     Operator(u64, &'a str, &'a str),
-    /// Likewise, of a build that says which versions it speaks.
+    /// Registers as an operator of a build that reports its versions.
     Newer(u64, &'a str, &'a str),
-    /// Who holds this key registers under this name, with this candidate.
+    /// Registers the holder of this key under this name, with this candidate.
     Reachable(u64, u8, &'a str, &'a str),
     List(u64),
     Take(u64, &'a str),
     Release(u64),
     Gone(u64),
-    /// So many milliseconds pass; everybody answers pings.
+    /// Advances time by milliseconds; everybody answers pings.
     Wait(u64),
-    /// From now on this connection says nothing.
+    /// Silences this connection from now on.
     Mute(u64),
 }
 use Step::*;
@@ -92,7 +92,7 @@ fn an_operator_takes_a_vehicle_and_both_are_introduced() {
             &["2: meet rover at 10.0.0.1:7000, lease A", "1: meet anna at 192.0.2.2:8000, lease A"],
         ),
         (List(2), &["2: mule away, rover taken"]),
-        // Taking again changes nothing, so nothing is said.
+        // Taking it again changes nothing, so there is no output.
         (Take(2, "rover"), &[]),
         (
             Release(2),
@@ -148,7 +148,7 @@ fn a_vehicle_that_restarts_is_introduced_again() {
     play(&driving(&[
         (Gone(1), &[]),
         (List(2), &["2: mule away, rover away"]),
-        // A vehicle may stay away for as long as it likes: the lease is the operator's.
+        // A vehicle may stay away for any time: the lease belongs to the operator.
         (Wait(60_000), &[]),
         (Call(3, ROVER), &[]),
         (
@@ -187,7 +187,7 @@ fn an_operator_that_comes_back_within_the_grace_time_keeps_its_lease() {
             Operator(3, "anna", "10.0.0.2:8001"),
             &["3: meet rover at 10.0.0.1:7000, lease B", "1: meet anna at 10.0.0.2:8001, lease B"],
         ),
-        // A client that takes in its greeting is not introduced twice.
+        // A client that repeats its greeting is not introduced twice.
         (Take(3, "rover"), &[]),
         (Wait(30_000), &[]),
         (List(3), &["3: mule away, rover taken"]),
@@ -208,7 +208,7 @@ fn an_operator_that_restarts_unnoticed_replaces_its_old_connection() {
                 "1: meet anna at 10.0.0.2:8001, lease B",
             ],
         ),
-        // The end of the old connection is not the end of the lease.
+        // The end of the old connection does not end the lease.
         (Gone(2), &[]),
         (Wait(60_000), &[]),
         (List(3), &["3: mule away, rover taken"]),
@@ -385,7 +385,7 @@ fn the_vehicle_list_tells_the_newest_round_trip() {
     scene.directory.handle_message(ConnectionId(1), wrong, answered_at);
     assert_eq!(scene.directory.poll_round_trip(), None);
     let seen_at = Some(Instant::from_millis(900_000));
-    // The second pong answers nothing any more.
+    // The second pong matches no ping.
     for is_first in [true, false] {
         let pong = Control::Pong { t: pinged_at, seen_at };
         scene.directory.handle_message(ConnectionId(1), pong, answered_at);
@@ -394,7 +394,7 @@ fn the_vehicle_list_tells_the_newest_round_trip() {
         let Some(trip) = trip else { continue };
         assert_eq!((trip.leg, trip.name.as_str()), (Leg::SwitchboardVehicle, "rover"));
         assert_eq!((trip.sent_at, trip.seen_at, trip.back_at), (pinged_at, seen_at, answered_at));
-        // Nothing is known of which way it was but their sum.
+        // Only the sum of both directions is known.
         let one_way = trip.one_way.unwrap();
         assert_eq!((one_way.out_nanos, one_way.in_nanos), (21_000_000, 21_000_000));
         assert_eq!(one_way.error, Duration::from_nanos(21_000_001));
@@ -435,7 +435,7 @@ proptest::proptest! {
             let operator = ["anna", "bert"][usize::from(which) % 2];
             let is_there = scene.directory.connections.contains_key(&ConnectionId(id));
             scene.act(match what {
-                // No number stands for two connections at once.
+                // A connection number is used only once at a time.
                 0 | 1 if !is_there => Call(id, which),
                 2 => Vehicle(id, vehicle, "10.0.0.1:7000"),
                 3 => Operator(id, operator, "10.0.0.2:8000"),
@@ -633,7 +633,7 @@ impl Scene {
         }
     }
 
-    /// Checks what holds at all times.
+    /// Checks the invariants.
     fn check(&mut self) {
         let directory = &self.directory;
         let mut drivers = BTreeSet::new();
@@ -723,8 +723,8 @@ const BERT: u8 = 4;
 const RELAY: u8 = 5;
 const SWITCHBOARD: u8 = 6;
 
-/// Both are named the relays before they are introduced, and again at half the tokens' life; an end of
-/// an older build, or the peer of one, is named none.
+/// Both ends receive the relays before they are introduced, and again at half the tokens' life; an
+/// end of an older build, or its peer, receives none.
 #[test]
 fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
     let own = Identity::from_seed(&[SWITCHBOARD; 32]);

@@ -1,10 +1,10 @@
-//! Bytes of what is kept, in the store and in a backup on its way.
+//! Encoding of the stored content, in the store and in a backup.
 //!
 //! ```text
-//! record:  epoch (8 bytes), then, with a lease: its operator's key (32), since when in Unix seconds (8), and,
-//!          once the two were introduced, its name (16)
-//! machine: what it is (a byte; 0 vehicle, 1 operator), its name
-//! backup:  for each of them: which it is (a byte; 0 record, 1 machine), its key (32), length (a byte), itself
+//! record:  epoch (8 bytes), then, with a lease: its operator's key (32), its begin in Unix seconds (8), and,
+//!          after the first introduction, its name (16)
+//! machine: role (a byte; 0 vehicle, 1 operator), name
+//! backup:  for each entry: its kind (a byte; 0 record, 1 machine), key (32), length (a byte), content
 //! ```
 
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Machine {
 }
 
 impl Kept {
-    /// Returns this as bytes for [`decode`](Self::decode).
+    /// Encodes the content for [`decode`](Self::decode).
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut write = |which, key: &PublicKey, entry: Vec<u8>| {
@@ -77,7 +77,7 @@ impl Kept {
         bytes
     }
 
-    /// Returns what [`encode`](Self::encode) has written, if that is what `bytes` are.
+    /// Decodes the output of [`encode`](Self::encode); `None` if `bytes` are invalid.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut kept = Self::default();
         while !bytes.is_empty() {
@@ -96,7 +96,7 @@ impl Kept {
     }
 }
 
-/// Takes the first bytes off.
+/// Removes and returns the first bytes.
 fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

@@ -8,7 +8,8 @@ use tautline_transport::crypto::Identity;
 
 use super::*;
 
-/// A disk whose process is killed after so many writes: what was written before is there, nothing after.
+/// A disk whose process is killed after a number of writes: earlier ones are stored, later ones are
+/// not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -16,7 +17,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Lets so many writes through from now on; all, if none are told.
+    /// Allows this number of writes from now on, or all of them.
     pub(crate) fn kill_after(&self, writes: Option<usize>) {
         *self.left.lock().unwrap() = writes;
     }
@@ -79,7 +80,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Writes a store as the builds that knew form 1 did.
+/// Writes a store in form 1, as earlier builds did.
 fn write_first_form(disk: Disk, kept: &BTreeMap<PublicKey, Record>) {
     let database = Database::builder().create_with_backend(disk).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -119,7 +120,7 @@ proptest! {
         let store = Store::over(disk).unwrap();
         let kept = store.load().unwrap();
         prop_assert!(kept == before || kept == after, "{kept:?}");
-        // It is a store like any other.
+        // The reopened store works as any other.
         let changes = vec![Change::Vehicle { key: key(9), record: Record { epoch: 3, lease: None } }];
         store.commit(&changes).unwrap();
         prop_assert_eq!(store.load().unwrap().vehicles[&key(9)].epoch, 3);
@@ -138,7 +139,7 @@ proptest! {
         let mut kept = Kept { vehicles, machines: BTreeMap::new() };
         let store = Store::over(disk.clone()).unwrap();
         prop_assert_eq!(&store.load().unwrap(), &kept);
-        // It takes what the first form had no room for, and is brought over once.
+        // It accepts entries that form 1 did not support, and is converted once.
         let machine = Some(Machine { role: Role::Operator, name: "anna".to_owned() });
         let change = Change::Machine { key: key(9), machine };
         store.commit(std::slice::from_ref(&change)).unwrap();
@@ -158,7 +159,7 @@ proptest! {
     fn no_bytes_panic_the_readers_and_what_is_read_is_written_the_same(
         bytes in vec(any::<u8>(), 0..200), which in 0..3_u8, seed in 0..9_u8
     ) {
-        // Behind a key and a length that are right, too.
+        // Also after a valid key and length.
         let length = u8::try_from(bytes.len()).unwrap();
         let entry = [&[which][..], key(seed).as_bytes(), &[length], &bytes].concat();
         for bytes in [&bytes, &entry] {

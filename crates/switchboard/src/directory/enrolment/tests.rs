@@ -41,7 +41,7 @@ impl Scene {
         id
     }
 
-    /// Says something on a connection, and returns what is answered there.
+    /// Sends a message on a connection, and returns the answer.
     fn say(&mut self, id: ConnectionId, message: Control) -> Option<Output> {
         self.directory.handle_message(id, message, self.now);
         let mut answer = None;
@@ -74,7 +74,7 @@ impl Scene {
         }
     }
 
-    /// Comes with a code; says what it becomes, or why nothing.
+    /// Enrols with a code; returns the new role, or the refusal.
     fn enroll(
         &mut self,
         seed: u8,
@@ -109,7 +109,7 @@ fn a_code_lets_one_machine_in_once_and_that_outlives_the_switchboard() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     assert_eq!(scene.enroll(5, 1, code), Ok((Role::Vehicle, "rover".into(), 1)));
-    // Another one with the same code; and the same machine again, which did not hear the answer.
+    // Another machine with the same code; then the first one again, which missed the answer.
     assert_eq!(scene.enroll(6, 2, code), WRONG);
     assert_eq!(scene.enroll(5, 1, code), Ok((Role::Vehicle, "rover".into(), 1)));
     let mut scene = Scene::of(scene.kept);
@@ -147,7 +147,7 @@ fn whoever_guesses_is_slowed_down_by_network_and_altogether() {
     for _ in 0..WRONG_PER_NETWORK_MAX {
         assert_eq!(scene.enroll(6, 1, guess), WRONG);
     }
-    // Not even the right code is judged from there, for a minute; from elsewhere it is.
+    // For a minute even the right code is refused from that network, but not from others.
     assert_eq!(scene.enroll(5, 1, code), Err(Refusal::Full));
     scene.now += WRONG_WINDOW;
     assert_eq!(scene.enroll(6, 1, guess), WRONG);
@@ -165,7 +165,7 @@ fn who_was_not_invited_hears_at_once_that_its_key_is_not_known() {
     let id = scene.connect(6, 1);
     assert!(matches!(scene.directory.poll_output(), Some(Output::Send { to, .. }) if to == id));
     let code = scene.invite(Role::Vehicle, "rover");
-    // It may come with a code now; but without one it is refused as before.
+    // Now it may present a code; without one it is refused as before.
     let id = scene.connect(6, 1);
     let (name, addresses) = ("rover".to_owned(), vec![]);
     let (versions, relays, candidates, held, place) = (None, false, vec![], None, None);
@@ -241,7 +241,7 @@ fn no_more_are_let_in_than_fit_a_list() {
         panic!()
     };
     assert_eq!(text, "256 are listed already");
-    // An operator hears of all of them, in one message that it takes.
+    // An operator receives all of them in one valid message.
     let code = scene.invite(Role::Operator, "bert");
     assert_eq!(scene.enroll(5, 1, code), Ok((Role::Operator, "bert".into(), ENTRIES_MAX)));
     scene.directory.relist(&BTreeMap::new(), &BTreeMap::new(), scene.now);
@@ -258,7 +258,7 @@ proptest! {
         for (number, secret, network, seconds) in guesses {
             scene.now += Duration::from_secs(seconds);
             prop_assume!((number, secret) != code);
-            // Every other one knows the number, which is no secret.
+            // Every other guess uses the right number, which is not secret.
             let number = if network % 2 == 0 { code.0 } else { number };
             if (number, secret) != code {
                 let id = scene.connect(6, network);

@@ -8,18 +8,18 @@ use super::*;
 use crate::Config;
 use crate::directory::ConnectionId;
 
-/// A switchboard, the vehicles and operators before it, and what is on disk.
+/// A switchboard, its vehicles and operators, and the content of its disk.
 struct World {
     directory: Directory,
     kept: Kept,
     now: Instant,
     connections: BTreeMap<u8, ConnectionId>,
     next_id: u64,
-    /// What each end has in hand: a vehicle takes no lower epoch.
+    /// Lease that each end holds: a vehicle accepts no lower epoch.
     held: BTreeMap<u8, Held>,
-    /// What each vehicle has taken, by key: epoch and operator.
+    /// Leases that each vehicle accepted, by key: epoch and operator.
     taken: BTreeMap<u8, BTreeMap<u64, [u8; 32]>>,
-    /// Introductions that a vehicle does not take.
+    /// Introductions that a vehicle refuses.
     refused: usize,
 }
 
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// Kills the switchboard and starts it anew with what is on disk.
+    /// Kills the switchboard and restarts it with the content of its disk.
     fn restart(&mut self) {
         self.directory = directory(&self.kept, self.now);
         self.connections.clear();
@@ -47,7 +47,7 @@ impl World {
     fn register(&mut self, who: u8) {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
-        // Its former connection has ended: else it would be asked whether it is another machine's.
+        // Close its former connection, or this one would count as a duplicate registration.
         if let Some(former) = self.connections.insert(who, id) {
             self.directory.handle_closed(former, self.now);
         }
@@ -88,7 +88,7 @@ impl World {
         self.say(operator, Control::Take { vehicle_name });
     }
 
-    /// Ends its process: of a vehicle the epoch stays, on its disk.
+    /// Ends its process; a vehicle's epoch stays on its disk.
     fn end(&mut self, who: u8) {
         if let Some(id) = self.connections.remove(&who) {
             self.directory.handle_closed(id, self.now);
@@ -104,7 +104,8 @@ impl World {
         self.directory.handle_timeout(self.now);
     }
 
-    /// Does so many of the things that the directory wants done; false if the switchboard is killed there.
+    /// Carries out `left` outputs of the directory; returns `false` if the switchboard is killed
+    /// there.
     fn drain(&mut self, mut left: usize) -> bool {
         while let Some(output) = self.directory.poll_output() {
             if left == 0 {
@@ -162,7 +163,7 @@ impl World {
         }
     }
 
-    /// Checks what holds of what is on disk: nobody drives two, nothing is driven by two.
+    /// Checks the stored state: no operator has two vehicles, and no vehicle two operators.
     fn check(&self) {
         let leases = self.kept.vehicles.values().filter_map(|record| record.lease.as_ref());
         let mut drivers: Vec<_> = leases.map(|lease| lease.operator).collect();
@@ -226,7 +227,8 @@ proptest! {
             }
             world.check();
         }
-        // Whoever was introduced is who the vehicle takes: it never sees an epoch fall, or two in one.
+        // Each introduced operator is accepted: the vehicle sees no lower epoch, nor two leases in
+        // one.
         prop_assert_eq!(world.refused, 0);
     }
 
@@ -284,7 +286,7 @@ fn a_killed_switchboard_disturbs_nobody_who_is_back() {
     world.restart();
     world.register(BERT);
     world.take(BERT, ROVER);
-    // The other operator is refused from the first moment on, whoever comes first.
+    // The other operator is refused from the first moment on, whichever end reconnects first.
     world.register(ROVER);
     world.wait(Duration::from_secs(2));
     world.register(ANNA);
@@ -328,7 +330,7 @@ fn a_vehicle_that_is_listed_again_goes_on_from_its_epoch() {
     assert_eq!(world.held[&ROVER].lease, None);
     assert!(!world.connections.contains_key(&ROVER), "it has lost its connection");
     assert!(world.connections.contains_key(&ANNA), "which has not");
-    // Also where the switchboard was started meanwhile.
+    // Also if the switchboard was restarted in between.
     for restarts in [false, true] {
         if restarts {
             world.restart();
@@ -362,7 +364,7 @@ fn whom_a_vehicle_has_in_hand_keeps_it_though_the_store_is_lost() {
     assert_eq!(world.refused, 0);
 }
 
-/// Whoever holds a vehicle's key could else make all its later leases impossible, for ever.
+/// Otherwise a holder of a vehicle's key could make all its later leases impossible.
 #[test]
 fn an_epoch_that_no_lease_can_have_had_is_not_kept() {
     let mut world = World::new();

@@ -18,7 +18,7 @@ const ROVER: u8 = 1;
 const ANNA: u8 = 2;
 const BERT: u8 = 3;
 const EVA: u8 = 4;
-/// No supervisor.
+/// Not a supervisor.
 const UDO: u8 = 5;
 const UNIX: Duration = Duration::from_secs(1_800_000_000);
 
@@ -76,7 +76,7 @@ impl Scene {
         scene
     }
 
-    /// Says something, and returns all that follows but pings.
+    /// Sends a message, and returns all outputs except pings.
     fn say(&mut self, id: u64, message: Control) -> Vec<Output> {
         self.directory.handle_message(ConnectionId(id), message, self.now);
         let is_ping =
@@ -101,7 +101,7 @@ fn introduces(outputs: &[Output]) -> bool {
     outputs.iter().any(|it| matches!(it, Output::Send { message: Control::Introduce { .. }, .. }))
 }
 
-/// Returns why it is refused, if nothing else follows.
+/// Returns the reason of a refusal, which must be the only output.
 fn refused(outputs: &[Output]) -> &str {
     match outputs {
         [Output::Send { message: Control::Refused { text, .. }, .. }] => text,
@@ -149,7 +149,7 @@ fn whose_drive_was_ended_gets_no_lease_of_it_while_the_order_holds_and_others_do
 
 #[test]
 fn times_of_orders_are_the_vehicles_to_judge_whatever_the_clock_here_says() {
-    // Started before the machine has heard of a time server, and one whose clock is years ahead.
+    // Started before time synchronization, and with a clock years ahead.
     for unix_start in [Duration::ZERO, UNIX * 2] {
         let mut scene = Scene::new();
         scene.directory.handle_unix_start(unix_start);
@@ -162,7 +162,7 @@ fn times_of_orders_are_the_vehicles_to_judge_whatever_the_clock_here_says() {
             },
         };
         assert_eq!(outputs[0], handed);
-        // Whose drive was ended is kept away for as long as the order holds, and no longer.
+        // The former driver is excluded for as long as the order is valid, and no longer.
         assert!(refused(&scene.take(1)).ends_with("not for 60 s more"));
         scene.now += Duration::from_secs(30);
         scene.directory.handle_unix_start(UNIX);
@@ -185,7 +185,7 @@ fn answers_go_to_who_has_ordered_and_no_more_than_four_of_them() {
     }
     assert_eq!(scene.say(0, answer(5)), []);
     assert_eq!(scene.directory.unclaimed_answers(), 2);
-    // A supervisor who is gone waits for nothing, and the order of one that did not go through for nobody.
+    // A disconnected supervisor receives nothing, nor does one whose order was not accepted.
     scene.end(3, signed(EVA, ROVER, scene.unix() + Duration::from_secs(1)));
     scene.directory.handle_closed(ConnectionId(3), scene.now);
     assert_eq!(scene.say(0, answer(6)), []);
@@ -215,7 +215,7 @@ fn what_the_vehicle_would_refuse_is_refused_and_ends_nothing() {
     }
     let gone = Order::End { name: "mule".to_owned(), signed: signed(EVA, ROVER, now) };
     assert!(refused(&scene.say(3, Control::Order(gone))).contains("there is no vehicle"));
-    // An operator carries no order, and a supervisor gives no other one than to end and to tell.
+    // An operator may give no order, and a supervisor only those to end a drive and to query.
     let carried = scene.end(2, signed(EVA, ROVER, now));
     assert!(carried.contains(&Output::Close { to: ConnectionId(2) }), "{carried:?}");
     let who = scene.say(3, Control::Order(Order::Who));

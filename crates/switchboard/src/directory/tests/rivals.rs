@@ -11,11 +11,11 @@ fn of_two_machines_with_one_key_the_first_keeps_its_place_and_both_are_told_of_b
     play(&driving(&[
         (Call(3, ROVER), &[]),
         (Vehicle(3, "rover", "10.0.0.9:7001"), &[]),
-        // The first answers a ping: nobody is introduced anew.
+        // The first answers a ping, so there is no new introduction.
         (Wait(100), &[&first, &second, "3: closed"]),
         (Wait(10_000), &[]),
         (List(2), &["2: mule away, rover taken"]),
-        // When the first has gone, the second is the vehicle.
+        // After the first has gone, the second is the vehicle.
         (Gone(1), &[]),
         (Call(4, ROVER), &[]),
         (
@@ -49,7 +49,7 @@ fn of_two_operators_with_one_key_the_first_keeps_its_vehicle() {
     play(&driving(&[
         (Call(3, ANNA), &[]),
         (Operator(3, "anna", "10.0.0.2:8001"), &[]),
-        // A third is refused without waiting.
+        // A third is refused at once.
         (Call(4, ANNA), &[]),
         (Operator(4, "anna", "10.0.0.2:8001"), &[&text(2, 4), &third, "4: closed"]),
         (Wait(100), &[&first, &second, "3: closed"]),
@@ -57,7 +57,8 @@ fn of_two_operators_with_one_key_the_first_keeps_its_vehicle() {
     ]));
 }
 
-/// A process that loses its connection by one link and comes by another has the lease in hand: it need not wait.
+/// A process that loses its connection on one link and returns on another holds the lease, so it
+/// need not wait.
 #[test]
 fn a_process_that_shows_the_lease_in_hand_replaces_its_own_connection_at_once() {
     let mut scene = Scene::new();
