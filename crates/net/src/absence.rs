@@ -1,4 +1,4 @@
-//! The difference between settings that are wrong and what is not there yet.
+//! Distinction between errors that a person must fix and resources that may appear later.
 
 use std::io;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use rustix::io::Errno;
 
 use crate::control;
 
-/// An operation that the system has refused.
+/// An operation that the system refused.
 ///
-/// Displays as one line: what was tried, the system's own word, then what may help. It has no `source` that would say
-/// the system's word again.
+/// Displays as one line: the operation, the system's error, and a hint. It has no `source`, which
+/// would repeat the system's error.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {cause}{}{help}", if .help.is_empty() { "" } else { ": " })]
 pub struct Refused {
@@ -20,20 +20,21 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Returns the refusal of `what`; `help` may be empty.
+    /// Creates the error of the operation `what`; `help` may be empty.
     pub fn new(what: impl Into<String>, cause: io::Error, help: &'static str) -> Self {
         Self { what: what.into(), cause, help }
     }
 
-    /// Returns whether what was lacking may come by itself; see [`comes_by_itself`].
+    /// Returns whether the missing resource may appear by itself; see [`comes_by_itself`].
     pub fn comes_by_itself(&self) -> bool {
         is_absent(&self.cause)
     }
 }
 
-/// Returns whether what an operation lacked may come by itself: a device, an address, a route, a name, a folder or a peer.
+/// Returns whether the missing resource of a failed operation may appear by itself: a device, an
+/// address, a route, a name, a folder or a peer.
 ///
-/// Who waits for it mends it; a port that is taken, and what is not permitted, a person must mend.
+/// Waiting resolves such an error. A port in use or a missing permission needs a person.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
@@ -55,11 +56,11 @@ pub fn comes_by_itself(error: &anyhow::Error) -> bool {
     error.chain().filter_map(of).last().unwrap_or(false)
 }
 
-/// Opens something by `open`, again and again for as long as it lacks what may come by itself; the reason is logged once,
-/// and again when it changes.
+/// Repeats `open` until it succeeds, as long as it lacks only resources that may appear by
+/// themselves. The reason is logged once, and again when it changes.
 ///
 /// # Errors
-/// The first failure that a person must mend.
+/// The first failure that a person must fix.
 pub async fn opened<T>(mut open: impl AsyncFnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let mut told: Option<String> = None;
     loop {
@@ -83,7 +84,7 @@ pub async fn opened<T>(mut open: impl AsyncFnMut() -> anyhow::Result<T>) -> anyh
     }
 }
 
-/// Returns whether the system says that something is not there.
+/// Returns whether the system reports that something does not exist.
 fn is_absent(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(code) => ABSENT.iter().any(|absent| absent.raw_os_error() == code),
@@ -98,7 +99,7 @@ fn is_absent(error: &io::Error) -> bool {
     }
 }
 
-/// Soon enough for a person who has just plugged something in.
+/// Short enough for a person who has just connected a device.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const ABSENT: [Errno; 9] = [
     Errno::NODEV,

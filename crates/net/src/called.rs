@@ -1,4 +1,4 @@
-//! Our addresses that a peer has called: a socket that is bound to none has several.
+//! Local addresses that a peer has called: a wildcard socket has several.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// The address of ours that each link of a peer has called last, by the peer's address: answers leave from there.
+/// Local address that each link of a peer called last, by the peer's address; answers use it as
+/// their source.
 ///
-/// Only the end that is called keeps any. The end that calls leaves the choice to the kernel, whose routes may change.
+/// Only the called end stores entries. The calling end leaves the choice to the kernel, whose
+/// routes may change.
 #[derive(Debug, Default)]
 pub(crate) struct Called(BTreeMap<(SocketAddr, u8), Entry>);
 
@@ -16,12 +18,13 @@ pub(crate) struct Called(BTreeMap<(SocketAddr, u8), Entry>);
 struct Entry {
     local: IpAddr,
     heard_at: Instant,
-    /// Whether the socket's way out has changed since: then the kernel chooses, until another address is called.
+    /// `true` after the socket's route changed: then the kernel chooses until another address is
+    /// called.
     is_left: bool,
 }
 
 impl Called {
-    /// Takes note that an authentic datagram of `remote` came to `local`.
+    /// Records that an authentic datagram of `remote` arrived at `local`.
     pub(crate) fn note(
         &mut self,
         remote: SocketAddr,
@@ -39,7 +42,7 @@ impl Called {
         self.0.insert(key, Entry { local, heard_at: now, is_left });
     }
 
-    /// Returns the address from which `datagram` is to leave; `None` leaves the choice to the kernel.
+    /// Returns the source address for `datagram`; `None` leaves the choice to the kernel.
     pub(crate) fn local(
         &self,
         remote: SocketAddr,
@@ -50,27 +53,27 @@ impl Called {
         (!entry.is_left && now.since(entry.heard_at) < HEARD_MAX).then_some(entry.local)
     }
 
-    /// Leaves the choice to the kernel for this peer and link: the address has gone.
+    /// Leaves the choice to the kernel for this peer and link, because the address has gone.
     pub(crate) fn forget(&mut self, remote: SocketAddr, datagram: &[u8]) {
         self.0.remove(&(remote, link(datagram)));
     }
 
-    /// Leaves the choice to the kernel: its way out has changed.
+    /// Leaves the choice to the kernel, because its route has changed.
     pub(crate) fn leave(&mut self) {
         self.0.values_mut().for_each(|entry| entry.is_left = true);
     }
 }
 
-/// Returns the link of a session's datagram, which stands in its first byte in every version.
+/// Returns the link of a session's datagram, in the first byte in every version.
 // protocol 3
 fn link(datagram: &[u8]) -> u8 {
     datagram.first().map_or(0, |head| head & 0x0f)
 }
 
-/// The sixteen links of a session, each from an address before and after a move, and those of the session beside it.
+/// The sixteen links of a session, each before and after a change of address, and those of the
+/// successor session.
 const ENTRIES_MAX: usize = 64;
-/// A link that is silent for so long may be silent because of the address that it is answered from. A link that lives
-/// has a ping five times a second at least.
+/// Silence after which the address may be the cause. A live link has at least five pings a second.
 const HEARD_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Tautline's own channels: their numbers, orders, priorities, caps and what they carry.
+//! Tautline's own channels: numbers, orders, priorities, caps and contents.
 //!
-//! Both ends of a session open all of them, so that a unit of any is taken from the first on. An
+//! Both ends of a session open all of them, so that the first unit of any is accepted. An
 //! application's own channels begin at [`APPLICATION_MIN`].
 
 use tautline_message::ProtocolVersions;
@@ -9,47 +9,46 @@ use tautline_transport::channel::{Channel, Descriptor, OpenError, Order, Priorit
 use tautline_transport::{ChannelNumber, Session, VersionMismatch, Versions};
 use tautline_units::Bitrate;
 
-/// How to drive: [`tautline_message::Command`], operator to vehicle.
+/// Driving commands: [`tautline_message::Command`], operator to vehicle.
 pub const COMMAND: ChannelNumber = ChannelNumber::COMMAND;
 /// Slices of video, vehicle to operator.
 pub const VIDEO: ChannelNumber = ChannelNumber::MEDIA;
-/// What has come of the video, and what is asked of its encoders:
-/// [`tautline_message::VideoFeedback`], operator to vehicle.
+/// Video feedback and encoder control: [`tautline_message::VideoFeedback`], operator to vehicle.
 pub const VIDEO_FEEDBACK: ChannelNumber = ChannelNumber::new(2);
-/// The state of the vehicle: [`tautline_message::Telemetry`], vehicle to operator.
+/// State of the vehicle: [`tautline_message::Telemetry`], vehicle to operator.
 pub const TELEMETRY: ChannelNumber = ChannelNumber::new(3);
-/// What the vehicle observes: [`tautline_message::Snapshot`], vehicle to operator, every part.
+/// Stats of the vehicle: [`tautline_message::Snapshot`], vehicle to operator, every part.
 pub const SNAPSHOT: ChannelNumber = ChannelNumber::new(4);
-/// What a packet-size probe asks: [`tautline_message::ProbeQuestion`], operator to vehicle.
+/// Questions of a packet-size probe: [`tautline_message::ProbeQuestion`], operator to vehicle.
 pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
-/// What the vehicle answers to it: [`tautline_message::ProbeAnswer`], vehicle to operator.
+/// Answers to them: [`tautline_message::ProbeAnswer`], vehicle to operator.
 pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
-/// The first number that an application may use; those below are ours.
+/// First number for an application; lower numbers are reserved.
 pub const APPLICATION_MIN: u8 = 16;
 
-/// Returns what this build speaks with its peer, for the switchboard.
+/// Returns the protocol versions of this build, for the switchboard.
 pub fn versions() -> Option<ProtocolVersions> {
     let Versions { lowest, highest } = Versions::OURS;
     Some(ProtocolVersions { lowest, highest })
 }
 
-/// Returns the mismatch, if the switchboard says of the peer that no version is common.
+/// Returns the mismatch, if the peer's versions from the switchboard share none with this build.
 pub fn mismatch(peer: Option<ProtocolVersions>) -> Option<VersionMismatch> {
     let peer = Versions::new(peer?.lowest, peer?.highest)?;
     VersionMismatch::of(Versions::OURS, peer)
 }
 
-/// Opens every channel of ours.
+/// Opens every channel of Tautline.
 ///
 /// # Errors
-/// [`OpenError`] if the session holds other channels that leave no room.
+/// [`OpenError`] if the session's other channels leave no room.
 pub fn open(session: &mut Session) -> Result<(), OpenError> {
     all().into_iter().try_for_each(|channel| session.open(channel))
 }
 
-/// Returns every channel of ours, in order of their numbers.
+/// Returns every channel of Tautline, in order of their numbers.
 ///
-/// The caps are several times what each sends: they bound what a fault can send.
+/// Each cap is several times the normal rate: it bounds the traffic of a fault.
 pub fn all() -> [Channel; 7] {
     let newest = |number, priority, kbps, topic, schema| Channel {
         number,
@@ -98,7 +97,7 @@ pub fn all() -> [Channel; 7] {
     ]
 }
 
-/// Returns what people call `channel`; an application's by its number.
+/// Returns the display name of `channel`; an application's channel has its number.
 pub fn name(channel: ChannelNumber) -> String {
     match channel {
         COMMAND => "command".to_owned(),
@@ -131,7 +130,7 @@ mod tests {
         let unsaid = Some(ProtocolVersions { lowest: 1, highest: 1 });
         let told = mismatch(unsaid).unwrap().told("the vehicle");
         assert_eq!(told, "this end speaks version 2, the vehicle version 1: update the vehicle");
-        // An older switchboard does not say, and our own build speaks with itself.
+        // An older switchboard reports no versions, and this build matches itself.
         assert_eq!((mismatch(None), mismatch(versions())), (None, None));
     }
 

@@ -1,11 +1,11 @@
-//! The control connection: mutual TLS 1.3 between two ends that know each other by key.
+//! Control connection: mutual TLS 1.3 between two ends that know each other by key.
 //!
-//! Nobody vouches for anybody: each end shows a self-signed certificate whose only meaning is its
-//! Ed25519 key, proves by the handshake's signature that it holds that key, and is judged by the
-//! key alone. The client pins the server's key; the server is told the client's key and decides
-//! what it may do. Names, dates and issuers in certificates are not looked at.
+//! There is no certificate authority. Each end shows a self-signed certificate that only carries
+//! its Ed25519 key, and proves by the handshake's signature that it holds the key. The client pins
+//! the server's key. The server learns the client's key and decides what the client may do. Names,
+//! dates and issuers in certificates are ignored.
 //!
-//! On top lie frames, so that both ends deal in whole messages:
+//! Frames on top delimit messages:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -16,7 +16,7 @@
 //! |                          body ...                             |
 //! ```
 //!
-//! What a body means is the application's affair. The server's side is [`Listener`]:
+//! The application defines the content of a body. The server's side is [`Listener`]:
 //!
 //! ```no_run
 //! # use tautline_net::control::{Error, Listener};
@@ -37,9 +37,9 @@
 //! # }
 //! ```
 //!
-//! The other side is [`Client`], which stays connected by itself, by whichever of its links leads to the server. An application says what its
-//! first frames are, which frames have an answer that needs no thought (pings), and then reads
-//! events:
+//! The other side is [`Client`], which keeps itself connected over any link that reaches the
+//! server. An application specifies the first frames and the frames with an automatic answer
+//! (pings), and then reads events:
 //!
 //! ```no_run
 //! # use tautline_net::control::{Client, Error, Event};

@@ -1,4 +1,5 @@
-//! Datagrams between processes of one machine or one bus: a server, and clients that know its address.
+//! Datagrams between processes of one machine or one bus: a server, and clients that know its
+//! address.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,9 +20,9 @@ use crate::udp::{BUFFER_BYTES, Outgoing, Udp};
 
 use crate::absence::Refused;
 
-/// Where a server is: a path of this machine, or an address for UDP.
+/// Address of a server: a path on this machine, or an address for UDP.
 ///
-/// Text form: a path with a `/` in it, or `127.0.0.1:7500`.
+/// Text form: a path that contains a `/`, or `127.0.0.1:7500`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Address {
@@ -31,7 +32,7 @@ pub enum Address {
     Udp(SocketAddr),
 }
 
-/// The end that has an address of its own and hears whoever knows it; never blocks.
+/// The end with a known address, which receives from any sender; never blocks.
 #[derive(Debug)]
 pub struct Server(ServerSocket);
 
@@ -41,29 +42,31 @@ enum ServerSocket {
     Udp(Box<Mutex<UdpServer>>),
 }
 
-/// A UDP socket, and what was read of it and not yet taken: the kernel puts a sender's datagrams together.
+/// A UDP socket, and data read from it but not yet returned: the kernel coalesces a sender's
+/// datagrams (GRO).
 #[derive(Debug)]
 struct UdpServer {
     udp: Udp<UdpSocket>,
     buffer: Vec<u8>,
     waiting: VecDeque<Range<usize>>,
-    /// Who sent what waits, and to which address of ours.
+    /// Sender of the waiting datagrams, and the local address that they used.
     from: (SocketAddr, Option<IpAddr>),
 }
 
-/// Who sent a datagram to a [`Server`].
+/// Sender of a datagram to a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Sender(SenderAddress);
 
 #[derive(Clone, Debug)]
 enum SenderAddress {
     Unix(UnixAddr),
-    /// Its address, and which of ours it has used: a client hears that one alone.
+    /// Remote address, and the local address that it used: a client accepts answers from that one
+    /// only.
     Udp(SocketAddr, Option<IpAddr>),
 }
 
-/// The end that speaks to one server, and hears it alone; never blocks. It finds a server that was
-/// started later, or anew, by itself.
+/// The end that communicates with one server only; never blocks. It finds a server that starts
+/// later, or again, by itself.
 #[derive(Debug)]
 pub struct Client {
     address: Address,
@@ -87,10 +90,10 @@ impl Address {
 }
 
 impl Server {
-    /// Opens a server; a path that a former one left behind is taken, for this user alone.
+    /// Opens a server; a path left by an earlier process is reused, with access for this user only.
     ///
     /// # Errors
-    /// One line that names the address: it is another's, or not of this machine.
+    /// One line that names the address: it belongs to another process or machine.
     pub fn open(address: &Address) -> anyhow::Result<Self> {
         let socket = match address {
             Address::Path(path) => open_path(path).map(|it| ServerSocket::Unix(it, path.clone())),
@@ -112,10 +115,10 @@ impl Server {
         Ok(Self(socket))
     }
 
-    /// Returns the address, with the port that the system chose where none was asked for.
+    /// Returns the address, with the port that the system chose if none was requested.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system does not report it.
     pub fn local_address(&self) -> io::Result<Address> {
         match &self.0 {
             ServerSocket::Unix(_, path) => Ok(Address::Path(path.clone())),
@@ -123,10 +126,10 @@ impl Server {
         }
     }
 
-    /// Receives the next datagram into `buffer`, cut to its length; gives its length and its sender,
-    /// or `None` if there is none now.
+    /// Receives the next datagram into `buffer`, truncated to its length; returns length and
+    /// sender, or `None` if no datagram is waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, Sender)> {
-        // An error of one datagram, such as a client that has gone, is not the next one's.
+        // An error of one datagram, such as a client that has gone, does not affect the next.
         for _ in 0..ERRORS_MAX {
             let received = match &self.0 {
                 ServerSocket::Unix(socket, _) => {
@@ -145,7 +148,7 @@ impl Server {
         None
     }
 
-    /// Sends a datagram; returns whether the system took it.
+    /// Sends a datagram; returns whether the system accepted it.
     pub fn send(&self, bytes: &[u8], to: &Sender) -> bool {
         let sent = match (&self.0, &to.0) {
             (ServerSocket::Unix(socket, _), SenderAddress::Unix(to)) => {
@@ -202,7 +205,7 @@ fn lock(server: &Mutex<UdpServer>) -> MutexGuard<'_, UdpServer> {
 impl Drop for Server {
     fn drop(&mut self) {
         if let ServerSocket::Unix(_, path) = &self.0 {
-            // A path that is left behind is taken by the next server.
+            // If this fails, the next server reuses the path.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -234,13 +237,13 @@ impl fmt::Display for Sender {
 }
 
 impl Client {
-    /// Returns a client of the server at `address`, which need not be there yet.
+    /// Creates a client of the server at `address`, which need not run yet.
     pub fn new(address: &Address) -> Self {
         Self { address: address.clone(), socket: None }
     }
 
-    /// Receives the server's next datagram into `buffer`, cut to its length; gives its length, or
-    /// `None` if there is none now.
+    /// Receives the server's next datagram into `buffer`, truncated to its length; returns the
+    /// length, or `None` if no datagram is waiting.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         for _ in 0..ERRORS_MAX {
             let received = match self.socket.as_ref()? {
@@ -256,7 +259,7 @@ impl Client {
         None
     }
 
-    /// Sends a datagram to the server; returns whether the system took it.
+    /// Sends a datagram to the server; returns whether the system accepted it.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         if self.socket.is_none() {
             self.socket = self.connect().ok();
@@ -269,7 +272,7 @@ impl Client {
         match sent {
             Ok(_) => true,
             Err(error) => {
-                // A path's server that was started anew is another one.
+                // A restarted server at a path is a new socket.
                 let is_gone = error.kind() != ErrorKind::WouldBlock;
                 if is_gone && matches!(self.socket, Some(ClientSocket::Unix(_))) {
                     self.socket = None;
@@ -279,13 +282,13 @@ impl Client {
         }
     }
 
-    /// Opens a connected socket, which hears nobody but its server.
+    /// Opens a connected socket, which receives only from its server.
     fn connect(&self) -> io::Result<ClientSocket> {
         match &self.address {
             Address::Path(path) => {
                 let socket = UnixDatagram::unbound()?;
                 socket.set_nonblocking(true)?;
-                // The system draws a name, for the server to answer to.
+                // The system assigns a name, for the server's answers.
                 bind(&socket, &SocketAddrUnix::new_unnamed())?;
                 socket.connect(path)?;
                 Ok(ClientSocket::Unix(socket))
@@ -349,13 +352,13 @@ pub(crate) fn open_path(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Returns whether `path` is a socket that nobody has open.
+/// Returns whether `path` is a socket that no process has open.
 fn is_left_behind(path: &Path) -> bool {
     let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
     tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// Errors of a socket that are skipped at a time.
+/// Maximum errors of a socket that are skipped per call.
 const ERRORS_MAX: usize = 8;
 
 #[cfg(test)]
@@ -368,7 +371,7 @@ mod tests {
         (folder, [path, "127.0.0.1:0".parse().unwrap()])
     }
 
-    /// Returns what comes within a second.
+    /// Returns the first result within a second.
     fn eventually<T>(mut receive: impl FnMut() -> Option<T>) -> Option<T> {
         (0..1_000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -418,7 +421,7 @@ mod tests {
             for asked in ["127.0.0.1", "127.0.0.2"] {
                 let asked = Address::Udp(SocketAddr::new(asked.parse().unwrap(), at.port()));
                 let (mut client, mut buffer) = (Client::new(&asked), [0; 8]);
-                // Two at once may be one for the kernel.
+                // The kernel may coalesce the two.
                 assert!(client.send(&[1, 2]) && client.send(&[3, 4]));
                 for expected in [[1, 2], [3, 4]] {
                     let (length, from) = eventually(|| server.receive(&mut buffer)).unwrap();

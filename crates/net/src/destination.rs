@@ -4,19 +4,19 @@ use std::str::FromStr;
 
 use tautline_transport::Route;
 
-/// Where an end can be reached, as the switchboard passes it on.
+/// Address of an end, in the form used by the switchboard.
 ///
-/// Text form: `192.0.2.7:7000` by datagrams, `tls:192.0.2.7:443` over TLS.
+/// Text form: `192.0.2.7:7000` for datagrams, `tls:192.0.2.7:443` over TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// By datagrams: UDP.
+    /// UDP datagrams.
     Datagrams(SocketAddr),
-    /// Over TLS: TCP.
+    /// TLS over TCP.
     Tls(SocketAddr),
 }
 
 impl Destination {
-    /// Returns where a route leads, by what it takes.
+    /// Returns the destination of a route, by its transport.
     pub fn of(route: Route) -> Self {
         match route.stream_index() {
             Some(_) => Self::Tls(route.remote),
@@ -31,7 +31,7 @@ impl Destination {
         }
     }
 
-    /// Returns the same at another address.
+    /// Returns the same kind of destination at another address.
     pub fn at(&self, address: SocketAddr) -> Self {
         match self {
             Self::Datagrams(_) => Self::Datagrams(address),

@@ -1,8 +1,9 @@
-//! The door of a server over TCP: how many connections there may be, and how long one may say nothing.
+//! Admission of connections to a TCP server: limits on their number and on their silence.
 //!
-//! A process has few file descriptors (1,024 as a rule), and a drive needs some at any time. So connections that have
-//! proven nothing are few, of each network and in all; for a newer one the oldest of them gives way. One that does not
-//! finish its handshake, or then its request's header, is given up. A proven holder has places of its own.
+//! A process has few file descriptors (usually 1,024), and a drive needs some at any time. So the
+//! number of unproven connections is limited, per network and in total, and a newer one evicts the
+//! oldest. One that does not finish its handshake, or the header of its request, is closed. A
+//! proven holder has places of its own.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -30,18 +31,18 @@ use crate::clock::Clock;
 use crate::log_limit::LogLimit;
 use crate::places::{Place, Places};
 
-/// The connections of one server; clones share them.
+/// Admission control of one server's connections; clones share it.
 #[derive(Clone, Debug)]
 pub struct Door(Arc<Shared>);
 
-/// Connections that a server could not keep, by name.
+/// Connections that a server could not keep, by reason.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Gave way to a newer one, or were one too many of the same holder.
+    /// Evicted by a newer one, or above the limit of their holder.
     pub turned_away: AtomicU64,
-    /// Did not finish their handshake or the header of a request in time.
+    /// Handshake or request header not completed in time.
     pub silent: AtomicU64,
-    /// Attempts of the kernel to hand over a connection that failed, for instance for want of file descriptors.
+    /// Failed accept calls, for instance without free file descriptors.
     pub not_accepted: AtomicU64,
 }
 
@@ -59,10 +60,10 @@ impl Counters {
 
 #[derive(Debug)]
 struct Shared {
-    /// The server, in words: `the console`.
+    /// Display name of the server: `the console`.
     what: &'static str,
     clock: Clock,
-    /// As long as one may say nothing.
+    /// Maximum silence of a connection.
     silent_max: Duration,
     counters: Arc<Counters>,
     inside: Mutex<Inside>,
@@ -72,7 +73,8 @@ struct Shared {
 struct Inside {
     places: Places<u64>,
     callers: BTreeMap<Place, Weak<Caller>>,
-    /// Lines of connections that gave way, that were silent, and that were not accepted.
+    /// Rate limits for logs of evicted, silent and failed connections. 80 A connection as known to
+    /// the handlers of its requests.
     limits: [LogLimit; 3],
 }
 
@@ -87,33 +89,33 @@ pub struct Caller {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Rises with each phase, so that a deadline is set anew.
+    /// Rises with each phase, so that the deadline restarts.
     turn: u64,
     waker: Option<Waker>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// A handshake or a request's header is awaited, or an answer is taken.
+    /// Waiting for a handshake or a request's header, or sending an answer.
     Asking,
-    /// A request is being answered.
+    /// A request is being handled.
     Answering,
-    /// It speaks another protocol by now, which has limits of its own.
+    /// Upgraded to another protocol, which has its own limits.
     Open,
-    /// It has to go.
+    /// To be closed.
     Ended,
 }
 
-/// Where a connection comes from, and which one it is.
+/// Address and handle of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Its address.
+    /// Remote address.
     pub address: SocketAddr,
-    /// The connection.
+    /// Handle of the connection.
     pub caller: Arc<Caller>,
 }
 
-/// A connection that ends by an error once it is silent for too long or has to give way.
+/// A connection that fails with an error when it is silent for too long or evicted.
 #[derive(Debug)]
 pub struct Watched {
     stream: TcpStream,
@@ -122,18 +124,18 @@ pub struct Watched {
     turn: u64,
 }
 
-/// Bytes both ways, sealed or not.
+/// A bidirectional stream of bytes, encrypted or not.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A connection past its handshake, if it has one.
+/// A connection after its handshake, if it has one.
 pub type Connection = Box<dyn Duplex>;
 
-/// The outcome of a handshake: `None` where the other end was answered already.
+/// Outcome of a handshake: `None` if the other end was already answered.
 pub type Shaken = Pin<Box<dyn Future<Output = io::Result<Option<Connection>>> + Send>>;
 
-/// A listener of HTTP behind a [`Door`].
+/// An HTTP listener behind a [`Door`].
 #[derive(Debug)]
 pub struct Listener {
     accepted: mpsc::Receiver<(Connection, Peer)>,
@@ -143,7 +145,7 @@ pub struct Listener {
 }
 
 impl Door {
-    /// Makes the door of `what`, a server in words: `the console`.
+    /// Creates the door of `what`, the display name of a server: `the console`.
     pub fn new(what: &'static str, clock: Clock) -> Self {
         Self::with_silence(what, SILENT_MAX, clock)
     }
@@ -158,13 +160,13 @@ impl Door {
         Self(Arc::new(Shared { what, clock, silent_max, counters, inside }))
     }
 
-    /// Returns where this door counts.
+    /// Returns the counters of this door.
     pub fn counters(&self) -> Arc<Counters> {
         self.0.counters.clone()
     }
 
-    /// Returns the next connection, whatever the kernel says in between: an error is logged once in ten seconds, and
-    /// the next attempt waits until a connection may have ended.
+    /// Returns the next connection, despite errors of the kernel. An error is logged once in ten
+    /// seconds, and the next attempt waits until a connection may have ended.
     pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
         loop {
             match listener.accept().await {
@@ -203,7 +205,7 @@ impl Shared {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many lines of this kind were left out, if one may be logged now.
+    /// Returns the number of suppressed lines of this kind, if one may be logged now.
     fn log(&self, kind: usize) -> Option<u64> {
         self.inside().limits[kind].take(self.clock.now())
     }
@@ -230,8 +232,8 @@ impl Shared {
 }
 
 impl Caller {
-    /// Gives the connection a place of its own, as one of those of `holder`, who has proven to be let in; false, and
-    /// nothing changes, if the holder has enough.
+    /// Assigns the connection a place of `holder`, who has proven authorization; returns `false`
+    /// without a change if the holder has reached its limit.
     pub fn hold(&self, holder: u64) -> bool {
         self.door.inside().places.hold(self.place, holder).is_some()
     }
@@ -307,7 +309,7 @@ impl AsyncWrite for Watched {
         let this = self.get_mut();
         this.check(context)?;
         let written = Pin::new(&mut this.stream).poll_write(context, bytes);
-        // Who takes its answer is not silent, however slow its link is.
+        // A peer that reads its answer is not silent, however slow its link is.
         if matches!(written, Poll::Ready(Ok(1..))) {
             let mut state = this.caller.state();
             state.turn += u64::from(state.phase == Phase::Asking);
@@ -333,10 +335,11 @@ impl Drop for Watched {
 }
 
 impl Listener {
-    /// Accepts at `listener` behind `door`; `shake` does the handshake of a connection, if there is one.
+    /// Accepts on `listener` behind `door`; `shake` does the handshake of a connection, if there is
+    /// one.
     ///
     /// # Errors
-    /// When the listener's own address is not known.
+    /// When the listener's own address is unknown.
     pub fn start(
         listener: TcpListener,
         door: Door,
@@ -348,10 +351,10 @@ impl Listener {
         Ok(Self { accepted, address, door, accepting })
     }
 
-    /// Accepts at `listener` behind `door`, without any handshake.
+    /// Accepts on `listener` behind `door`, without a handshake.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Same as [`start`](Self::start).
     pub fn plain(listener: TcpListener, door: Door) -> io::Result<Self> {
         Self::start(listener, door, |stream| {
             let connection: Connection = Box::new(stream);
@@ -373,7 +376,7 @@ impl axum::serve::Listener for Listener {
     async fn accept(&mut self) -> (Connection, Peer) {
         match self.accepted.recv().await {
             Some(accepted) => accepted,
-            // The task that accepts ends with this listener alone.
+            // The accepting task ends only with this listener.
             None => std::future::pending().await,
         }
     }
@@ -392,8 +395,8 @@ impl Connected<IncomingStream<'_, Listener>> for Peer {
     }
 }
 
-/// Tells a connection's door that one of its requests is answered, and how it goes on: the outermost layer of a router
-/// that a [`Listener`] serves.
+/// Updates the phase of a connection around the handling of a request: the outermost layer of a
+/// router served by a [`Listener`].
 pub async fn attend(
     ConnectInfo(Peer { caller, .. }): ConnectInfo<Peer>,
     request: Request,
@@ -420,7 +423,7 @@ async fn accept(
         tokio::spawn(async move {
             match timeout(door.0.silent_max, shake(stream)).await {
                 Ok(Ok(Some(connection))) => {
-                    // Its first request has as long again.
+                    // Restarts the time limit, for its first request.
                     peer.caller.set(Phase::Asking);
                     let _ = accepted.send((connection, peer)).await;
                 }
@@ -432,11 +435,11 @@ async fn accept(
     }
 }
 
-/// A browser's handshake or request is there within a second over any link that it can drive by.
+/// Maximum silence: a browser completes handshake or request within a second over any usable link.
 const SILENT_MAX: Duration = Duration::from_secs(5);
 /// Longer than the slowest answer: a probe of the links.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// Long enough for a connection to end and give back what the kernel lacked.
+/// Time for a connection to end and release the resource that the kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -500,7 +503,7 @@ mod tests {
         let mut idle = TcpStream::connect(address).await.unwrap();
         assert!(ask(&mut idle, "/").await.ends_with("here"));
         slow.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").await.unwrap();
-        // A byte now and then is no header.
+        // A byte now and then does not complete a header.
         let mut lines = 0;
         while lines < 200 && slow.write_all(b"X: y\r\n").await.is_ok() {
             sleep(most / 10).await;

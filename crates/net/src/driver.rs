@@ -1,4 +1,4 @@
-//! The event loop: one thread that owns the sockets and drives one session, and one begun beside it.
+//! Event loop: one thread that owns the sockets and drives one session and its successor.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,39 +30,38 @@ use crate::streams::{Streams, Tls};
 use crate::timer::Timer;
 use crate::udp::{BUFFER_BYTES, Received};
 
-/// What the event loop tells the application, on the loop's own thread: be brief.
+/// Output of the event loop, delivered on the loop's own thread: handlers must be brief.
 #[derive(Debug)]
 pub enum Output<'a> {
-    /// Something happened in the session.
+    /// An event of the session.
     Event(Event, &'a Session),
-    /// A unit that was handed over is never sent: there is no session, no link, or no room for it in time.
+    /// A unit that cannot be sent: there is no session, no link, or no room for it in time.
     Refused(ChannelNumber, &'a [u8], SendError),
-    /// A tenth of a second has passed: the session to look at, the ways through relays, and the loop's
-    /// own drops.
+    /// Every tenth of a second: the session, the links through relays, and the loop's own drops.
     Tick(&'a Session, &'a [relay::Way], &'a Drops),
 }
 
-/// Datagrams that the loop itself had to drop, by name.
+/// Datagrams and units dropped by the loop itself, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// Arrived while no session was there to take them.
+    /// Arrived without a session.
     pub no_session: u64,
     /// The kernel's send buffer was full.
     pub send_full: u64,
     /// The kernel refused to send: no route, interface down.
     pub send_refused: u64,
-    /// The datagram was larger than the interface carries.
+    /// The datagram exceeded the MTU of the interface.
     pub send_too_large: u64,
-    /// Units that did not fit the transport: no link, too large, queue full.
+    /// Units that the transport refused: no link, too large, queue full.
     pub unit_refused: u64,
-    /// Units that came in a session beside the one in place.
+    /// Units that arrived in a successor session.
     pub unit_beside: u64,
-    /// Datagrams for a link over TLS whose connection is not there.
+    /// Datagrams for a link over TLS without a connection.
     pub stream_absent: u64,
-    /// Connections of TLS that were turned away, or turned this end away: an unknown key, a failed handshake,
-    /// too many at once.
+    /// Refused connections over TLS, in either direction: an unknown key, a failed handshake, too
+    /// many at once.
     pub stream_refused: u64,
-    /// Connections of TLS that brought what is no row of datagrams.
+    /// Connections over TLS with malformed framing of datagrams.
     pub stream_malformed: u64,
 }
 
@@ -94,7 +93,7 @@ pub struct Driver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A way to speak to the event loop from any thread.
+/// A handle to the event loop for any thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     inputs: SyncSender<Input>,
@@ -102,11 +101,11 @@ pub struct Handle {
 }
 
 impl Driver {
-    /// Opens the sockets, in the order of [`Route::socket`], and starts the loop. A local end that is not there
-    /// yet is opened when it comes.
+    /// Opens the sockets, in the order of [`Route::socket`], and starts the loop. A local end that
+    /// does not exist yet is opened when it appears.
     ///
     /// # Errors
-    /// When a port is taken or not permitted, or the kernel gives no timer, poller or thread.
+    /// When a port is in use or not permitted, or the kernel provides no timer, poller or thread.
     pub fn spawn(
         locals: &[Local],
         clock: Clock,
@@ -115,10 +114,10 @@ impl Driver {
         Self::spawn_with(locals, None, clock, sink)
     }
 
-    /// Starts as [`spawn`](Self::spawn) does, with links over TLS besides.
+    /// Starts as [`spawn`](Self::spawn) does, with links over TLS in addition.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn), and when the address for TLS cannot be listened on.
+    /// Same as [`spawn`](Self::spawn), and when the address for TLS cannot be bound.
     pub fn spawn_with(
         locals: &[Local],
         tls: Option<Tls>,
@@ -166,28 +165,29 @@ impl Driver {
         Ok(Self { handle, locals: addresses, tls, candidates, thread: Some(thread) })
     }
 
-    /// Returns a handle, by which other threads speak to the loop.
+    /// Returns a handle for other threads.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Returns where it listens for links over TLS, if it does.
+    /// Returns the listening address for links over TLS, if there is one.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         self.tls
     }
 
-    /// Returns the local addresses of the sockets, in order, as they are now: of one that is not open yet those of the
-    /// settings, with port 0 where the system chooses one.
+    /// Returns the current local addresses of the sockets, in order. A socket that is not open yet
+    /// has the configured address, with port 0 if the system chooses one.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.locals.borrow().clone()
     }
 
-    /// Returns the local addresses of the sockets that are open: those that others may be told.
+    /// Returns the local addresses of the open sockets, which may be announced.
     pub fn open_addresses(&self) -> Vec<SocketAddr> {
         self.locals.borrow().iter().copied().filter(|address| address.port() != 0).collect()
     }
 
-    /// Returns where the sockets may be reached, as it is found out: see [`Handle::find_addresses`].
+    /// Returns the candidates of the sockets, updated as they are found: see
+    /// [`Handle::find_addresses`].
     pub fn candidates(&self) -> watch::Receiver<Vec<Candidate>> {
         self.candidates.clone()
     }
@@ -203,93 +203,95 @@ impl Drop for Driver {
 }
 
 impl Handle {
-    /// Starts `session`; one that is established goes on for as long as its peer is heard, and this
-    /// one runs beside it.
+    /// Starts `session`. An established one continues for as long as its peer is received, and this
+    /// one runs as its successor.
     ///
-    /// When the old one has fallen silent, this one takes its place: once it is up, if it is the same
-    /// peer's; if it is another's, ten seconds later. A third session takes the place of the one beside.
+    /// When the old one has fallen silent, the successor replaces it: with the same peer once it is
+    /// established, with another peer ten seconds later. A third session replaces the successor.
     pub fn start(&self, session: Session) {
         self.introduce(session, || false);
     }
 
-    /// Starts `session` as [`start`](Self::start) does. One of another peer takes the place of one that
-    /// lives as soon as it is up and `may_take_over` says so, which the loop asks on its own thread: be
-    /// brief.
+    /// Starts `session` as [`start`](Self::start) does. With another peer it replaces a live
+    /// session as soon as it is established and `may_take_over` returns `true`; the loop calls that
+    /// on its own thread, so it must be brief.
     pub fn introduce(&self, session: Session, may_take_over: impl Fn() -> bool + Send + 'static) {
         self.input(Input::Start(Box::new(session), Condition::new(may_take_over)));
     }
 
-    /// Keeps a connection over TLS for each of `routes` that is a stream, at whose other end the holder of
-    /// `key` must be, for as long as a session has the route; to be called before the session is started.
+    /// Keeps a connection over TLS for each of `routes` that is a stream, with the holder of `key`
+    /// at the other end, for as long as a session has the route. Call it before the session is
+    /// started.
     ///
-    /// A loop that was spawned without TLS calls nobody.
+    /// A loop that was spawned without TLS makes no connections.
     pub fn call(&self, routes: &[Route], key: PublicKey) {
         self.input(Input::Call(routes.to_vec(), key));
     }
 
-    /// Finds out where the sockets may be reached, from now on: the addresses of their interfaces, and those
-    /// that these servers see, which speak STUN.
+    /// Searches for candidates from now on: the addresses of the interfaces, and the
+    /// server-reflexive ones that these STUN servers report.
     pub fn find_addresses(&self, servers: Vec<SocketAddr>) {
         self.input(Input::FindAddresses(servers));
     }
 
-    /// Tells the session under this lease the ways that there are by now: see [`Session::offer`].
+    /// Updates the candidate pairs of the session under this lease: see [`Session::offer`].
     pub fn offer_ways(&self, lease: [u8; 16], ways: Vec<Way>) {
         self.input(Input::Offer(lease, ways));
     }
 
-    /// Tells the session under this lease where to knock from now on: see [`Session::knock`].
+    /// Updates the hole-punching targets of the session under this lease: see [`Session::knock`].
     pub fn knock(&self, lease: [u8; 16], routes: Vec<Route>) {
         self.input(Input::Knock(lease, routes));
     }
 
-    /// Opens a channel in the running session, and in every one to come.
+    /// Opens a channel in the running session and in all later ones.
     ///
-    /// Numbers from [`crate::channels::APPLICATION_MIN`] on are an application's. One that a session
-    /// has no room for is logged, and its units are refused.
+    /// Numbers from [`crate::channels::APPLICATION_MIN`] on are an application's. A channel without
+    /// room in a session is logged, and its units are refused.
     pub fn open(&self, channel: Channel) {
         self.input(Input::Open(Box::new(channel)));
     }
 
-    /// Takes relays on the way to a peer: each socket is made known to each of them, and kept so.
+    /// Adds relays towards a peer: each socket registers with each of them and keeps the
+    /// registration alive.
     pub fn admit(&self, admission: Admission) {
         self.input(Input::Admit(Box::new(admission)));
     }
 
-    /// Says that the running session's peer may have left: it ends when nothing has come of it for ten
-    /// seconds.
+    /// Marks the running session's peer as possibly gone: the session ends after ten seconds
+    /// without a datagram from it.
     pub fn release(&self) {
         self.input(Input::Release);
     }
 
-    /// Ends the sessions that there are by now: the running one once it `may_end`, which the loop asks on its own thread,
-    /// and at once the one beside it. What is introduced later runs beside until then.
+    /// Ends the current sessions: the running one once `may_end` returns `true` on the loop's own
+    /// thread, the successor at once. Sessions introduced later run as successors until then.
     pub fn end_sessions(&self, may_end: impl Fn() -> bool + Send + 'static) {
         self.input(Input::EndSessions(Condition::new(may_end)));
     }
 
-    /// Ends the running session, if there is one, and the one beside it.
+    /// Ends the running session, if there is one, and its successor.
     pub fn stop(&self) {
         self.input(Input::Stop);
     }
 
-    /// Hands a unit to a session that waits beside another peer's, if there is one; see
+    /// Passes a unit to a successor session with another peer, if there is one; see
     /// [`send`](Self::send).
     pub fn send_waiting(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {
         self.offer(Input::SendWaiting { channel, unit, deadline })
     }
 
-    /// Hands a unit of `channel` to the transport, to arrive within `deadline` from now.
+    /// Passes a unit of `channel` to the transport, to arrive within `deadline` from now.
     ///
-    /// Returns false, and the unit is gone, if the loop's bounded queue is full.
+    /// Returns `false`, and drops the unit, if the loop's bounded queue is full.
     pub fn send(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {
         self.offer(Input::Send { channel, unit, deadline })
     }
 
-    /// Sets the largest datagram that each present link of the session may carry from here; see
-    /// [`Session::set_datagram_bytes_max`]. A new session begins with its configured size.
+    /// Sets the maximum datagram size of each current link of the session in the sending direction;
+    /// see [`Session::set_datagram_bytes_max`]. A new session starts with its configured size.
     ///
-    /// Returns false, and nothing changes, if the loop's bounded queue is full.
+    /// Returns `false` without a change if the loop's bounded queue is full.
     pub fn set_datagram_bytes_max(&self, most: ByteCount) -> bool {
         self.offer(Input::DatagramBytesMax(most))
     }
@@ -302,7 +304,7 @@ impl Handle {
     }
 
     fn input(&self, input: Input) {
-        // A loop that has ended needs no telling.
+        // A failed send means that the loop has already ended.
         if self.inputs.send(input).is_ok() {
             let _ = self.waker.wake();
         }
@@ -339,12 +341,12 @@ struct EventLoop {
     sessions: Sessions,
     relays: relay::Client,
     reach: Reach,
-    /// What the application opened, for sessions to come: 256 channels at most.
+    /// Channels of the application, to open in later sessions: at most 256.
     opened: BTreeMap<ChannelNumber, Channel>,
     drops: Drops,
     tick_at: Instant,
     datagram: Vec<u8>,
-    /// What is read at once.
+    /// Buffer of one read.
     buffer: Vec<u8>,
 }
 
@@ -370,7 +372,7 @@ impl EventLoop {
         }
     }
 
-    /// Returns when the loop must turn again, if nothing wakes it before.
+    /// Returns when the loop must run again, if no event wakes it before.
     fn due(&self, more: bool, now: Instant) -> Instant {
         if more {
             return now;
@@ -381,12 +383,12 @@ impl EventLoop {
             None => now + IDLE,
         };
         let reach = self.reach.poll_timeout();
-        // What is in the past has been seen to.
+        // Past deadlines are already handled.
         let unheard = self.unheard_at().filter(|at| *at > now);
         [relays, reach, unheard].into_iter().flatten().fold(due, Instant::min)
     }
 
-    /// Applies what the application asked for; false when it asked to end.
+    /// Applies the application's inputs; returns `false` after a request to end.
     fn take_inputs(&mut self) -> bool {
         for _ in 0..INPUTS_MAX {
             let Ok(input) = self.inputs.try_recv() else { break };
@@ -459,7 +461,7 @@ impl EventLoop {
         }
     }
 
-    /// Reads what has arrived, a bounded number a turn; true if more may wait.
+    /// Receives a bounded number of datagrams; returns whether more may wait.
     fn receive(&mut self) -> bool {
         let Self { streams, sessions, relays, reach, drops, poll, clock, .. } = self;
         let turn =
@@ -500,7 +502,8 @@ impl EventLoop {
         more
     }
 
-    /// Lets the sessions act: their timers, their datagrams out, the events of the one in place up.
+    /// Runs the sessions: handles timers, sends datagrams, and delivers the events of the current
+    /// session.
     fn advance(&mut self) {
         let now = self.clock.now();
         self.sessions.handle_timeout(now);
@@ -547,7 +550,7 @@ impl EventLoop {
         }
     }
 
-    /// Writes the next datagram, and says where it goes and with which codepoint: a relay forwards none.
+    /// Writes the next datagram; returns its route and codepoint. Relays forward no codepoint.
     fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Ecn)> {
         let Self { relays, sessions, datagram, .. } = self;
         if let Some(route) = relays.poll_transmit(datagram, now) {
@@ -557,7 +560,7 @@ impl EventLoop {
         Some((route, if relays.has_route(route) { Ecn::NotEct } else { ecn }))
     }
 
-    /// Looks, where nothing comes of the peer, whether a NAT has moved or a way is gone, and follows.
+    /// Checks for a changed NAT mapping or a lost path while the peer is silent, and reacts.
     fn follow(&mut self, now: Instant) {
         if self.unheard_at().is_some_and(|at| at <= now) {
             self.reach.hurry(now);
@@ -574,12 +577,12 @@ impl EventLoop {
         }
     }
 
-    /// Returns from when on nothing has come of the peer for so long that something must be done.
+    /// Returns when the peer's silence requires a check.
     fn unheard_at(&self) -> Option<Instant> {
         Some(self.sessions.present()?.heard_at()? + UNHEARD)
     }
 
-    /// Asks servers for the sockets' addresses.
+    /// Queries servers for the sockets' addresses.
     fn find_addresses(&mut self, now: Instant) {
         self.reach.turn(&self.slots, now);
         while let Some((socket, server, datagram)) = self.reach.poll_transmit(now) {
@@ -615,15 +618,16 @@ impl EventLoop {
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const LISTENER: Token = Token(usize::MAX - 2);
-/// How often the application sees the session.
+/// Interval at which the application sees the session.
 const TICK: Duration = Duration::from_millis(100);
-/// A ping's time and half of one more, on every link: a NAT may have moved. To ask in vain costs some hundred bytes.
+/// 1.5 ping intervals without a datagram on any link: a NAT mapping may have changed. An
+/// unnecessary query costs about 100 bytes.
 const UNHEARD: Duration = Duration::from_millis(30);
-/// How long the loop sleeps with no session and no datagram.
+/// Sleep time of the loop without a session or datagrams.
 const IDLE: Duration = Duration::from_secs(1);
-/// Units of a tenth of a second at 60 pictures of six slices a second, with room to spare.
+/// Units of a tenth of a second at 60 pictures of six slices a second, with a margin.
 const INPUTS_MAX: usize = 256;
 /// Datagrams read from one socket before the session may send again.
 const RECEIVE_TURN: usize = 64;
-/// More than any datagram of the protocol, so that an overlong one is seen as such.
+/// Larger than any datagram of the protocol, so that an overlong one is detected.
 const DATAGRAM_BYTES_MAX: usize = 2048;

@@ -1,23 +1,26 @@
-//! The link emulator: link models of [`tautline_sim`] in real time, as a UDP relay.
+//! Link emulator: the link models of [`tautline_sim`] in real time, as a UDP relay.
 //!
 //! ```text
 //! vehicle <-> [listen address] link 0: up model, down model [own socket] <-> target (operator)
 //! vehicle <-> [listen address] link 1: ...                  [own socket] <-> target (operator)
 //! ```
 //!
-//! What comes to a link's listen address goes to its target; what the target answers goes back to
-//! the latest address that sent to the listen address. The target sees one source address per
-//! link. One thread does it all: it sleeps in epoll until a datagram comes or a timerfd tells that
-//! one is due. How late it is, it counts ([`Lateness`]); [`check`] tells it of this machine.
+//! Datagrams to a link's listen address are forwarded to its target. The target's answers are
+//! forwarded to the latest source address at the listen address. The target sees one source address
+//! per link. A single thread does all work: it sleeps in epoll until a datagram arrives or a
+//! timerfd expires. It measures its own lateness ([`Lateness`]), and [`check`] measures it on this
+//! machine.
 //!
-//! [`Emulator::between`] does the same for packets of any protocol: a link is then two TUN devices, each in a network
+//! [`Emulator::between`] does the same for packets of any protocol. A link is then a pair of TUN
+//! devices, each in its own network namespace; packets that the kernel sends through one device are
+//! received from the other.
 //! namespace of its own, and what the kernel sends through one comes out of the other.
 //!
 //! ```text
 //! vehicle's sockets <-> [device] link 0: up model, down model, or one wireless network [device] <-> operator's sockets
 //! ```
 //!
-//! [`control`] is the way to cut a link, to restore it and to ask for the counters.
+//! [`control`] cuts a link, restores it and reads the counters.
 
 pub mod check;
 mod config;
@@ -48,12 +51,12 @@ use relay::{Relay, Side};
 use server::Server;
 use status::Status;
 
-/// One side of links that are devices.
+/// One side of links between devices.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// Where its devices are.
+    /// Namespace of its devices.
     pub namespace: &'a Namespace,
-    /// Their names, but for the link's number.
+    /// Prefix of their names, before the link's number.
     pub device: &'a str,
 }
 
@@ -70,11 +73,12 @@ pub struct Emulator {
 impl Emulator {
     /// Opens all sockets.
     ///
-    /// Traces and recordings that are not loaded yet are read; a relative path begins at the working directory.
+    /// Reads traces and recordings that are not loaded yet; a relative path starts at the working
+    /// directory.
     ///
     /// # Errors
-    /// One line that names the field or the address, and what to do: a field out of range, a
-    /// taken address, an unreadable file.
+    /// One line with the field or the address, and the remedy: a field out of range, an address in
+    /// use, an unreadable file.
     pub fn bind(mut config: Config) -> anyhow::Result<Self> {
         config.load_files(std::path::Path::new("."))?;
         config.validate()?;
@@ -83,12 +87,12 @@ impl Emulator {
         Self::of(&config, relays.collect::<anyhow::Result<_>>()?)
     }
 
-    /// Makes two devices for each link, the vehicle's end first, and gives them addresses and a route to each other:
-    /// link 3 is of the network `a.b.3.0/24`, where `[a, b]` is `network`, the vehicle's address ends with 1, the operator's
-    /// with 2. The devices go when this is dropped.
+    /// Creates two devices for each link, the vehicle's end first, with addresses and a route to
+    /// each other. Link 3 has the network `a.b.3.0/24`, where `[a, b]` is `network`; the vehicle's
+    /// address ends with 1, the operator's with 2. Dropping the emulator removes the devices.
     ///
     /// # Errors
-    /// As [`Self::bind`], and what `ip` says.
+    /// Same as [`Self::bind`], and errors of `ip`.
     pub fn between(
         mut config: Config,
         ends: [End<'_>; 2],
@@ -138,7 +142,7 @@ impl Emulator {
         Ok(Self { poll, clock: Clock::start(), timer, relays, server })
     }
 
-    /// Returns where the links listen, in order; tells the ports that were asked for as 0.
+    /// Returns the listen addresses of the links, in order, with the actual ports in place of 0.
     pub fn listen_addresses(&self) -> Vec<SocketAddr> {
         self.relays.iter().map(|relay| relay.addresses()[0]).collect()
     }
@@ -148,14 +152,14 @@ impl Emulator {
         self.relays.iter().map(|relay| relay.addresses().map(|address| address.ip())).collect()
     }
 
-    /// Returns where the control channel listens; `None`: there is none.
+    /// Returns the address of the control channel; `None` if there is none.
     pub fn control_address(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(Server::address)
     }
 
-    /// Relays until `stop` is true (seen within [`STOP_WITHIN`]), on the calling thread.
+    /// Relays on the calling thread until `stop` is true (noticed within [`STOP_WITHIN`]).
     ///
-    /// Returns the final counters. Nothing that comes from a socket ends it.
+    /// Returns the final counters. No input from a socket ends it.
     ///
     /// # Errors
     /// When epoll or the timer fails.
@@ -176,7 +180,7 @@ impl Emulator {
         Ok(self.status())
     }
 
-    /// Returns what the links have done so far.
+    /// Returns the current counters of the links.
     pub fn status(&self) -> Status {
         relay::status(&self.relays)
     }
@@ -191,7 +195,7 @@ impl Emulator {
         }
     }
 
-    /// Releases what is due before and after each turn of reading, so that neither starves.
+    /// Releases due datagrams before and after each turn of reading, so that neither starves.
     fn turn(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
         for index in 0..self.relays.len() {
             self.release();
@@ -222,15 +226,15 @@ impl Emulator {
     }
 }
 
-/// The time within which [`Emulator::run`] sees that it is to stop.
+/// Maximum delay until [`Emulator::run`] notices the stop flag.
 pub const STOP_WITHIN: Duration = Duration::from_millis(50);
 
-/// The largest UDP payload, and a byte.
+/// Maximum UDP payload, plus one byte.
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
 const TIMER: Token = Token(0);
 
-/// Links come in pairs of tokens after the timer; the server's tokens come after all of these.
+/// Links use pairs of tokens after the timer; the server's tokens follow.
 const LINK_TOKENS: usize = 1;
 
 fn plug_token(index: usize, side: Side) -> Token {

@@ -14,65 +14,66 @@ use super::dial::{Dialler, Reached};
 use super::{Error, Host, Receiver, Sender, tls};
 use crate::socket::Local;
 
-/// A client that connects, and connects again, for as long as it lives: by each of its links and by the system's own
-/// route, whichever leads to the server first.
+/// A client that connects and reconnects for as long as it lives: over each of its links and over
+/// the system's own route, whichever reaches the server first.
 ///
-/// An attempt begins by one way after the other, 250 ms apart or as soon as one has failed; the first whole handshake
-/// wins, and the other attempts end. Of a connection that is lost its way is tried last the next time.
-/// It tries again 200 ms after a failure, then after 400 ms, 800 ms and so on up to 3 s; a
-/// connection that lasted 3 s sets this back. A server that says nothing for [`SERVER_TIMEOUT`] is
-/// given up, so it must speak at least once a second or so; whatever is sent to it counts for
-/// nothing.
+/// An attempt starts the paths one after another, 250 ms apart or as soon as one has failed. The
+/// first complete handshake wins, and the other attempts end. The path of a lost connection is
+/// tried last the next time. The client retries 200 ms after a failure, then after 400 ms, 800 ms
+/// and so on up to 3 s; a connection that lasted 3 s resets this delay. A server without a message
+/// for [`SERVER_TIMEOUT`] is considered dead, so it must send about once a second. Data sent to the
+/// server does not count.
 ///
-/// Dropping it cuts the connection at once; [`close`](Self::close) does so in order.
+/// Dropping the client cuts the connection at once; [`close`](Self::close) ends it in order.
 #[derive(Debug)]
 pub struct Client {
     handle: Handle,
     task: JoinHandle<()>,
 }
 
-/// A way to speak through the [`Client`] from any task or thread.
+/// A handle to the [`Client`] for any task or thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     inputs: mpsc::Sender<Input>,
     shared: Arc<Shared>,
 }
 
-/// What the [`Client`] tells the application.
+/// An event for the application.
 #[derive(Debug)]
 pub enum Event {
-    /// The server has proven its key, and the greeting is on its way.
+    /// The server has proven its key, and the greeting is being sent.
     Connected {
-        /// Our address on the connection: the one this machine uses towards the server.
+        /// Local address of the connection: the one this machine uses towards the server.
         local: SocketAddr,
-        /// The link that it goes by, in words.
+        /// Display name of its link.
         by: String,
-        /// The server's addresses: the one of the connection first.
+        /// Addresses of the server, that of the connection first.
         servers: Vec<SocketAddr>,
     },
-    /// A frame came that the answer function did not answer.
+    /// A frame arrived that the answer function did not answer.
     Frame(Vec<u8>),
-    /// The connection is gone, or could not be made.
+    /// The connection is lost, or could not be established.
     Disconnected {
-        /// Why.
+        /// Reason.
         error: Error,
-        /// How long until the next attempt.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
 }
 
 impl Client {
-    /// Starts to connect to `address` (a [`Host`], resolved anew at each attempt), where the
-    /// holder of `server_key` must answer, by the system's own route.
+    /// Starts to connect to `address` (a [`Host`], resolved at each attempt), where the holder of
+    /// `server_key` must answer, over the system's own route.
     ///
-    /// `greeting` are the frames sent first on every new connection; [`Handle::set_greeting`]
-    /// changes them. `answer` gives a frame's answer where that needs no thought: such frames are
-    /// answered at once and do not show up as events. Events come through a bounded channel: an
-    /// application that stops reading it also stops answering, and is given up by the server.
+    /// `greeting` contains the frames sent first on every new connection; [`Handle::set_greeting`]
+    /// changes them. `answer` returns the automatic answer to a frame: such frames are answered at
+    /// once and do not appear as events. Events use a bounded channel: an application that stops
+    /// reading it also stops answering, and the server drops it.
     ///
     /// # Errors
-    /// [`Error::Address`] if `address` cannot be one, [`Error::Certificate`] if `identity` makes no certificate. A
-    /// server that is not there or has another key is reported by events: both may change.
+    /// [`Error::Address`] if `address` is invalid, [`Error::Certificate`] if no certificate can be
+    /// made of `identity`. A missing server or a wrong key is reported as an event, since both may
+    /// change.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -86,10 +87,11 @@ impl Client {
         Self::start_by(&[], address, server_key, identity, greeting, answer)
     }
 
-    /// Starts as [`start`](Self::start) does, and connects by each of `links` too: a session's local ends.
+    /// Starts as [`start`](Self::start) does, and also connects over each of `links`, a session's
+    /// local ends.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Same as [`start`](Self::start).
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -136,7 +138,7 @@ impl Client {
         Ok((Self { handle: Handle { inputs, shared }, task }, event_receiver))
     }
 
-    /// Returns a way to speak through this client.
+    /// Returns a handle to this client.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -144,7 +146,7 @@ impl Client {
     /// Sends what is queued, closes the connection in order, and ends; gives up after a second.
     pub async fn close(mut self) {
         let ended = async {
-            // A task that has ended needs no telling.
+            // A failed send means that the task has already ended.
             let _ = self.handle.inputs.send(Input::Close).await;
             let _ = (&mut self.task).await;
         };
@@ -160,10 +162,10 @@ impl Drop for Client {
 }
 
 impl Handle {
-    /// Queues a frame for the present connection.
+    /// Queues a frame for the current connection.
     ///
-    /// If that connection breaks before the frame is sent, the frame is gone: what must survive
-    /// belongs into the greeting.
+    /// If that connection breaks before the frame is sent, the frame is lost: frames that must
+    /// survive belong in the greeting.
     ///
     /// # Errors
     /// [`Error::NotConnected`] or [`Error::QueueFull`]; the frame was not taken.
@@ -179,12 +181,12 @@ impl Handle {
 
     /// Sets the frames that are sent first on every new connection from now on.
     ///
-    /// Nothing is sent on the present connection.
+    /// Nothing is sent on the current connection.
     pub fn set_greeting(&self, frames: Vec<Vec<u8>>) {
         *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = frames;
     }
 
-    /// Returns whether there is a connection at the moment.
+    /// Returns whether there is a connection now.
     pub fn is_connected(&self) -> bool {
         self.shared.is_connected.load(Ordering::Acquire)
     }
@@ -215,7 +217,7 @@ struct Task {
     backoff: Backoff,
 }
 
-/// The application wants no more: it closed the client, or dropped the events.
+/// The application has closed the client or dropped the events.
 struct Ended;
 
 impl Task {
@@ -243,7 +245,7 @@ impl Task {
         }
     }
 
-    /// Serves one connection to its end, and returns what that was.
+    /// Serves one connection until it ends; returns the reason.
     async fn serve(&mut self, reached: Reached) -> Result<Error, Ended> {
         let Reached { connection, way, servers } = reached;
         let (local, by) = (connection.local(), self.dialler.name_of(way));
@@ -260,7 +262,7 @@ impl Task {
         let end = self.exchange(&mut sender, &mut receiver).await;
         self.dialler.handle_lost(way);
         self.shared.is_connected.store(false, Ordering::Release);
-        // Whatever the reason: if the other end still listens, it need not wait for its timeout.
+        // If the other end still listens, it then need not wait for its timeout.
         let _ = timeout(TLS_CLOSE_MAX, sender.close()).await;
         end
     }
@@ -309,7 +311,7 @@ impl Task {
     }
 }
 
-/// Sends one frame, or finds that the other end takes nothing any more.
+/// Sends one frame; fails if the other end no longer reads.
 async fn send(sender: &mut Sender, frame: &[u8]) -> Result<(), Error> {
     match timeout(SERVER_TIMEOUT, sender.send(frame)).await {
         Ok(sent) => sent,
@@ -317,13 +319,13 @@ async fn send(sender: &mut Sender, frame: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Throws away what is asked for while there is no connection, until the end is asked for.
+/// Discards requests while there is no connection, until the close request.
 async fn discard(inputs: &mut mpsc::Receiver<Input>) -> Ended {
     while let Some(Input::Send(_)) = inputs.recv().await {}
     Ended
 }
 
-/// The time to wait before the next attempt.
+/// Delay before the next attempt.
 #[derive(Debug, Default)]
 struct Backoff {
     failures: u32,
@@ -337,16 +339,16 @@ impl Backoff {
     }
 }
 
-/// A server that says nothing for this long is given up. It pings once a second: two lost pings
-/// and one late one are borne.
+/// Time without a message after which a server is considered dead. It pings once a second: two lost
+/// pings and a late one are tolerated.
 pub const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Short enough that a server's restart is hardly noticed.
 const RETRY_MIN: Duration = Duration::from_millis(200);
-/// Long enough that attempts to reach a server that is away cost next to nothing.
+/// Long enough that attempts to reach an absent server cost next to nothing.
 const RETRY_MAX: Duration = Duration::from_secs(3);
-/// A connection that lasts this long is a good one: its end is no sign of trouble.
+/// Duration after which a connection counts as stable: its end is no sign of trouble.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Frames and events that may wait: some seconds of anything the control plane says.
+/// Maximum queued frames and events: some seconds of the control plane's traffic.
 const QUEUE_FRAMES_MAX: usize = 64;
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 const TLS_CLOSE_MAX: Duration = Duration::from_millis(200);

@@ -4,8 +4,8 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use tautline_transport::crypto::PublicKey;
 
-/// A one-time code that lets a machine in: typed by a person, it tells the machine whom to believe, and the
-/// switchboard that the machine is the one that was invited.
+/// A one-time code that enrols a machine. A person types it; it identifies the switchboard to the
+/// machine, and the invited machine to the switchboard.
 ///
 /// ```text
 /// byte 0                10        12              16
@@ -14,14 +14,15 @@ use tautline_transport::crypto::PublicKey;
 /// +---------------------+---------+---------------+
 /// ```
 ///
-/// Text form: 28 letters and digits, four at a time, of Crockford's alphabet: `I` and `L` are read as 1, `O` as 0,
-/// small letters as great ones. The fingerprint is the beginning of the SHA-256 of the switchboard's key.
+/// Text form: 28 letters and digits in groups of four, in Crockford's alphabet. `I` and `L` are
+/// read as 1, `O` as 0, and lower case as upper case. The fingerprint is the beginning of the
+/// SHA-256 of the switchboard's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     fingerprint: [u8; FINGERPRINT_BYTES],
-    /// The invitation's number, told in clear.
+    /// Number of the invitation, which is not secret.
     pub number: u16,
-    /// What only who was invited knows.
+    /// Secret known only to the invited machine.
     pub secret: [u8; 4],
 }
 
@@ -29,30 +30,30 @@ pub struct Code {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeError {
-    /// It has too few or too many letters.
+    /// The number of letters is wrong.
     #[error("a code has {LETTERS} letters and digits, and this has {count}")]
     Length {
-        /// As many as it has.
+        /// Number of letters found.
         count: usize,
     },
-    /// A letter is none of a code.
+    /// A letter is not in the alphabet.
     #[error("{letter:?} is in no code")]
     Letter {
         /// The letter.
         letter: char,
     },
-    /// It was mistyped.
+    /// The check bits do not match.
     #[error("the code was mistyped: compare it letter by letter")]
     Mistyped,
 }
 
 impl Code {
-    /// Makes the code of an invitation by the switchboard that holds `key`.
+    /// Creates the code of an invitation by the switchboard that holds `key`.
     pub fn new(key: PublicKey, number: u16, secret: [u8; 4]) -> Self {
         Self { fingerprint: fingerprint(key), number, secret }
     }
 
-    /// Returns whether this code is of the switchboard that holds `key`.
+    /// Returns whether this code belongs to the switchboard that holds `key`.
     pub fn is_of(&self, key: PublicKey) -> bool {
         fingerprint(key) == self.fingerprint
     }
@@ -73,7 +74,7 @@ impl fmt::Display for Code {
             if place > 0 && place % GROUP == 0 {
                 f.write_str("-")?;
             }
-            // 128 bits, then the check's 12: the 26th letter has some of both.
+            // 128 bits, then the check's 12: the 26th letter contains bits of both.
             let value = match place {
                 0..25 => bits >> (123 - 5 * place),
                 25 => (bits & 0b111) << 2 | u128::from(check >> 10),
@@ -131,14 +132,14 @@ fn fingerprint(key: PublicKey) -> [u8; FINGERPRINT_BYTES] {
 }
 
 // protocol 12
-/// Returns 12 bits that one mistyped letter changes, but for one time in 4096.
+/// Computes 12 check bits, which miss a mistyped letter in one of 4096 cases.
 fn check(bits: u128) -> u16 {
     let digest = Sha256::new().chain_update(b"tautline code").chain_update(bits.to_be_bytes());
     let digest: [u8; 32] = digest.finalize().into();
     u16::from_be_bytes([digest[0], digest[1]]) >> 4
 }
 
-/// Returns which five bits a letter stands for.
+/// Returns the five bits of a letter.
 fn value(letter: char) -> Option<u8> {
     let letter = match letter.to_ascii_uppercase() {
         'O' => '0',
@@ -149,11 +150,11 @@ fn value(letter: char) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// Nobody finds another key with the same 80 bits, however long they try; the key is public, so they may.
+/// 80 bits: a second key with the same fingerprint is infeasible to find, though the key is public.
 const FINGERPRINT_BYTES: usize = 10;
 const LETTERS: usize = 28;
 const GROUP: usize = 4;
-/// Crockford's: without I, L, O and U.
+/// Crockford's alphabet: without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 #[cfg(test)]
@@ -193,7 +194,7 @@ mod tests {
             let letter = ALPHABET.iter().position(|letter| *letter == text[place]).unwrap();
             text[place] = ALPHABET[(letter + further) % ALPHABET.len()];
             let read = String::from_utf8(text).unwrap().parse::<Code>();
-            // 12 bits let one of 4096 through; then it is another code, which lets nobody in.
+            // In one of 4096 cases the 12 bits match; then it is another code, which admits nobody.
             prop_assert_ne!(read, Ok(code));
         }
 

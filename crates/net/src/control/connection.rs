@@ -12,7 +12,7 @@ use super::dial::Dialler;
 use super::frame::{Assembler, frame};
 use super::{Code, Error, tls};
 
-/// An authenticated connection that carries frames both ways.
+/// An authenticated connection that carries frames in both directions.
 #[derive(Debug)]
 pub struct Connection {
     peer_key: PublicKey,
@@ -36,7 +36,7 @@ pub struct Receiver {
 }
 
 impl Connection {
-    /// Takes over a stream whose handshake is done; `address` names the other end in errors.
+    /// Wraps a stream after its handshake; `address` names the other end in errors.
     pub(super) fn new(stream: TlsStream<TcpStream>, address: &str) -> Result<Self, Error> {
         let (tcp, session) = stream.get_ref();
         let ends = tcp.local_addr().and_then(|local| Ok((local, tcp.peer_addr()?)));
@@ -56,11 +56,12 @@ impl Connection {
         Ok(Self { peer_key, local, remote, sender: Sender { stream: write }, receiver })
     }
 
-    /// Connects to `address` (`host:port`), where the server that has made `code` must answer: its key is
-    /// [`peer_key`](Self::peer_key) then. Nothing is told to any other.
+    /// Connects to `address` (`host:port`), where the server that issued `code` must answer;
+    /// [`peer_key`](Self::peer_key) then returns its key. No other server receives any data.
     ///
     /// # Errors
-    /// [`Error::WrongCode`] where another server answers; those of a [`Client`](super::Client)'s events.
+    /// [`Error::WrongCode`] if another server answers; otherwise those of a
+    /// [`Client`](super::Client)'s events.
     pub async fn by_code(address: &str, code: Code, identity: &Identity) -> Result<Self, Error> {
         let config = tls::client(identity, tls::Expected::Code(code), tls::CONTROL)?;
         let mut dialler = Dialler::new(address.parse().map_err(Error::Address)?, &[]);
@@ -72,12 +73,12 @@ impl Connection {
         self.peer_key
     }
 
-    /// Returns our address on this connection.
+    /// Returns the local address of this connection.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// Returns the other end's address on this connection.
+    /// Returns the remote address of this connection.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
@@ -85,7 +86,7 @@ impl Connection {
     /// Sends one frame; see [`Sender::send`].
     ///
     /// # Errors
-    /// As [`Sender::send`].
+    /// Same as [`Sender::send`].
     pub async fn send(&mut self, body: &[u8]) -> Result<(), Error> {
         self.sender.send(body).await
     }
@@ -93,47 +94,47 @@ impl Connection {
     /// Returns the next frame; see [`Receiver::recv`].
     ///
     /// # Errors
-    /// As [`Receiver::recv`].
+    /// Same as [`Receiver::recv`].
     pub async fn recv(&mut self) -> Result<Option<Vec<u8>>, Error> {
         self.receiver.recv().await
     }
 
-    /// Returns two halves that two tasks, or two arms of a `select!`, can own.
+    /// Splits the connection into halves for two tasks, or two arms of a `select!`.
     pub fn split(self) -> (Sender, Receiver) {
         (self.sender, self.receiver)
     }
 }
 
 impl Sender {
-    /// Sends one frame, and returns when the kernel has it.
+    /// Sends one frame; returns when the kernel has accepted it.
     ///
-    /// Not safe to cancel: after a cancelled call only [`close`](Self::close) makes sense.
+    /// Not safe to cancel: after a cancelled call only [`close`](Self::close) is valid.
     ///
     /// # Errors
-    /// [`Error::FrameTooLong`] if `body` is over [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX), and
-    /// nothing is sent; [`Error::Broken`] or [`Error::Closed`] if the connection is gone.
+    /// [`Error::FrameTooLong`] if `body` exceeds [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX): then
+    /// nothing is sent. [`Error::Broken`] or [`Error::Closed`] if the connection is lost.
     pub async fn send(&mut self, body: &[u8]) -> Result<(), Error> {
         let bytes = frame(body)?;
         self.stream.write_all(&bytes).await.map_err(broken)?;
         self.stream.flush().await.map_err(broken)
     }
 
-    /// Tells the other end that no more will come.
+    /// Signals the end of the data to the other end.
     pub async fn close(&mut self) {
-        // A connection that is gone already needs no closing.
+        // A lost connection needs no closing.
         let _ = self.stream.shutdown().await;
     }
 }
 
 impl Receiver {
-    /// Returns the next frame's body, or `None` when the other end has closed the connection.
+    /// Returns the next frame's body, or `None` after the other end has closed the connection.
     ///
-    /// Safe to cancel: a frame half read is kept for the next call.
+    /// Safe to cancel: a partly read frame is kept for the next call.
     ///
     /// # Errors
-    /// [`Error::FrameTooLong`] if the header claims more than
-    /// [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX): then the connection is to be dropped.
-    /// [`Error::Closed`] in the middle of a frame, [`Error::Broken`] if the connection broke.
+    /// [`Error::FrameTooLong`] if the header exceeds [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX):
+    /// then the connection must be dropped. [`Error::Closed`] in the middle of a frame,
+    /// [`Error::Broken`] if the connection broke.
     pub async fn recv(&mut self) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(body) = self.assembler.next()? {
@@ -151,8 +152,8 @@ impl Receiver {
     }
 }
 
-/// Returns the error of a broken connection. A process that is killed sends no close_notify of TLS:
-/// that is an end like any other.
+/// Returns the error of a broken connection. A killed process sends no close_notify of TLS, so its
+/// end counts as a normal one.
 fn broken(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof

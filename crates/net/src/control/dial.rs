@@ -1,4 +1,4 @@
-//! Connections to a server by every way at once: each link, each address of its name.
+//! Connections to a server over all links and all addresses of its name at once.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,31 +17,31 @@ use super::{Connection, Error, Host, error, tls};
 use crate::clock::Clock;
 use crate::socket::Local;
 
-/// The ways to a server, and what was learned of them.
+/// Paths to a server, and their history.
 #[derive(Debug)]
 pub(super) struct Dialler {
     host: Host,
-    /// The local end of each way: `None` leaves the choice to the system.
+    /// Local end of each path; `None` leaves the choice to the system.
     locals: Vec<Option<Local>>,
     ways: Ways,
     names: Names,
-    /// The address that the last connection was made to.
+    /// Address of the last connection.
     last: Option<SocketAddr>,
     clock: Clock,
 }
 
-/// A connection and how it was made.
+/// An established connection.
 #[derive(Debug)]
 pub(super) struct Reached {
     pub(super) connection: Connection,
-    /// Its way, for [`Dialler::handle_lost`].
+    /// Index of its path, for [`Dialler::handle_lost`].
     pub(super) way: usize,
-    /// Every address of the server: the one that was reached first.
+    /// All addresses of the server, the reached one first.
     pub(super) servers: Vec<SocketAddr>,
 }
 
 impl Dialler {
-    /// Returns the ways to `host` by each of `links`, and last by whatever way the system has.
+    /// Creates the paths to `host` over each of `links`, and last over the system's own route.
     pub(super) fn new(host: Host, links: &[Local]) -> Self {
         let is_bound = |local: &&Local| match local {
             Local::Address(address) => !address.ip().is_unspecified(),
@@ -53,7 +53,7 @@ impl Dialler {
         Self { host, locals, ways, names: Names::default(), last: None, clock: Clock::start() }
     }
 
-    /// Returns a way's name for a log.
+    /// Returns a path's name for logs.
     pub(super) fn name_of(&self, way: usize) -> String {
         match self.locals.get(way) {
             Some(Some(local)) => local.to_string(),
@@ -61,15 +61,16 @@ impl Dialler {
         }
     }
 
-    /// Takes note that the connection by a way was lost: the others go before it.
+    /// Records that the connection on a path was lost: the other paths are tried first.
     pub(super) fn handle_lost(&mut self, way: usize) {
         self.ways.handle_failed(way);
     }
 
-    /// Connects by the first way by which the whole handshake succeeds. Safe to cancel.
+    /// Connects over the first path with a complete handshake. Safe to cancel.
     ///
     /// # Errors
-    /// The reason, if there is one way; [`Error::NoWay`] with that of each, if there are several.
+    /// The reason, if there is one path; [`Error::NoWay`] with the reasons of all, if there are
+    /// several.
     pub(super) async fn dial(&mut self, config: &Arc<ClientConfig>) -> Result<Reached, Error> {
         let addresses = self.names.resolve(&self.host).await?;
         let servers = by_turns(&addresses, self.last);
@@ -100,7 +101,7 @@ impl Dialler {
                     failures.push((way, error));
                     race.handle_failed(self.clock.now());
                 }
-                // Only a bug of ours ends an attempt so: the others go on.
+                // Only a bug ends an attempt in this manner; the others continue.
                 Some(Err(error)) => {
                     tracing::error!(%error, "an attempt to connect ended by itself");
                     race.handle_failed(self.clock.now());
@@ -123,7 +124,8 @@ impl Dialler {
         });
     }
 
-    /// Returns how errors name the server: as it is configured, with its address where that is by a name.
+    /// Returns the server's name in errors: as configured, and with its address if it is configured
+    /// by a name.
     fn shown(&self, address: SocketAddr) -> String {
         match self.host.address() {
             Some(_) => self.host.to_string(),
@@ -138,7 +140,7 @@ impl Dialler {
         {
             return error;
         }
-        // A server that is another one is the news; of the rest each way says its own once.
+        // A wrong server is the most important error; otherwise each path reports its reason once.
         if let Some(place) = failures.iter().position(|(_, error)| error.is_another_server()) {
             return failures.swap_remove(place).1;
         }
@@ -160,16 +162,18 @@ impl Dialler {
     }
 }
 
-/// The addresses of a host, asked for anew at each attempt: those that were found last count while none are found.
+/// Addresses of a host, resolved at each attempt. The last known ones are used while resolution
+/// fails.
 #[derive(Debug, Default)]
 struct Names {
     found: Vec<SocketAddr>,
-    /// A question to the system that is under way, one at a time: it blocks a thread for as long as it takes.
+    /// Pending query of the system's resolver, one at a time, because it blocks a thread.
     asked: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
 }
 
 impl Names {
-    /// Returns the addresses; those that were found last when the system takes too long or knows none.
+    /// Returns the addresses; falls back to the last known ones if the system is slow or finds
+    /// none.
     ///
     /// Safe to cancel.
     async fn resolve(&mut self, host: &Host) -> Result<Vec<SocketAddr>, Error> {
@@ -188,7 +192,7 @@ impl Names {
                 self.asked = None;
                 answer.unwrap_or_else(|ended| Err(io::Error::other(ended)))
             }
-            // It goes on for the next attempt.
+            // The query continues for the next attempt.
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")),
         };
         match answer {
@@ -216,8 +220,8 @@ impl Drop for Names {
     }
 }
 
-/// Connects to `address` from `local`'s address or interface and any port, within [`HANDSHAKE_MAX`] for each of TCP and
-/// TLS; `shown` names the server in errors.
+/// Connects to `address` from `local`'s address or interface and any port, within [`HANDSHAKE_MAX`]
+/// for each of TCP and TLS; `shown` names the server in errors.
 pub(super) async fn connect(
     address: SocketAddr,
     local: Option<&Local>,
@@ -228,7 +232,7 @@ pub(super) async fn connect(
     let failed = |cause| Error::Connect { address: shown.to_owned(), cause };
     let tcp = timeout(HANDSHAKE_MAX, open(address, local)).await.map_err(unanswered)?;
     let tcp = tcp.map_err(failed)?;
-    // Small frames that somebody waits for: no waiting for more.
+    // Disables Nagle's algorithm: frames are small and latency matters.
     tcp.set_nodelay(true).map_err(failed)?;
     let handshake = TlsConnector::from(Arc::clone(config)).connect(tls::server_name(), tcp);
     let stream = timeout(HANDSHAKE_MAX, handshake).await.map_err(unanswered)?;
@@ -257,9 +261,10 @@ async fn open(address: SocketAddr, local: Option<&Local>) -> io::Result<TcpStrea
     socket.connect(address).await
 }
 
-/// How long a first answer of the system's resolver is waited for: two tries of each of two servers of its defaults.
+/// Maximum wait for a first resolution: two attempts at each of two servers under the resolver's
+/// defaults.
 const NAMES_MAX: Duration = Duration::from_secs(20);
-/// How long while there are addresses from before.
+/// Maximum wait while earlier addresses are known.
 const NAMES_KNOWN_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -274,10 +279,10 @@ mod tests {
         let last: SocketAddr = "192.0.2.1:7443".parse().unwrap();
         let mut names = Names { found: vec![last], asked: None };
         let nowhere: Host = "switchboard.invalid".parse().unwrap();
-        // RFC 6761: the name `invalid` is never answered with an address.
+        // RFC 6761: the name `invalid` never has an address.
         assert_eq!(names.resolve(&nowhere).await.unwrap(), [last]);
         let mut unknown = Names { found: Vec::new(), asked: None };
-        // A resolver that answers nothing at all is no failure of this test.
+        // A resolver that does not answer at all must not fail this test.
         let asked = tokio::spawn(async { Err(io::Error::other("no such name")) });
         unknown.asked = Some(asked);
         let error = unknown.resolve(&nowhere).await.unwrap_err().to_string();
@@ -299,7 +304,7 @@ mod tests {
     async fn an_address_that_says_nothing_holds_nobody_up_for_longer_than_its_turn() {
         let [client, server] = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), &server).await.unwrap();
-        // It takes the connection, and then says nothing.
+        // It accepts the connection, and then sends nothing.
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let addresses = vec![silent.local_addr().unwrap(), listener.local()];
         let mut dialler = Dialler::new("switchboard.invalid".parse().unwrap(), &[]);

@@ -8,33 +8,32 @@ use tautline_transport::crypto::PublicKey;
 use super::HostError;
 use crate::reach;
 
-/// A reason why there is no control connection.
+/// An error of a control connection.
 ///
-/// Each displays as one clear line, the cause included: none has a `source` that would say it
-/// again.
+/// Each displays as one line that includes the cause; none has a `source`, which would repeat it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server's address cannot be listened on.
+    /// The server's address cannot be bound.
     #[error("cannot listen on {address}: {}", reason(.cause))]
     Listen {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
-        /// What the kernel says.
+        /// Error of the kernel.
         cause: io::Error,
     },
-    /// The kernel hands over no new connection.
+    /// The kernel cannot accept a connection.
     #[error("cannot accept a connection: {}", reason(.0))]
     Accept(io::Error),
     /// The text is no address of a server.
     #[error("{0}")]
     Address(HostError),
-    /// The server is reached by none of several ways.
+    /// None of several paths reaches the server.
     #[error("no way leads to {address}: {reasons}")]
     NoWay {
         /// Host and port as configured.
         address: String,
-        /// The reason of each way.
+        /// Reason of each path.
         reasons: String,
     },
     /// The server cannot be reached.
@@ -42,93 +41,93 @@ pub enum Error {
     Connect {
         /// Host and port as configured.
         address: String,
-        /// What the resolver or the kernel says.
+        /// Error of the resolver or the kernel.
         cause: io::Error,
     },
-    /// The other end did not answer in time while the connection was made.
+    /// The other end did not answer in time during the handshake.
     #[error("no answer from {address} within {after:?}")]
     Unanswered {
-        /// Whom we asked.
+        /// Address of the other end.
         address: String,
-        /// How long we waited.
+        /// Time waited.
         after: Duration,
     },
-    /// The server holds another key than the pinned one.
+    /// The server holds a key other than the pinned one.
     #[error("{address} has the key {found}, expected {expected}: wrong address, or a new key?")]
     WrongKey {
         /// Host and port as configured.
         address: String,
-        /// The pinned key.
+        /// Pinned key.
         expected: PublicKey,
-        /// The key it showed.
+        /// Key of the server.
         found: PublicKey,
     },
-    /// The server is not the one that has made the code.
+    /// The server did not issue the code.
     #[error(
         "{address} has the key {found}, which is not of this code: a wrong address, or somebody between"
     )]
     WrongCode {
         /// Host and port as given.
         address: String,
-        /// The key it showed.
+        /// Key of the server.
         found: PublicKey,
     },
     /// The TLS handshake failed for another reason.
     #[error("TLS handshake with {address} failed: {reason}")]
     Handshake {
-        /// The other end.
+        /// Address of the other end.
         address: String,
-        /// What TLS says.
+        /// Error of TLS.
         reason: String,
     },
-    /// The other end does speak TLS, but not this protocol within it.
+    /// The other end speaks TLS, but not this protocol within it.
     #[error("{address} does not speak the control protocol tautline-control/1")]
     Protocol {
-        /// The other end.
+        /// Address of the other end.
         address: String,
     },
-    /// Our own key cannot be put into a certificate.
+    /// No certificate can be made of the local key.
     #[error("no certificate can be made from the key: {0}")]
     Certificate(String),
-    /// A frame is longer than the limit; what follows cannot be told apart.
+    /// A frame exceeds the limit, so the following bytes cannot be delimited.
     #[error("a frame of {bytes} bytes is over the limit of {bytes_max}")]
     FrameTooLong {
-        /// Its length, or what the header claims it to be.
+        /// Length of the frame, or the one in its header.
         bytes: u64,
-        /// The limit.
+        /// Limit.
         bytes_max: u64,
     },
     /// The other end closed the connection.
     #[error("the other end closed the connection")]
     Closed,
-    /// The other end said nothing for too long.
+    /// The other end sent nothing for too long.
     #[error("the other end has been silent for {after:?}")]
     Silent {
-        /// How long.
+        /// Time without data.
         after: Duration,
     },
     /// The connection broke.
     #[error("the connection broke: {}", reason(.0))]
     Broken(io::Error),
-    /// There is no connection at the moment; the frame was not taken.
+    /// There is no connection now; the frame was not accepted.
     #[error("not connected")]
     NotConnected,
-    /// Too many frames wait to be sent; the frame was not taken.
+    /// Too many frames are queued; the frame was not accepted.
     #[error("{frames} frames wait to be sent already")]
     QueueFull {
-        /// The limit, reached.
+        /// Limit that was reached.
         frames: usize,
     },
 }
 
 impl Error {
-    /// Returns whether a server has answered that is not the one that is meant.
+    /// Returns whether a server other than the expected one has answered.
     pub(super) fn is_another_server(&self) -> bool {
         matches!(self, Self::WrongKey { .. } | Self::WrongCode { .. } | Self::Protocol { .. })
     }
 }
 
-/// Returns what a failed TLS handshake with `address` was about.
+/// Converts the error of a failed TLS handshake with `address`.
 pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
     let address = address.to_owned();
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
@@ -151,16 +150,17 @@ pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
     Error::Handshake { address, reason: tls.to_string() }
 }
 
-/// The server's key is not the pinned one, or not of the code: carried through rustls, read by [`handshake`].
+/// A mismatch of the server's key with the pinned one or the code: passed through rustls, read by
+/// [`handshake`].
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the key is {found}, expected another")]
 pub(super) struct Mismatch {
-    /// `None`: whichever the code is of.
+    /// `None` if a code determines the key.
     pub(super) expected: Option<PublicKey>,
     pub(super) found: PublicKey,
 }
 
-/// Returns why a server is not reached; an IPv4 address where there is no IPv4 is told as that.
+/// Returns why a server is unreachable; reports an IPv4 address on an IPv6-only network as such.
 fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> String {
     let is_literal = address.parse::<SocketAddrV4>().is_ok();
     match cause.kind() {
@@ -171,7 +171,7 @@ fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> St
     }
 }
 
-/// Returns a kernel's or TLS's error in few words: without its number, with the innermost cause.
+/// Returns a short text of a kernel's or TLS's error: the innermost cause, without a number.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "address in use by another program".to_owned(),

@@ -1,17 +1,17 @@
 use super::Error;
 
-/// The longest body of a frame, in bytes: room for a list of some hundred vehicles, and small
-/// enough that nobody can make the other end hold much.
+/// Maximum body of a frame in bytes: room for a list of some hundred vehicles, and small enough to
+/// bound the memory that a peer can occupy.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Frames put together from bytes as they come: at most one frame and one read beyond it.
+/// An assembler of frames from received bytes: holds at most one frame and one further read.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     bytes: Vec<u8>,
 }
 
 impl Assembler {
-    /// Returns where the next bytes go: append only.
+    /// Returns the buffer for the next bytes: append only.
     pub(super) fn space(&mut self) -> &mut Vec<u8> {
         self.bytes.reserve(READ_BYTES);
         &mut self.bytes
@@ -22,10 +22,10 @@ impl Assembler {
         !self.bytes.is_empty()
     }
 
-    /// Takes out the next whole frame's body, if it is there.
+    /// Removes and returns the body of the next complete frame, if there is one.
     ///
     /// # Errors
-    /// [`Error::FrameTooLong`], from then on: the bytes can no longer be told apart.
+    /// [`Error::FrameTooLong`], also in all later calls: the bytes can no longer be delimited.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some((header, rest)) = self.bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -62,7 +62,7 @@ fn too_long(bytes: u64) -> Error {
 }
 
 const HEADER_BYTES: usize = 4;
-/// A read's room: most frames are far smaller, and the longest needs few reads.
+/// Buffer space per read: most frames are far smaller, and the longest needs few reads.
 const READ_BYTES: usize = 4096;
 
 #[cfg(test)]

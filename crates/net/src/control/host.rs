@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// The address of a switchboard: a name or an IP address, and a port, 7443 where none is given.
+/// Address of a switchboard: a name or an IP address, and a port, 7443 by default.
 ///
 /// Text form: `switchboard.example`, `203.0.113.9:7443`, `[2001:db8::9]:7443`.
 ///
@@ -21,7 +21,7 @@ pub struct Host {
     port: u16,
 }
 
-/// A text that is no address of a switchboard.
+/// The error of a text that is no address of a switchboard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no address of a switchboard: {why}; give a name or an IP address, with a port or without, as in \
@@ -43,7 +43,7 @@ impl Host {
         self.port
     }
 
-    /// Returns its address, if it is given by one and not by a name.
+    /// Returns its address, if it is an IP address and not a name.
     pub fn address(&self) -> Option<SocketAddr> {
         self.name.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, self.port))
     }
@@ -64,7 +64,7 @@ impl FromStr for Host {
             return Ok(SocketAddr::new(ip, PORT).into());
         }
         if let Ok(address) = text.parse::<SocketAddr>() {
-            // The UDP port behind it is the switchboard's too.
+            // The switchboard also uses the UDP port after it.
             return match address.port() {
                 0 | u16::MAX => Err(wrong(BAD_PORT)),
                 _ => Ok(address.into()),
@@ -111,10 +111,10 @@ impl fmt::Display for Host {
     }
 }
 
-/// The port of a switchboard whose settings name no other.
+/// Default port of a switchboard.
 const PORT: u16 = 7443;
 const BAD_PORT: &str = "its port must be 1 to 65534";
-/// As DNS has it (RFC 1035, 2.3.4).
+/// Limits of DNS (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 

@@ -10,14 +10,14 @@ use tokio_rustls::TlsAcceptor;
 use super::{Connection, Error, error, tls};
 use crate::handover::Outlet;
 
-/// A server's socket, showing one identity to everyone who connects.
+/// A server's socket, with one identity for all connections.
 pub struct Listener {
     tcp: TcpListener,
     local: SocketAddr,
     acceptor: TlsAcceptor,
 }
 
-/// Somebody who has connected and has proven nothing yet.
+/// A new connection without a handshake.
 pub struct Incoming {
     tcp: TcpStream,
     remote: SocketAddr,
@@ -28,7 +28,7 @@ impl Listener {
     /// Listens on `address`; port 0 takes any free port.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address is taken, not this machine's, or not permitted.
+    /// [`Error::Listen`] if the address is in use, not this machine's, or not permitted.
     pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, Error> {
         let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity, None, tls::CONTROL)?));
         let listen = |cause| Error::Listen { address, cause };
@@ -37,18 +37,18 @@ impl Listener {
         Ok(Self { tcp, local, acceptor })
     }
 
-    /// Returns the address that is listened on.
+    /// Returns the bound address.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// Returns the next one who connects. Safe to cancel.
+    /// Returns the next connection. Safe to cancel.
     ///
-    /// The handshake is left to [`Incoming::handshake`], in a task of its own, so that a slow or
-    /// silent client keeps nobody waiting.
+    /// [`Incoming::handshake`] does the handshake in a task of its own, so that a slow or silent
+    /// client delays nobody.
     ///
     /// # Errors
-    /// [`Error::Accept`], for instance when no file descriptors are left: wait a little, go on.
+    /// [`Error::Accept`], for instance without free file descriptors: wait a little, then continue.
     pub async fn accept(&self) -> Result<Incoming, Error> {
         let (tcp, remote) = self.tcp.accept().await.map_err(Error::Accept)?;
         Ok(Incoming { tcp, remote, acceptor: self.acceptor.clone() })
@@ -56,13 +56,13 @@ impl Listener {
 }
 
 impl Incoming {
-    /// Returns where the connection comes from.
+    /// Returns the remote address of the connection.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
 
-    /// Waits until the client has said for what it comes, and returns whether that is a relay. Nothing of what it says
-    /// is taken: whoever serves it hears all of it.
+    /// Waits for the client's hello, and returns whether it requests a relay. The bytes stay in the
+    /// socket for the server that handles the connection.
     pub async fn asks_for_relay(&self) -> bool {
         let looked = async {
             let mut hello = vec![0; HELLO_BYTES_MAX];
@@ -70,7 +70,7 @@ impl Incoming {
                 let length = self.tcp.peek(&mut hello).await.unwrap_or(0);
                 match tls::asks_for(tls::RELAY, &hello[..length]) {
                     None if (1..HELLO_BYTES_MAX).contains(&length) => {
-                        // More is on its way, and nobody says when.
+                        // More is in transit, without a notification.
                         tokio::time::sleep(HELLO_PAUSE).await;
                     }
                     found => return found.unwrap_or(false),
@@ -80,24 +80,24 @@ impl Incoming {
         tokio::time::timeout(HANDSHAKE_MAX, looked).await.unwrap_or(false)
     }
 
-    /// Hands the connection over, to whom it is for.
+    /// Hands the connection over to the process that serves it.
     ///
     /// # Errors
-    /// [`Error::Broken`] when nobody is there, or too many wait.
+    /// [`Error::Broken`] if that process is absent, or its queue is full.
     pub fn hand_over(self, outlet: &Outlet) -> Result<(), Error> {
         outlet.hand_over(&self.tcp).map_err(Error::Broken)
     }
 
     /// Does the TLS handshake, within 3 s: afterwards the client's key is known and proven.
     ///
-    /// Whether that key may do anything is for the caller to decide, so that a refusal can say
-    /// why.
+    /// The caller decides what that key may do, so that a refusal can carry a reason.
     ///
     /// # Errors
     /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
+    /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
     pub async fn handshake(self) -> Result<Connection, Error> {
         let address = self.remote.to_string();
-        // Small frames that somebody waits for: no waiting for more.
+        // Disables Nagle's algorithm: frames are small and latency matters.
         self.tcp.set_nodelay(true).map_err(Error::Broken)?;
         let accept = self.acceptor.accept(self.tcp);
         match tokio::time::timeout(HANDSHAKE_MAX, accept).await {
@@ -120,7 +120,7 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// A client of ours says some 300 bytes.
+/// Maximum length of a hello; this project's client sends about 300 bytes.
 const HELLO_BYTES_MAX: usize = 2_048;
 const HELLO_PAUSE: Duration = Duration::from_millis(10);
 /// Two round trips of a bad mobile link, with room for one repeated SYN.

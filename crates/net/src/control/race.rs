@@ -1,4 +1,5 @@
-//! The order in which the ways to a server are tried: link by link, family by family, without sockets or clocks.
+//! Order in which the paths to a server are tried: by link and address family, without sockets or
+//! clocks.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,55 +7,58 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// The local ends by which a server may be reached, and how each has done.
+/// Local ends that may reach a server, with their recent failures.
 ///
-/// Ways are named by their index. One that has failed since it was last of use comes after those that have not.
+/// Paths are identified by their index. One with failures since its last success comes after those
+/// without.
 #[derive(Debug)]
 pub(super) struct Ways {
     failures: Vec<u32>,
 }
 
-/// One attempt: by which way, to which address.
+/// One attempt: a path and an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) way: usize,
     pub(super) address: SocketAddr,
 }
 
-/// Attempts that are begun one after the other, [`STAGGER`] apart or as soon as one has failed; the first that completes
-/// ends the race. Source: [RFC8305] 5, over links and families of addresses alike.
+/// Attempts that start one after another, [`STAGGER`] apart or as soon as one has failed; the first
+/// that completes ends the race. Source: [RFC8305] 5, applied to links and families of addresses
+/// alike.
 #[derive(Debug)]
 pub(super) struct Race {
     waiting: VecDeque<Attempt>,
     running: usize,
-    /// When the next attempt begins.
+    /// Start time of the next attempt.
     next_at: Instant,
 }
 
 impl Ways {
-    /// Returns `count` ways of which nothing is known.
+    /// Creates `count` paths without history.
     pub(super) fn new(count: usize) -> Self {
         Self { failures: vec![0; count] }
     }
 
-    /// Takes note that a way led to the server.
+    /// Records that a path reached the server.
     pub(super) fn handle_reached(&mut self, way: usize) {
         if let Some(failures) = self.failures.get_mut(way) {
             *failures = 0;
         }
     }
 
-    /// Takes note that an attempt by a way has failed, or that its connection was lost.
+    /// Records that an attempt on a path has failed, or that its connection was lost.
     pub(super) fn handle_failed(&mut self, way: usize) {
         if let Some(failures) = self.failures.get_mut(way) {
             *failures = failures.saturating_add(1);
         }
     }
 
-    /// Returns a race of every way to every address, each pair once; the first [`ATTEMPTS_MAX`] of them.
+    /// Returns a race of every path and every address, each pair once; the first [`ATTEMPTS_MAX`]
+    /// of them.
     ///
-    /// Each attempt differs from the one before in its way and, where there are several, in its address: neither a dead
-    /// link nor a dead family holds up more than one turn.
+    /// Consecutive attempts differ in their path and, if there are several, in their address: a
+    /// dead link or a dead family delays the race by at most one turn.
     pub(super) fn race(&self, addresses: &[SocketAddr], now: Instant) -> Race {
         let mut ways: Vec<usize> = (0..self.failures.len()).collect();
         ways.sort_by_key(|way| self.failures[*way]);
@@ -70,7 +74,7 @@ impl Ways {
 }
 
 impl Race {
-    /// Returns the next attempt to begin, if it is time.
+    /// Returns the next attempt to start, if one is due.
     pub(super) fn poll_start(&mut self, now: Instant) -> Option<Attempt> {
         if now < self.next_at {
             return None;
@@ -81,13 +85,13 @@ impl Race {
         Some(attempt)
     }
 
-    /// Takes note that an attempt has failed: the next one begins at once.
+    /// Records that an attempt has failed: the next one starts at once.
     pub(super) fn handle_failed(&mut self, now: Instant) {
         self.running = self.running.saturating_sub(1);
         self.next_at = now;
     }
 
-    /// Returns when the next attempt begins, if there is one.
+    /// Returns the start time of the next attempt, if there is one.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next_at)
     }
@@ -98,7 +102,8 @@ impl Race {
     }
 }
 
-/// Returns addresses in the order in which they are tried: `last` first, which worked, then both families by turns.
+/// Returns addresses in the order of attempts: the last successful one first, then both families
+/// alternately.
 pub(super) fn by_turns(addresses: &[SocketAddr], last: Option<SocketAddr>) -> Vec<SocketAddr> {
     let known = last.filter(|last| addresses.contains(last));
     let of_family = |is_six: bool| {
@@ -115,11 +120,11 @@ pub(super) fn by_turns(addresses: &[SocketAddr], last: Option<SocketAddr>) -> Ve
     ordered
 }
 
-/// From one attempt to the next while none has failed. Source: [RFC8305] 8, Connection Attempt Delay.
+/// Interval of attempts while none has failed. Source: [RFC8305] 8, Connection Attempt Delay.
 pub(super) const STAGGER: Duration = Duration::from_millis(250);
 /// Sixteen links and the system's own choice, with both families.
 const ATTEMPTS_MAX: usize = 34;
-/// Of a name with more addresses the rest is for the next attempt.
+/// Maximum addresses of a name per attempt; the next attempt may use others.
 const ADDRESSES_MAX: usize = 4;
 
 #[cfg(test)]
@@ -128,18 +133,18 @@ mod tests {
 
     use super::*;
 
-    /// A link's part in a race.
+    /// Behaviour of a link in a race.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Link {
-        /// There is no route: an attempt fails at once.
+        /// Without a route: an attempt fails at once.
         Dead,
-        /// Nothing comes back: an attempt fails after three seconds.
+        /// Without an answer: an attempt fails after three seconds.
         Blocked,
-        /// It leads there after so many milliseconds.
+        /// Connects after this number of milliseconds.
         Leads(u64),
     }
 
-    /// Runs a race in virtual time; returns when it was won, by which way, or `None` if it was lost.
+    /// Runs a race in virtual time; returns time and path of the winner, or `None` if all failed.
     fn run(ways: &mut Ways, links: &[Link], addresses: &[SocketAddr]) -> Option<(u64, usize)> {
         let mut race = ways.race(addresses, Instant::ZERO);
         let (mut now, mut running): (u64, Vec<(u64, bool, usize)>) = (0, Vec::new());
@@ -235,7 +240,7 @@ mod tests {
                     let won = run(&mut ways, &links, &addresses);
                     let leads = links.iter().any(|link| matches!(link, Link::Leads(_)));
                     assert_eq!(won.is_some(), leads, "{links:?}");
-                    // The next time it begins with what worked.
+                    // The next race starts with the path that worked.
                     if let Some((_, way)) = won {
                         let race = ways.race(&addresses, Instant::ZERO);
                         assert!(ways.failures[race.waiting[0].way] == 0, "{links:?} {way}");

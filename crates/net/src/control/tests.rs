@@ -29,7 +29,7 @@ async fn both_ends_know_each_other_by_key_and_frames_go_both_ways() {
 #[tokio::test]
 async fn a_client_comes_by_the_link_that_leads_to_the_server() {
     let listener = listen().await;
-    // Of these two the system has neither; the third leads there.
+    // The system has neither of the first two; the third reaches the server.
     let links = ["192.0.2.1:0", "wwan-never", "127.0.0.7:0"].map(|local| local.parse().unwrap());
     let (address, key) = (listener.local().to_string(), identity(SERVER).public());
     let answer = |_: &[u8]| None;

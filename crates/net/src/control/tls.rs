@@ -19,12 +19,12 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use super::error::Mismatch;
 use super::{Code, Error};
 
-/// Whom a client takes for the server.
+/// The server that a client accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected {
-    /// The holder of this key alone.
+    /// The holder of this key.
     Key(PublicKey),
-    /// The one that has made this code.
+    /// The server that issued this code.
     Code(Code),
 }
 
@@ -34,7 +34,8 @@ impl From<PublicKey> for Expected {
     }
 }
 
-/// Returns the client's half: shows `identity`, and speaks `protocol` with the `expected` server alone.
+/// Builds the client's configuration: shows `identity`, and speaks `protocol` with the `expected`
+/// server only.
 pub(crate) fn client(
     identity: &Identity,
     expected: impl Into<Expected>,
@@ -50,15 +51,15 @@ pub(crate) fn client(
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_client_auth_cert(vec![certificate], key)
         .map_err(own)?;
-    // Every connection proves both keys anew; no names are told to the network.
+    // Every connection proves both keys again, and no names are visible to the network.
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
     config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 
-/// Returns the server's half: shows `identity`, and takes any client that speaks `protocol` and proves to
-/// hold a key: one of those that are `admitted`, or any.
+/// Builds the server's configuration: shows `identity`, and accepts clients that speak `protocol`
+/// and prove a key, either any key or one that is `admitted`.
 pub(crate) fn server(
     identity: &Identity,
     admitted: Option<Admitted>,
@@ -79,12 +80,12 @@ pub(crate) fn server(
     Ok(config)
 }
 
-/// The keys that a server lets in at present; clones share them.
+/// Keys that a server admits now; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Admitted(Arc<Mutex<Vec<PublicKey>>>);
 
 impl Admitted {
-    /// Lets in the holders of `keys` from now on, and nobody else.
+    /// Admits exactly the holders of `keys` from now on.
     pub(crate) fn set(&self, keys: impl Iterator<Item = PublicKey>) {
         let mut admitted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         admitted.clear();
@@ -96,29 +97,30 @@ impl Admitted {
     }
 }
 
-/// Returns the Ed25519 key in a certificate; everything else in it is ignored.
+/// Returns the Ed25519 key in a certificate; ignores everything else in it.
 pub(crate) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
     let spki = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
     let no_key = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
     let Some(bytes) = spki.last_chunk::<32>() else { return Err(no_key) };
-    // The encoding of an Ed25519 key is fixed ([RFC8410] 4): it is one exactly if the last 32
-    // bytes, encoded anew, give the same.
+    // The encoding of an Ed25519 key is fixed ([RFC8410] 4). The key is valid exactly if
+    // re-encoding its last 32 bytes yields the same.
     if public_key_to_spki(&alg_id::ED25519, bytes) != spki {
         return Err(PeerIncompatible::NoSignatureSchemesInCommon.into());
     }
     PublicKey::from_bytes(*bytes).map_err(|_| no_key)
 }
 
-/// The control protocol's name in TLS: another version cannot be mistaken for this one.
+/// ALPN of the control protocol: distinguishes versions.
 pub(super) const CONTROL: &[u8] = b"tautline-control/1";
-/// Likewise, of a link's datagrams: both may share a port.
+/// ALPN of a link's datagrams, which may share a port with the control protocol.
 // protocol 9
 pub(crate) const LINK: &[u8] = b"tautline-link/1";
-/// Likewise, of the datagrams of a relay's leg.
+/// ALPN of the datagrams of a relay's leg.
 // protocol 11
 pub(crate) const RELAY: &[u8] = b"tautline-relay/1";
 
-/// Returns whether a client that begins with these bytes asks for `protocol`; `None` while that cannot be told.
+/// Returns whether a client that begins with these bytes requests `protocol`; `None` while that is
+/// undetermined.
 pub(crate) fn asks_for(protocol: &[u8], mut hello: &[u8]) -> Option<bool> {
     let mut acceptor = Acceptor::default();
     while !hello.is_empty() {
@@ -129,14 +131,14 @@ pub(crate) fn asks_for(protocol: &[u8], mut hello: &[u8]) -> Option<bool> {
                 let mut asked = accepted.client_hello().alpn().into_iter().flatten();
                 return Some(asked.any(|name| name == protocol));
             }
-            // It is no hello of TLS: the handshake says so.
+            // No hello of TLS: the handshake reports that.
             Err(_) => return Some(false),
         }
     }
     None
 }
 
-/// Returns the name that TLS wants and nobody looks at.
+/// Returns the server name that TLS requires; it is ignored.
 pub(crate) fn server_name() -> ServerName<'static> {
     ServerName::try_from("switchboard.invalid").expect("this is a DNS name")
 }
@@ -192,7 +194,7 @@ impl ServerCertVerifier for ServerKey {
 
 #[derive(Debug)]
 struct ClientKey {
-    /// Everybody, if there is no list.
+    /// Every key, if there is no list.
     admitted: Option<Admitted>,
     provider: Arc<CryptoProvider>,
 }
@@ -239,7 +241,7 @@ impl ClientCertVerifier for ClientKey {
     }
 }
 
-/// Returns a certificate that says no more than: this is my key.
+/// Creates a certificate that only carries the key.
 pub(super) fn certificate(
     identity: &Identity,
 ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Error> {
@@ -257,7 +259,7 @@ fn own(error: impl std::fmt::Display) -> Error {
     Error::Certificate(error.to_string())
 }
 
-/// What stands before the 32 bytes of the seed in PKCS#8. Source: [RFC8410] 10.3.
+/// PKCS#8 bytes before the 32 bytes of the seed. Source: [RFC8410] 10.3.
 const PKCS8_PREFIX: &[u8] = &[
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
@@ -343,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Returns the first bytes of a client that asks for a protocol.
+    /// Returns the first bytes of a client that requests a protocol.
     fn hello(protocol: &[u8]) -> Vec<u8> {
         let identity = Identity::from_seed(&[7; 32]);
         let config = client(&identity, identity.public(), protocol).unwrap();

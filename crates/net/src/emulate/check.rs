@@ -1,4 +1,4 @@
-//! How late the emulator is on this machine.
+//! Measurement of the emulator's lateness on this machine.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -13,16 +13,16 @@ use super::config::Config;
 use super::status::Status;
 use crate::clock::Clock;
 
-/// Measures how late the emulator is on this machine, under the load of a drive.
+/// Measures the lateness of the emulator on this machine, under the load of a drive.
 ///
-/// It relays the models of `config` between sockets of its own on the loopback interface, which
-/// takes `length` and half a second: on each link [`UP_PER_SECOND`] datagrams of [`UP_BYTES`] bytes
-/// go up every second, and each eighth that gets through is answered with [`DOWN_BYTES`] bytes.
-/// Sender, emulator and far end are threads of this process. What is measured is the difference
-/// between when a datagram should have left by its model and when the kernel had taken it.
+/// It relays the models of `config` between its own sockets on the loopback interface, which takes
+/// `length` plus half a second. On each link [`UP_PER_SECOND`] datagrams of [`UP_BYTES`] bytes go
+/// up every second, and every eighth that arrives is answered with [`DOWN_BYTES`] bytes. Sender,
+/// emulator and far end are threads of this process. The measured value is the difference between a
+/// datagram's send time by its model and the time at which the kernel accepted it.
 ///
 /// # Errors
-/// Those of [`Emulator::bind`]; when the loopback interface fails or nothing got through.
+/// Those of [`Emulator::bind`]; when the loopback interface fails or no datagram arrived.
 pub fn check(config: &Config, length: Duration) -> anyhow::Result<Status> {
     let far_end = loopback().context("cannot listen on the loopback interface")?;
     let target = far_end.local_addr().context("a bound socket has an address")?;
@@ -47,24 +47,24 @@ pub fn check(config: &Config, length: Duration) -> anyhow::Result<Status> {
     Ok(status)
 }
 
-/// Datagrams a second and link, up: 3.4 Mbit/s of them, four links carry a good picture.
+/// Datagrams up per second and link: 3.4 Mbit/s, so that four links carry a good picture.
 pub const UP_PER_SECOND: u32 = 350;
 
-/// Bytes of a datagram up.
+/// Size of a datagram up in bytes.
 pub const UP_BYTES: usize = 1_200;
 
-/// Bytes of an answer, as of a report or a command.
+/// Size of an answer in bytes, as of a report or a command.
 pub const DOWN_BYTES: usize = 100;
 
 const UP_TO_ONE_DOWN: u64 = 8;
 
-/// What most models hold a datagram for at most.
+/// Upper bound of the delay in most models.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// How long the far end waits before it looks whether it is to stop.
+/// Interval at which the far end checks the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Returns the same models, on addresses of their own.
+/// Returns the same models with loopback addresses.
 fn on_loopback(config: &Config, target: SocketAddr) -> Config {
     let mut config = Config { control: None, ..config.clone() };
     for link in &mut config.links {
@@ -80,7 +80,7 @@ fn loopback() -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Sends on every link in turn, evenly, catching up when it was late.
+/// Sends on every link in turn at an even rate, and catches up after delays.
 fn send(listen: &[SocketAddr], length: Duration) -> std::io::Result<()> {
     let (socket, clock) = (loopback()?, Clock::start());
     let start = clock.now();
@@ -94,7 +94,7 @@ fn send(listen: &[SocketAddr], length: Duration) -> std::io::Result<()> {
         clock.sleep_until(due);
         match socket.send_to(&datagram, address) {
             Ok(_) => {}
-            // A full buffer is the machine's own limit: the next one may fit.
+            // A full buffer is the machine's own limit: the next datagram may fit.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
@@ -110,7 +110,7 @@ fn answer(socket: &UdpSocket, stop: &AtomicBool) {
         let Ok((_, from)) = socket.recv_from(&mut buffer) else { continue };
         received += 1;
         if received.is_multiple_of(UP_TO_ONE_DOWN) {
-            // One answer less changes nothing that is measured.
+            // A lost answer does not affect the measurement.
             let _ = socket.send_to(&buffer[..DOWN_BYTES], from);
         }
     }

@@ -10,7 +10,7 @@ use tautline_sim::wireless::{self, Disturbance, Power};
 
 use super::model::Model;
 
-/// What the emulator emulates.
+/// Settings of the emulator.
 ///
 /// ```toml
 /// control = "127.0.0.1:7100"        # none: no control channel
@@ -38,13 +38,14 @@ use super::model::Model;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The address of the control channel (TCP). Who reaches it may cut links: a loopback address.
+    /// Address of the control channel (TCP). Any client of it may cut links, so it must be a
+    /// loopback address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
-    /// Where the randomness begins of what links have in common.
+    /// Seed of the randomness that links share.
     #[serde(default)]
     pub seed: u64,
-    /// The links, 1 to [`Config::LINKS_MAX`]; their places in this list are their numbers.
+    /// Links, 1 to [`Config::LINKS_MAX`]; their indices in this list are their numbers.
     pub links: Vec<LinkConfig>,
 }
 
@@ -52,41 +53,41 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// The name that people see; each its own.
+    /// Unique display name.
     pub name: String,
-    /// The UDP address that the vehicle sends to; port 0 takes a free one. Between devices it is of no use.
+    /// UDP address that the vehicle sends to; port 0 takes a free one. Unused between devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
-    /// The UDP address that it is forwarded to. Between devices it is of no use.
+    /// UDP address of the target. Unused between devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<SocketAddr>,
-    /// A wireless network in the place of `preset`, `up` and `down`.
+    /// Wireless network that replaces `preset`, `up` and `down`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wireless: Option<WirelessConfig>,
-    /// The model of both directions, as far as `up` and `down` do not replace it.
+    /// Model of both directions, unless `up` or `down` replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
-    /// The carrier, of an LTE preset.
+    /// Carrier of an LTE preset.
     #[serde(default)]
     pub carrier: Carrier,
-    /// The model from the vehicle to the target.
+    /// Model from the vehicle to the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<link::Config>,
-    /// The model from the target to the vehicle.
+    /// Model from the target to the vehicle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<link::Config>,
-    /// Where the link's randomness begins.
+    /// Seed of the link's randomness.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// A wireless network of [CAR]'s, whose two directions share one channel.
+/// A wireless network from [CAR], whose two directions share one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WirelessConfig {
-    /// The power that the station receives, dBm: -20, -35 or -60.
+    /// Received power at the station, dBm: -20, -35 or -60.
     pub power_dbm: i32,
-    /// Whether another's flow of 2000 kB/s shares it, as in the paper's tests.
+    /// `true` if another flow of 2000 kB/s shares it, as in the paper's tests.
     #[serde(default = "yes")]
     pub disturbed: bool,
 }
@@ -96,14 +97,14 @@ const fn yes() -> bool {
 }
 
 impl Config {
-    /// Links that a session can have.
+    /// Maximum links of a session.
     pub const LINKS_MAX: usize = 16;
 
-    /// Returns `link_count` links of one preset, of the two carriers in turn, each with a seed of its own
-    /// drawn from `seed`.
+    /// Creates `link_count` links of one preset, alternating between the two carriers, each with
+    /// its own seed drawn from `seed`.
     ///
-    /// They listen on `listen_first` and the ports after it (all on free ports if it is 0) and
-    /// are named "a1", "b1", "a2", "b2" and so on.
+    /// They listen on `listen_first` and the following ports (all on free ports if it is 0) and
+    /// have the names "a1", "b1", "a2", "b2" and so on.
     pub fn of_preset(
         preset: Preset,
         link_count: usize,
@@ -135,10 +136,10 @@ impl Config {
         Self { control: None, seed: spread(seed), links }
     }
 
-    /// Reads the traces and recordings that the links name; relative paths begin at `folder`.
+    /// Reads the traces and recordings of the links; relative paths start at `folder`.
     ///
     /// # Errors
-    /// One line with the link, the path and the line.
+    /// One line with the link, the path and the line number.
     pub fn load_files(&mut self, folder: &Path) -> anyhow::Result<()> {
         for link in &mut self.links {
             for model in [&mut link.up, &mut link.down].into_iter().flatten() {
@@ -148,7 +149,7 @@ impl Config {
         Ok(())
     }
 
-    /// Checks everything that can be checked without opening a socket.
+    /// Checks everything that needs no socket.
     ///
     /// # Errors
     /// One line that names the link and the field.
