@@ -1,4 +1,4 @@
-//! Files that a person names, files that must survive a crash, and files that nobody else may read.
+//! Files named by a person, files that must survive a crash, and files that must be private.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,10 +10,10 @@ use anyhow::{Context, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-/// A file opened for reading whose path a person gave: it may be a pipe or a device, and holds nobody up.
+/// A file opened for reading whose path a person supplied: a pipe or a device does not block it.
 ///
-/// Opening waits for no writer. A read waits for [`SILENCE_MAX`] at the most, so that the pipe of a shell's
-/// `<(command)` is read to its end, and one that nobody writes into is an error.
+/// Opening does not wait for a writer. A read waits for at most [`SILENCE_MAX`], so that the pipe
+/// of a shell's `<(command)` is read to its end, and a pipe without a writer is an error.
 #[derive(Debug)]
 pub struct Input(File);
 
@@ -21,7 +21,8 @@ impl Input {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// As the system; [`ErrorKind::IsADirectory`] for a folder, [`ErrorKind::InvalidInput`] for a socket.
+    /// Those of the system; [`ErrorKind::IsADirectory`] for a folder, [`ErrorKind::InvalidInput`]
+    /// for a socket.
     pub fn open(path: &Path) -> io::Result<Self> {
         let named = std::fs::metadata(path)?.file_type();
         if named.is_dir() {
@@ -34,7 +35,7 @@ impl Input {
         Ok(Self(File::options().read(true).custom_flags(flags).open(path)?))
     }
 
-    /// Returns the open file, to be looked at.
+    /// Returns the open file, for inspection.
     pub fn file(&self) -> &File {
         &self.0
     }
@@ -54,10 +55,10 @@ impl Read for Input {
     }
 }
 
-/// Reads all of the file at `path`, as [`Input`] does.
+/// Reads the complete file at `path` by [`Input`].
 ///
 /// # Errors
-/// As [`Input::open`] and the system; [`ErrorKind::FileTooLarge`] beyond `bytes_max`.
+/// Those of [`Input::open`] and of the system; [`ErrorKind::FileTooLarge`] beyond `bytes_max`.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Input::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
@@ -69,19 +70,20 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads all of the text file at `path`, as [`read`] does, of at most [`TEXT_BYTES_MAX`].
+/// Reads the complete text file at `path` by [`read`], at most [`TEXT_BYTES_MAX`].
 ///
 /// # Errors
-/// As [`read`]; [`ErrorKind::InvalidData`] if it is no UTF-8.
+/// Those of [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let bytes = read(path, TEXT_BYTES_MAX)?;
     String::from_utf8(bytes).map_err(|_| refused(ErrorKind::InvalidData, "it is no text (UTF-8)"))
 }
 
-/// Checks that `path` names a regular file with something in it, which can be read from its beginning again and again.
+/// Checks that `path` names a regular file that is not empty, so that it can be read repeatedly
+/// from its beginning.
 ///
 /// # Errors
-/// As the system; [`ErrorKind::InvalidInput`] with words that say what it is instead.
+/// Those of the system; [`ErrorKind::InvalidInput`] with a text that describes what it is instead.
 pub fn check_regular(path: &Path) -> io::Result<()> {
     let found = std::fs::metadata(path)?;
     let kind = found.file_type();
@@ -91,7 +93,7 @@ pub fn check_regular(path: &Path) -> io::Result<()> {
         _ if kind.is_socket() => "it is a socket",
         _ if kind.is_char_device() || kind.is_block_device() => "it is a device",
         _ if found.len() == 0 => "it is empty",
-        // Opening tells whether this user may read it.
+        // Opening checks whether this user may read it.
         _ => return Input::open(path).map(drop),
     };
     Err(refused(ErrorKind::InvalidInput, words))
@@ -101,13 +103,13 @@ fn refused(kind: ErrorKind, words: &str) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Replaces `file` by one that holds `bytes`: at every moment, also of a kill or a power cut, it is the old one or
-/// the new one. The new one is on the disk when this returns.
+/// Replaces `file` atomically by one that contains `bytes`: even after a kill or a power cut,
+/// either the old or the new one exists. The new one is on the disk when this returns.
 ///
-/// It is written beside `file`, under the same name with `.new` behind it.
+/// It is first written in the same folder, under the same name with `.new` appended.
 ///
 /// # Errors
-/// When `file` names no file, or one of both cannot be written.
+/// When `file` names no file, or either cannot be written.
 pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = file.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let mut new_name = name.to_owned();
@@ -120,21 +122,21 @@ pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(file)
 }
 
-/// Removes `file`, on the disk too when this returns.
+/// Removes `file`; the removal is on the disk when this returns.
 ///
 /// # Errors
-/// When it cannot be removed, or is not there.
+/// When it cannot be removed, or does not exist.
 pub fn remove(file: &Path) -> io::Result<()> {
     std::fs::remove_file(file)?;
     sync_folder(file)
 }
 
-/// Refuses a secret key that others than the owner of its file may read or change.
+/// Refuses a secret key whose file others than its owner may read or change.
 ///
-/// `input` is what was opened at `file`: what is looked at is what is read.
+/// `input` is the file opened at `file`, so that the check applies to the file that is read.
 ///
 /// # Errors
-/// One line that says so, and what mends it.
+/// One line with the problem and the remedy.
 pub fn refuse_readable_by_others(input: &File, file: &Path) -> anyhow::Result<()> {
     let metadata = input.metadata().with_context(|| format!("key file {}", file.display()))?;
     let mode = metadata.permissions().mode() & 0o777;
@@ -146,15 +148,15 @@ pub fn refuse_readable_by_others(input: &File, file: &Path) -> anyhow::Result<()
     Ok(())
 }
 
-/// Writes to the disk which names the folder of `file` has.
+/// Syncs the entries of the folder of `file` to the disk.
 fn sync_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// A writer that says nothing for so long is none.
+/// Time without data after which a writer counts as absent.
 pub const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// Settings and lists are a thousandth of that.
+/// A thousand times the size of usual settings and lists.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 #[cfg(test)]

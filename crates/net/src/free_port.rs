@@ -3,9 +3,9 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Returns a port of `address` that neither TCP nor UDP uses, nor the one after it (a switchboard takes two), for a process
-/// that is still to be started. The system gives them to nobody who asks for any port, so that none of the sockets opened
-/// meanwhile takes them; a process is told each once.
+/// Returns a port of `address` that is free in TCP and UDP, as is the next one (a switchboard needs
+/// two), for a process to be started later. The port lies outside the system's ephemeral range, so
+/// no socket opened in between gets it. Within a process each call returns another port.
 ///
 /// # Errors
 /// `address` is not this machine's, or no such port is free.
@@ -36,7 +36,7 @@ pub fn free_port(address: IpAddr) -> io::Result<SocketAddr> {
     }
 }
 
-/// Returns where a process looks next: those that run beside each other have numbers near each other, and look elsewhere.
+/// Returns the next port to try: concurrent processes have close ids, and try different ports.
 fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
     let at = u64::from(process) * PROCESS_PAIRS + u64::from(pair);
     let of = ports.len() as u64 / 2;
@@ -46,7 +46,7 @@ fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
 static PAIRS: AtomicU16 = AtomicU16::new(0);
 /// Well-known services listen below.
 const FIRST: u16 = 10_000;
-/// As many as one process is likely to ask for.
+/// Maximum ports that one process is likely to request.
 const PROCESS_PAIRS: u64 = 64;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Connections that one process takes and another serves: a port of TCP has one owner on a host, whoever shares it.
+//! Handover of accepted connections between processes: a TCP port has one owner on a host, even if
+//! two share it.
 //!
-//! The owner looks at who has connected without taking a byte of it, and sends the socket itself to the other process,
-//! which sees the client's own address and does TLS under its own key.
+//! The owner peeks at the connection without consuming data, and sends the socket itself to the
+//! other process, which sees the client's own address and does TLS under its own key.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,19 +19,19 @@ use rustix::net::{
 
 use crate::datagram;
 
-/// The end that serves connections which the owner of the port has taken; its path goes when it is dropped.
+/// The end that serves connections accepted by the owner of the port; dropping it removes its path.
 #[derive(Debug)]
 pub struct Inlet {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
-/// The owner's end. It finds an inlet that was opened later, or anew, by itself.
+/// The owner's end. It finds an inlet that is opened later, or again, by itself.
 #[derive(Clone, Debug)]
 pub struct Outlet(PathBuf);
 
 impl Inlet {
-    /// Opens the inlet at `path`, for processes of this user alone; never blocks.
+    /// Opens the inlet at `path`, for processes of this user only; never blocks.
     ///
     /// # Errors
     /// One line that names the path.
@@ -41,7 +42,7 @@ impl Inlet {
         Ok(Self { socket, path: path.to_owned() })
     }
 
-    /// Takes the next connection, or `None` if there is none now.
+    /// Takes the next connection; `None` if none is waiting.
     pub fn take(&self) -> Option<TcpStream> {
         for _ in 0..MALFORMED_MAX {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -53,7 +54,7 @@ impl Inlet {
                 _ => None,
             });
             let socket = sockets.flatten().next().map(TcpStream::from);
-            // Whatever else was sent is no connection of anybody's.
+            // Anything else that was sent is not a connection.
             if let Some(socket) = socket.filter(|socket| socket.peer_addr().is_ok()) {
                 return Some(socket);
             }
@@ -70,21 +71,21 @@ impl AsFd for Inlet {
 
 impl Drop for Inlet {
     fn drop(&mut self) {
-        // A path that is left behind is taken by the next one.
+        // If this fails, the next inlet reuses the path.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Outlet {
-    /// Makes the way to the inlet at `path`, be it there yet or not.
+    /// Creates the end for the inlet at `path`, which need not exist yet.
     pub fn new(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// Hands over a connection; whoever calls closes its own half then.
+    /// Hands over a connection; the caller then closes its own copy.
     ///
     /// # Errors
-    /// When nobody is there, or too many wait.
+    /// When there is no inlet, or its queue is full.
     pub fn hand_over(&self, connection: impl AsFd) -> io::Result<()> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(&self.0)?;
@@ -100,7 +101,7 @@ impl Outlet {
     }
 }
 
-/// What is no connection is skipped, so many at a time.
+/// Maximum messages without a connection that are skipped per call.
 const MALFORMED_MAX: usize = 16;
 
 #[cfg(test)]

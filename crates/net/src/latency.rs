@@ -1,8 +1,8 @@
-//! Raw files of latency: a line for each probe that was answered, with its three timestamps ([UGV], "Measuring
-//! Latency").
+//! Raw files of latency: a line for each answered probe, with its three timestamps ([UGV],
+//! "Measuring Latency").
 //!
-//! Switchboard and relay write them of their legs to each end, the operator of each link to the vehicle; docs/latency.md
-//! tells what stands in them. A [`Log`] writes, [`read`] reads.
+//! Switchboard and relay write them for their legs to each end, the operator for each link to the
+//! vehicle; docs/latency.md specifies the content. A [`Log`] writes them, [`read`] reads them.
 
 use std::sync::Arc;
 
@@ -20,62 +20,63 @@ pub use line::{HEAD, Line, Malformed, read};
 pub use log::{FILE_PREFIX, FILE_SUFFIX, Log, files_in};
 pub use summary::{BINS, SPIKE, Spikes, Summary};
 
-/// One probe that was answered.
+/// One answered probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// Between whom.
+    /// Measured leg.
     pub leg: Leg,
-    /// Who is at the far end: its name, or its key where no more is known.
+    /// Name of the far end, or its key if no name is known.
     pub peer: Arc<str>,
-    /// Which of several ways it went; empty where there is one.
+    /// Name of the link; empty if there is only one.
     pub link: Arc<str>,
-    /// When the probe left, in Unix time by the clock of who sent it.
+    /// Send time of the probe, in Unix time by the sender's clock.
     pub sent_at: Duration,
-    /// When it came, by the far end's clock since that end's process began; `None` if an older build does not say.
+    /// Arrival time by the far end's clock, since the start of its process; `None` from an older
+    /// build.
     pub seen_at: Option<Duration>,
-    /// When the answer came, in Unix time by the clock of who sent the probe.
+    /// Arrival time of the answer, in Unix time by the clock of the probe's sender.
     pub back_at: Duration,
-    /// How long the far end says that it had the probe before it answered.
+    /// Time between arrival and answer, as reported by the far end.
     pub held: Duration,
-    /// What of the round trip was which way, where the clocks are compared.
+    /// One-way delays, if the clocks are compared.
     pub one_way: Option<OneWay>,
 }
 
-/// The two ends of what is measured; who sends the probes stands first.
+/// The two ends of a measurement; the sender of the probes comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Leg {
     /// Over the control connection, which is TLS over TCP.
     SwitchboardVehicle,
-    /// Likewise.
+    /// Over the control connection too.
     SwitchboardOperator,
-    /// Over the way that a relay forwards by.
+    /// Over the path of the relay's forwarded datagrams.
     RelayVehicle,
-    /// Likewise.
+    /// Over that path too.
     RelayOperator,
     /// End to end over one link of the session.
     OperatorVehicle,
 }
 
-/// A round trip in two parts, as compared clocks have it.
+/// A round trip split into one-way delays, by compared clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OneWay {
-    /// Nanoseconds to the far end. Negative is what no delay is: a clock drifts by more than is assumed, by so much
-    /// at least.
+    /// Outbound delay in nanoseconds. A negative value shows that a clock drifts by more than
+    /// assumed, at least by this amount.
     pub out_nanos: i64,
-    /// Nanoseconds back, likewise.
+    /// Return delay in nanoseconds, with the same caveat.
     pub in_nanos: i64,
-    /// How far off both may be, one by as much too long as the other too short, if no delay is negative.
+    /// Maximum error of both, which have opposite signs, if no delay is negative.
     pub error: Duration,
 }
 
-/// What compares the clock of a far end with ours, by its answers: see [`Estimator`].
+/// A comparison of a far end's clock with the local one, based on its answers: see [`Estimator`].
 #[derive(Clone, Debug, Default)]
 pub struct Comparer {
     estimator: Estimator,
 }
 
 impl Leg {
-    /// Every leg there is.
+    /// All legs.
     pub const ALL: [Self; 5] = [
         Self::SwitchboardVehicle,
         Self::SwitchboardOperator,
@@ -97,15 +98,15 @@ impl Leg {
 }
 
 impl Sample {
-    /// Returns how long the probe and its answer were under way, without what the far end had it for.
+    /// Returns the round-trip time of probe and answer, without the far end's processing time.
     pub fn round_trip(&self) -> Duration {
         self.back_at.saturating_sub(self.sent_at).saturating_sub(self.held)
     }
 }
 
 impl OneWay {
-    /// Parts the round trip of a probe that was sent (ours), seen and answered (the far end's clock), and whose answer
-    /// came back (ours).
+    /// Splits the round trip of a probe: sent (local clock), seen and answered (far end's clock),
+    /// and returned (local clock).
     pub fn of([sent, seen, answered, back]: [Instant; 4], clock: &ClockEstimate) -> Self {
         let offset = clock.offset_nanos();
         Self {
@@ -117,8 +118,9 @@ impl OneWay {
 }
 
 impl Comparer {
-    /// Takes an answer that was given at once: when its probe was sent (our clock), seen (the far end's), and when it
-    /// came back (ours). Returns what was which way, by this answer and nine before it.
+    /// Takes an immediate answer: send time of its probe (local clock), arrival (far end's), and
+    /// return (local clock). Returns the one-way delays, based on this answer and the nine before
+    /// it.
     pub fn compare(
         &mut self,
         sent_at: Instant,
@@ -127,14 +129,14 @@ impl Comparer {
     ) -> Option<OneWay> {
         let lower = seen_at.signed_nanos_since(back_at);
         let upper = seen_at.signed_nanos_since(sent_at);
-        // A far end that has begun anew is compared anew.
+        // After a restart of the far end the comparison restarts.
         let _ = self.estimator.observe(lower, upper, back_at);
         let estimate = self.estimator.estimate(back_at)?;
         Some(OneWay::of([sent_at, seen_at, seen_at, back_at], &estimate))
     }
 }
 
-/// Returns the answer to a switchboard's ping that came just now, and of any other message none.
+/// Returns the answer to a switchboard's ping received just now; `None` for any other message.
 pub fn pong(message: &[u8], clock: Clock) -> Option<Vec<u8>> {
     match Control::decode(message) {
         Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: Some(clock.now()) }.encode()),
@@ -155,7 +157,8 @@ mod tests {
     #[test]
     fn the_parts_of_a_round_trip_are_known_to_half_of_the_least() {
         let mut comparer = Comparer::default();
-        // The far end's clock is an hour ahead. 10 ms out, 30 ms back; then 10 and 10; then 10 and 90.
+        // The far end's clock is an hour ahead. 10 ms out, 30 ms back; then 10 and 10; then 10 and
+        // 90.
         let hour = 3_600_000;
         let parts: Vec<OneWay> = [(0, 30), (1_000, 10), (2_000, 90)]
             .into_iter()

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// A limit on how often a line of one kind is logged, so that whoever causes it cannot fill a disk.
+/// A rate limit for log lines of one kind, so that no peer can fill a disk.
 ///
-/// A symptom that goes on is logged once with its cause and then counted: [`take_of`](Self::take_of) lets the same cause
-/// through ever more seldom, and a new one as soon as any line may be.
+/// A lasting symptom is logged once with its cause and then counted. [`take_of`](Self::take_of)
+/// repeats the same cause at growing intervals, and a new cause as soon as any line is allowed.
 ///
 /// ```
 /// use tautline_net::LogLimit;
@@ -24,28 +24,28 @@ pub struct LogLimit {
     left_out: u64,
 }
 
-/// The line that was logged last.
+/// The last logged line.
 #[derive(Clone, Debug)]
 struct Logged {
     at: Instant,
     cause: String,
-    /// Until the same cause is logged again.
+    /// Interval until the same cause is logged again.
     pause: Duration,
 }
 
 impl LogLimit {
-    /// Returns how many lines were left out since the last one, if a line may be logged at `now`; else
-    /// counts it as left out. One in ten seconds may.
+    /// Returns the number of lines suppressed since the last one, if a line may be logged at `now`;
+    /// otherwise counts it as suppressed. One line in ten seconds is allowed.
     pub fn take(&mut self, now: Instant) -> Option<u64> {
         self.logged.iter_mut().for_each(|logged| logged.pause = INTERVAL);
         self.take_of("", now)
     }
 
-    /// Returns how many lines were left out since the last one, if one with this cause may be logged at `now`; else
-    /// counts it as left out.
+    /// Returns the number of lines suppressed since the last one, if one with this cause may be
+    /// logged at `now`; otherwise counts it as suppressed.
     ///
-    /// Of one cause a line may follow after 10 s, then after a minute, six minutes and so on up to an hour; of another
-    /// cause 10 s after the last line.
+    /// Lines with the same cause may follow after 10 s, then after a minute, six minutes and so on
+    /// up to an hour; another cause 10 s after the last line.
     pub fn take_of(&mut self, cause: &str, now: Instant) -> Option<u64> {
         let pause = match &self.logged {
             None => INTERVAL,
@@ -63,14 +63,14 @@ impl LogLimit {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Takes note that the symptom is over; returns how many lines were left out, if one was logged of it.
+    /// Ends the symptom; returns the number of suppressed lines, if one was logged.
     pub fn end(&mut self) -> Option<u64> {
         self.logged.take().map(|_| std::mem::take(&mut self.left_out))
     }
 }
 
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Often enough that each day of a log tells what goes on.
+/// Often enough that each day of a log shows an ongoing symptom.
 const INTERVAL_MAX: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a process tells on request: metrics for Prometheus, and a table for people.
+//! Status output of a process: metrics for Prometheus, and a table for people.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use crate::door::{self, Door};
 
 pub use prometheus_client::registry::Unit;
 
-/// Serves [`routes`] on `address`, from when this machine has it, until the listener fails.
+/// Serves [`routes`] on `address`, as soon as this machine has it, until the listener fails.
 ///
 /// # Errors
-/// One line that says that the address is taken, or that the listener failed.
+/// One line that reports the address in use, or the failure of the listener.
 pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     let refused = |cause| {
         let what = format!("metrics cannot be served on {address}");
@@ -50,7 +50,7 @@ pub fn routes(
     routes_of(move || who.clone(), page, status)
 }
 
-/// Returns the routes as [`routes`] does, of whom that is may change.
+/// Returns the same routes as [`routes`], for a process whose name may change.
 pub fn routes_of(
     who: impl Fn() -> String + Clone + Send + Sync + 'static,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,
@@ -61,13 +61,13 @@ pub fn routes_of(
     Router::new().route("/metrics", get(metrics)).route("/status", get(status))
 }
 
-/// What every `/status` begins with.
+/// Beginning of every `/status`.
 pub const STATUS_HEAD: &str = "tautline ";
 
-/// A page of metrics in the making, in OpenMetrics' text form.
+/// A builder of a page of metrics, in OpenMetrics' text form.
 ///
-/// Names are without the page's prefix, unit and `_total`, which are added; a name that is there
-/// already is left out, as is a family without samples.
+/// Names are given without the page's prefix, unit and `_total`, which are added. A duplicate name
+/// is skipped, as is a family without samples.
 ///
 /// ```
 /// use tautline_net::metrics::{Labels, Page, Unit};
@@ -85,7 +85,7 @@ pub struct Page {
     families: Vec<Family>,
 }
 
-/// Labels of one sample; any text may be a value.
+/// Labels of one sample; a value may be any text.
 #[derive(Clone, Debug)]
 pub struct Labels(Vec<(&'static str, String)>);
 
@@ -104,7 +104,7 @@ enum Samples {
 }
 
 impl Page {
-    /// Returns an empty page whose metrics all begin with `prefix`.
+    /// Creates an empty page whose metrics all begin with `prefix`.
     pub fn new(prefix: &'static str) -> Self {
         Self { prefix, families: Vec::new() }
     }
@@ -119,7 +119,7 @@ impl Page {
         self.counters(name, unit, help, [(Labels::none(), value)]);
     }
 
-    /// Adds values that may rise and fall, each with labels of its own.
+    /// Adds labelled values that may rise and fall.
     pub fn gauges(
         &mut self,
         name: &str,
@@ -130,7 +130,7 @@ impl Page {
         self.add(name, unit, help, Samples::Gauges(samples.into_iter().collect()));
     }
 
-    /// Adds values that only rise, each with labels of its own.
+    /// Adds labelled values that only rise.
     pub fn counters(
         &mut self,
         name: &str,
@@ -141,7 +141,7 @@ impl Page {
         self.add(name, unit, help, Samples::Counters(samples.into_iter().collect()));
     }
 
-    /// Returns the page's text.
+    /// Renders the page.
     pub fn finish(self) -> String {
         let mut registry = Registry::with_prefix(self.prefix);
         registry.register_collector(Box::new(self));
@@ -193,7 +193,7 @@ impl Collector for Page {
 }
 
 impl Labels {
-    /// Returns no label at all.
+    /// Returns an empty set of labels.
     pub fn none() -> Self {
         Self(Vec::new())
     }
@@ -209,13 +209,13 @@ impl Labels {
         self
     }
 
-    /// Has `write` write a sample of `family` with these labels.
+    /// Encodes a sample of `family` with these labels, by `write`.
     fn encode(
         &self,
         family: &mut MetricEncoder<'_>,
         write: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
     ) -> fmt::Result {
-        // An empty set would be written as braces with nothing between.
+        // An empty set would be written as an empty pair of braces.
         if self.0.is_empty() { write(family) } else { write(&mut family.encode_family(&self.0)?) }
     }
 }
@@ -224,5 +224,5 @@ fn written(unit: Option<&Unit>) -> &str {
     unit.map_or("", Unit::as_str)
 }
 
-/// What Prometheus takes the page for.
+/// Content type of the page.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

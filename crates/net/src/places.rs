@@ -1,29 +1,29 @@
-//! The connections that one server holds at a time.
+//! Places of one server's simultaneous connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The connections that are held, by what is known of their holders.
+/// Simultaneous connections by the class of their holder.
 ///
-/// A holder that has proven no listed key `K` is *unproven*: of these each network has few places, so that a flood from
-/// one does not keep out the others. Nobody who comes is refused for others who idle: where a network's places, or
-/// all, are taken, the oldest of them gives way. Who has proven a listed key no longer counts among them: its places
-/// are its own.
+/// A holder without a proof of a listed key `K` is *unproven*. Unproven connections have a limit
+/// per network, so that a flood from one does not exclude others. A new connection is never refused
+/// for idle ones: if the places of its network, or all, are taken, it evicts the oldest. A holder
+/// with a proof of a listed key has separate places.
 #[derive(Debug)]
 pub struct Places<K> {
     listed: BTreeSet<K>,
     holders: BTreeMap<Place, Holder<K>>,
     next: u64,
-    /// How many were refused or had to give way.
+    /// Number of refused and evicted connections.
     turned_away: u64,
 }
 
-/// The number of a place, never used twice.
+/// Number of a place, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place(u64);
 
 impl Place {
-    /// The number that no connection has.
+    /// A number that no connection has.
     pub(crate) const NONE: Self = Self(u64::MAX);
 }
 
@@ -34,18 +34,18 @@ enum Holder<K> {
 }
 
 impl<K: Copy + Ord> Places<K> {
-    /// Makes places of which the `listed` keys have their own; all are free.
+    /// Creates free places; the `listed` keys have their own.
     pub fn new(listed: impl IntoIterator<Item = K>) -> Self {
         let listed = listed.into_iter().collect();
         Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
     }
 
-    /// Gives the `listed` keys places of their own from now on, and no others.
+    /// Replaces the list of keys with places of their own.
     pub fn list(&mut self, listed: impl IntoIterator<Item = K>) {
         self.listed = listed.into_iter().collect();
     }
 
-    /// Takes a place for somebody at `remote`, and gives with it the one that had to give way.
+    /// Takes a place for a connection from `remote`; also returns the evicted place, if any.
     pub fn take(&mut self, remote: IpAddr) -> (Place, Option<Place>) {
         let network = network(remote);
         let (own, all) = (Holder::Unproven(network), |holder: &Holder<K>| holder.is_unproven());
@@ -62,8 +62,8 @@ impl<K: Copy + Ord> Places<K> {
         (place, evicted)
     }
 
-    /// Takes note that the holder of `place` has proven `key`; `None` if that key has enough, or the place was lost,
-    /// else whether the place is that key's own from now on.
+    /// Records that the holder of `place` has proven `key`. Returns `None` if that key has reached
+    /// its limit or the place was evicted, else whether the place is that key's own from now on.
     pub fn prove(&mut self, place: Place, key: K) -> Option<bool> {
         match self.listed.contains(&key) {
             true => self.hold(place, key).map(|()| true),
@@ -71,7 +71,8 @@ impl<K: Copy + Ord> Places<K> {
         }
     }
 
-    /// Gives `place` to `key` as its own; `None` if that key has enough, or the place was lost.
+    /// Assigns `place` to `key`; returns `None` if that key has reached its limit, or the place was
+    /// evicted.
     pub fn hold(&mut self, place: Place, key: K) -> Option<()> {
         let held = self.count(Holder::Proven(key));
         let holder = self.holders.get_mut(&place)?;
@@ -91,7 +92,7 @@ impl<K: Copy + Ord> Places<K> {
         self.holders.remove(&place);
     }
 
-    /// Returns how many were refused or had to give way.
+    /// Returns the number of refused and evicted connections.
     pub fn turned_away(&self) -> u64 {
         self.turned_away
     }
@@ -100,7 +101,7 @@ impl<K: Copy + Ord> Places<K> {
         self.holders.values().filter(|holder| **holder == of).count()
     }
 
-    /// Returns the oldest place of these holders, if they have as many as they may.
+    /// Returns the oldest place of these holders, if they have reached their limit.
     fn oldest_of(&self, most: usize, are: impl Fn(&Holder<K>) -> bool) -> Option<Place> {
         let mut places = self.holders.iter().filter(|(_, holder)| are(holder));
         let oldest = places.next().map(|(place, _)| *place)?;
@@ -114,7 +115,7 @@ impl<K> Holder<K> {
     }
 }
 
-/// Returns what one holder of addresses has: an IPv4 address, or 64 bits of an IPv6 address.
+/// Returns the network of one holder of addresses: an IPv4 address, or 64 bits of an IPv6 address.
 pub fn network(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -124,11 +125,11 @@ pub fn network(remote: IpAddr) -> IpAddr {
     }
 }
 
-/// As many machines as start at once behind one address translation, with room for others there.
+/// Limit per network: the machines that start at once behind one NAT, with room for others there.
 pub(crate) const NETWORK_MAX: usize = 64;
-/// Handshakes at a time: each takes a few hundred milliseconds over a mobile link.
+/// Limit of simultaneous handshakes: each takes a few hundred milliseconds over a mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
-/// One, its successor after a restart, and two that are being closed.
+/// One connection, its successor after a restart, and two that are being closed.
 const KEY_MAX: usize = 4;
 
 #[cfg(test)]
@@ -156,7 +157,7 @@ mod tests {
             (1_000 - NETWORK_MAX, 1_000 - NETWORK_MAX as u64)
         );
         assert_eq!(places.prove(first, key(1)), Some(true), "it was there all the while");
-        // Mapped addresses are those that they map, and an IPv6 network is one.
+        // Mapped addresses equal the ones that they map, and an IPv6 /64 counts as one network.
         assert!(places.take("::ffff:10.0.0.1".parse().unwrap()).1.is_some());
         let evicted = (0..100_u128).filter(|host| {
             let host = Ipv6Addr::from_bits((0x2001_0db8 << 96) + host);
@@ -195,7 +196,7 @@ mod tests {
         }
         assert_eq!(places.holders.len(), UNPROVEN_MAX + 1);
         assert!(places.holders.contains_key(&own));
-        // Who had to give way is nobody any more.
+        // An evicted holder has lost its place.
         assert_eq!(places.prove(taken[0], key(1)), None);
     }
 
@@ -212,7 +213,7 @@ mod tests {
         };
         let own = (0..20).filter(|_| take(1) == Some(true)).count();
         assert_eq!(own, KEY_MAX);
-        // It is told why, from a place of the unproven.
+        // An unlisted key is refused with a reason, from an unproven place.
         assert!((0..NETWORK_MAX).all(|_| take(2) == Some(false)));
         assert!(places.take(address(2)).1.is_some());
         assert_eq!(places.take(address(1)).1, None);

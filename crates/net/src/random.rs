@@ -1,11 +1,11 @@
-//! Where randomness comes from: everything else takes a seed at construction.
+//! The only source of randomness: all other code takes a seed at construction.
 
 use anyhow::Context;
 
-/// Returns thirty-two random bytes of the system's.
+/// Returns thirty-two random bytes from the system.
 ///
 /// # Errors
-/// When the system has none to give.
+/// When the system provides none.
 pub fn seed() -> anyhow::Result<[u8; 32]> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).context("the system gives no randomness")?;

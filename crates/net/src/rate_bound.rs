@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// A bound on how often something is taken of one who may say it as often as he likes.
+/// A rate limit for events that a peer may trigger arbitrarily often.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,12 +22,12 @@ pub struct RateBound {
 }
 
 impl RateBound {
-    /// Returns a bound of one in each `interval`, and of `burst` at once after a pause.
+    /// Creates a limit of one event per `interval`, and of `burst` at once after a pause.
     pub fn new(interval: Duration, burst: u32) -> Self {
         Self { interval, burst: burst.max(1), free_at: Instant::ZERO }
     }
 
-    /// Returns whether one more is taken now.
+    /// Returns whether one more event is accepted now.
     pub fn take(&mut self, now: Instant) -> bool {
         let ahead = self.interval * (self.burst - 1);
         let free_at = self.free_at.max(now);

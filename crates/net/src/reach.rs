@@ -1,4 +1,4 @@
-//! The addresses at which an event loop's sockets may be reached: looked up, asked for, told.
+//! Candidates of an event loop's sockets: local addresses, STUN queries, announcements.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,7 +12,7 @@ use crate::control::Host;
 use crate::slot::Slot;
 use crate::socket::Local;
 
-/// The search for the addresses of some sockets. It begins when servers are given.
+/// Search for the candidates of sockets. It begins when servers are set.
 #[derive(Debug)]
 pub(crate) struct Reach {
     gatherer: Gatherer,
@@ -21,7 +21,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Makes the search of sockets bound to `locals`, which tells `tell` what it finds.
+    /// Creates the search for sockets bound to `locals`, which sends its results to `tell`.
     pub(crate) fn new(
         locals: &[SocketAddr],
         seed: [u8; 32],
@@ -30,13 +30,13 @@ impl Reach {
         Self { gatherer: Gatherer::new(locals, seed), tell, look_at: None }
     }
 
-    /// Asks these servers from now on.
+    /// Starts to query these servers.
     pub(crate) fn begin(&mut self, servers: &[SocketAddr], now: Instant) {
         self.gatherer.set_servers(servers, now);
         self.look_at = Some(now);
     }
 
-    /// Asks soon: the way to the peer has fallen silent.
+    /// Advances the next query: the peer has fallen silent.
     pub(crate) fn hurry(&mut self, now: Instant) {
         if self.look_at.is_some() {
             self.gatherer.hurry(now);
@@ -44,7 +44,7 @@ impl Reach {
         }
     }
 
-    /// Takes a datagram of STUN's.
+    /// Handles a STUN datagram.
     pub(crate) fn handle_datagram(
         &mut self,
         socket: u8,
@@ -57,7 +57,8 @@ impl Reach {
         }
     }
 
-    /// Looks up the sockets' own addresses if it is time, and tells what is found by now if that is news.
+    /// Looks up the sockets' own addresses if it is due, and announces the candidates if they
+    /// changed.
     pub(crate) fn turn(&mut self, slots: &[Slot], now: Instant) {
         if self.look_at.is_some_and(|at| at <= now) {
             self.look_at = Some(now + LOOK_INTERVAL);
@@ -75,23 +76,23 @@ impl Reach {
         }
     }
 
-    /// Gives a socket whose address has been found to have changed.
+    /// Returns a socket whose address has changed.
     pub(crate) fn poll_moved(&mut self) -> Option<u8> {
         self.gatherer.poll_moved()
     }
 
-    /// Gives the next request: from which socket, to whom, and its bytes.
+    /// Returns the next request: its socket, destination and bytes.
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
         self.gatherer.poll_transmit(now)
     }
 
-    /// Returns when something is due.
+    /// Returns the time of the next action.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         [self.gatherer.poll_timeout(), self.look_at].into_iter().flatten().min()
     }
 }
 
-/// Returns candidates as the control plane carries them.
+/// Converts candidates to the form of the control plane.
 pub fn to_message(candidates: &[Candidate]) -> Vec<tautline_message::Candidate> {
     let told = candidates.iter().map(|candidate| tautline_message::Candidate {
         kind: match candidate.kind {
@@ -105,7 +106,7 @@ pub fn to_message(candidates: &[Candidate]) -> Vec<tautline_message::Candidate> 
     told.collect()
 }
 
-/// Returns the candidates that the control plane brought; what is no address is left out.
+/// Converts candidates from the form of the control plane; invalid addresses are skipped.
 pub fn from_message(candidates: &[tautline_message::Candidate]) -> Vec<Candidate> {
     let read = candidates.iter().filter_map(|candidate| {
         let kind = match candidate.kind {
@@ -118,8 +119,8 @@ pub fn from_message(candidates: &[tautline_message::Candidate]) -> Vec<Candidate
     read.collect()
 }
 
-/// Returns the addresses of the switchboard at `address` (a [`Host`]), which answers at the same port over
-/// UDP; none if its name is not known at present.
+/// Returns the addresses of the switchboard at `address` (a [`Host`]), which answers at the same
+/// port over UDP; none if its name cannot be resolved now.
 pub async fn servers(address: &str) -> Vec<SocketAddr> {
     let address =
         address.parse().map_or_else(|_| address.to_owned(), |host: Host| host.to_string());
@@ -132,24 +133,24 @@ pub async fn servers(address: &str) -> Vec<SocketAddr> {
     }
 }
 
-/// Returns whether this machine has a route by IPv6 at present and none by IPv4.
+/// Returns whether this machine now has an IPv6 route and no IPv4 route.
 pub fn is_ipv6_only() -> bool {
     let any = Local::default();
     let [six, four] = ANYWHERE.map(|anywhere| source(&any, anywhere).is_some());
     six && !four
 }
 
-/// The words for an IPv4 address where [`is_ipv6_only`] holds.
+/// Error text for an IPv4 address if [`is_ipv6_only`] holds.
 pub const IPV4_ON_IPV6: &str = "it is an IPv4 address, and this machine has IPv6 alone: give the server's name, which \
                                 leads through the network's NAT64, or its IPv6 address";
 
-/// Addresses of documentation, which stand for any of IPv6 and of IPv4: nothing is sent there.
+/// Documentation addresses that represent any IPv6 or IPv4 address: nothing is sent there.
 const ANYWHERE: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9),
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
 ];
 
-/// Returns candidates for people.
+/// Formats candidates for people.
 fn text(candidates: &[Candidate]) -> String {
     let texts = candidates.iter().map(|candidate| {
         let kind = match candidate.kind {
@@ -162,8 +163,8 @@ fn text(candidates: &[Candidate]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the addresses that the system would send from through `local`: that of each family towards the
-/// server, or towards anywhere. No datagram leaves.
+/// Returns the source addresses that the system would use through `local`: one per family, towards
+/// the server or any destination. No datagram is sent.
 fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
     if let Local::Address(address) = local
         && !address.ip().is_unspecified()
@@ -179,7 +180,7 @@ fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
     towards.filter_map(|to| source(local, to)).collect()
 }
 
-/// Returns the address that a datagram through `local` to `to` would come from.
+/// Returns the source address of a datagram through `local` to `to`.
 fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
     if let Local::Interface(name) = local {
@@ -189,7 +190,7 @@ fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.as_socket()?.ip())
 }
 
-/// An interface that gets another address is noticed within this time.
+/// Interval within which a new address of an interface is noticed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A thread that must not wait for others, where the system allows it.
+//! Realtime scheduling of a thread, if the system permits it.
 
 use rustix::mm::{MlockAllFlags, mlockall};
 use thread_priority::unix::{
@@ -7,17 +7,17 @@ use thread_priority::unix::{
 };
 use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
-/// How soon a thread must run that others wait for.
+/// Scheduling priority of a thread that others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// Behind the kernel's own: without it a machine stops.
+    /// Below the kernel's own threads: a delay stops the machine.
     Safety,
-    /// Behind those, before ordinary threads: what stands in for a network must not be late itself.
+    /// Below those, above ordinary threads: an emulated network must not add its own lateness.
     Network,
 }
 
-/// Lets the calling thread go before all that are not as urgent (`SCHED_FIFO`). What the system does
-/// not allow is said once, in the log, and nothing else changes.
+/// Raises the calling thread above all less urgent ones (`SCHED_FIFO`). Without the permission it
+/// logs that once and changes nothing.
 pub fn raise_thread(what: &str, urgency: Urgency) {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let raised = ThreadPriorityValue::try_from(urgency.priority()).ok().and_then(|priority| {
@@ -32,10 +32,9 @@ pub fn raise_thread(what: &str, urgency: Urgency) {
     }
 }
 
-/// Keeps what the process has in memory now from being swapped out. What the system does not allow is
-/// said once, in the log.
+/// Locks the process's current memory against swapping. Without the permission it logs that once.
 pub fn lock_memory(what: &str) {
-    // Not what comes later: beyond the limit an allocation would fail, where now it may be swapped.
+    // Not later allocations: beyond the limit they would fail instead of being swapped.
     if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
         tracing::warn!(
             %error,
@@ -45,7 +44,7 @@ pub fn lock_memory(what: &str) {
 }
 
 impl Urgency {
-    /// Returns its priority of 99, in hundredths of the range.
+    /// Returns the priority, 1 to 99.
     fn priority(self) -> u8 {
         match self {
             Self::Safety => 20,

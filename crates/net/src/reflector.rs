@@ -1,7 +1,7 @@
-//! "Your address is": STUN's Binding over UDP, from two ports, and two addresses where there are.
+//! STUN Binding over UDP, from two ports and up to two addresses.
 //!
-//! Whoever asks is told the address that its datagram came from, by a datagram of about the same size.
-//! With two addresses it can find out what the NAT before it does ([RFC5780]).
+//! Each request is answered with its source address, in a datagram of about the same size. With two
+//! addresses a client can determine the type of its NAT ([RFC5780]).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -20,38 +20,38 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::udp::{BUFFER_BYTES, Outgoing, Received, Udp};
 
-/// A server that listens at one or two addresses, at two ports of each.
+/// A server that listens on one or two addresses, on two ports of each.
 #[derive(Debug)]
 pub struct Reflector {
     corners: Arc<Vec<Corner>>,
     counters: Arc<Counters>,
 }
 
-/// What a reflector counts.
+/// Counters of a reflector.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Requests that were answered.
+    /// Answered requests.
     pub answered: AtomicU64,
-    /// Requests that were not, for too many came from one network.
+    /// Requests above the rate limit of their network.
     pub limited: AtomicU64,
     /// Datagrams that are no request.
     pub malformed: AtomicU64,
 }
 
-/// One socket: at the first or second address, at the first or second port.
+/// One socket: at the first or second address, on the first or second port.
 #[derive(Debug)]
 struct Corner {
-    /// Locked while a datagram is handed to the system, which takes it at once or not at all.
+    /// Locked while a datagram is passed to the system, which does not block.
     socket: Mutex<Udp<UdpSocket>>,
     place: (bool, bool),
     at: SocketAddr,
 }
 
 impl Reflector {
-    /// Listens at `first` and at its next port, and at the same ports of `second`, if it is given.
+    /// Listens on `first` and its next port, and on the same ports of `second`, if given.
     ///
     /// # Errors
-    /// One line that says which address is taken, or cannot be one of two.
+    /// One line with the address that is in use, or that cannot be one of two.
     pub fn bind(first: SocketAddr, second: Option<IpAddr>) -> anyhow::Result<Self> {
         Self::bind_with(first, second, Arc::default())
     }
@@ -59,7 +59,7 @@ impl Reflector {
     /// Binds as [`bind`](Self::bind) does, and counts in `counters`.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind).
+    /// Same as [`bind`](Self::bind).
     pub fn bind_with(
         first: SocketAddr,
         second: Option<IpAddr>,
@@ -85,12 +85,12 @@ impl Reflector {
         Ok(Self { corners: Arc::new(corners), counters })
     }
 
-    /// Returns where this reflector counts, while it serves.
+    /// Returns the counters of this reflector, updated while it serves.
     pub fn counters(&self) -> Arc<Counters> {
         self.counters.clone()
     }
 
-    /// Answers for ever.
+    /// Answers requests forever.
     pub async fn serve(self, clock: Clock) {
         let mut tasks = JoinSet::new();
         for index in 0..self.corners.len() {
@@ -105,7 +105,7 @@ async fn attend(corners: &[Corner], index: usize, counters: &Counters, clock: Cl
     let (mut bytes, mut limiter) = (vec![0; BUFFER_BYTES], Limiter::new());
     loop {
         let Ok(received) = corners[index].receive(&mut bytes).await else {
-            // An ICMP error of somebody who has gone; the socket is sound.
+            // An ICMP error of a client that has gone; the socket remains usable.
             tokio::task::yield_now().await;
             continue;
         };
@@ -139,7 +139,8 @@ impl Corner {
         }
     }
 
-    /// Sends from `local`, the address of ours that was asked, unless this corner has one of its own.
+    /// Sends from `local`, the address that received the request, unless this corner is bound to
+    /// one.
     fn send(&self, answer: &[u8], to: SocketAddr, local: Option<IpAddr>) -> io::Result<()> {
         let from = local.filter(|_| self.at.ip().is_unspecified());
         let answer = Outgoing { bytes: answer, segment: None, to, from, ecn: Ecn::NotEct };
@@ -170,8 +171,8 @@ fn answer(
     (by, stun::answer(&request, from, places))
 }
 
-/// A limit on the answers to one network in a second: nobody asks often, and whoever puts another's address
-/// into requests gets little sent there.
+/// Rate limit of the answers per network and second: legitimate clients ask rarely, and with forged
+/// source addresses only little traffic can be reflected.
 #[derive(Debug)]
 struct Limiter {
     second: Option<Instant>,
@@ -210,9 +211,9 @@ fn open(at: SocketAddr) -> io::Result<Udp<UdpSocket>> {
     Udp::new(UdpSocket::from_std(socket.into())?)
 }
 
-/// As many networks as are told apart; those that fall together share a limit.
+/// Number of distinguished networks; those with the same hash share a limit.
 const NETWORKS: usize = 4096;
-/// A person's machines of one home, each with some links, all asking at once.
+/// Several machines of one home, each with some links, all asking at once.
 const ANSWERS_MAX: u16 = 200;
 
 #[cfg(test)]
@@ -231,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn any_client_is_told_its_address_by_either_port() {
-        // The port after a free one may be taken: then another is tried.
+        // The port after a free one may be in use: then try another.
         let reflector = (0..50).find_map(|_| {
             let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             Reflector::bind(free, None).ok()

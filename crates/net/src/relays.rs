@@ -1,4 +1,4 @@
-//! What the switchboard says of relays, as the event loop takes it.
+//! Relays received from the switchboard, in the form for the event loop.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,18 +11,18 @@ use tautline_transport::relay::{self, Admission, Ticket, Token};
 use crate::destination::Destination;
 use crate::random;
 
-/// The relays on the way to each peer, as the switchboard named them last; those of the last two peers.
+/// Relays towards each peer, as last received from the switchboard; kept for the last two peers.
 #[derive(Debug, Default)]
 pub struct Relays {
     named: VecDeque<(PublicKey, Vec<Ticket>)>,
 }
 
 impl Relays {
-    /// Takes what the switchboard says, and gives what the event loop is to be told
+    /// Stores the relays from the switchboard, and returns the admission for the event loop
     /// ([`Handle::admit`](crate::driver::Handle::admit)).
     ///
     /// # Errors
-    /// When it names no peer, or the system has no randomness.
+    /// When the peer's key is invalid, or the system has no randomness.
     pub fn take(
         &mut self,
         identity: &Identity,
@@ -38,8 +38,8 @@ impl Relays {
         Ok(Admission { identity: identity.clone(), peer, tickets, seed: random::seed()?.into() })
     }
 
-    /// Puts the addresses last by which another peer is reached, so that a relay can tell the two apart. Of
-    /// a relay that was named for this peer before they stay as they were.
+    /// Moves addresses in use for another peer to the end, so that a relay can distinguish the two.
+    /// The addresses of a relay already known for this peer keep their order.
     fn arrange(&self, peer: &PublicKey, ticket: &mut Ticket) {
         let of_relay = |tickets: &[Ticket]| {
             let same = tickets.iter().find(|other| other.relay == ticket.relay);
@@ -59,8 +59,8 @@ impl Relays {
         ticket.addresses.sort_by_key(|at| (place(at).unwrap_or(usize::MAX), taken.contains(at)));
     }
 
-    /// Returns the routes through relays to `peer` from sockets with these addresses: of each socket one
-    /// by each relay.
+    /// Returns the routes through relays to `peer` from sockets with these addresses: one for each
+    /// socket and relay.
     pub fn routes(&self, peer: &PublicKey, locals: &[SocketAddr]) -> Vec<Route> {
         relay::datagram_routes(self.tickets(peer), locals).map(|(_, route)| route).collect()
     }
@@ -76,7 +76,7 @@ impl Relays {
     }
 }
 
-/// Reads a ticket; one that is none, or leads nowhere, is left out.
+/// Parses a ticket; `None` if it is invalid or has no address.
 fn ticket(told: &RelayTicket) -> Option<Ticket> {
     let (mut addresses, mut streams) = (Vec::new(), Vec::new());
     for destination in told.addresses.iter().filter_map(|text| text.parse().ok()) {
@@ -91,7 +91,7 @@ fn ticket(told: &RelayTicket) -> Option<Ticket> {
     leads_anywhere.then_some(Ticket { addresses, streams, relay, token })
 }
 
-/// One whose session is in place, and one whose waits beside.
+/// One with the current session, and one with a successor session.
 const PEERS_MAX: usize = 2;
 
 #[cfg(test)]
@@ -124,14 +124,14 @@ mod tests {
         let found = relays.routes(&peer, &locals);
         let found: Vec<_> =
             found.iter().map(|route| (route.socket, route.remote.to_string())).collect();
-        // The second socket speaks both families.
+        // The second socket supports both address families.
         let expected =
             [(0, "192.0.2.9:1"), (1, "[2001:db8::9]:1"), (0, "192.0.2.8:1"), (1, "192.0.2.8:1")];
         assert_eq!(found, expected.map(|(socket, to)| (socket, to.to_owned())));
         assert_eq!(relays.routes(&identity.public(), &locals), []);
         let stream = |index| Route::stream(index, "192.0.2.8:443".parse().unwrap());
         assert_eq!(relays.streams(&peer, &locals), [stream(0), stream(1)]);
-        // Another peer is reached by another port, and both keep theirs.
+        // Another peer is reached through another port, and both keep theirs.
         let other = Identity::from_seed(&[7; 32]).public();
         relays.take(&identity, *other.as_bytes(), &named[..1]).unwrap();
         relays.take(&identity, *peer.as_bytes(), &named[..1]).unwrap();

@@ -5,8 +5,8 @@ use tautline_transport::reach::reaches;
 
 use crate::destination::Destination;
 
-/// Returns every local socket with every address of the peer that it can [reach](reaches). Addresses that
-/// are none are left out; at most sixteen.
+/// Returns every pair of a local socket and an address of the peer that it can [reach](reaches), at
+/// most sixteen. Invalid addresses are skipped.
 pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     let remotes: Vec<SocketAddr> = peer_addresses.iter().filter_map(|a| a.parse().ok()).collect();
     let pairs = locals.iter().enumerate().flat_map(|(socket, local)| {
@@ -16,8 +16,8 @@ pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     pairs.take(ROUTES_MAX).collect()
 }
 
-/// Returns the routes over TLS of every local end to every such address of the peer that it can reach, by
-/// local end and then by address; at most four. What is no address over TLS is left out.
+/// Returns the routes over TLS: every pair of a TLS address of the peer and a local end that can
+/// reach it, at most four. Invalid addresses are skipped.
 pub fn streams(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     let destinations = peer_addresses.iter().filter_map(|text| text.parse().ok());
     let remotes = destinations.filter_map(|destination| match destination {
@@ -33,7 +33,8 @@ pub fn streams(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
 
 /// Link numbers have four bits.
 const ROUTES_MAX: usize = 16;
-/// As many modems as vehicles have: the rest of the numbers is for links that carry media all the time.
+/// The number of modems in a vehicle: the remaining link numbers are for links that always carry
+/// media.
 const STREAMS_MAX: usize = 4;
 
 #[cfg(test)]

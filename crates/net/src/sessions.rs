@@ -1,4 +1,5 @@
-//! The session in place, and one beside it: who takes whose place is decided by the peers' own traffic.
+//! The current session and its successor: the peers' own traffic decides when the successor takes
+//! over.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,24 +8,28 @@ use tautline_transport::reach::Way;
 use tautline_transport::{Channel, Event, PublicKey, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 
-/// A session that lives, and at most one that was begun since and waits beside it.
+/// A live session, and at most one successor that was begun since and waits.
 ///
-/// A session *lives* while authentic datagrams of its peer come. Nothing that anybody else says ends
-/// one that lives, but for [`Handle::end_sessions`], which is this end's own decision; so the control plane may restart, flap or lie: what it brings about runs beside.
-/// A session beside takes the place of one
-/// - of the same peer, when that has fallen silent and this one is up: the peer has begun anew;
-/// - of another peer, when it is up and its own condition holds: see [`Handle::introduce`]; or when
-///   nothing has come of the old peer for ten seconds.
+/// A session *lives* while authentic datagrams of its peer arrive. Nobody else can end a live
+/// session, except this end itself by [`Handle::end_sessions`]. The control plane may therefore
+/// restart, flap or lie: sessions that it starts run as successors. A successor replaces a session
+/// - with the same peer, when the old one has fallen silent and the new one is established: the
+///   peer has restarted;
+/// - with another peer, when the new one is established and its own condition holds: see
+///   [`Handle::introduce`]; or when nothing has arrived from the old peer for ten seconds.
 ///
-/// Beside one of the same peer that lives for ten seconds more, it is put away: both hear each other, so
-/// neither has begun anew.
+/// A successor with the same peer is discarded if the old session lives for ten more seconds: both
+/// ends still receive each other, so neither has restarted.
 ///
 /// [`Handle::introduce`]: crate::driver::Handle::introduce
 /// [`Handle::end_sessions`]: crate::driver::Handle::end_sessions
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     present: Option<Session>,
-    /// Whether the present one ends once its peer has been silent for long.
+    /// `true` if the current session ends after a long silence of its peer. 30 Condition for the
+    /// requested end of the current session; a session introduced later then replaces it. 33 Events
+    /// of the current session from its time as successor, newest first. 35 Number of units received
+    /// in a successor session.
     is_released: bool,
     /// What says whether the present one, which is to end, may; one that is introduced later takes its place then.
     ending: Option<Condition>,
@@ -35,7 +40,7 @@ pub(crate) struct Sessions {
     units_beside: u64,
 }
 
-/// What says, whenever it is asked, whether a session may take the place of another peer's.
+/// Condition, evaluated repeatedly, for replacing a session with another peer.
 pub(crate) struct Condition(Box<dyn Fn() -> bool + Send>);
 
 #[derive(Debug)]
@@ -43,15 +48,15 @@ struct Beside {
     session: Session,
     condition: Condition,
     since: Instant,
-    /// What it has told that counts for as long as it lasts: of announcements there are 64 at most.
+    /// Announcements received so far, at most 64, which stay valid after the takeover.
     announced: Vec<Event>,
     is_established: bool,
-    /// As last told: what may be sent, and what the links have shown.
+    /// Last reported budget: for media, and as demonstrated by the links.
     budget: (Bitrate, Bitrate),
 }
 
 impl Sessions {
-    /// Takes a new session: beside the present one, or in its place if that was never established.
+    /// Adds a session: as successor, or as the current one if that was never established.
     pub(crate) fn introduce(&mut self, session: Session, condition: Condition, now: Instant) {
         if self.present.as_ref().is_none_or(|present| !present.is_established()) {
             (self.present, self.beside, self.is_released) = (Some(session), None, false);
@@ -62,13 +67,12 @@ impl Sessions {
         }
     }
 
-    /// Takes note that the present session's peer may have left: it ends when it has been silent for
-    /// long.
+    /// Marks the current session's peer as possibly gone: the session ends after a long silence.
     pub(crate) fn release(&mut self) {
         self.is_released = self.present.is_some();
     }
 
-    /// Ends the sessions that there are by now: the present one once it `may_end`, one beside at once.
+    /// Ends the existing sessions: the current one once it `may_end`, the successor at once.
     pub(crate) fn end(&mut self, may_end: Condition) {
         self.beside = None;
         self.ending = self.present.is_some().then_some(may_end);
@@ -79,24 +83,25 @@ impl Sessions {
         *self = Self { units_beside: self.units_beside, ..Self::default() };
     }
 
-    /// Returns the session in place.
+    /// Returns the current session.
     pub(crate) fn present(&self) -> Option<&Session> {
         self.present.as_ref()
     }
 
-    /// Returns the session in place.
+    /// Returns the current session.
     pub(crate) fn present_mut(&mut self) -> Option<&mut Session> {
         self.present.as_mut()
     }
 
-    /// Returns the session beside, if it is up and another peer's than the one in place.
+    /// Returns the successor session, if it is established and has another peer than the current
+    /// one.
     pub(crate) fn waiting_mut(&mut self) -> Option<&mut Session> {
         let present = self.present.as_ref()?.peer();
         let beside = &mut self.beside.as_mut()?.session;
         (beside.is_up() && beside.peer() != present).then_some(beside)
     }
 
-    /// Returns how many units came for a session beside: nobody is told of them.
+    /// Returns the number of units received in successor sessions, which are dropped.
     pub(crate) fn units_beside(&self) -> u64 {
         self.units_beside
     }
@@ -108,7 +113,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a datagram; false if there is no session to take it.
+    /// Handles a datagram; returns `false` if there is no session for it.
     pub(crate) fn handle_datagram(
         &mut self,
         route: Route,
@@ -121,7 +126,8 @@ impl Sessions {
         match beside.filter(|beside| beside.is_addressed_by(datagram)) {
             None => present.handle_marked(route, datagram, ecn, now),
             Some(beside) => {
-                // Each chooses its ids by itself. If they have one in common, both try.
+                // Each end draws its ids independently. If both sessions have the id, both try the
+                // datagram.
                 if present.is_addressed_by(datagram) {
                     present.handle_marked(route, datagram, ecn, now);
                 }
@@ -131,47 +137,48 @@ impl Sessions {
         true
     }
 
-    /// Returns whether the datagram that was taken at `now` is an authentic one of a peer that has begun the session.
+    /// Returns whether the datagram handled at `now` is an authentic one of a peer that initiated
+    /// the session.
     pub(crate) fn is_called(&self, now: Instant) -> bool {
         self.all().any(|session| session.heard_at() == Some(now) && session.is_begun_by_peer())
     }
 
-    /// Tells the session under this lease the ways that there are by now.
+    /// Updates the candidate pairs of the session under this lease.
     pub(crate) fn offer(&mut self, lease: &[u8; 16], ways: &[Way], now: Instant) {
         for session in self.all_mut().filter(|session| session.lease() == lease) {
             session.offer(ways, now);
         }
     }
 
-    /// Tells the session under this lease where to knock.
+    /// Updates the hole-punching targets of the session under this lease.
     pub(crate) fn knock(&mut self, lease: &[u8; 16], routes: &[Route], now: Instant) {
         for session in self.all_mut().filter(|session| session.lease() == lease) {
             session.knock(routes, now);
         }
     }
 
-    /// Takes the word that a socket's address has changed; relays that know the new one are at `relayed`.
+    /// Handles a change of a socket's address; relays that know the new one are at `relayed`.
     pub(crate) fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
         for session in self.all_mut() {
             session.handle_moved(socket, relayed, now);
         }
     }
 
-    /// Looks whether the ways that stand by are there: nothing has come of the peer for a while.
+    /// Checks the candidate pairs on standby: the peer has been silent for a while.
     pub(crate) fn hurry(&mut self, now: Instant) {
         for session in self.all_mut() {
             session.hurry(now);
         }
     }
 
-    /// Takes the kernel's word that a datagram is too large for the way to `route`.
+    /// Handles the kernel's report that a datagram exceeds the MTU towards `route`.
     pub(crate) fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
         for session in self.all_mut() {
             session.handle_too_large(route, length, now);
         }
     }
 
-    /// Takes the word that the stream of `route` takes no datagram at present, or takes them again.
+    /// Handles a report that the stream of `route` is blocked or writable again.
     pub(crate) fn handle_blocked(&mut self, route: Route, is_blocked: bool, now: Instant) {
         for session in self.all_mut() {
             session.handle_blocked(route, is_blocked, now);
@@ -183,20 +190,19 @@ impl Sessions {
         self.all().any(|session| session.has_route(route))
     }
 
-    /// Returns whom there is a session with, or is to be.
+    /// Returns the peers of all sessions, established or not.
     pub(crate) fn peers(&self) -> impl Iterator<Item = PublicKey> {
         self.all().map(|session| *session.peer())
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let beside = self.beside.iter().map(|beside| &beside.session);
         let timeouts = self.present.iter().chain(beside).filter_map(Session::poll_timeout);
         timeouts.map(|(at, _)| at).min()
     }
 
-    /// Does what is due at `now`, and lets the session beside take the place of the present one if
-    /// the time for that has come.
+    /// Performs the actions due at `now`, and lets the successor take over if its time has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         for session in self.all_mut() {
             if session.poll_timeout().is_some_and(|(at, _)| at <= now) {
@@ -206,7 +212,7 @@ impl Sessions {
         self.settle(now);
     }
 
-    /// Writes the next datagram into `buffer` and says where it goes, and with which codepoint.
+    /// Writes the next datagram into `buffer`; returns its route and codepoint.
     pub(crate) fn poll_transmit(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -218,7 +224,7 @@ impl Sessions {
         })
     }
 
-    /// Gives the next event of the session in place, oldest first.
+    /// Returns the next event of the current session, the oldest first.
     pub(crate) fn poll_event(&mut self) -> Option<(Event, &Session)> {
         let present = self.present.as_mut()?;
         let event = self.told.pop().or_else(|| present.poll_event())?;
@@ -292,8 +298,8 @@ impl Beside {
         }
     }
 
-    /// Keeps of what the session tells what still counts when it takes over; gives the number of units
-    /// thrown away.
+    /// Keeps those events of the session that stay valid after a takeover; returns the number of
+    /// dropped units.
     fn take_events(&mut self) -> u64 {
         let mut units = 0;
         while let Some(event) = self.session.poll_event() {
@@ -327,19 +333,21 @@ impl fmt::Debug for Condition {
     }
 }
 
-/// Opens a channel that a session may have no room for: that is logged, and its units are refused.
+/// Opens a channel; if a session has no room for it, that is logged and the channel's units are
+/// refused.
 pub(crate) fn open(session: &mut Session, channel: &Channel) {
     if let Err(error) = session.open(channel.clone()) {
         tracing::warn!(%error, "a channel is not opened");
     }
 }
 
-/// Twice as long as a link may be without a pong. A process that has ended is not back sooner.
+/// Twice a link's maximum time without a pong. A process that has ended does not return sooner.
 const SILENT: Duration = Duration::from_millis(500);
-/// Whoever drove has gone: the machine has been braked for nearly as long, and a new operator is
-/// better than none. Mobile links are rarely out for so long ([UGV]: 5.7 s).
+/// Silence after which the peer counts as gone: the machine has been braking for nearly as long,
+/// and a new operator is better than none. Mobile links are rarely interrupted for longer ([UGV]:
+/// 5.7 s).
 const GONE: Duration = Duration::from_secs(10);
-/// As long as it may take a peer that has begun anew to fall silent under its old session.
+/// Maximum time until a restarted peer falls silent in its old session.
 const BESIDE_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

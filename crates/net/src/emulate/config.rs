@@ -216,7 +216,7 @@ impl LinkConfig {
         }
     }
 
-    /// Returns where it listens, and where it leads to.
+    /// Returns the listen address and the target.
     pub(super) fn addresses(&self) -> anyhow::Result<(SocketAddr, SocketAddr)> {
         let name = &self.name;
         ensure!(
@@ -228,7 +228,7 @@ impl LinkConfig {
         Ok((listen, target))
     }
 
-    /// Makes what carries the packets, each of which has `header_bytes` of its headers already.
+    /// Creates the model; `header_bytes` of the headers are already part of each packet.
     pub(super) fn model(&self, common: u64, header_bytes: u64) -> anyhow::Result<Model> {
         if let Some(wireless) = &self.wireless {
             return Ok(Model::of_wireless(wireless.model()?, self.seed));
@@ -254,7 +254,7 @@ impl WirelessConfig {
     }
 }
 
-/// Spreads neighbouring numbers over 48 bits, which TOML and JSON can write alike.
+/// Spreads adjacent numbers over 48 bits, which both TOML and JSON can represent.
 fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16
 }

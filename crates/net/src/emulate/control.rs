@@ -1,4 +1,4 @@
-//! The emulator's control channel: one JSON object a line over TCP.
+//! Control channel of the emulator: one JSON object per line over TCP.
 //!
 //! ```text
 //! {"link":1,"cut":true}       -> {"ok":true}           cuts link 1 (counted from 0), or restores it
@@ -7,10 +7,10 @@
 //! anything else               -> {"error":"..."}
 //! ```
 //!
-//! Both are of both ways, unless `"direction":"up"` (from vehicle to operator) or `"down"` chooses one.
+//! The first two apply to both directions, unless `"direction":"up"` (from vehicle to operator) or
+//! `"down"` selects one.
 //!
-//! It has no authentication: who reaches the address may cut links. It belongs on a loopback
-//! address.
+//! There is no authentication: any client may cut links. The address must be a loopback address.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -26,58 +26,58 @@ pub use super::status::{DirectionStatus, LinkStatus, Status};
 
 /// A client of the control channel, for the operator's process.
 ///
-/// It connects when it is first needed, and again after any error.
+/// It connects on first use, and reconnects after any error.
 #[derive(Debug)]
 pub struct Client {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
 }
 
-/// A reason why the emulator could not be asked.
+/// An error of a request to the emulator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// It could not be reached, or the connection failed.
     #[error("the link emulator at {address}: {cause}")]
     Connection {
-        /// Its control address.
+        /// Control address of the emulator.
         address: SocketAddr,
-        /// What failed.
+        /// Error of the system.
         cause: std::io::Error,
     },
     /// It did not answer within [`ANSWER_WITHIN`].
     #[error("the link emulator at {address} does not answer")]
     Silent {
-        /// Its control address.
+        /// Control address of the emulator.
         address: SocketAddr,
     },
-    /// It answered with something else.
+    /// Its answer was invalid.
     #[error("the link emulator at {address} answered {text:?}")]
     Answer {
-        /// Its control address.
+        /// Control address of the emulator.
         address: SocketAddr,
-        /// The answer's beginning.
+        /// Beginning of the answer.
         text: String,
     },
-    /// It refused.
+    /// It refused the request.
     #[error("the link emulator: {reason}")]
     Refused {
-        /// Its reason.
+        /// Reason.
         reason: String,
     },
 }
 
-/// The time for connecting, asking and answering together.
+/// Time limit for connecting, sending and receiving together.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// The longest line of a request.
+/// Maximum length of a request.
 pub(super) const LINE_BYTES_MAX: usize = 4096;
 
-/// The longest line of an answer: sixteen links take less than a tenth.
+/// Maximum length of an answer: sixteen links take less than a tenth.
 const ANSWER_BYTES_MAX: u64 = 1 << 18;
 
 impl Client {
-    /// Returns a client of the emulator whose control address is `address`.
+    /// Creates a client of the emulator whose control address is `address`.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, stream: None }
     }
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Asks for the links' state and counters.
+    /// Requests the links' state and counters.
     ///
     /// # Errors
     /// [`Error`].
@@ -105,8 +105,8 @@ impl Client {
         }
     }
 
-    /// Asks and waits. The connection is kept only if all went well, so that a call that is
-    /// dropped half-way cannot leave its answer to the next one.
+    /// Sends a request and waits for the answer. The connection is kept only after success, so that
+    /// the answer to a cancelled call cannot be taken for the next one.
     async fn ask(&mut self, request: &Request) -> Result<Answer, Error> {
         let address = self.address;
         let kept = self.stream.take();
@@ -142,8 +142,7 @@ async fn exchange(
     {
         return Ok((stream, answer));
     }
-    // None was kept, or the emulator has been started anew meanwhile. Both requests may be
-    // repeated.
+    // There was no connection, or the emulator has restarted. Both requests are idempotent.
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
@@ -199,8 +198,7 @@ enum Answer {
     Error { error: String },
 }
 
-/// Does what a line asks for, on the emulator's side, and returns the answer, without its
-/// newline.
+/// Carries out a request line on the emulator's side, and returns the answer without its newline.
 pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     let answer = match serde_json::from_slice(line) {
         Ok(Request::Cut { link, cut, direction }) => change(relays, link, |relay| {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A histogram of how late datagrams left the emulator, in logarithmic steps.
+/// A histogram of the emulator's send lateness, in logarithmic steps.
 ///
 /// Constant memory and time; a quantile is exact to an eighth of itself.
 #[derive(Clone, Debug)]
@@ -12,16 +12,16 @@ pub struct Lateness {
     max: Duration,
 }
 
-/// Lateness in figures, as the control channel tells it.
+/// Summary of the lateness, as sent on the control channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Datagrams counted.
+    /// Number of datagrams.
     pub count: u64,
-    /// The median in microseconds.
+    /// Median in microseconds.
     pub p50_us: f64,
-    /// The 99th percentile in microseconds.
+    /// 99th percentile in microseconds.
     pub p99_us: f64,
-    /// The largest in microseconds.
+    /// Maximum in microseconds.
     pub max_us: f64,
 }
 
@@ -37,7 +37,7 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// Adds what `other` has counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -46,18 +46,18 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the datagrams counted.
+    /// Returns the number of datagrams.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the largest lateness.
+    /// Returns the maximum lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
 
     /// Returns the lateness that the share `share` (0 to 1) of all datagrams does not exceed; zero
-    /// of none.
+    /// without datagrams.
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = ((self.count as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -98,7 +98,7 @@ fn bucket(nanos: u64) -> usize {
     (8 * (exponent - 2) + eighth).min(BUCKETS - 1)
 }
 
-/// Returns the largest number of nanoseconds in bucket `index`.
+/// Returns the maximum nanoseconds of bucket `index`.
 fn upper_edge(index: usize) -> u64 {
     if index < 8 {
         return index as u64;

@@ -8,7 +8,7 @@ use tautline_units::{ByteCount, Instant};
 use super::packet::Packet;
 use super::status::DirectionStatus;
 
-/// One of a link's two ways.
+/// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Direction {
@@ -18,16 +18,17 @@ pub(super) enum Direction {
     Down,
 }
 
-/// What carries a link's packets both ways.
+/// Model of a link's packets in both directions.
 #[derive(Debug)]
 pub(super) enum Model {
-    /// Each way by itself: up, then down.
+    /// Independent directions: up, then down.
     Links(Box<[Link<Packet>; 2]>),
-    /// Both ways through one channel.
+    /// Both directions over one shared channel.
     Wireless(Box<Wireless>),
 }
 
-/// A wireless network whose access point is at the client's side, and what the model itself does not count.
+/// A wireless network whose access point is at the client's side, with counters that the model
+/// lacks.
 #[derive(Debug)]
 pub(super) struct Wireless {
     medium: Medium<Packet>,
@@ -65,7 +66,7 @@ impl Model {
         Self::Wireless(Box::new(Wireless { medium, ways: [Way::default(); 2] }))
     }
 
-    /// Takes a packet in, and marks it if it has to.
+    /// Passes a packet to the model, and marks it if required.
     pub(super) fn push(
         &mut self,
         way: Direction,
@@ -83,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Returns the next packet that has come by `now`, its way, and when it came.
+    /// Returns the next packet that arrived until `now`, with its direction and arrival time.
     pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         match self {
             Self::Links(links) => Direction::BOTH.into_iter().find_map(|way| {
@@ -94,7 +95,7 @@ impl Model {
         }
     }
 
-    /// Returns when [`Self::pop`] is to be called next.
+    /// Returns when to call [`Self::pop`] next.
     pub(super) fn next_event(&self) -> Option<Instant> {
         match self {
             Self::Links(links) => links.iter().filter_map(Link::next_departure).min(),
@@ -102,7 +103,7 @@ impl Model {
         }
     }
 
-    /// Cuts one way, or restores it.
+    /// Cuts or restores one direction.
     pub(super) fn set_cut(&mut self, way: Direction, cut: bool) {
         match self {
             Self::Links(links) => links[way as usize].set_cut(cut),
@@ -110,10 +111,10 @@ impl Model {
         }
     }
 
-    /// Delays one way by so much more.
+    /// Adds a delay to one direction.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// A reason, if the model does not support it.
     pub(super) fn set_delay_added(
         &mut self,
         way: Direction,
@@ -135,7 +136,7 @@ impl Model {
         }
     }
 
-    /// Returns what became of the packets of one way.
+    /// Returns the counters of one direction.
     pub(super) fn status(&self, way: Direction) -> DirectionStatus {
         match self {
             Self::Links(links) => status_of(&links[way as usize]),
@@ -242,8 +243,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes when, cut or not: what comes out is what went in that way, in its order, with one bit
-        /// changed at most; and what did not is counted.
+        /// For arbitrary arrivals and cuts: packets leave in order with at most one bit changed,
+        /// and all others are counted.
         #[test]
         fn every_packet_comes_out_in_order_or_is_counted(
             steps in prop::collection::vec((0_u64..3_000, any::<bool>(), 0_usize..1500, 0_u8..40), 1..300),
@@ -255,7 +256,7 @@ mod tests {
                 let mut take = |model: &mut Model, now: Instant| {
                     while let Some((way, at, Packet { bytes: packet, .. })) = model.pop(now) {
                         assert!(at <= now);
-                        // Its number three times: one bit cannot change two of them.
+                        // The number three times: one bit cannot change two of them.
                         let read = |place: usize| {
                             u32::from_be_bytes(packet[place * 4..place * 4 + 4].try_into().unwrap())
                         };

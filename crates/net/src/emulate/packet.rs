@@ -1,13 +1,13 @@
 use tautline_units::Ecn;
 
-/// A packet under way: a datagram's payload, or a whole packet of IP, and its codepoint.
+/// A packet in transit: a datagram's payload, or a complete IP packet, and its codepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     pub(super) ecn: Ecn,
 }
 
-/// Returns the codepoint in the header of a packet of IP; of what is none, Not-ECT.
+/// Returns the codepoint in the header of an IP packet; Not-ECT for anything else.
 pub(super) fn ecn_of_ip(packet: &[u8]) -> Ecn {
     match (version_of(packet), packet) {
         (Some(Version::Four), [_, second, ..]) => Ecn::of_bits(*second),
@@ -16,7 +16,8 @@ pub(super) fn ecn_of_ip(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Marks a packet of IP as congested, with its checksum if it has one ([RFC1624] 3); leaves alone what is none.
+/// Marks an IP packet as congested, and updates its checksum if it has one ([RFC1624] 3); ignores
+/// anything else.
 pub(super) fn mark_ip(packet: &mut [u8]) {
     match (version_of(packet), packet) {
         (Some(Version::Four), [first, second, rest @ ..]) => {
@@ -50,7 +51,7 @@ fn version_of(packet: &[u8]) -> Option<Version> {
     }
 }
 
-/// Where the header's checksum begins.
+/// Offset of the header's checksum.
 const IPV4_CHECKSUM_AT: usize = 10;
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the one's complement sum of a header: all ones if its checksum is right.
+    /// Returns the one's complement sum of a header: all ones if its checksum is valid.
     fn sum(header: &[u8]) -> u16 {
         let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
         let mut sum: u32 = words.sum();

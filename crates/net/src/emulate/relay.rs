@@ -19,33 +19,33 @@ use crate::clock::Clock;
 use crate::tun::Device;
 use crate::udp::{Outgoing, Udp};
 
-/// One emulated link: two ends, and what carries packets between them.
+/// One emulated link: two ends, and the model of the packets between them.
 #[derive(Debug)]
 pub(super) struct Relay {
     number: usize,
     name: String,
     listen: SocketAddr,
     target: SocketAddr,
-    /// The latest address that sent to `listen`, and which of ours it has used.
+    /// Latest address that sent to `listen`, and the local address that it used.
     client: Option<(SocketAddr, Option<IpAddr>)>,
-    /// By [`Side`].
+    /// Indexed by [`Side`].
     plugs: [Plug; 2],
     model: Model,
-    /// By [`Direction`].
+    /// Indexed by [`Direction`].
     dropped: [RelayDrops; 2],
     lateness: Lateness,
 }
 
-/// The two sides of a relay.
+/// A side of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Where the vehicle sends to.
+    /// Socket that receives from the vehicle.
     Client = 0,
-    /// Connected to the operator.
+    /// Socket connected to the operator.
     Target = 1,
 }
 
-/// Where packets come from and go to.
+/// Source and sink of packets.
 #[derive(Debug)]
 struct Plug {
     kind: Kind,
@@ -58,25 +58,25 @@ enum Kind {
     Device(Device),
 }
 
-/// What the relay itself had to drop, outside the model.
+/// Drops of the relay itself, outside the model.
 #[derive(Clone, Copy, Debug, Default)]
 struct RelayDrops {
     /// No client has sent anything yet.
     no_client: u64,
-    /// The far end has no socket open (ICMP).
+    /// The far end has no open socket (ICMP).
     refused: u64,
-    /// The kernel would not take it: full buffers, no route.
+    /// The kernel refused to send: full buffers, no route.
     send: u64,
 }
 
-/// Datagrams read from one socket in one turn: the others must not starve.
+/// Maximum datagrams read from one socket per turn, so that the others do not starve.
 const READS_MAX: usize = 64;
 
-/// What a packet of a device has already of what a datagram's `overhead_bytes` stand for: headers of IP
-/// and UDP.
+/// Headers of IP and UDP, which a device's packets already contain and `overhead_bytes` adds to
+/// datagrams.
 const HEADER_BYTES: u64 = 28;
 
-/// Receive and send buffers: a tenth of a second at 80 Mbit/s. The kernel may give less.
+/// Receive and send buffers: a tenth of a second at 80 Mbit/s. The kernel may grant less.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 
 impl Side {
@@ -84,7 +84,7 @@ impl Side {
 }
 
 impl Relay {
-    /// Binds link `number`, with `common` as the seed of what links have in common.
+    /// Binds link `number`, with `common` as the seed of the randomness that links share.
     pub(super) fn bind(number: usize, config: &LinkConfig, common: u64) -> anyhow::Result<Self> {
         let (listen, target) = config.addresses()?;
         let model = config.model(common, 0)?;
@@ -103,7 +103,7 @@ impl Relay {
         Ok(Self::new(number, config, [bound, target], kinds, model))
     }
 
-    /// Joins two devices, the vehicle's first, which have these addresses.
+    /// Connects two devices with these addresses, the vehicle's first.
     pub(super) fn join(
         number: usize,
         config: &LinkConfig,
@@ -144,7 +144,7 @@ impl Relay {
         &self.lateness
     }
 
-    /// Lets `registry` tell when a side may be read.
+    /// Registers a side for readiness events.
     pub(super) fn register(
         &mut self,
         side: Side,
@@ -165,7 +165,7 @@ impl Relay {
         self.plugs[side as usize].readable = true;
     }
 
-    /// Returns whether a side may hold more than was read in the last turn.
+    /// Returns whether a side may hold more than the last turn read.
     pub(super) fn is_readable(&self) -> bool {
         self.plugs.iter().any(|plug| plug.readable)
     }
@@ -178,10 +178,10 @@ impl Relay {
         tracing::info!(link = self.number, name = self.name, ?direction, cut, "emulated link");
     }
 
-    /// Delays a direction, or both, by so much beside what is configured.
+    /// Adds a delay to a direction, or to both, in addition to the configured one.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// A reason, if the model does not support it.
     pub(super) fn set_delay_added(
         &mut self,
         direction: Option<Direction>,
@@ -194,7 +194,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Returns when [`Self::release`] is to be called next.
+    /// Returns when to call [`Self::release`] next.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.model.next_event()
     }
@@ -225,13 +225,13 @@ impl Relay {
                     plug.readable = false;
                     return;
                 }
-                // Errors of datagrams sent earlier (ICMP) surface here; the socket goes on.
+                // Errors of datagrams sent earlier (ICMP) appear here; the socket remains usable.
                 Err(error) => tracing::trace!(%error, "receive"),
             }
         }
     }
 
-    /// Sends what is due.
+    /// Sends the due packets.
     pub(super) fn release(&mut self, clock: &Clock) {
         let mut now = clock.now();
         while let Some((way, due, packet)) = self.model.pop(now) {
@@ -277,7 +277,8 @@ impl Relay {
 }
 
 impl Kind {
-    /// Reads once, and gives what came of one sender, who that was, and which address of ours it has used.
+    /// Reads once; passes on the datagrams of one sender, and returns its address and the local one
+    /// that it used.
     fn recv(
         &self,
         buffer: &mut [u8],
@@ -298,7 +299,7 @@ impl Kind {
         }
     }
 
-    /// Sends to an address, from one of ours if that is given, or through a device.
+    /// Sends to an address, from the local address if given, or through a device.
     fn send(
         &mut self,
         mut packet: Packet,
@@ -330,8 +331,8 @@ impl RelayDrops {
     }
 }
 
-/// Sends, and once more if what failed was an earlier datagram: a connected UDP socket tells an
-/// ICMP error at the next call, in place of doing it.
+/// Sends, and retries once if the error belongs to an earlier datagram: a connected UDP socket
+/// reports an ICMP error in place of the next operation.
 fn twice(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     match attempt() {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => attempt(),
@@ -362,7 +363,7 @@ fn connected_to(target: SocketAddr) -> io::Result<Udp> {
     Ok(socket)
 }
 
-/// Returns an error of binding or connecting in plain words.
+/// Returns a plain text for an error of binding or connecting.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "address in use".to_owned(),
@@ -372,7 +373,7 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns what the links have done so far.
+/// Returns the current counters of the links.
 pub(super) fn status(relays: &[Relay]) -> Status {
     let mut lateness = Lateness::default();
     for relay in relays {

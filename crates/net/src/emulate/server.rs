@@ -9,14 +9,14 @@ use mio::{Interest, Registry, Token};
 use super::control::LINE_BYTES_MAX;
 use super::relay::reason;
 
-/// The control channel's server: lines in, lines out, on the emulator's own thread.
+/// Server of the control channel: lines in, lines out, on the emulator's own thread.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     connections: BTreeMap<usize, Connection>,
     token_next: usize,
-    /// Whether more connections may wait than were accepted in the last turn.
+    /// `true` if more connections may wait than the last turn accepted.
     acceptable: bool,
 }
 
@@ -28,13 +28,13 @@ struct Connection {
     woken: bool,
 }
 
-/// Connections at once; the oldest is closed for a newer one.
+/// Maximum connections; the oldest is closed for a newer one.
 const CONNECTIONS_MAX: usize = 8;
 
-/// Kilobytes read from one connection in one turn: the relay must not starve.
+/// Kilobytes read from one connection per turn, so that the relay does not starve.
 const CHUNKS_MAX: usize = 8;
 
-/// Bytes of answers that a slow reader may leave untaken before it is closed.
+/// Maximum bytes of unread answers before a slow reader is closed.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
 /// Far beyond the links' tokens.
@@ -58,7 +58,7 @@ impl Server {
         self.address
     }
 
-    /// Takes note that `token` is ready.
+    /// Records that `token` is ready.
     pub(super) fn note(&mut self, token: Token) {
         if token == LISTENER {
             self.acceptable = true;
@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    /// Does what is due; `answer` turns a line into the line to send back.
+    /// Handles ready connections; `answer` converts a request line to the line to send back.
     pub(super) fn turn(&mut self, registry: &Registry, mut answer: impl FnMut(&[u8]) -> Vec<u8>) {
         if self.acceptable {
             self.acceptable = false;
@@ -76,7 +76,7 @@ impl Server {
         self.connections.retain(|_, connection| {
             let stays = !connection.woken || connection.turn(&mut answer).is_ok();
             if !stays {
-                // Closing the socket would do; this tells mio as well.
+                // Closing the socket would suffice; this notifies mio too.
                 let _ = registry.deregister(&mut connection.stream);
             }
             stays
@@ -89,7 +89,7 @@ impl Server {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    // Others may still wait: try again in the next turn.
+                    // Others may still wait: retry in the next turn.
                     tracing::debug!(%error, "control connection");
                     self.acceptable = true;
                     return;
@@ -112,10 +112,10 @@ impl Server {
 }
 
 impl Connection {
-    /// Reads and answers what is there; beyond [`CHUNKS_MAX`], in the next turn.
+    /// Reads and answers waiting requests; beyond [`CHUNKS_MAX`], in the next turn.
     ///
     /// # Errors
-    /// When the connection is to be closed: its end, an overlong line, a reader that never reads.
+    /// When the connection must be closed: its end, an overlong line, a peer that never reads.
     fn turn(&mut self, answer: &mut impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<()> {
         self.woken = false;
         self.flush()?;

@@ -5,57 +5,58 @@ use serde::{Deserialize, Serialize};
 
 use super::lateness::Summary;
 
-/// What the emulator tells of itself.
+/// Status of the emulator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// The links, in the order of the configuration.
+    /// Links in the order of the configuration.
     pub links: Vec<LinkStatus>,
-    /// How late datagrams left, over all links.
+    /// Lateness of sent datagrams, over all links.
     pub lateness: Summary,
 }
 
-/// One link.
+/// Status of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
-    /// Its number, counted from 0.
+    /// Number, counted from 0.
     pub link: usize,
-    /// Its name.
+    /// Display name.
     pub name: String,
-    /// Whether it is cut.
+    /// `true` if it is cut.
     pub cut: bool,
-    /// Where it listens; of a device the vehicle's address, and port 0.
+    /// Listen address; for a device the vehicle's address with port 0.
     pub listen: SocketAddr,
-    /// Where it forwards to; of a device the operator's address, and port 0.
+    /// Target; for a device the operator's address with port 0.
     pub target: SocketAddr,
-    /// The latest address that sent to it.
+    /// Latest address that sent to it.
     pub client: Option<SocketAddr>,
     /// From client to target.
     pub up: DirectionStatus,
     /// From target to client.
     pub down: DirectionStatus,
-    /// How late its datagrams left.
+    /// Lateness of its sent datagrams.
     pub lateness: Summary,
 }
 
-/// One direction of a link: what came in is delivered, dropped by the model or in flight.
+/// Counters of one direction of a link: received datagrams are delivered, dropped by the model or
+/// in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
-    /// Datagrams that came in.
+    /// Received datagrams.
     pub received: u64,
     /// Their bytes, without headers.
     pub received_bytes: u64,
-    /// Datagrams that got through the model.
+    /// Datagrams that passed the model.
     pub delivered: u64,
     /// Their bytes, without headers.
     pub delivered_bytes: u64,
-    /// Datagrams on their way.
+    /// Datagrams in transit.
     pub in_flight: u64,
-    /// Bytes in the queue, headers included.
+    /// Bytes in the queue, including headers.
     pub queued_bytes: u64,
-    /// Datagrams delivered, or lost in a cut, with one bit changed.
+    /// Datagrams with one changed bit, delivered or lost in a cut.
     #[serde(default)]
     pub damaged: u64,
-    /// Datagrams marked as an L4S queue does, if they were lost afterwards as well.
+    /// Datagrams marked as in an L4S queue, including those lost afterwards.
     #[serde(default)]
     pub marked: u64,
     /// Drops by name: `queue`, `loss`, `outage`, `cut` by the model; after it `no_client`,

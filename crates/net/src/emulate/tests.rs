@@ -62,7 +62,7 @@ fn local() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// Returns a socket that waits long enough for a loaded machine, and no longer than needed.
+/// Returns a socket whose timeout suits a loaded machine.
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind(local()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -89,7 +89,7 @@ fn assert_accounted_for(link: &LinkStatus) {
 
 #[test]
 fn what_waits_in_an_l4s_queue_arrives_marked_if_it_left_as_ect_1() {
-    // 41 ms a datagram: the third waits behind two, if this thread stands still for a while as well.
+    // 41 ms per datagram: the third waits behind two, even if this thread pauses for a while.
     let l4s = Some(link::L4s::default());
     let bench =
         Bench::start(&[link::Config { l4s, ..link::Config::of_rate(Bitrate::from_kbps(200)) }]);
@@ -391,7 +391,7 @@ fn configurations_are_checked() {
     );
 }
 
-/// A recording in real time: a file in a configuration, its hold seen at the far end.
+/// A recording in real time: a file in a configuration, whose hold is observed at the far end.
 #[test]
 fn a_recordings_hold_delivers_a_burst_late() {
     let file = std::env::temp_dir().join(format!("tautline-recording-{}", std::process::id()));
@@ -436,9 +436,9 @@ fn a_check_counts_what_every_link_let_through() {
     }
 }
 
-/// A timer of whole milliseconds, as of epoll, would be late by half of one in the middle. A busy
-/// machine makes everybody late: the emulator is held against threads that sleep as long, and may
-/// be tried again; each try that says nothing is told.
+/// A timer with millisecond resolution, such as epoll's, would be half a millisecond late in the
+/// median. A busy machine delays everything: the emulator is compared with threads that sleep as
+/// long, and may be retried; the failure lists every attempt.
 #[test]
 fn half_of_all_datagrams_leave_as_soon_after_their_time_as_a_sleeper_wakes() {
     let target = SocketAddr::from(([127, 0, 0, 1], 9));
@@ -459,7 +459,7 @@ fn half_of_all_datagrams_leave_as_soon_after_their_time_as_a_sleeper_wakes() {
     panic!("later than a sleeper in every try: {tries:#?}");
 }
 
-/// Returns how late a thread wakes that sleeps until each third millisecond.
+/// Returns the wake-up lateness of a thread that sleeps until every third millisecond.
 fn sleep_lateness(length: Duration) -> Lateness {
     let clock = Clock::start();
     let (mut lateness, mut due) = (Lateness::default(), clock.now());
@@ -472,7 +472,7 @@ fn sleep_lateness(length: Duration) -> Lateness {
     lateness
 }
 
-/// Asks until `done`; the last answer.
+/// Polls until `done`; returns the last status.
 fn wait_for(bench: &Bench, done: impl Fn(&Status) -> bool) -> Status {
     let runtime = runtime();
     let mut client = Client::new(bench.control);

@@ -1,4 +1,4 @@
-//! A sample as a line of text: comma-separated, quoted as RFC 4180 does where a name needs it.
+//! A sample as a line of text: comma-separated, quoted as in RFC 4180 if a name requires it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,53 +13,53 @@ use super::{Leg, OneWay, Sample};
 pub struct Line {
     /// The sample.
     pub sample: Sample,
-    /// Samples between the line before and this one that were not written.
+    /// Number of samples lost between the previous line and this one.
     pub lost: u64,
 }
 
-/// What is wrong with a line.
+/// An error of a line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The file begins with another line than one of these files does.
+    /// The first line is not that of a latency file.
     #[error("it is no file of latency: it does not begin with \"leg,peer,link,\"")]
     Head,
-    /// It has fewer fields.
+    /// It has too few fields.
     #[error("it has {found} fields, not {FIELDS}")]
     Fields {
-        /// How many.
+        /// Number of fields.
         found: usize,
     },
-    /// There is no such leg.
+    /// The leg is unknown.
     #[error("there is no leg {found:?}")]
     Leg {
-        /// What stands in its place.
+        /// Text of the field.
         found: String,
     },
-    /// A field holds no number that it can hold.
+    /// A field holds no valid number.
     #[error("{name} is {found:?}, no number that it can be")]
     Number {
-        /// The field.
+        /// Name of the field.
         name: &'static str,
-        /// What stands there.
+        /// Text of the field.
         found: String,
     },
     /// Its numbers contradict each other.
     #[error("its times contradict each other")]
     Contradiction,
-    /// It is no text in UTF-8.
+    /// It is not UTF-8.
     #[error("it is no text in UTF-8")]
     NotText,
-    /// It is longer than a line can be.
+    /// It exceeds the maximum length.
     #[error("it is longer than {LINE_BYTES_MAX} bytes")]
     TooLong,
-    /// The file ends within it: it is being written, or who wrote it was killed.
+    /// The file ends within it: it is being written, or its writer was killed.
     #[error("the file ends within it")]
     Unfinished,
 }
 
 impl Line {
-    /// Appends the line, with its end.
+    /// Appends the line with its line break.
     pub(super) fn write(&self, out: &mut String) {
         let Sample { leg, peer, link, sent_at, seen_at, back_at, one_way, .. } = &self.sample;
         let (sent, back) = (micros(*sent_at), micros(*back_at).max(micros(*sent_at)));
@@ -79,7 +79,8 @@ impl Line {
         match one_way {
             None => out.push_str(",,"),
             Some(OneWay { out_nanos, error, .. }) => {
-                // The parts make the whole, also in microseconds; a bound is rounded up, twice.
+                // The parts add up to the total, also in microseconds; a bound is rounded up,
+                // twice.
                 let there = out_nanos.div_euclid(1_000);
                 let here = i128::from(round_trip) - i128::from(there);
                 let error = micros(*error).saturating_add(2);
@@ -89,7 +90,7 @@ impl Line {
         let _ = writeln!(out, ",{}", self.lost);
     }
 
-    /// Reads a line, without its end. What stands behind the last field is of a later build, and skipped.
+    /// Parses a line without its line break. Further fields of a later build are skipped.
     fn read(text: &str) -> Result<Self, Malformed> {
         let mut fields = [const { Cow::Borrowed("") }; FIELDS];
         let mut rest = Some(text);
@@ -139,8 +140,9 @@ impl Line {
     }
 }
 
-/// Reads a file line by line; `each` takes the number of each line, the first is 1, and what it says. The head and
-/// empty lines are left out. A file that does not begin with the head is read no further.
+/// Reads a file line by line; `each` receives the number of each line, starting at 1, and its
+/// content. The header and empty lines are skipped. Reading stops if the file does not begin with
+/// the header.
 ///
 /// # Errors
 /// When the input cannot be read.
@@ -182,7 +184,7 @@ pub fn read(
     Ok(())
 }
 
-/// Appends a name: in quotes where it has a comma or quotes in it, and without what would end the line.
+/// Appends a name: quoted if it contains a comma or quotes, and with control characters replaced.
 fn write_text(text: &str, out: &mut String) {
     let clean = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     if !text.contains([',', '"']) {
@@ -199,7 +201,7 @@ fn write_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Splits the first field off; gives what stands behind its comma, if there is one.
+/// Splits off the first field; returns the rest after its comma, if there is one.
 fn split_text(text: &str) -> (Cow<'_, str>, Option<&str>) {
     let Some(quoted) = text.strip_prefix('"') else {
         return match text.split_once(',') {
@@ -211,7 +213,7 @@ fn split_text(text: &str) -> (Cow<'_, str>, Option<&str>) {
     let mut parts = quoted.split('"');
     field.push_str(parts.next().unwrap_or_default());
     let mut taken = field.len() + 1;
-    // Two quotes in a row stand for one; behind a single one the field ends.
+    // Two consecutive quotes represent one; a single one ends the field.
     while quoted.get(taken..).is_some_and(|rest| rest.starts_with('"')) {
         taken += 1;
         let more = quoted[taken..].split('"').next().unwrap_or_default();
@@ -231,7 +233,7 @@ fn optional<T: std::str::FromStr>(field: (&'static str, &str)) -> Result<Option<
     if field.1.is_empty() { Ok(None) } else { number(field).map(Some) }
 }
 
-/// Returns the beginning of what stands in a field, for people.
+/// Returns the beginning of a field's text, for people.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS).collect()
 }
@@ -240,10 +242,10 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The first line of a file.
+/// First line of a file.
 pub const HEAD: &str =
     "leg,peer,link,sent_us,seen_us,back_us,held_us,round_trip_us,out_us,in_us,error_us,lost";
-/// That of a later build, which may have more behind it.
+/// Beginning of a later build's first line, which may have more fields.
 const LATER_HEAD: &str =
     "leg,peer,link,sent_us,seen_us,back_us,held_us,round_trip_us,out_us,in_us,error_us,lost,";
 const NUMBERS: [&str; FIELDS - 3] = [
@@ -258,7 +260,7 @@ const NUMBERS: [&str; FIELDS - 3] = [
     "lost",
 ];
 const FIELDS: usize = 12;
-/// Two names in quotes, and nine numbers of twenty digits, take less than half.
+/// Two quoted names and nine numbers of twenty digits take less than half.
 const LINE_BYTES_MAX: usize = 1_024;
 const SHOWN_CHARS: usize = 40;
 
@@ -337,7 +339,7 @@ mod tests {
         assert_eq!(of(&right.replace(",30,", ",31,")), "its times contradict each other");
         assert_eq!(of(&right.replace(",20,", ",,")), "its times contradict each other");
         assert_eq!(of(&"x".repeat(5_000)), "it is longer than 1024 bytes");
-        // Of a later build.
+        // A file of a later build.
         let found = lines(format!("{HEAD},more\n{right},7\n").as_bytes());
         assert!(matches!(&found[..], [(2, Ok(_))]), "{found:?}");
         let found = lines(b"leg,peer\nrelay");
@@ -391,7 +393,7 @@ mod tests {
             let [(2, Ok(line))] = &found[..] else { panic!("{found:?}: {text}") };
             let mut again = format!("{HEAD}\n");
             line.write(&mut again);
-            // But for the bound on the error, which is rounded up each time.
+            // The bound of the error is exempt, since it is rounded up each time.
             let but_error = |text: &str| {
                 let mut fields: Vec<_> = text.rsplit(',').map(str::to_owned).collect();
                 fields.remove(1);

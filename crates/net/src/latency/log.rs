@@ -14,26 +14,27 @@ use super::{HEAD, Line, Sample};
 use crate::LogLimit;
 use crate::clock::Clock;
 
-/// A writer of samples into the files of a folder, one after the other; the oldest go when all would be too large.
+/// A writer of samples into consecutive files of a folder; the oldest are deleted to limit the
+/// total size.
 ///
-/// Writing happens on a thread of its own: a disk too slow for it, or full, loses samples, which are counted here and
-/// in the next line that is written, and never holds up who measures. What was noted is with the kernel a moment
-/// later, so that a process that is killed loses next to nothing.
+/// A separate thread writes. If the disk is too slow or full, samples are lost; the loss is counted
+/// here and in the next line written, and the caller never waits. Samples reach the kernel within a
+/// moment, so that a killed process loses next to nothing.
 #[derive(Debug)]
 pub struct Log {
     lines: Option<SyncSender<Line>>,
     thread: Option<JoinHandle<()>>,
     lost: Arc<AtomicU64>,
-    /// Of these, those that no line tells of yet.
+    /// Losses not yet recorded in a line.
     untold: u64,
 }
 
 impl Log {
-    /// Makes `folder` if it is missing, and begins a new file beside those that are in it, all of which may have
-    /// `bytes_max` together.
+    /// Creates `folder` if it is missing, and begins a new file in it; all files together are
+    /// limited to `bytes_max`.
     ///
     /// # Errors
-    /// One line: the folder or a file in it cannot be made.
+    /// One line: the folder or a file in it cannot be created.
     pub fn open(folder: &Path, bytes_max: ByteCount, clock: Clock) -> anyhow::Result<Self> {
         let mut files = Files::open(folder, bytes_max)
             .with_context(|| format!("cannot write latency into {}", folder.display()))?;
@@ -45,10 +46,10 @@ impl Log {
         Ok(Self { lines: Some(lines), thread: Some(thread), lost, untold: 0 })
     }
 
-    /// Begins as [`open`](Self::open) does, in place of the files that are in `folder`.
+    /// Opens the log as [`open`](Self::open) does, after deleting the existing files in `folder`.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and when an old file cannot be removed.
+    /// Same as [`open`](Self::open), and when an old file cannot be removed.
     pub fn begin_anew(folder: &Path, bytes_max: ByteCount, clock: Clock) -> anyhow::Result<Self> {
         for (_, file) in files_in(folder).unwrap_or_default() {
             fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
@@ -56,7 +57,7 @@ impl Log {
         Self::open(folder, bytes_max, clock)
     }
 
-    /// Writes a sample soon, or counts it as lost where the disk is behind.
+    /// Queues a sample for writing, or counts it as lost if the disk is behind.
     pub fn note(&mut self, sample: Sample) {
         let line = Line { sample, lost: self.untold };
         match self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok()) {
@@ -65,13 +66,13 @@ impl Log {
         }
     }
 
-    /// Counts samples as lost that came to nobody.
+    /// Counts samples that were lost before they reached the log.
     pub fn lose(&mut self, samples: u64) {
         self.untold = self.untold.saturating_add(samples);
         self.lost.fetch_add(samples, Ordering::Relaxed);
     }
 
-    /// Returns the samples that were lost.
+    /// Returns the number of lost samples.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -86,20 +87,20 @@ impl Drop for Log {
     }
 }
 
-/// The files of a folder, and the newest of them, which is written.
+/// Files of a folder; the newest is open for writing.
 #[derive(Debug)]
 struct Files {
     folder: PathBuf,
     bytes_max: u64,
-    /// Of the newest file.
+    /// Path of the newest file.
     path: PathBuf,
     newest: Option<BufWriter<File>>,
     bytes: u64,
-    /// When another file is begun, after one that took nothing more.
+    /// Time of the next attempt after a failed write.
     retry_at: Instant,
-    /// Samples that were not written and that no line tells of yet.
+    /// Lost samples not yet recorded in a line.
     untold: u64,
-    /// Lines that the kernel does not have yet, and how many lost samples they tell of.
+    /// Lines not yet passed to the kernel, and the lost samples that they record.
     unsure: (u64, u64),
     text: String,
     limit: LogLimit,
@@ -135,7 +136,7 @@ impl Files {
             }
         }
         if self.newest.is_some() && self.bytes == HEAD_BYTES {
-            // Nothing was measured: nobody misses it.
+            // The file contains no samples, so it is removed.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -158,7 +159,7 @@ impl Files {
         lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends a line; false if nothing is written at present.
+    /// Appends a line; returns `false` while writing is suspended.
     fn write(&mut self, line: &Line, now: Instant) -> io::Result<bool> {
         if self.newest.is_none() && now < self.retry_at {
             return Ok(false);
@@ -176,21 +177,21 @@ impl Files {
         Ok(true)
     }
 
-    /// Hands what is written to the kernel.
+    /// Passes the buffered lines to the kernel.
     fn flush(&mut self) -> io::Result<()> {
         self.newest.as_mut().map_or(Ok(()), BufWriter::flush)?;
         self.unsure = (0, 0);
         Ok(())
     }
 
-    /// Leaves the newest file, which takes no more; what the kernel did not have counts as lost.
+    /// Abandons the newest file after an error; lines not passed to the kernel count as lost.
     fn give_up(&mut self, error: &io::Error, lost: &AtomicU64, now: Instant) {
         if let Some(left_out) = self.limit.take(now) {
             let folder = self.folder.display();
             tracing::warn!(%folder, %error, left_out, "latency cannot be written for now");
         }
         if let Some(newest) = self.newest.take() {
-            // Its drop would try once more.
+            // A regular drop would retry the write.
             drop(newest.into_parts());
         }
         let (lines, told) = std::mem::take(&mut self.unsure);
@@ -199,7 +200,7 @@ impl Files {
         self.retry_at = now + RETRY_PAUSE;
     }
 
-    /// Begins the next file, and removes the oldest for which there is no more room.
+    /// Begins the next file, and removes the oldest ones beyond the limits.
     fn begin(&mut self) -> io::Result<()> {
         self.flush()?;
         let old = files_in(&self.folder)?;
@@ -214,10 +215,10 @@ impl Files {
         }
         let number = old.last().map_or(0, |(number, _)| *number).saturating_add(1);
         self.path = self.folder.join(format!("{FILE_PREFIX}{number:06}{FILE_SUFFIX}"));
-        // Another process that writes here keeps its own.
+        // Another process that writes here keeps its own file.
         let mut newest = BufWriter::new(File::create_new(&self.path)?);
         if let Err(error) = writeln!(newest, "{HEAD}").and_then(|()| newest.flush()) {
-            // A full disk that is tried again and again shall not fill the folder with empty files.
+            // Repeated attempts on a full disk must not fill the folder with empty files.
             drop(newest.into_parts());
             let _ = fs::remove_file(&self.path);
             return Err(error);
@@ -247,18 +248,18 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(files)
 }
 
-/// What the name of each file begins with; a number follows, of six digits or more.
+/// Prefix of each file's name; a number of six digits or more follows.
 pub const FILE_PREFIX: &str = "latency-";
-/// What it ends with.
+/// Suffix of each file's name.
 pub const FILE_SUFFIX: &str = ".csv";
-/// Two seconds of sixteen links at a ping in 20 ms.
+/// Two seconds of sixteen links at a ping every 20 ms.
 const LINES_MAX: usize = 2_048;
-/// A file has this part of all bytes, so that little goes with the oldest.
+/// Number of files in the total size, so that little is lost with the oldest.
 const PARTS: u64 = 8;
-/// However small they are: a process that is started again and again fills no folder.
+/// Maximum number of files, even small ones: repeated restarts must not fill a folder.
 const FILES_MAX: usize = 1_000;
 const HEAD_BYTES: u64 = HEAD.len() as u64 + 1;
-/// A full disk is tried again so seldom.
+/// Interval of attempts on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -281,12 +282,12 @@ mod tests {
         }
     }
 
-    /// Returns a file that takes nothing, as one on a full disk.
+    /// Returns a file that refuses all writes, as on a full disk.
     fn full() -> File {
         File::options().write(true).open("/dev/full").unwrap()
     }
 
-    /// Returns the times of all samples in the folder, and how many they say were lost.
+    /// Returns the times of all samples in the folder, and the number of losses they record.
     fn written(folder: &Path) -> (Vec<u128>, u64) {
         let (mut times, mut lost) = (Vec::new(), 0);
         for (_, file) in files_in(folder).unwrap() {
@@ -313,7 +314,7 @@ mod tests {
             log.note(sample(round * 100 + 5));
             assert_eq!(log.lost(), 2);
         }
-        // One that measured nothing leaves no file, and two at once have one each.
+        // A log without samples leaves no file, and two at once use separate files.
         let both = [(); 2].map(|()| Log::open(&place, ByteCount::new(1 << 20), Clock::start()));
         assert_eq!(files_in(&place).unwrap().len(), 5);
         drop(both);

@@ -1,35 +1,35 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What some delays come to. Displays as one line.
+/// Summary of a set of delays. Displays as one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Delays looked at.
+    /// Number of delays.
     pub count: usize,
-    /// Half of them were no longer.
+    /// Median.
     pub p50: Duration,
-    /// 95 in 100 were no longer.
+    /// 95th percentile.
     pub p95: Duration,
-    /// 99 in 100 were no longer.
+    /// 99th percentile.
     pub p99: Duration,
-    /// The longest.
+    /// Maximum.
     pub max: Duration,
-    /// The share of them, 0 to 1, that were less than each of [`BINS`].
+    /// Share of the delays, 0 to 1, below each of [`BINS`].
     pub within: [f64; BINS.len()],
 }
 
-/// The spikes in a row of delays: those of [`SPIKE`] and more; several in a row are one spike ([UGV], "Performance Test
-/// Procedure").
+/// Spikes in a sequence of delays: values of at least [`SPIKE`]; consecutive ones form one spike
+/// ([UGV], "Performance Test Procedure").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spikes {
-    /// How often a delay rose so far.
+    /// Number of spikes.
     pub count: usize,
-    /// Delays that long.
+    /// Number of delays within spikes.
     pub samples: usize,
 }
 
 impl Summary {
-    /// Returns what `delays` come to, which are sorted meanwhile; `None` without any. O(n log n).
+    /// Summarizes `delays`, and sorts them; `None` if there are none. O(n log n).
     pub fn of(delays: &mut [Duration]) -> Option<Self> {
         delays.sort_unstable();
         let max = *delays.last()?;
@@ -61,7 +61,7 @@ impl fmt::Display for Summary {
 }
 
 impl Spikes {
-    /// Returns the spikes of delays in order of time.
+    /// Counts the spikes of delays in order of time.
     pub fn of(delays: impl IntoIterator<Item = Duration>) -> Self {
         let (mut spikes, mut is_high) = (Self::default(), false);
         for delay in delays {
@@ -73,8 +73,7 @@ impl Spikes {
     }
 }
 
-/// The bins of [UGV], "Pareto Analysis": not discernible, no impact on control,
-/// challenging, difficult.
+/// Bins of [UGV], "Pareto Analysis": not discernible, no impact on control, challenging, difficult.
 pub const BINS: [Duration; 4] = [
     Duration::from_millis(125),
     Duration::from_millis(250),
@@ -82,7 +81,7 @@ pub const BINS: [Duration; 4] = [
     Duration::from_millis(500),
 ];
 
-/// Where a spike begins.
+/// Minimum delay of a spike.
 pub const SPIKE: Duration = Duration::from_millis(1_000);
 
 #[cfg(test)]

@@ -7,22 +7,22 @@ use tautline_transport::{ChannelNumber, Config};
 
 use super::*;
 
-/// A vehicle and two operators, each with a link of its own, over a wire without delay.
+/// A vehicle and two operators, each with its own link without delay.
 struct World {
     vehicle: End,
     operators: [End; 2],
-    /// Whether the wire to each operator carries anything.
+    /// `true` for each operator whose link works.
     carries: [bool; 2],
     now: Instant,
     lease: u8,
 }
 
-/// One process, and what its sessions told.
+/// One process, with the events of its sessions.
 #[derive(Default)]
 struct End {
     sessions: Sessions,
     established: usize,
-    /// When each unit came, and the first byte of it.
+    /// Arrival time and first byte of each unit.
     units: Vec<(Instant, u8)>,
     budget: Bitrate,
 }
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    /// Tells the vehicle and an operator of each other, under a lease of its own.
+    /// Introduces the vehicle and an operator to each other, under a new lease.
     fn introduce(&mut self, operator: usize, may_take_over: impl Fn() -> bool + Send + 'static) {
         self.introduce_vehicle(operator, may_take_over);
         let lease = [self.lease; 16];
@@ -59,7 +59,7 @@ impl World {
         sessions.introduce(session, Condition::new(|| false), self.now);
     }
 
-    /// Tells only the vehicle.
+    /// Introduces only the vehicle.
     fn introduce_vehicle(
         &mut self,
         operator: usize,
@@ -75,8 +75,8 @@ impl World {
         self.vehicle.sessions.introduce(session.unwrap(), condition, self.now);
     }
 
-    /// Runs for `time`: whoever has a session sends a unit every 20 ms, operators their number and the
-    /// vehicle 9.
+    /// Runs for `time`: every end with a session sends a unit every 20 ms; operators send their
+    /// number, the vehicle 9.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Counts how often the vehicle's and the first operator's session began.
+    /// Returns how often the vehicle's and the first operator's session began.
     fn established(&self) -> (usize, usize) {
         (self.vehicle.established, self.operators[0].established)
     }
@@ -135,7 +135,7 @@ impl World {
         times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap()
     }
 
-    /// Returns whose commands the vehicle has had of late.
+    /// Returns the operator whose commands arrived within the last 100 ms.
     fn driver(&self) -> Option<u8> {
         let (at, operator) = self.vehicle.units.last()?;
         (self.now.since(*at) <= Duration::from_millis(100)).then_some(*operator)
@@ -149,7 +149,7 @@ impl End {
             _ => ChannelNumber::COMMAND,
         };
         if let Some(session) = self.sessions.present_mut() {
-            // Before the session stands there is nobody to tell.
+            // Before the session is established, errors are expected.
             let _ = session.send(channel, &[content], Duration::from_millis(200), now);
         }
     }
@@ -175,7 +175,7 @@ fn a_session_that_lives_outlasts_every_introduction() {
         world.run(Duration::from_millis(115));
     }
     assert!(world.vehicle.sessions.beside.is_some());
-    // Both hear each other: what was begun beside is put away, and all goes on.
+    // Both ends receive each other: the successor is discarded, and the session continues.
     world.run(Duration::from_secs(11));
     assert!(world.vehicle.sessions.beside.is_none());
     assert!(world.operators[0].sessions.beside.is_none());
@@ -191,7 +191,7 @@ fn a_session_that_lives_outlasts_every_introduction() {
 #[test]
 fn a_peer_that_began_anew_is_met_in_the_session_beside() {
     let mut world = World::driving();
-    // The operator's process is killed and comes back.
+    // The operator's process is killed and restarts.
     world.operators[0] = End::default();
     world.introduce(0, || false);
     world.run(Duration::from_millis(400));
