@@ -1,4 +1,4 @@
-//! Settings as people write them, and what is wrong with them, all at once.
+//! Parsing and validation of settings, with a complete list of faults.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,10 +7,11 @@ use anyhow::ensure;
 use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Reads a list that may be written as one value: `link = "wwan0"` is `links = ["wwan0"]`.
+/// Deserializes a list that may be written as a single value: `link = "wwan0"` is `links =
+/// ["wwan0"]`.
 ///
 /// # Errors
-/// The deserializer's, of the first value that cannot be read.
+/// The deserializer's error for the first invalid value.
 pub fn one_or_several<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -35,7 +36,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrSeveral<T> {
     }
 }
 
-/// The faults of some settings, collected so that a person sees all of them at once.
+/// A collection of the faults of some settings, so that a person sees all of them at once.
 ///
 /// ```
 /// # use tautline_net::settings::Faults;
@@ -50,14 +51,14 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrSeveral<T> {
 pub struct Faults(Vec<String>);
 
 impl Faults {
-    /// Takes note of a fault, unless what should hold does.
+    /// Adds a fault, unless the condition holds.
     pub fn unless(&mut self, holds: bool, fault: impl FnOnce() -> String) {
         if !holds {
             self.add(fault());
         }
     }
 
-    /// Takes note of the fault of a part, if it has one; returns the part's value.
+    /// Adds the fault of a part, if it has one; returns the part's value.
     pub fn of<T, E: Into<anyhow::Error>>(&mut self, part: Result<T, E>) -> Option<T> {
         match part {
             Ok(value) => Some(value),
@@ -69,9 +70,9 @@ impl Faults {
         }
     }
 
-    /// Takes note of a fault.
+    /// Adds a fault.
     pub fn add(&mut self, fault: String) {
-        // Two settings by one rule say the same.
+        // Two settings with the same rule produce the same text.
         if !self.0.contains(&fault) {
             self.0.push(fault);
         }

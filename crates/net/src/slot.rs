@@ -11,12 +11,12 @@ use crate::log_limit::LogLimit;
 use crate::socket::Local;
 use crate::udp::{Outgoing, Received, Udp};
 
-/// One local end and its socket, which is opened as soon as the local end is there, and anew when the
-/// kernel has refused to send for a while.
+/// A local end and its socket. The socket is opened as soon as the local end exists, and reopened
+/// after the kernel has refused to send for a while.
 ///
-/// A modem that was unplugged and comes back is another interface to the kernel, even under the
-/// old name: a socket that was bound to it never sends again. One that is enumerated after this process
-/// has started is opened likewise.
+/// To the kernel, a modem that was unplugged and reconnected is another interface, even under the
+/// old name: a socket bound to the former one never sends again. The same applies to a modem that
+/// appears after the start of this process.
 #[derive(Debug)]
 pub(crate) struct Slot {
     local: Local,
@@ -24,22 +24,23 @@ pub(crate) struct Slot {
     /// `None` while it cannot be opened.
     socket: Option<Udp>,
     address: SocketAddr,
-    /// Since when every send was refused.
+    /// Begin of the time in which every send was refused.
     refused_since: Option<Instant>,
     tried_at: Instant,
-    /// The reason of the last refusal, until a datagram is sent.
+    /// Reason of the last refusal, until a datagram is sent.
     refusal: Option<io::Error>,
     refusals: LogLimit,
-    /// The reason why there is no socket, as it was logged last.
+    /// Last logged reason for the missing socket.
     told: Option<String>,
     called: Called,
 }
 
 impl Slot {
-    /// Opens the socket of a local end; one that is not there yet is opened later by [`renew`](Self::renew).
+    /// Opens the socket of a local end; one that does not exist yet is opened later by
+    /// [`renew`](Self::renew).
     ///
     /// # Errors
-    /// When its settings are wrong in themselves: the port is taken, or not permitted.
+    /// When the settings cannot work: the port is in use or not permitted.
     pub(crate) fn open(local: &Local, token: Token, registry: &Registry) -> anyhow::Result<Self> {
         let mut slot = Self {
             local: local.clone(),
@@ -62,7 +63,7 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Opens the socket, on the port that it had before if that is free.
+    /// Opens the socket, on its previous port if that is free.
     fn try_open(&mut self, registry: &Registry) -> anyhow::Result<()> {
         let opened = match self.address.port() {
             0 => self.local.open(),
@@ -90,7 +91,8 @@ impl Slot {
         &self.local
     }
 
-    /// Sends a datagram, from the address that its link has called; `None` if there is no socket at present.
+    /// Sends a datagram, from the address that its link has called; `None` if there is no socket
+    /// now.
     pub(crate) fn send(
         &mut self,
         datagram: &[u8],
@@ -100,7 +102,7 @@ impl Slot {
     ) -> Option<io::Result<()>> {
         let from = self.called.local(remote, datagram, now);
         let to = match remote.ip() {
-            // A socket of both families speaks of IPv4 addresses as of some of IPv6.
+            // A dual-stack socket represents IPv4 addresses as mapped IPv6 ones.
             IpAddr::V4(ip) if self.address.is_ipv6() => {
                 SocketAddr::new(ip.to_ipv6_mapped().into(), remote.port())
             }
@@ -117,7 +119,7 @@ impl Slot {
         })
     }
 
-    /// Reads what waits of one sender; `None` if there is no socket at present.
+    /// Receives the waiting datagrams of one sender; `None` if there is no socket now.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<io::Result<Received>> {
         let received = self.socket.as_ref()?.receive(buffer);
         Some(received.map(|mut received| {
@@ -126,8 +128,7 @@ impl Slot {
         }))
     }
 
-    /// Returns the address that the socket is bound to; port 0 before it was opened first, if the system chooses.
-    /// Takes note that an authentic datagram of a peer that has called came to `local`.
+    /// Records that an authentic datagram of a peer that has called arrived at `local`.
     pub(crate) fn on_called(
         &mut self,
         remote: SocketAddr,
@@ -138,16 +139,17 @@ impl Slot {
         self.called.note(remote, datagram, local, now);
     }
 
-    /// Takes the word that the socket's way out has changed.
+    /// Handles a change of the socket's route.
     pub(crate) fn on_moved(&mut self) {
         self.called.leave();
     }
 
+    /// Returns the bound address; before the first open, port 0 if the system chooses it.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns whether there is a socket at present.
+    /// Returns whether there is a socket now.
     pub(crate) fn is_open(&self) -> bool {
         self.socket.is_some()
     }
@@ -162,7 +164,7 @@ impl Slot {
         self.refusal = Some(error);
     }
 
-    /// Logs that the system refuses to send, with its reason, or that it sends again.
+    /// Logs that the system refuses to send, with its reason, or that sending works again.
     fn tell_refused(&mut self, is_refused: bool, now: Instant) {
         match &self.refusal {
             Some(error) if is_refused => {
@@ -185,8 +187,9 @@ impl Slot {
         }
     }
 
-    /// Opens the socket if there is none, or anew, on its port if that is free, if it has been of no use for
-    /// [`REFUSED_MAX`]; tries once in [`RETRY`]. Returns whether it is another one now.
+    /// Opens the socket if there is none, and reopens it, on its port if that is free, after sends
+    /// were refused for [`REFUSED_MAX`]. Tries once per [`RETRY`]. Returns whether the socket is a
+    /// new one.
     pub(crate) fn renew(&mut self, registry: &Registry, now: Instant) -> bool {
         let is_refused = self.refused_since.is_some_and(|since| now.since(since) >= REFUSED_MAX);
         self.tell_refused(is_refused, now);
@@ -195,7 +198,7 @@ impl Slot {
             return false;
         }
         self.tried_at = now;
-        // The port is free only once the old socket is gone.
+        // The port is free only after the old socket is closed.
         if let Some(mut socket) = self.socket.take() {
             let _ = registry.deregister(socket.socket_mut());
         }
@@ -216,7 +219,7 @@ impl Slot {
     }
 }
 
-/// Shorter than a modem takes to come back.
+/// Shorter than a modem takes to return.
 const REFUSED_MAX: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -242,7 +245,7 @@ mod tests {
     #[test]
     fn a_socket_is_tried_again_once_a_second_until_it_is_there() {
         let poll = Poll::new().unwrap();
-        // Stands for a modem: the port is free when it comes.
+        // Simulates a modem whose address appears later, with a free port.
         let mut slot =
             Slot::open(&"192.0.2.1:0".parse().unwrap(), Token(0), poll.registry()).unwrap();
         slot.local = "127.0.0.1:0".parse().unwrap();

@@ -1,4 +1,4 @@
-//! One UDP socket a local interface.
+//! UDP sockets, one per local interface.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,25 +12,25 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::absence::Refused;
 
-/// The local end of a UDP socket: an address, or a network interface by name.
+/// Local end of a UDP socket: an address, or a network interface by name.
 ///
-/// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, `[::]:7000` for both families, or an interface such as
-/// `wwan0` (any free port on it, both families).
+/// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, `[::]:7000` for both families, or an interface
+/// such as `wwan0` (any free port on it, both families).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Local {
     /// A local address; port 0 takes any free one.
     Address(SocketAddr),
-    /// All that goes through this interface, whatever the routing table says.
+    /// All traffic through this interface, regardless of the routing table.
     Interface(String),
 }
 
 impl Local {
-    /// Opens the socket, not blocking, with room for bursts.
+    /// Opens the socket, non-blocking, with buffers for bursts.
     ///
     /// # Errors
-    /// When the address is taken or not of this machine, or the interface does not exist; the
-    /// text says which and what to do.
+    /// When the address is in use or not of this machine, or the interface does not exist; the text
+    /// names it and the remedy.
     pub fn open(&self) -> anyhow::Result<mio::net::UdpSocket> {
         self.open_on(match self {
             Self::Address(address) => address.port(),
@@ -38,7 +38,7 @@ impl Local {
         })
     }
 
-    /// Returns the address that it is bound to as far as the settings say: any, if it is an interface.
+    /// Returns the configured address: the wildcard address for an interface.
     pub(crate) fn address(&self) -> SocketAddr {
         match self {
             Self::Address(address) => *address,
@@ -46,7 +46,7 @@ impl Local {
         }
     }
 
-    /// Opens as [`Local::open`] does, on this port.
+    /// Opens the socket as [`Local::open`] does, on this port.
     pub(crate) fn open_on(&self, port: u16) -> anyhow::Result<mio::net::UdpSocket> {
         let socket = self.bind(port).map_err(|cause| {
             let help = match (self, cause.kind()) {
@@ -65,7 +65,7 @@ impl Local {
         Ok(mio::net::UdpSocket::from_std(socket.into()))
     }
 
-    /// Binds to both families where nothing says which, or to IPv4 where the system lacks the other.
+    /// Binds to both families if the settings allow both, or to IPv4 if the system lacks IPv6.
     fn bind(&self, port: u16) -> io::Result<Socket> {
         let (ip, family_is_open) = match self {
             Self::Address(address) => (address.ip(), address.ip() == Ipv6Addr::UNSPECIFIED),
@@ -88,11 +88,11 @@ impl Local {
         if let Self::Interface(name) = self {
             socket.bind_device(Some(name.as_bytes()))?;
         }
-        // The kernel caps these by rmem_max and wmem_max; less than asked for still works.
+        // The kernel limits these by rmem_max and wmem_max; smaller buffers still work.
         let _ = socket.set_recv_buffer_size(BUFFER_BYTES);
         let _ = socket.set_send_buffer_size(BUFFER_BYTES);
-        // A datagram that is too large for the way gets lost instead of cut into fragments: the
-        // session finds out by itself how large it may be, and the kernel's guesses stay out of it.
+        // A datagram beyond the path MTU is lost instead of fragmented: the session discovers the
+        // maximum by itself, without the kernel's estimates.
         match address {
             SocketAddr::V4(_) => {
                 sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
@@ -108,7 +108,7 @@ impl Local {
 }
 
 impl Default for Local {
-    /// Returns any address of both families, any port.
+    /// Returns the wildcard address of both families with any port.
     fn default() -> Self {
         Self::Address(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
     }

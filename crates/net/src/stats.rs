@@ -1,5 +1,5 @@
-//! What one end observes, as a [`Snapshot`] taken from its session, with three renderings: a
-//! [`Table`] for people, [metrics](add_to) for Prometheus, and the message that both ends exchange
+//! Stats of one end, as a [`Snapshot`] taken from its session, with three renderings: a [`Table`]
+//! for people, [metrics](add_to) for Prometheus, and the message that both ends exchange
 //! ([`Snapshot::encode`]).
 
 mod history;
@@ -24,7 +24,7 @@ pub use table::Table;
 use crate::driver::Drops;
 use session::Totals;
 
-/// The newest snapshot of one end; clones share it.
+/// Newest snapshot of one end; clones share it.
 #[derive(Clone, Debug)]
 pub struct Latest {
     shared: Arc<Mutex<Shared>>,
@@ -37,14 +37,14 @@ struct Shared {
 }
 
 impl Latest {
-    /// Returns what stands before anything was observed by `end`.
+    /// Creates an empty snapshot of `end`.
     pub fn of(end: End) -> Self {
         let shared = Shared { snapshot: Snapshot::empty(end), totals: History::default() };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Takes the stats of `session`, whose links have the names that `name` gives; the ways through
-    /// relays, and the event loop's drops.
+    /// Takes the stats of `session`, whose links are named by `name`, the legs through relays, and
+    /// the event loop's drops.
     pub fn take(
         &self,
         session: &Session,
@@ -62,7 +62,7 @@ impl Latest {
         shared.snapshot.taken_at = now;
     }
 
-    /// Takes what the process observes of itself.
+    /// Sets the process's own stats.
     pub fn set_process(&self, process: ProcessStats, now: Instant) {
         let mut shared = self.shared();
         shared.snapshot.process = Some(process);
@@ -80,7 +80,7 @@ impl Latest {
 }
 
 impl fmt::Display for Latest {
-    /// Returns the newest snapshot's table.
+    /// Formats the newest snapshot as a table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Table(&self.snapshot()).fmt(f)
     }

@@ -1,8 +1,9 @@
-//! Links over TLS, for networks that let no UDP pass: the event loop's TCP connections.
+//! Links over TLS, for networks that block UDP: the event loop's TCP connections.
 //!
-//! Each carries the datagrams of one link, a length before each, within TLS of both keys: the one who calls
-//! pins the other's, the one who listens lets in those alone with whom it has a session. What crosses is
-//! sealed by the session besides. A connection that breaks is made anew by who made it.
+//! Each connection carries the datagrams of one link, each after its length, within TLS that is
+//! authenticated by both keys. The caller pins the other end's key; the listener admits only peers
+//! of its sessions. The session encrypts the datagrams in addition. The end that made a connection
+//! also restores it after it breaks.
 
 mod connection;
 mod door;
@@ -33,23 +34,23 @@ use crate::socket::Local;
 use connection::{Connection, End};
 use door::Door;
 
-/// What an event loop does over TLS.
+/// Settings of an event loop's links over TLS.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// The key that it shows.
+    /// Identity that it shows.
     pub identity: Identity,
-    /// Where it listens for a session's peer; an end that calls listens nowhere.
+    /// Address on which it listens for a session's peer; `None` for an end that only calls.
     pub listen: Option<SocketAddr>,
 }
 
-/// The TCP connections of one event loop.
+/// TCP connections of one event loop.
 #[derive(Debug)]
 pub(crate) struct Streams {
     identity: Identity,
-    /// From where it calls, in the order of [`Route::stream_index`].
+    /// Local ends for calls, in the order of [`Route::stream_index`].
     locals: Vec<Local>,
     listening: Option<Listening>,
-    /// Where it is to listen as soon as this machine has the address, and when that was tried last.
+    /// Address to listen on as soon as this machine has it, and the time of the last attempt.
     absent: Option<(SocketAddr, Instant)>,
     incoming: Vec<Connection>,
     calls: Vec<Call>,
@@ -85,10 +86,11 @@ enum State {
 }
 
 impl Streams {
-    /// Opens the listening socket, if there is to be one: later, if the machine has not got its address yet.
+    /// Opens the listening socket, if configured; later, if the machine does not have its address
+    /// yet.
     ///
     /// # Errors
-    /// One line that names the address and what to do: it is taken, or not permitted.
+    /// One line that names the address and the remedy: it is in use or not permitted.
     pub(crate) fn open(
         tls: Tls,
         locals: &[Local],
@@ -118,13 +120,14 @@ impl Streams {
         })
     }
 
-    /// Returns where it listens, or is to listen, with the port that the system chose where none was asked for.
+    /// Returns the listening address, open or pending, with the port that the system chose if none
+    /// was requested.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         let listening = self.listening.as_ref().map(|listening| listening.address);
         listening.or(self.absent.map(|(address, _)| address))
     }
 
-    /// Listens where it could not yet, if it is time.
+    /// Retries a failed listen, if it is due.
     pub(crate) fn renew(&mut self, registry: &Registry, token: Token, now: Instant) {
         let due = self.absent.filter(|(_, tried_at)| now.since(*tried_at) >= LISTEN_RETRY);
         let Some((address, _)) = due else { return };
@@ -140,12 +143,13 @@ impl Streams {
         }
     }
 
-    /// Keeps a connection for each of `routes`, at whose other end the holder of `key` must be: a session's peer.
+    /// Keeps a connection for each of `routes`, with the holder of `key`, a session's peer, at the
+    /// other end.
     pub(crate) fn call(&mut self, routes: &[Route], key: PublicKey, now: Instant) {
         self.keep(routes, key, tls::LINK, now);
     }
 
-    /// Keeps one for each route by which a relay is reached.
+    /// Keeps a connection for each route to a relay.
     pub(crate) fn call_relays(&mut self, relays: &relay::Client, now: Instant) {
         for (route, key) in relays.streams() {
             self.keep(&[route], key, tls::RELAY, now);
@@ -172,7 +176,7 @@ impl Streams {
         }
     }
 
-    /// Gives up the connections whose route neither a session nor a relay has any more.
+    /// Closes the connections whose route no session or relay uses any more.
     pub(crate) fn prune(&mut self, sessions: &Sessions, relays: &relay::Client, now: Instant) {
         self.calls.retain(|call| {
             sessions.has_route(call.route)
@@ -181,7 +185,7 @@ impl Streams {
         });
     }
 
-    /// Does what can be done now; true if more may wait.
+    /// Performs all work possible now; returns whether more may wait.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
@@ -229,7 +233,7 @@ impl Streams {
         match connection.send(datagram) {
             Ok(true) => {}
             Ok(false) => drops.send_full += 1,
-            // The next turn finds it broken.
+            // The next turn detects the broken connection.
             Err(_) => drops.send_refused += 1,
         }
         if connection.is_full() {
@@ -245,7 +249,7 @@ impl Streams {
         }
     }
 
-    /// Takes those who have connected, as far as bounds allow it.
+    /// Accepts new connections within the limits.
     fn accept(
         &mut self,
         registry: &Registry,
@@ -376,7 +380,7 @@ impl Call {
     fn fail(&mut self, end: &End, drops: &mut Drops, now: Instant) {
         drops.stream_ended(end);
         let wait = RETRY_MIN.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
-        // Again and again for the same reason, as a rule.
+        // A repeated failure usually has the same reason.
         match self.failures {
             0 => tracing::warn!(remote = %self.route.remote, %end, "no link over TLS"),
             _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "no link over TLS"),
@@ -396,9 +400,10 @@ impl Drops {
     }
 }
 
-/// Serves one connection; true if more may wait to be read.
+/// Serves one connection; returns whether more may wait to be read.
 ///
-/// The clock is read behind each datagram: by a time from before, a pong that comes meanwhile would contradict the clocks.
+/// The clock is read after each datagram: with an earlier time, a pong received meanwhile would
+/// contradict the clocks.
 fn serve(
     connection: &mut Connection,
     route: Route,
@@ -424,7 +429,7 @@ fn serve(
     Ok(more)
 }
 
-/// Gives up the connection of those that `may_go` for which `at` lies furthest back.
+/// Closes the connection with the earliest `at` among those that `may_go`.
 fn give_up(
     incoming: &mut Vec<Connection>,
     may_go: impl Fn(&Connection) -> bool,
@@ -460,20 +465,21 @@ fn fresh(next_token: &mut usize) -> Token {
 
 /// Link numbers have four bits.
 const CALLS_MAX: usize = 16;
-/// Those of a vehicle's sixteen links, its old ones that are not known to be dead, and the unproven.
+/// Connections of a vehicle's sixteen links, dead ones not yet detected, and unproven ones.
 const INCOMING_MAX: usize = 48;
 const UNPROVEN_MAX: usize = 16;
 const UNPROVEN_NETWORK_MAX: usize = 4;
 const ACCEPTS_TURN: usize = 16;
-/// Until a session has a route that is called already.
+/// Time until a session has a route that was called in advance.
 const UNUSED_MAX: Duration = Duration::from_secs(1);
-/// As with the control connection: hardly noticed, and next to nothing for one that is away.
+/// Retry delays, the same as of the control connection: hardly noticed, and cheap towards an absent
+/// peer.
 const RETRY_MIN: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(3);
 const SETTLED: Duration = Duration::from_secs(3);
-/// As often as a link that is not there is looked for.
+/// Interval of attempts to listen, the same as of attempts to open a missing link.
 const LISTEN_RETRY: Duration = Duration::from_secs(1);
-/// Beyond those of sockets.
+/// Beyond the tokens of sockets.
 const TOKENS_FROM: usize = 1 << 16;
 
 #[cfg(test)]

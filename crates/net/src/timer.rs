@@ -9,7 +9,7 @@ use rustix::time::{
 };
 use tautline_units::Instant;
 
-/// One timer with the kernel's own resolution; epoll's timeouts have only milliseconds.
+/// A timer with the kernel's own resolution; epoll's timeouts have only milliseconds.
 #[derive(Debug)]
 pub(crate) struct Timer {
     fd: OwnedFd,
@@ -26,12 +26,12 @@ impl Timer {
         registry.register(&mut SourceFd(&self.fd.as_raw_fd()), token, Interest::READABLE)
     }
 
-    /// Sets the timer to `next`, or stops it; no system call if nothing changes.
+    /// Sets the timer to `next`, or stops it; makes no system call if nothing changes.
     pub(crate) fn arm(&mut self, next: Option<Instant>, now: Instant) -> rustix::io::Result<()> {
         if self.armed == next {
             return Ok(());
         }
-        // Zero would stop the timer: what is due already fires after a nanosecond.
+        // Zero would stop the timer: a past time fires after a nanosecond.
         let wait = next.map(|at| at.since(now).clamp(Duration::from_nanos(1), WAIT_MAX));
         let it_value = timespec(wait.unwrap_or_default());
         let it_interval = timespec(Duration::ZERO);
@@ -41,8 +41,8 @@ impl Timer {
         Ok(())
     }
 
-    /// Takes note that the timer has fired. Its count need not be read: epoll tells edges, and
-    /// the next setting clears it.
+    /// Handles the timer's expiry. Its count need not be read: epoll is edge-triggered, and the
+    /// next setting clears it.
     pub(crate) fn acknowledge(&mut self) {
         self.armed = None;
     }

@@ -1,6 +1,7 @@
-//! Network namespaces, and TUN devices in them: interfaces whose packets this process gives and takes.
+//! Network namespaces, and TUN devices in them: interfaces whose packets this process reads and
+//! writes.
 //!
-//! Names, addresses and interfaces are laid by iproute2 (`ip`), which needs root.
+//! iproute2 (`ip`), which needs root, creates names, addresses and interfaces.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,19 +13,20 @@ use anyhow::{Context, anyhow, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// A network namespace that has a name.
+/// A named network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
-    /// Whether it goes when this is dropped.
+    /// `true` if dropping this removes the namespace.
     made: bool,
 }
 
 impl Namespace {
-    /// Returns the namespace of this name; makes it if there is none, and takes it away again when it is dropped.
+    /// Opens the namespace of this name, or creates it; one created here is removed when the value
+    /// is dropped.
     ///
     /// # Errors
-    /// One line: a name that is none, or what `ip` says.
+    /// One line: an invalid name, or the error of `ip`.
     pub fn open_or_make(name: &str) -> anyhow::Result<Self> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
@@ -46,10 +48,10 @@ impl Namespace {
         &self.name
     }
 
-    /// Takes the calling thread there for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
-    /// One line: when it is gone, or this process may not.
+    /// One line: it no longer exists, or the permission is missing.
     pub fn enter(&self) -> anyhow::Result<()> {
         let name = &self.name;
         let place = File::open(Path::new(FOLDER).join(name))
@@ -58,10 +60,11 @@ impl Namespace {
             .with_context(|| format!("cannot enter namespace {name}"))
     }
 
-    /// Does `work` there, on a thread of its own; what it opens stays there.
+    /// Runs `work` in the namespace on a thread of its own; sockets and devices that it opens stay
+    /// there.
     ///
     /// # Errors
-    /// As [`Self::enter`], and when `work` panics.
+    /// Those of [`Self::enter`], and when `work` panics.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
         let done = std::thread::scope(|scope| {
             let thread = scope.spawn(|| self.enter().map(|()| work()));
@@ -70,10 +73,10 @@ impl Namespace {
         done.map_err(|_| anyhow!("what was done in namespace {} failed", self.name))?
     }
 
-    /// Runs lines of `ip` there.
+    /// Runs lines of `ip` in the namespace.
     ///
     /// # Errors
-    /// As [`iproute2`].
+    /// Those of [`iproute2`].
     pub fn ip(&self, lines: &[String]) -> anyhow::Result<()> {
         iproute2("ip", &["-n", &self.name], lines)
     }
@@ -89,20 +92,20 @@ impl Drop for Namespace {
     }
 }
 
-/// An interface whose packets, of IP and without a header before them, this process gives and takes; it goes when this
-/// is dropped. Reads do not wait.
+/// An interface whose IP packets, without a preceding header, this process reads and writes;
+/// dropping it removes the interface. Reads do not block.
 pub struct Device(SyncDevice);
 
 impl Device {
-    /// Makes a device in a namespace, not up yet.
+    /// Creates a device in a namespace, which is not up yet.
     ///
     /// # Errors
-    /// One line: a name that is taken, no `/dev/net/tun`, or a process that may not.
+    /// One line: a name in use, no `/dev/net/tun`, or a missing permission.
     pub fn make(name: &str, namespace: &Namespace) -> anyhow::Result<Self> {
         let make = || -> io::Result<SyncDevice> {
             let device = DeviceBuilder::new().name(name).enable(false).build_sync()?;
             device.set_nonblocking(true)?;
-            // The kernel's own packets of IPv6 would take their part of what is emulated.
+            // The kernel's own IPv6 packets would use a part of the emulated capacity.
             let silent = format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode");
             let _ = std::fs::write(silent, "1");
             Ok(device)
@@ -115,15 +118,15 @@ impl Device {
     /// Reads the next packet that the kernel sends through it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where none waits.
+    /// [`io::ErrorKind::WouldBlock`] if no packet is waiting.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.recv(buffer)
     }
 
-    /// Hands the kernel a packet as if it had come through it.
+    /// Passes a packet to the kernel as if it had arrived on the interface.
     ///
     /// # Errors
-    /// When it is no packet of IP, or the interface is down.
+    /// When it is no IP packet, or the interface is down.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.0.send(packet).map(|_| ())
     }
@@ -141,10 +144,10 @@ impl AsRawFd for Device {
     }
 }
 
-/// Runs a program of iproute2 once for all lines: starting one takes longer than what it does.
+/// Runs an iproute2 program once for all lines: starting it takes longer than its work.
 ///
 /// # Errors
-/// One line with what it says.
+/// One line with its error message.
 pub fn iproute2(program: &str, arguments: &[&str], lines: &[String]) -> anyhow::Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new(program);
@@ -154,7 +157,7 @@ pub fn iproute2(program: &str, arguments: &[&str], lines: &[String]) -> anyhow::
         .spawn()
         .with_context(|| format!("{program} does not start: it is of the package iproute2"))?;
     let mut stdin = child.stdin.take().context("no standard input")?;
-    // One that has ended already says below why.
+    // If it has already ended, its error is reported below.
     let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     drop(stdin);
     let output = child.wait_with_output()?;
@@ -164,10 +167,10 @@ pub fn iproute2(program: &str, arguments: &[&str], lines: &[String]) -> anyhow::
     Ok(())
 }
 
-/// Where iproute2 keeps the names of namespaces.
+/// Folder in which iproute2 keeps the names of namespaces.
 const FOLDER: &str = "/run/netns";
 const NAME_BYTES_MAX: usize = 64;
-/// Whoever becomes root by `su` has none of these.
+/// A root shell opened by `su` may have none of these.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 #[cfg(test)]

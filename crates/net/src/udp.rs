@@ -1,4 +1,4 @@
-//! A UDP socket whose datagrams have codepoints, and whose answers leave by the address that was asked.
+//! UDP sockets with ECN codepoints, whose answers leave from the address that received the request.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,53 +9,57 @@ use rustix::io::Errno;
 use socket2::SockRef;
 use tautline_units::Ecn;
 
-/// A socket of mio, tokio or the standard library by which each datagram leaves with a codepoint of its own, and comes
-/// with the one that the network left on it ([RFC3168]); where the kernel reports none, all are Not-ECT.
+/// A socket of mio, tokio or the standard library that sends each datagram with its own codepoint,
+/// and receives it with the one left by the network ([RFC3168]). If the kernel reports none, all
+/// are Not-ECT.
 ///
-/// A socket that is bound to no address is reached at each one of the machine, and the kernel chooses by its routes
-/// from which one a datagram leaves. A NAT drops an answer from an address that was not asked: so each datagram comes
-/// with the address that it was sent to, and an answer names it (IP_PKTINFO, IPV6_PKTINFO).
+/// A wildcard socket is reachable at every address of the machine, and the kernel's routes select
+/// the source address of a datagram. A NAT drops an answer from an address other than the one
+/// asked. So each received datagram carries its destination address, and an answer specifies it as
+/// the source (IP_PKTINFO, IPV6_PKTINFO).
 #[derive(Debug)]
 pub struct Udp<S = mio::net::UdpSocket> {
     socket: S,
     state: UdpSocketState,
-    /// Whether it is bound to no address.
+    /// `true` if it is bound to the wildcard address.
     is_wildcard: bool,
 }
 
-/// The result of one read: datagrams of one sender and one codepoint, each of `stride` bytes but the last.
+/// Result of one read: datagrams of one sender and one codepoint, each of `stride` bytes except the
+/// last.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// The sender's address.
+    /// Address of the sender.
     pub remote: SocketAddr,
-    /// Our address that the sender has used; `None` where the socket is bound to one, or the kernel reports none.
+    /// Local address that the sender used; `None` if the socket is bound to one, or the kernel
+    /// reports none.
     pub local: Option<IpAddr>,
-    /// The codepoint that the network left.
+    /// Codepoint left by the network.
     pub ecn: Ecn,
     bytes: usize,
     stride: usize,
 }
 
-/// A datagram to be sent, or several of one length but the last, which the kernel cuts up.
+/// A datagram to send, or several of equal length except the last, which the kernel splits.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// Its bytes; of several, end to end.
+    /// Bytes of the datagram, or of several concatenated ones.
     pub bytes: &'a [u8],
-    /// The length of each, if there are several.
+    /// Length of each, if there are several.
     pub segment: Option<usize>,
-    /// Its destination.
+    /// Destination.
     pub to: SocketAddr,
-    /// Our address from which it leaves; `None` leaves the choice to the kernel.
+    /// Local source address; `None` leaves the choice to the kernel.
     pub from: Option<IpAddr>,
-    /// Its codepoint.
+    /// ECN codepoint.
     pub ecn: Ecn,
 }
 
 impl<S: AsFd> Udp<S> {
-    /// Wraps a socket that is bound already, and makes it one that does not block.
+    /// Wraps a bound socket, and makes it non-blocking.
     ///
     /// # Errors
-    /// When the kernel refuses what codepoints and addresses need.
+    /// When the kernel refuses the options for codepoints and addresses.
     pub fn new(socket: S) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         let bound = local_addr(&socket)?;
@@ -67,20 +71,20 @@ impl<S: AsFd> Udp<S> {
         &self.socket
     }
 
-    /// Returns the socket, to be registered.
+    /// Returns the socket, for registration.
     pub fn socket_mut(&mut self) -> &mut S {
         &mut self.socket
     }
 
-    /// Returns the address that it is bound to.
+    /// Returns the bound address.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         local_addr(&self.socket)
     }
 
-    /// Returns how many datagrams of one length the kernel takes at a time.
+    /// Returns the maximum number of equal-length datagrams per send call.
     pub fn segments_max(&self) -> usize {
         self.state.max_gso_segments()
     }
@@ -88,8 +92,8 @@ impl<S: AsFd> Udp<S> {
     /// Sends a datagram, or several.
     ///
     /// # Errors
-    /// That of the kernel; [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) when `from` is no address of this
-    /// machine any more: sent without it, the datagram leaves from another one.
+    /// That of the kernel; [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) if `from` is no
+    /// longer an address of this machine: then send without it, from another address.
     pub fn send(&mut self, outgoing: &Outgoing<'_>) -> io::Result<()> {
         let Outgoing { bytes, segment, to, from, ecn } = *outgoing;
         let transmit = Transmit {
@@ -102,8 +106,8 @@ impl<S: AsFd> Udp<S> {
         let sent = self.state.try_send((&self.socket).into(), &transmit);
         match sent {
             Err(error) if from.is_some() && is_gone(&error) => {
-                // The kernel says the same of codepoints and trains that it cannot send, and quinn-udp gives those up
-                // for good: a fresh state has them again.
+                // The kernel reports the same error for codepoints and trains that it cannot send,
+                // and quinn-udp then disables those permanently: a new state enables them again.
                 self.state = UdpSocketState::new((&self.socket).into())?;
                 Err(io::ErrorKind::AddrNotAvailable.into())
             }
@@ -111,10 +115,10 @@ impl<S: AsFd> Udp<S> {
         }
     }
 
-    /// Reads into `buffer` the waiting datagrams of one sender; see [`BUFFER_BYTES`].
+    /// Receives the waiting datagrams of one sender into `buffer`; see [`BUFFER_BYTES`].
     ///
     /// # Errors
-    /// That of the kernel; [`WouldBlock`](io::ErrorKind::WouldBlock) when nothing waits.
+    /// That of the kernel; [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram is waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut received = [None];
         self.receive_many(&mut [IoSliceMut::new(buffer)], &mut received)?;
@@ -122,10 +126,11 @@ impl<S: AsFd> Udp<S> {
         received.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
-    /// Reads into each of `buffers` the waiting datagrams of one sender; the first entries of `received` say of whom.
+    /// Receives the waiting datagrams of one sender into each of `buffers`; the first entries of
+    /// `received` describe them.
     ///
     /// # Errors
-    /// As [`receive`](Self::receive).
+    /// Same as [`receive`](Self::receive).
     pub fn receive_many<const COUNT: usize>(
         &self,
         buffers: &mut [IoSliceMut<'_>; COUNT],
@@ -149,16 +154,16 @@ impl<S: AsFd> Udp<S> {
 }
 
 impl Received {
-    /// Splits what was read: the kernel may have put a sender's datagrams of one length together.
+    /// Splits the bytes read: the kernel may have coalesced a sender's datagrams of equal length.
     pub fn datagrams(self, buffer: &[u8]) -> impl Iterator<Item = &[u8]> {
         let bytes = &buffer[..self.bytes.min(buffer.len())];
-        // An empty datagram is one all the same.
+        // An empty datagram counts as one too.
         let empty = bytes.is_empty().then_some(bytes);
         bytes.chunks(self.stride).chain(empty)
     }
 }
 
-/// The most that the kernel puts together of one sender's datagrams.
+/// Maximum size of one sender's coalesced datagrams.
 pub const BUFFER_BYTES: usize = 65_536;
 
 fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
@@ -166,13 +171,14 @@ fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {
     bound.ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// Returns whether a datagram may leave from `local`: from no group and no broadcast address.
+/// Returns whether a datagram may leave from `local`: not from a multicast or broadcast address.
 fn is_own(local: IpAddr) -> bool {
     let local = local.to_canonical();
     !local.is_multicast() && !local.is_unspecified() && local != Ipv4Addr::BROADCAST
 }
 
-/// Returns whether the kernel says that the source is no address of this machine: its word for that depends on its age.
+/// Returns whether the kernel reports that the source is no address of this machine: the error
+/// depends on the kernel's version.
 fn is_gone(error: &io::Error) -> bool {
     let gone = [Errno::INVAL, Errno::ADDRNOTAVAIL, Errno::NETUNREACH].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|error| gone.contains(&error))

@@ -13,7 +13,8 @@ use tautline_transport::crypto::Identity;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
 use tautline_units::Bitrate;
 
-/// What a loop tells: events, units never sent, and at each tick the forged datagrams so far and those nobody took.
+/// Output of a loop: events, unsent units, and at each tick the counts of forged and of unclaimed
+/// datagrams.
 #[derive(Debug)]
 enum Told {
     Event(Event),
@@ -46,7 +47,7 @@ impl End {
                     no_session: drops.no_session,
                 },
             };
-            // The test has ended when nobody listens.
+            // A failed send means that the test has ended.
             let _ = tell.send(told);
         });
         Self { driver: driver.expect("a free port"), clock, told }
@@ -56,7 +57,7 @@ impl End {
         self.driver.local_addresses()[0].to_string()
     }
 
-    /// Waits for an event that `wanted` makes something of.
+    /// Waits for an event for which `wanted` returns a value.
     fn await_event<T>(&self, what: &str, mut wanted: impl FnMut(Told) -> Option<T>) -> T {
         for _ in 0..100_000 {
             let told = self.told.recv_timeout(Duration::from_secs(10));
@@ -68,7 +69,7 @@ impl End {
     }
 }
 
-/// Returns a vehicle's and an operator's end whose session stands.
+/// Returns a vehicle's and an operator's end with an established session.
 fn pair() -> (End, End) {
     let (vehicle, operator) = (End::start(), End::start());
     let keys = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
@@ -187,7 +188,8 @@ fn after_a_stop_datagrams_find_no_session() {
         Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     vehicle.await_event("pause", silent);
-    // The operator's loop ticks only while it has a session; a new one sees what went by.
+    // The operator's loop ticks only while it has a session; a new one reports the earlier
+    // datagrams.
     let keys = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
     let now = operator.clock.now();
     let again =

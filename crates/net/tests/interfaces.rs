@@ -1,7 +1,8 @@
-//! Addresses and interfaces that go away and come back, in a network of the test's own.
+//! Addresses and interfaces that disappear and return, in a network namespace of the test.
 //!
-//! The kernel makes such a network for whoever may have a user namespace. `cargo test` counts these
-//! tests as ignored; `make unit` runs them where `unshare -rn` succeeds, and says where it does not.
+//! The kernel creates such a namespace if user namespaces are permitted. `cargo test` reports these
+//! tests as ignored; `make unit` runs them if `unshare -rn` succeeds, and otherwise logs that it
+//! does not.
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
 use std::process::Command;
@@ -41,14 +42,14 @@ fn inside_interface_comes_late() {
     ip("link set lo up");
     ip("addr add 10.77.0.1/32 dev lo");
     ip("addr add 10.77.0.2/32 dev lo");
-    // The second modem and the second address are not there yet.
+    // The second modem and the vehicle's second address do not exist yet.
     let locals = ["10.77.0.1:0", "wwan9", "10.77.0.3:0"];
     let (vehicle, operator) = (End::start_all(&locals), End::start("10.77.0.2:7000"));
     operator.answer();
     vehicle.call(&["10.77.0.2:7000".to_owned()]);
     vehicle.await_state(State::Up);
     assert_eq!(vehicle.driver.local_addresses()[1].port(), 0);
-    // Others are told of those alone that are there: one without a port would be refused.
+    // Only existing ends are announced: one without a port would be refused.
     assert_eq!(vehicle.driver.open_addresses().len(), 1);
     ip("addr add 10.77.0.3/32 dev lo");
     ip("link add wwan9 type veth peer name far9");
@@ -76,7 +77,7 @@ fn inside_address_goes_and_comes() {
     vehicle.await_state(State::Up);
     ip("addr del 10.77.0.1/32 dev lo");
     vehicle.await_state(State::Silent);
-    // Longer than a socket is believed to be of use.
+    // Longer than the time after which a useless socket is reopened.
     std::thread::sleep(Duration::from_millis(1_800));
     let refused = vehicle.refused.load(Ordering::Relaxed);
     assert!(refused > 5, "{refused}");
@@ -99,7 +100,7 @@ fn inside_interface_goes_and_comes() {
         ip("link set wwan7 arp off up");
     };
     plug();
-    // Nobody answers: what counts is whether the kernel takes the datagrams.
+    // Nobody answers: the test only checks whether the kernel accepts the datagrams.
     let vehicle = End::start("wwan7");
     vehicle.call(&["10.78.0.2:7000".to_owned()]);
     std::thread::sleep(Duration::from_millis(400));
@@ -123,7 +124,7 @@ fn inside_interface_goes_and_comes() {
     assert_eq!(counts[4], counts[7], "inits leave again: {counts:?}");
 }
 
-/// Runs the test of that name again, where it is root of an empty network.
+/// Reruns the test of that name as root of an empty network namespace.
 fn within_network(test: &str) {
     let myself = std::env::current_exe().unwrap();
     let mut inside = Command::new("unshare");
@@ -161,7 +162,7 @@ impl End {
         let driver = Driver::spawn(&locals, clock, move |output| {
             match output {
                 Output::Event(event, _) => {
-                    // The test has ended when nobody listens.
+                    // A failed send means that the test has ended.
                     let _ = tell.send(event);
                 }
                 Output::Refused(..) => {}

@@ -200,7 +200,7 @@ fn a_peer_that_began_anew_is_met_in_the_session_beside() {
     assert_eq!(world.established(), (2, 1));
     assert_eq!(world.driver(), Some(0));
     assert!(world.vehicle.sessions.beside.is_none());
-    // Then the vehicle's.
+    // Then the vehicle's process.
     world.vehicle = End::default();
     world.introduce(0, || false);
     world.run(Duration::from_millis(1_000));
@@ -237,7 +237,7 @@ fn another_operator_waits_until_its_condition_holds() {
     world.run(Duration::from_secs(30));
     assert_eq!((world.driver(), world.vehicle.established), (Some(0), 1));
     assert!(world.longest_gap(begun) <= Duration::from_millis(20));
-    // What it commands meanwhile reaches nobody, and it can be told why.
+    // Its commands meanwhile reach nobody, and it can be notified of the reason.
     assert!(world.vehicle.sessions.units_beside() > 1_000);
     let told = world.operators[1].units.len();
     let waiting = world.vehicle.sessions.waiting_mut().unwrap();
@@ -265,7 +265,7 @@ fn another_operator_need_not_wait_for_one_who_has_gone() {
 fn an_introduction_to_nobody_changes_nothing() {
     let mut world = World::driving();
     let begun = world.now;
-    // The one named does not know of it.
+    // The introduced operator does not know about it.
     world.introduce_vehicle(1, || true);
     world.run(Duration::from_secs(15));
     world.introduce_vehicle(0, || true);
@@ -352,7 +352,7 @@ fn a_session_that_is_ended_goes_on_until_it_may_end_and_then_gives_way_to_a_late
     world.vehicle.sessions.end(Condition::new(move || asked.load(Ordering::Relaxed)));
     world.run(Duration::from_millis(300));
     assert_eq!(world.driver(), Some(0), "it goes on meanwhile");
-    // Another lease with the same operator: it lives, and gives way all the same.
+    // Another lease with the same operator: the old session lives, and is replaced all the same.
     world.introduce(0, || false);
     world.run(Duration::from_millis(300));
     assert_eq!(world.established(), (1, 1));

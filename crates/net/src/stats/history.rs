@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// Totals of the last ten seconds: any two of them tell what happened between.
+/// Totals of the last ten seconds; the difference of two yields the counts in between.
 ///
-/// Every rate and share of the recent past is derived from here.
+/// Every recent rate and share is derived from it.
 #[derive(Clone, Debug)]
 pub struct History<T> {
     /// In order of time.
@@ -15,7 +15,7 @@ pub struct History<T> {
 impl<T> History<T> {
     /// Adds the totals of `now`.
     pub fn push(&mut self, totals: T, now: Instant) {
-        // One from before the span stays, to count from.
+        // Keep one entry from before the span as the reference.
         while self.totals.len() >= COUNT_MAX
             || self.totals.get(1).is_some_and(|(at, _)| now.since(*at) >= SPAN)
         {
@@ -24,8 +24,8 @@ impl<T> History<T> {
         self.totals.push_back((now, totals));
     }
 
-    /// Returns the newest totals that are at least `span` old, or else the oldest that there are,
-    /// and how long ago they were taken; `None` without any before `now`.
+    /// Returns the newest totals that are at least `span` old, or else the oldest available, with
+    /// their age; `None` without an entry before `now`.
     pub fn before(&self, span: Duration, now: Instant) -> Option<(&T, Duration)> {
         let old = self.totals.iter().rev().find(|(at, _)| now.since(*at) >= span);
         let (at, totals) = old.or(self.totals.front())?;
@@ -40,8 +40,8 @@ impl<T> Default for History<T> {
     }
 }
 
-/// Returns the share of `part` in `part` and `rest`, both of which happened between two totals;
-/// `None` if nothing did.
+/// Returns the share of `part` in the sum of `part` and `rest`, the differences between two totals;
+/// `None` if both are 0.
 pub(super) fn share(part: u64, rest: u64) -> Option<f32> {
     let all = part.saturating_add(rest);
     (all > 0).then(|| (part as f64 / all as f64) as f32)

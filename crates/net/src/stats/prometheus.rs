@@ -1,12 +1,12 @@
-//! A snapshot as metrics.
+//! Rendering of a snapshot as metrics.
 
 use tautline_message::snapshot::{Delays, LinkStats, Value};
 use tautline_message::{LinkState, Snapshot};
 
 use crate::metrics::{Labels, Page, Unit};
 
-/// Adds everything that `snapshot` tells to `page`: links by number, channels by name, values and
-/// drops by name.
+/// Adds the complete `snapshot` to `page`: links by number, channels by name, values and drops by
+/// name.
 pub fn add_to(page: &mut Page, snapshot: &Snapshot) {
     add_links(page, snapshot.links());
     add_delays(page, snapshot.links());
@@ -120,13 +120,13 @@ fn add_totals(page: &mut Page, snapshot: &Snapshot) {
     page.counters("channel_units", None, "Units by channel, what became of them", units);
 }
 
-/// Adds a metric of the value's own: its name in snake case, then its unit.
+/// Adds the value as a metric of its own: its name in snake case, then its unit.
 fn add_value(page: &mut Page, value: &Value) {
     let name = snake(&value.name);
     if name.is_empty() {
         return;
     }
-    // What a person would take for another line, or for an escape, says nothing here.
+    // Characters that could be read as a line break or an escape are replaced.
     let help = value.name.replace(|c: char| c.is_control() || c == '\\', " ");
     if value.total {
         page.counter(&name, unit(&value.unit), &help, value.number as u64);
@@ -159,8 +159,8 @@ fn unit(unit: &str) -> Option<Unit> {
     (!words.is_empty()).then_some(Unit::Other(words))
 }
 
-/// Returns lower-case letters, digits and single underscores, a letter first: what every metric may
-/// be called.
+/// Converts to lower-case letters, digits and single underscores, beginning with a letter: the
+/// characters valid in a metric's name.
 fn snake(words: &str) -> String {
     let mut snake = String::with_capacity(words.len());
     for character in words.chars() {

@@ -1,4 +1,4 @@
-//! From a session to its stats.
+//! Conversion of a session to its stats.
 
 use tautline_message::LinkState;
 use tautline_message::snapshot::{
@@ -15,7 +15,7 @@ use super::history::{History, share};
 use crate::channels;
 use crate::driver::Drops;
 
-/// What rates and shares are derived from.
+/// Totals from which rates and shares are derived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     links: Vec<(u8, LinkTotals)>,
@@ -66,7 +66,7 @@ impl LinkTotals {
     }
 }
 
-/// Returns the stats of `session`, whose totals are `totals`, after those of `history`.
+/// Returns the stats of `session`, based on its `totals` and those in `history`.
 pub(super) fn stats(
     session: &Session,
     ways: &[Way],
@@ -109,8 +109,8 @@ pub(super) fn stats(
     }
 }
 
-/// Says which links a relay carries, and what the detour costs: the round trip less that of the quickest
-/// direct link of the same socket.
+/// Sets which links a relay carries, and the cost of the detour: the difference between the
+/// round-trip time and that of the quickest direct link of the same socket.
 fn tell_detours(links: &mut [LinkStats], views: &[View], ways: &[Way]) {
     let is_relayed = |view: &View| ways.iter().any(|way| way.route.remote == view.route.remote);
     for (link, view) in links.iter_mut().zip(views) {
@@ -128,7 +128,7 @@ fn tell_detours(links: &mut [LinkStats], views: &[View], ways: &[Way]) {
     }
 }
 
-/// What a link did in the last second.
+/// Rates and losses of a link in the last second.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     sent: Bitrate,
@@ -209,14 +209,13 @@ fn state(state: State) -> LinkState {
     }
 }
 
-/// Returns the message's cause of the same name, which a test holds together.
+/// Returns the message's cause of the same name; a test checks that the names match.
 fn rate_cause(cause: Cause) -> RateCause {
     let name: &str = cause.into();
     RateCause::ALL.into_iter().find(|cause| cause.name() == name).unwrap_or_default()
 }
 
-/// Returns the count of a name: the transport's names are the message's, which a test holds
-/// together.
+/// Returns the count of a name; a test checks that the transport's names match the message's.
 fn find(counts: &[(&'static str, u64)], name: &str) -> u64 {
     counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
 }
@@ -229,11 +228,11 @@ fn millis(duration: Duration) -> f32 {
     duration.as_secs_f32() * 1e3
 }
 
-/// What a snapshot has room for.
+/// Maximum channels in a snapshot.
 const CHANNELS_MAX: usize = 32;
-/// What is called a rate, and the share lost of what was sent: as long as an eye takes to read it.
+/// Time span of rates and of the loss of sent packets: as long as a reader needs.
 const RATE_SPAN: Duration = Duration::from_secs(1);
-/// Losses of units are rare: over a second their share would be nothing or much.
+/// Time span of the loss of units, which is rare: over a second its share would be zero or high.
 const SHARE_SPAN: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -177,14 +177,14 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
     )
 }
 
-/// Returns the sum of all, and the reasons that there are.
+/// Returns the sum and the reasons with nonzero counts.
 fn with_reasons(sum: u64, counts: &[(&str, u64)]) -> String {
     let some = counts.iter().filter(|(_, count)| *count > 0);
     let words: Vec<_> = some.map(|(what, count)| format!("{what} {count}")).collect();
     if words.is_empty() { sum.to_string() } else { format!("{sum} ({})", words.join(", ")) }
 }
 
-/// Returns what people call a link, and what a relay costs it.
+/// Returns the display name of a link, and the cost of its relay.
 fn named(link: &LinkStats) -> String {
     let name = printable(&link.name);
     match (link.relayed, link.detour_ms) {
@@ -194,12 +194,13 @@ fn named(link: &LinkStats) -> String {
     }
 }
 
-/// Replaces what would move a terminal's cursor: names come from the other end too.
+/// Replaces control characters, which could move a terminal's cursor: some names are from the other
+/// end.
 fn printable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect()
 }
 
-/// Returns a whole number as it is, others to four decimals at the most.
+/// Formats a number with at most four decimals, without trailing zeros.
 fn rounded(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -16,7 +16,7 @@ use crate::socket::Local;
 
 /// One TCP connection that carries a link's datagrams within TLS.
 ///
-/// What waits here is bounded: outward one datagram, beside [`UNSENT_BYTES`] in the kernel; inward one
+/// Its queues are bounded: outbound one datagram, plus [`UNSENT_BYTES`] in the kernel; inbound one
 /// datagram and one read.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     remote: SocketAddr,
     tls: rustls::Connection,
     frames: Frames,
-    /// What is spoken within TLS.
+    /// Protocol within TLS.
     protocol: &'static [u8],
     phase: Phase,
     began_at: Instant,
@@ -34,13 +34,13 @@ pub(super) struct Connection {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// TCP's handshake is under way.
+    /// The TCP handshake is in progress.
     Connecting,
-    /// TLS's is.
+    /// The TLS handshake is in progress.
     Proving,
-    /// Datagrams cross.
+    /// Datagrams are exchanged.
     Open,
-    /// They do, and the socket takes nothing at present.
+    /// Datagrams are exchanged, but the socket accepts none now.
     Full,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Returns whether the other end has done what nobody may.
+    /// Returns whether the other end violated the protocol or refused this end.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Malformed | Self::Protocol | Self::Refused | Self::Tls(_) => true,
@@ -76,7 +76,7 @@ impl End {
 }
 
 impl Connection {
-    /// Begins to connect to `remote` from `local`.
+    /// Starts to connect to `remote` from `local`.
     pub(super) fn dial(
         remote: SocketAddr,
         local: &Local,
@@ -91,7 +91,7 @@ impl Connection {
         Self::new((socket, remote), tls.into(), (Phase::Connecting, protocol), registry, token, now)
     }
 
-    /// Takes over the socket of somebody who has connected.
+    /// Wraps the socket of a new connection.
     pub(super) fn accepted(
         socket: TcpStream,
         remote: SocketAddr,
@@ -154,15 +154,16 @@ impl Connection {
         self.phase == Phase::Open
     }
 
-    /// Returns whether the socket takes nothing at present.
+    /// Returns whether the socket accepts no data now.
     pub(super) fn is_full(&self) -> bool {
         self.phase == Phase::Full
     }
 
-    /// Does what can be done now, and gives each datagram that came to `take`; true if more may wait.
+    /// Performs all work possible now, and passes each received datagram to `take`; returns whether
+    /// more may wait.
     ///
     /// # Errors
-    /// Why the connection ends.
+    /// The reason why the connection ends.
     pub(super) fn turn(&mut self, take: impl FnMut(&[u8]), now: Instant) -> Result<bool, End> {
         let is_late = now.since(self.began_at) >= HANDSHAKE_MAX;
         if self.phase == Phase::Connecting {
@@ -191,17 +192,17 @@ impl Connection {
         Ok(more)
     }
 
-    /// Sends a datagram; false if the socket takes nothing at present: the datagram is gone.
+    /// Sends a datagram; returns `false` and drops it if the socket accepts no data now.
     ///
     /// # Errors
-    /// Why the connection ends.
+    /// The reason why the connection ends.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Result<bool, End> {
         if self.phase != Phase::Open {
             return Ok(false);
         }
         self.outgoing.clear();
         write_frame(datagram, &mut self.outgoing);
-        // One record: a datagram is whole as soon as its last byte is there.
+        // One record per datagram, so that a datagram is complete as soon as its last byte arrives.
         self.tls.writer().write_all(&self.outgoing)?;
         self.flush()?;
         Ok(true)
@@ -229,7 +230,7 @@ impl Connection {
                 Err(error) => return Err(error.into()),
             }
             if let Err(error) = self.tls.process_new_packets() {
-                // The other end is told why, if its socket takes it at once.
+                // The alert reaches the other end if its socket accepts it at once.
                 let _ = self.tls.write_tls(&mut self.socket);
                 return Err(tls_end(self.remote, error));
             }
@@ -248,7 +249,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Gives the socket what TLS has for it, as far as it takes it.
+    /// Writes TLS output to the socket, as far as it accepts it.
     fn flush(&mut self) -> Result<(), End> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {
@@ -270,7 +271,7 @@ impl Connection {
     }
 }
 
-/// Returns what a failure of TLS was about.
+/// Converts a TLS error.
 fn tls_end(remote: SocketAddr, error: rustls::Error) -> End {
     if error == rustls::Error::AlertReceived(AlertDescription::AccessDenied) {
         return End::Refused;
@@ -279,7 +280,7 @@ fn tls_end(remote: SocketAddr, error: rustls::Error) -> End {
     End::Tls(error::handshake(&remote.to_string(), failed))
 }
 
-/// Begins a connection that does not block, from `local`'s address or interface and any port.
+/// Starts a non-blocking connection from `local`'s address or interface and any port.
 fn connect(remote: SocketAddr, local: &Local) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP))?;
     match local {
@@ -300,21 +301,21 @@ fn connect(remote: SocketAddr, local: &Local) -> io::Result<TcpStream> {
 fn tune(socket: &SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
-    // Losses of a radio are no sign of a queue. Where the kernel has no BBR, or keeps it to itself, its own
-    // choice has to do.
+    // Losses on a radio link do not indicate a queue, so BBR fits best. If the kernel lacks or
+    // denies it, its default is used.
     let _ = socket.set_tcp_congestion(b"bbr");
     Ok(())
 }
 
 /// Two round trips of a bad mobile link, with room for one repeated SYN.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
-/// Many of the other session's pings, of which there are five a second at least.
+/// Several pings of the session, which sends at least five a second.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
-/// What the kernel holds that it has not sent: 8 ms at 4 Mbit/s, and enough to send on while this process
-/// is woken.
+/// Unsent bytes held by the kernel: 8 ms at 4 Mbit/s, enough to continue sending until this process
+/// wakes.
 const UNSENT_BYTES: u32 = 4_096;
-/// A handshake's flight, of which the certificate is the most.
+/// Flight of a handshake, mainly the certificate.
 const TLS_BYTES_MAX: usize = 8_192;
 const READ_BYTES: usize = 4_096;
-/// The reads of one connection before the session may send again.
+/// Read calls per connection before the session may send again.
 const READS_TURN: usize = 16;

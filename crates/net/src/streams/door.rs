@@ -5,17 +5,17 @@ use tautline_units::Instant;
 
 use crate::places::network;
 
-/// How many connections a second may begin a handshake, which costs a third of a millisecond.
+/// A rate limit for new handshakes, each of which costs a third of a millisecond.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     second: u64,
-    /// Taken in this second, by network.
+    /// Accepted in this second, by network.
     taken: BTreeMap<IpAddr, u32>,
     total: u32,
 }
 
 impl Door {
-    /// Returns whether somebody from `address` may begin a handshake, and counts it.
+    /// Returns whether a handshake from `address` may begin, and counts it.
     pub(super) fn admits(&mut self, address: IpAddr, now: Instant) -> bool {
         let second = now.as_millis() / 1_000;
         if second != self.second {
@@ -35,7 +35,7 @@ impl Door {
 
 /// A fiftieth of a core.
 const TOTAL_MAX: u32 = 64;
-/// A vehicle's sixteen links, half of them anew at once.
+/// Half of a vehicle's sixteen links reconnecting at once.
 const NETWORK_MAX: u32 = 8;
 
 #[cfg(test)]

@@ -23,8 +23,9 @@ use crate::places::network;
 
 /// A relay's connections over TLS, each of which carries the datagrams of one leg.
 ///
-/// Whoever connects may hold any key, and proves it; what it may do says what crosses. Outward each connection has a
-/// queue of [`WAITING_MAX`] datagrams and [`STALE_AFTER`]: TCP would bring them all, late.
+/// A client may use any key, but must prove it; the relay's protocol within decides its rights.
+/// Each connection has an outbound queue of [`WAITING_MAX`] datagrams and [`STALE_AFTER`]: TCP
+/// alone would deliver all of them, late.
 #[derive(Debug)]
 pub struct Server {
     config: Arc<ServerConfig>,
@@ -37,44 +38,45 @@ pub struct Server {
     arrived: Arrived,
     closed: Vec<Route>,
     counters: Counters,
-    /// Connections that the kernel could not hand over.
+    /// Rate limit for logs of failed accept calls.
     not_taken: LogLimit,
 }
 
-/// What such a server could not do.
+/// Counters of refused connections and dropped datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were turned away, or ended for a failed handshake or what is no row of datagrams.
+    /// Connections that were refused, or ended by a failed handshake or malformed framing.
     pub refused: u64,
-    /// Datagrams that waited in vain.
+    /// Datagrams dropped because they waited too long.
     pub stale: u64,
 }
 
-/// One connection, and what waits for it.
+/// One connection and its queue.
 #[derive(Debug)]
 struct Leg {
     connection: Connection,
     token: Token,
-    /// Whether there may be something to be done.
+    /// `true` if it may have work to do.
     is_awake: bool,
     waiting: VecDeque<(Instant, Vec<u8>)>,
 }
 
-/// Datagrams of one turn, end to end.
+/// Concatenated datagrams of one turn.
 #[derive(Debug, Default)]
 struct Arrived {
     bytes: Vec<u8>,
-    /// From where each came, and where it ends.
+    /// Route of each datagram, and the offset of its end.
     ends: Vec<(Route, usize)>,
 }
 
 impl Server {
-    /// Listens at `address`, and takes what is handed over at `inlet`, if these are given.
+    /// Listens on `address`, and accepts handed-over connections at `inlet`, if given.
     ///
-    /// `tokens_from`: this and the next are the listeners', later ones the connections'.
+    /// `tokens_from`: this token and the next are for the listeners, later ones for the
+    /// connections.
     ///
     /// # Errors
-    /// One line that names what cannot be listened at, and what to do.
+    /// One line with the address or path that cannot be used, and the remedy.
     pub fn open(
         identity: &Identity,
         address: Option<SocketAddr>,
@@ -106,20 +108,20 @@ impl Server {
         })
     }
 
-    /// Returns where it listens, with the port that the system chose where none was asked for.
+    /// Returns the listening address, with the port that the system chose if none was requested.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Takes note that the poller has found something for `token`.
+    /// Handles a readiness event of the poller for `token`.
     pub fn wake(&mut self, token: Token) {
         if let Some(leg) = self.legs.iter_mut().find(|leg| leg.token == token) {
             leg.is_awake = true;
         }
     }
 
-    /// Looks at each connection, whatever the poller says; closes those by which nobody came whom `is_known` knows. To
-    /// be called ten times a second or so.
+    /// Checks every connection regardless of events, and closes those without a route that
+    /// `is_known` accepts in time. Call it about ten times a second.
     pub fn sweep(&mut self, is_known: impl Fn(Route) -> bool, now: Instant) {
         for leg in &mut self.legs {
             leg.is_awake = true;
@@ -135,7 +137,8 @@ impl Server {
         });
     }
 
-    /// Does what can be done now; true if more may wait. What came is then there to be [taken](Self::take_arrived).
+    /// Performs all work possible now; returns whether more may wait.
+    /// [`take_arrived`](Self::take_arrived) then returns the received datagrams.
     pub fn turn(&mut self, registry: &Registry, now: Instant) -> bool {
         let mut more = self.accept(registry, now);
         let Self { legs, arrived, closed, counters, .. } = self;
@@ -162,7 +165,7 @@ impl Server {
         more
     }
 
-    /// Gives each datagram that came to `take`, with the route that it came by, and forgets them.
+    /// Passes each received datagram with its route to `take`, and clears the buffer.
     pub fn take_arrived(&mut self, mut take: impl FnMut(&mut Self, Route, &[u8])) {
         let mut arrived = std::mem::take(&mut self.arrived);
         let mut begin = 0;
@@ -175,12 +178,13 @@ impl Server {
         self.arrived = arrived;
     }
 
-    /// Gives the route of a connection that has ended.
+    /// Returns the route of a connection that has ended.
     pub fn poll_closed(&mut self) -> Option<Route> {
         self.closed.pop()
     }
 
-    /// Sends a datagram by `route`, as soon as its connection takes it; false if there is none.
+    /// Sends a datagram by `route`, as soon as its connection accepts it; returns `false` without a
+    /// connection.
     pub fn send(&mut self, route: Route, datagram: &[u8], now: Instant) -> bool {
         let Some(leg) = self.legs.iter_mut().find(|leg| leg.route() == route) else { return false };
         if leg.waiting.len() == WAITING_MAX {
@@ -192,12 +196,12 @@ impl Server {
         true
     }
 
-    /// Returns what could not be done so far.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Takes those who have connected, as far as bounds allow it.
+    /// Accepts new connections within the limits.
     fn accept(&mut self, registry: &Registry, now: Instant) -> bool {
         for _ in 0..ACCEPTS_TURN {
             let Self { listening, not_taken, .. } = self;
@@ -254,7 +258,7 @@ impl Leg {
         Route::stream(0, self.connection.remote())
     }
 
-    /// Gives the connection what waits, as far as it takes it; gives how many have waited too long.
+    /// Sends waiting datagrams as far as the connection accepts them; returns how many were stale.
     fn flush(&mut self, now: Instant) -> u64 {
         let mut stale = 0;
         while let Some((since, _)) = self.waiting.front() {
@@ -266,7 +270,7 @@ impl Leg {
             if is_stale {
                 stale += 1;
             } else if self.connection.send(&datagram).is_err() {
-                // The next turn finds it broken.
+                // The next turn detects the broken connection.
                 self.is_awake = true;
                 stale += 1;
             }
@@ -282,15 +286,16 @@ impl Arrived {
     }
 }
 
-/// Those of a relay's most leases, four of each end, on a machine that allows so many files; some kilobytes each.
+/// Maximum connections: a relay's maximum leases with four from each end, if the machine allows
+/// that number of files; some kilobytes each.
 const LEGS_MAX: usize = 1_024;
 const UNPROVEN_NETWORK_MAX: usize = 8;
 const ACCEPTS_TURN: usize = 16;
-/// Until somebody who has connected has shown a token.
+/// Time for a new connection to present a token.
 const UNKNOWN_MAX: Duration = Duration::from_secs(10);
-/// Of one leg: 80 ms at 8 Mbit/s.
+/// Maximum queued datagrams of one leg: 80 ms at 8 Mbit/s.
 const WAITING_MAX: usize = 64;
-/// Half of what a slice is worth something for.
+/// Maximum waiting time: half of a slice's useful life.
 const STALE_AFTER: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::control::tls;
 use crate::driver::{Driver, Drops, Output};
 use crate::socket::Local;
 
-/// What a loop tells: events, and at each tick its drops and the media packets that each link sent.
+/// Output of a loop: events, and at each tick its drops and the media packets sent per link.
 #[derive(Debug)]
 enum Told {
     Event(Event),
@@ -42,7 +42,7 @@ impl End {
                     Told::Tick(*drops, session.links().map(|link| link.media.sent).collect())
                 }
             };
-            // The test has ended when nobody listens.
+            // A failed send means that the test has ended.
             let _ = tell.send(told);
         });
         Self { driver: driver.expect("a free port"), clock, told }
@@ -70,7 +70,7 @@ impl End {
         self.driver.handle().start(session.expect("a valid configuration"));
     }
 
-    /// Calls the operator of key 2 by `routes`; over TLS the holder of `pinned` is to answer.
+    /// Calls the operator of key 2 over `routes`; over TLS the holder of `pinned` must answer.
     fn call(&self, routes: &[Route], pinned: &Identity) {
         let [vehicle, operator] = keys();
         let (peer, now) = (operator.public(), self.clock.now());
@@ -80,7 +80,7 @@ impl End {
         self.driver.handle().start(session.expect("a valid configuration"));
     }
 
-    /// Hands over `unit` again and again until `to` has it.
+    /// Sends `unit` repeatedly until `to` receives it.
     fn insists(&self, unit: &[u8], to: &Self) {
         for _ in 0..200 {
             self.media(unit);
@@ -96,7 +96,7 @@ impl End {
         panic!("no unit")
     }
 
-    /// Waits for what `wanted` makes something of.
+    /// Waits for output for which `wanted` returns a value.
     fn eventually<T>(&self, what: &str, mut wanted: impl FnMut(Told) -> Option<T>) -> T {
         let mut ticks = 0..200;
         loop {
@@ -143,7 +143,7 @@ fn keys() -> [Identity; 2] {
     [1, 2].map(|seed| Identity::from_seed(&[seed; 32]))
 }
 
-/// Returns two ends whose session stands over TLS alone.
+/// Returns two ends whose session is established over TLS only.
 fn pair() -> (End, End) {
     let [a, b] = keys();
     let (vehicle, operator) = (End::vehicle(&a), End::operator(&b));
@@ -159,7 +159,7 @@ fn units_cross_in_both_directions_where_udp_is_dead() {
     let [a, b] = keys();
     let (vehicle, operator) = (End::vehicle(&a), End::operator(&b));
     operator.respond();
-    // Nobody reads there.
+    // No process reads from this socket.
     let dead = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let dead = Route { socket: 0, remote: dead.local_addr().expect("its address") };
     vehicle.call(&[dead, Route::stream(0, operator.tls_address())], &b);
@@ -243,7 +243,7 @@ fn hostile_bytes_and_silent_sockets_end_no_session() {
             let Ok(mut stream) = TcpStream::connect(address) else { continue };
             let mut bytes = vec![0x5a; length];
             bytes[0] = first;
-            // It may be closed before all is written.
+            // The connection may be closed before all is written.
             let _ = stream.write_all(&bytes);
         }
     }
@@ -261,11 +261,11 @@ fn who_is_let_in_and_says_no_datagrams_is_cut_off() {
     stream.write_all(&[0xff; 64]).expect("it is open");
     operator.await_drops("malformed", |drops| drops.stream_malformed == 1);
     let mut rest = Vec::new();
-    // Closed, in whatever way.
+    // Closed in any manner.
     let _ = stream.read_to_end(&mut rest);
 }
 
-/// Connects as the vehicle does, and says what the test wants.
+/// Connects as the vehicle does, for arbitrary data.
 fn tls_client(
     own: &Identity,
     peer: &Identity,
@@ -277,7 +277,7 @@ fn tls_client(
     rustls::StreamOwned::new(tls, TcpStream::connect(address).expect("it listens"))
 }
 
-/// A network of UDP between one vehicle and `to`, which passes or does not.
+/// A UDP network between one vehicle and `to`, which can be blocked.
 struct Gate {
     address: SocketAddr,
     is_shut: Arc<Mutex<bool>>,
@@ -320,7 +320,7 @@ impl Gate {
     }
 }
 
-/// A network of TCP that can break every connection.
+/// A TCP network that can break every connection.
 struct Between {
     address: SocketAddr,
     streams: Arc<Mutex<Vec<TcpStream>>>,

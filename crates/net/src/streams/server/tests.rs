@@ -8,7 +8,7 @@ use super::*;
 use crate::handover::Outlet;
 use crate::socket::Local;
 
-/// A relay's server and what is around it; its time stands still but for the test's word.
+/// A relay's server and its clients; time only advances explicitly.
 struct Bench {
     poll: Poll,
     server: Server,
@@ -35,7 +35,7 @@ impl Bench {
         self.clients.push(dialled.unwrap());
     }
 
-    /// Lets all work until `wanted` gives something of what came: at the server, and at each client.
+    /// Runs all ends until `wanted` returns a value for the clients' received datagrams.
     fn until<T>(&mut self, mut wanted: impl FnMut(&mut Self, &[Vec<u8>]) -> Option<T>) -> T {
         for _ in 0..2_000 {
             let mut came = Vec::new();
@@ -52,7 +52,7 @@ impl Bench {
         panic!("never")
     }
 
-    /// Connects, says a word, and returns the route that the server knows it by.
+    /// Connects, sends a datagram, and returns the route under which the server knows the client.
     fn route_of(&mut self, seed: u8) -> Route {
         self.connect(seed);
         self.until(|bench, _| bench.clients.last().unwrap().is_open().then_some(()));
@@ -110,7 +110,7 @@ fn a_connection_that_is_handed_over_is_served_as_one_that_was_taken() {
 fn what_waits_for_a_connection_is_bounded_in_number_and_in_time() {
     let mut bench = Bench::new(None);
     let route = bench.route_of(1);
-    // It reads nothing any more: TCP's buffers fill, and then the queue.
+    // It stops reading: TCP's buffers fill, and then the queue.
     for _ in 0..100_000 {
         assert!(bench.server.send(route, &[7; 1_500], bench.now));
         if bench.server.counters().stale > 0 {
@@ -144,7 +144,7 @@ fn one_network_has_so_many_handshakes_and_what_is_no_tls_is_refused() {
     bench.until(|bench, _| {
         (bench.server.counters().refused == 20 - UNPROVEN_NETWORK_MAX as u64).then_some(())
     });
-    // In the next second, when those have gone.
+    // In the next second, after those connections have ended.
     bench.now += Duration::from_secs(4);
     bench.until(|bench, _| bench.server.legs.is_empty().then_some(()));
     let refused = bench.server.counters().refused;
