@@ -22,9 +22,7 @@ impl Sink for File {
 }
 
 /// One file being written: records in chunks, each followed by a signature over all preceding
-/// bytes. 30 Hash of the header and the channels. 35 `true` while written data is not yet safe from
-/// a power cut. 37 Length of the file in bytes, including bytes not yet passed to the sink. 39
-/// Bytes not yet passed to the sink.
+/// bytes.
 pub(crate) struct Film<S> {
     sink: S,
     signer: Signer,
@@ -34,11 +32,11 @@ pub(crate) struct Film<S> {
     records: u32,
     chunk: Chunk,
     newest: Option<Sealed>,
-    /// What does not survive a power cut yet.
+    /// `true` while written data is not yet safe from a power cut.
     is_open: bool,
-    /// How many bytes the file has, with those that were not handed to the sink yet.
+    /// Length of the file in bytes, including bytes not yet passed to the sink.
     length: u64,
-    /// Not handed to the sink yet.
+    /// Bytes not yet passed to the sink.
     bytes: Vec<u8>,
 }
 

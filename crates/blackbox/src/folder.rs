@@ -41,13 +41,12 @@ pub enum Fault {
     /// A drive is missing.
     #[error("drive {0} is missing, and no deletion of it is recorded")]
     DriveMissing(u32),
-    /// A file is missing although another one references it. 48 Place of the missing file. 50 File
-    /// that references it.
+    /// A file is missing although another one references it.
     #[error("{missing} is missing: {by} names it")]
     FileMissing {
-        /// The place of the missing file.
+        /// Place of the missing file.
         missing: Place,
-        /// The file that names it.
+        /// File that references it.
         by: By,
     },
     /// A file lacks a signature that another one references.

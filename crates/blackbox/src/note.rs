@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::film::Sealed;
 use crate::{Config, Head, Signer, chain, drives};
 
-/// Newest signature of the newest file, as noted by its writer in the folder of the drives. 15
-/// Number of the drive. 17 Number of its newest file.
+/// Newest signature of the newest file, as noted by its writer in the folder of the drives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Number of the drive.

@@ -7,11 +7,11 @@ use crate::config::Config;
 use crate::{Cause, Controls, MachineState, envelope};
 
 /// One stop: steers along the arc held at its begin, ramps the deceleration, then holds with both
-/// brakes. 15 `true` until the first controls, which only switch the hazard lights on.
+/// brakes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Manoeuvre {
     began_at: Instant,
-    /// Whether no controls of it were given yet: the first only switch the hazard lights on.
+    /// `true` until the first controls, which only switch the hazard lights on.
     is_new: bool,
     /// Share of the steering that keeps the arc.
     arc: f32,

@@ -73,12 +73,11 @@ struct Shared {
 struct Inside {
     places: Places<u64>,
     callers: BTreeMap<Place, Weak<Caller>>,
-    /// Rate limits for logs of evicted, silent and failed connections. 80 A connection as known to
-    /// the handlers of its requests.
+    /// Rate limits for logs of evicted, silent and failed connections.
     limits: [LogLimit; 3],
 }
 
-/// A connection, as whoever answers its requests knows it.
+/// A connection as known to the handlers of its requests.
 #[derive(Debug)]
 pub struct Caller {
     place: Place,

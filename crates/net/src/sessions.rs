@@ -26,17 +26,15 @@ use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     present: Option<Session>,
-    /// `true` if the current session ends after a long silence of its peer. 30 Condition for the
-    /// requested end of the current session; a session introduced later then replaces it. 33 Events
-    /// of the current session from its time as successor, newest first. 35 Number of units received
-    /// in a successor session.
+    /// `true` if the current session ends after a long silence of its peer.
     is_released: bool,
-    /// What says whether the present one, which is to end, may; one that is introduced later takes its place then.
+    /// Condition for the requested end of the current session; a session introduced later then
+    /// replaces it.
     ending: Option<Condition>,
     beside: Option<Beside>,
-    /// What the present one told while it was beside, newest first.
+    /// Events of the current session from its time as successor, newest first.
     told: Vec<Event>,
-    /// Units that came for a session beside.
+    /// Number of units received in successor sessions.
     units_beside: u64,
 }
 

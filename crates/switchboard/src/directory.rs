@@ -76,15 +76,13 @@ pub struct Directory {
     supervisors: BTreeMap<String, PublicKey>,
     /// Unix time at [`Instant::ZERO`], by the current setting of the machine's clock.
     unix_start: Duration,
-    /// Number of answers of vehicles for which no supervisor waited. 77 Round trip of the newest
-    /// pong. 79 Duplicate registrations that wait for a ping of the connection with their key. 81
-    /// Rate limit for logs of duplicate registrations.
+    /// Number of answers of vehicles for which no supervisor waited.
     unclaimed: u64,
-    /// What the newest pong has told.
+    /// Round trip of the newest pong.
     round_trip: Option<RoundTrip>,
-    /// Those who wait until the connection of their key is found dead or alive.
+    /// Duplicate registrations that wait for a ping of the connection with their key.
     contenders: BTreeMap<PublicKey, Contender>,
-    /// Machines that came with the key of another one.
+    /// Rate limit for logs of duplicate registrations.
     rivals: LogLimit,
 }
 
@@ -95,8 +93,7 @@ pub struct ConnectionId(pub u64);
 /// An action that the directory requests; to be carried out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Store this change before any later output is carried out. 94 Answer an administrator on this
-    /// connection.
+    /// Store this change before any later output is carried out.
     Keep(Change),
     /// Answer an administrator on this connection.
     Answer {

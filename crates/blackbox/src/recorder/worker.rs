@@ -101,11 +101,10 @@ pub(super) struct Worker<D: Disk> {
     is_note_due: bool,
     /// Size in bytes after which the next part begins.
     pub(super) part_bytes: u64,
-    /// Time of the next search for old drives. 108 Time of the next check of the disk, while there
-    /// is no drive.
+    /// Time of the next search for old drives.
     prune_at: Instant,
     drive: Option<Drive<D::File>>,
-    /// When the disk is looked at next, while there is no drive.
+    /// Time of the next check of the disk, while there is no drive.
     look_at: Instant,
     /// `true` if the last check failed.
     is_unfit: bool,

@@ -72,14 +72,13 @@ impl Reading {
         None
     }
 
-    /// Takes a message; returns the kind of end if the file ends here. 80 The chain holds a single
-    /// time, so a record must too.
+    /// Takes a message; returns the kind of end if the file ends here.
     fn take(&mut self, message: &mcap::Message<'_>, offset: usize) -> Option<End> {
         let Some(topic) = self.channels.get(&message.channel).copied() else {
             return Some(self.broken(offset, None, What::Channel));
         };
         let says = Some((topic, message.at));
-        // The chain holds one time, and so does a record.
+        // The chain holds a single time, so a record must too.
         if message.published_at != message.at {
             return Some(self.broken(offset, None, What::Foreign));
         }

@@ -331,8 +331,7 @@ fn a_value_that_is_none_is_named_by_its_place() {
     assert_eq!(with(35, 0x80), Err(Error::Value { at: 35 }), "a signal");
 }
 
-/// Checks that a frame with any payload and a valid CRC is re-encoded as received, or refused. 364
-/// Mostly zeros, so that sets and choices are often valid.
+/// Checks that a frame with any payload and a valid CRC is re-encoded as received, or refused.
 fn is_harmless<F: Frame>(payload: &[u8], counter: u16) {
     let mut bytes = F::ZEROS;
     let all = bytes.as_mut();
@@ -361,7 +360,7 @@ proptest! {
 
     #[test]
     fn any_payload_is_read_or_refused(
-        // Zeros in most places, so that sets and choices are often sound.
+        // Mostly zeros, so that sets and choices are often valid.
         payload in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => any::<u8>()], 0..260),
         counter: u16,
     ) {
