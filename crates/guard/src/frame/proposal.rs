@@ -117,7 +117,7 @@ numbered! {
 pub type Troubles = Set<Trouble>;
 
 /// ```text
-///  20  session             u32  0: none lives
+///  20  session             u32  0: there is none
 ///  24  troubles            u32  a bit each: camera, encoder, recorder, other, blind, motion
 ///  28  sequence            u64  of the command
 ///  36  console             u64  0: there is no command, and what else is the command's is 0

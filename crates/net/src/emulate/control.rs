@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"link":1,"cut":true}       -> {"ok":true}           cuts link 1 (counted from 0), or restores it
-//! {"link":1,"delay_ms":220}   -> {"ok":true}           delays it by so much beside what it is configured to
+//! {"link":1,"delay_ms":220}   -> {"ok":true}           adds this delay to the configured one
 //! {"cmd":"status"}            -> {"links":[...],...}   a [`Status`]
 //! anything else               -> {"error":"..."}
 //! ```
