@@ -90,10 +90,10 @@ impl LoopAge {
 /// directly; only the change of their difference counts.
 ///
 /// The reference is the least clock difference observed. One frame alone lowers it by at most a
-/// millisecond: a frame with wrong times, such as one compared with a clock reading from before its
-/// arrival, would otherwise make all later frames look late for minutes. Three frames that agree
-/// within two seconds lower it fully. Only the clocks' drift raises the reference, so a standing
-/// queue never becomes the quickest path.
+/// millisecond: otherwise a frame with wrong times would make all later frames look late for
+/// minutes. An example is a frame compared with a clock reading from before its arrival. Three
+/// frames that agree within two seconds lower it fully. Only the clocks' drift raises the
+/// reference, so a standing queue never becomes the quickest path.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct LateFrames {
     last: Option<Heard>,
@@ -332,8 +332,8 @@ mod tests {
             }
         }
 
-        /// Once three of the quickest frames have arrived, the reported lateness of a delayed frame
-        /// is at most the drift and the tolerance of quick frames below the real one.
+        /// The lateness of a delayed frame is not underestimated by more than the drift and the
+        /// tolerance of quick frames, after three of the quickest have arrived.
         #[test]
         fn what_is_really_late_never_looks_fresh(
             waits in proptest::collection::vec(0..400_u64, 1..300),

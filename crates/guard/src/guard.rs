@@ -23,11 +23,11 @@ mod steering;
 
 /// A safety controller that decides, by its own clock, what a machine may do.
 ///
-/// A process calls [`step`](Self::step) every 10 ms. It passes the newest frame from the vehicle
-/// and the newest from the machine, if one arrived since the previous step, and sends both frames
-/// of the output at once. Nothing else moves the machine. The guard is deterministic: the same
-/// config, start and inputs produce the same outputs, so a recording of the inputs can be replayed.
-/// Neither call allocates.
+/// A process calls [`step`](Self::step) every 10 ms. It passes the newest frames from the vehicle
+/// and the machine that arrived since the previous step. It sends both frames of the output at
+/// once. Nothing else moves the machine. The guard is deterministic: the same config, start and
+/// inputs produce the same outputs, so a recording of the inputs can be replayed. Neither call
+/// allocates.
 ///
 /// ```
 /// use tautline_guard::{Guard, Input, Mode, config::Config, identity::Tick};

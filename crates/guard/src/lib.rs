@@ -1,9 +1,9 @@
 //! Safety controller of a machine: decides by its own computer's clock what the machine may do.
 //!
 //! A vehicle proposes; only the [`Guard`] moves the [`Machine`]. The guard measures the age of the
-//! newest picture that a person saw, bounds the speed by it, and brings the machine to a standstill
-//! when a rule requires it. [`frame`] defines the messages between vehicle, guard and machine.
-//! docs/guard.md lists modes, causes, bounds and bytes.
+//! newest picture that a person saw, and bounds the speed by it. It brings the machine to a
+//! standstill when a rule requires it. [`frame`] defines the messages between vehicle, guard and
+//! machine. docs/guard.md lists modes, causes, bounds and bytes.
 //!
 //! The crate needs neither the standard library nor an allocator, so it also runs on a machine's
 //! own controller. It has no knowledge of links, pictures or messages.

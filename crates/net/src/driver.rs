@@ -213,15 +213,14 @@ impl Handle {
     }
 
     /// Starts `session` as [`start`](Self::start) does. With another peer it replaces a live
-    /// session as soon as it is established and `may_take_over` returns `true`; the loop calls that
+    /// session as soon as it is established and `may_take_over` returns `true`. The loop calls that
     /// on its own thread, so it must be brief.
     pub fn introduce(&self, session: Session, may_take_over: impl Fn() -> bool + Send + 'static) {
         self.input(Input::Start(Box::new(session), Condition::new(may_take_over)));
     }
 
-    /// Keeps a connection over TLS for each of `routes` that is a stream, with the holder of `key`
-    /// at the other end, for as long as a session has the route. Call it before the session is
-    /// started.
+    /// Keeps a connection over TLS for each of `routes` that is a stream, for as long as a session
+    /// has the route. The other end must hold `key`. Call it before the session is started.
     ///
     /// A loop that was spawned without TLS makes no connections.
     pub fn call(&self, routes: &[Route], key: PublicKey) {

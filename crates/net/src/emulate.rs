@@ -12,9 +12,9 @@
 //! machine.
 //!
 //! [`Emulator::between`] does the same for packets of any protocol. A link is then a pair of TUN
-//! devices, each in its own network namespace; packets that the kernel sends through one device are
-//! received from the other.
-//! namespace of its own, and what the kernel sends through one comes out of the other.
+//! devices, each in its own network namespace. Packets that the kernel sends through one device are
+//! received from the other. namespace of its own, and what the kernel sends through one comes out
+//! of the other.
 //!
 //! ```text
 //! vehicle's sockets <-> [device] link 0: up model, down model, or one wireless network [device] <-> operator's sockets

@@ -12,8 +12,8 @@ use rustix::fs::OFlags;
 
 /// A file opened for reading whose path a person supplied: a pipe or a device does not block it.
 ///
-/// Opening does not wait for a writer. A read waits for at most [`SILENCE_MAX`], so that the pipe
-/// of a shell's `<(command)` is read to its end, and a pipe without a writer is an error.
+/// Opening does not wait for a writer. A read waits for at most [`SILENCE_MAX`]: the pipe of a
+/// shell's `<(command)` is read to its end, but a pipe without a writer is an error.
 #[derive(Debug)]
 pub struct Input(File);
 

@@ -3,9 +3,9 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Returns a port of `address` that is free in TCP and UDP, as is the next one (a switchboard needs
-/// two), for a process to be started later. The port lies outside the system's ephemeral range, so
-/// no socket opened in between gets it. Within a process each call returns another port.
+/// Returns a port of `address` for a process to be started later. It is free in TCP and UDP, as is
+/// the next one, since a switchboard needs two. The port lies outside the system's ephemeral range,
+/// so no socket opened in between gets it. Within a process each call returns another port.
 ///
 /// # Errors
 /// `address` is not this machine's, or no such port is free.

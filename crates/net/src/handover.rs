@@ -2,7 +2,7 @@
 //! two share it.
 //!
 //! The owner peeks at the connection without consuming data, and sends the socket itself to the
-//! other process, which sees the client's own address and does TLS under its own key.
+//! other process. That process sees the client's own address and does TLS under its own key.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -45,7 +45,7 @@ impl LogLimit {
     /// logged at `now`; otherwise counts it as suppressed.
     ///
     /// Lines with the same cause may follow after 10 s, then after a minute, six minutes and so on
-    /// up to an hour; another cause 10 s after the last line.
+    /// up to an hour. A line with another cause may follow 10 s after the last one.
     pub fn take_of(&mut self, cause: &str, now: Instant) -> Option<u64> {
         let pause = match &self.logged {
             None => INTERVAL,

@@ -27,10 +27,9 @@ use probing::{Probing, RoundTrips};
 
 /// The leases of a relay, the addresses of their ends, and the routes between them.
 ///
-/// Invariants: a datagram of a session goes only from an address that an end has proven to one that
-/// the other end of the same lease has proven. An answer is never longer than its request, except
-/// for STUN, which has its own rate limit. Nothing sent before a proof affects the ends that are
-/// present.
+/// Invariants: a datagram of a session goes only between addresses that the two ends of the same
+/// lease have proven. An answer is never longer than its request, except for STUN, which has its
+/// own rate limit. Nothing sent before a proof affects the ends that are present.
 pub struct Table {
     identity: Identity,
     switchboard: PublicKey,

@@ -20,7 +20,7 @@ use crate::socket::Local;
 /// An attempt starts the paths one after another, 250 ms apart or as soon as one has failed. The
 /// first complete handshake wins, and the other attempts end. The path of a lost connection is
 /// tried last the next time. The client retries 200 ms after a failure, then after 400 ms, 800 ms
-/// and so on up to 3 s; a connection that lasted 3 s resets this delay. A server without a message
+/// and so on up to 3 s. A connection that lasted 3 s resets this delay. A server without a message
 /// for [`SERVER_TIMEOUT`] is considered dead, so it must send about once a second. Data sent to the
 /// server does not count.
 ///

@@ -103,8 +103,8 @@ impl Config {
     /// Creates `link_count` links of one preset, alternating between the two carriers, each with
     /// its own seed drawn from `seed`.
     ///
-    /// They listen on `listen_first` and the following ports (all on free ports if it is 0) and
-    /// have the names "a1", "b1", "a2", "b2" and so on.
+    /// They listen on `listen_first` and the following ports, or on free ports if it is 0. Their
+    /// names are "a1", "b1", "a2", "b2" and so on.
     pub fn of_preset(
         preset: Preset,
         link_count: usize,

@@ -17,8 +17,8 @@ use crate::clock::Clock;
 /// A writer of samples into consecutive files of a folder; the oldest are deleted to limit the
 /// total size.
 ///
-/// A separate thread writes. If the disk is too slow or full, samples are lost; the loss is counted
-/// here and in the next line written, and the caller never waits. Samples reach the kernel within a
+/// A separate thread writes. The caller never waits: if the disk is too slow or full, samples are
+/// lost. The loss is counted here and in the next line written. Samples reach the kernel within a
 /// moment, so that a killed process loses next to nothing.
 #[derive(Debug)]
 pub struct Log {

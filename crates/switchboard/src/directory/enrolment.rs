@@ -271,7 +271,8 @@ const INVITATIONS_MAX: usize = 64;
 const WRONG_WINDOW: Duration = Duration::from_secs(60);
 const WRONG_PER_NETWORK_MAX: usize = 5;
 /// Maximum wrong codes per minute. In ten minutes 600 guesses at 48 bits succeed with a probability
-/// of 10^-11; three guesses at the 32 bits of the secret, if the number is known, with 10^-9.
+/// of 10^-11. If the number is known, three guesses at the 32 bits of the secret succeed with
+/// 10^-9.
 const WRONG_MAX: usize = 60;
 
 #[cfg(test)]

@@ -723,7 +723,7 @@ const BERT: u8 = 4;
 const RELAY: u8 = 5;
 const SWITCHBOARD: u8 = 6;
 
-/// Both ends receive the relays before they are introduced, and again at half the tokens' life; an
+/// Both ends receive the relays before they are introduced, and again at half the tokens' life. An
 /// end of an older build, or its peer, receives none.
 #[test]
 fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
