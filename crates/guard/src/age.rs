@@ -332,8 +332,8 @@ mod tests {
             }
         }
 
-        /// The lateness of a delayed frame is not underestimated by more than the drift and the
-        /// tolerance of quick frames, after three of the quickest have arrived.
+        /// After three of the quickest frames, the lateness of a delayed one is underestimated by
+        /// at most the drift plus the tolerance of quick frames.
         #[test]
         fn what_is_really_late_never_looks_fresh(
             waits in proptest::collection::vec(0..400_u64, 1..300),

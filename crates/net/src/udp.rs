@@ -9,9 +9,8 @@ use rustix::io::Errno;
 use socket2::SockRef;
 use tautline_units::Ecn;
 
-/// A socket of mio, tokio or the standard library with an ECN codepoint for each datagram sent, and
-/// the one left by the network for each received ([RFC3168]). If the kernel reports none, all are
-/// Not-ECT.
+/// A socket of mio, tokio or the standard library that sends and receives an ECN codepoint with
+/// each datagram ([RFC3168]). If the kernel reports none, all are Not-ECT.
 ///
 /// A wildcard socket is reachable at every address of the machine, and the kernel's routes select
 /// the source address of a datagram. A NAT drops an answer from an address other than the one
