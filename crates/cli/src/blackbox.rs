@@ -1,4 +1,4 @@
-//! `tautline blackbox`: what a black box says.
+//! `tautline blackbox`: the contents of a black box.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use tautline_blackbox::recording::{End, Format, Verdict};
 use tautline_blackbox::{Note, Recording, Topic, replay, utc};
 use tautline_transport::crypto::PublicKey;
 
-/// Read a black box: its drives, what the guard decided, and whether it is as it was written
+/// Read a black box: its drives, the guard's decisions, and whether it is unchanged
 #[derive(Debug, Args)]
 pub(crate) struct Blackbox {
     #[command(subcommand)]
@@ -24,17 +24,17 @@ enum Action {
     List(Place),
     /// Show every transition of the guard, with its cause and numbers
     Show(Place),
-    /// Show what else is known of each drive: vehicle, person, network, machine, system
+    /// Show the other facts of each drive: vehicle, person, network, machine, system
     Facts(Place),
-    /// Verify that nothing was changed, taken out or moved, and who signed it
+    /// Verify that nothing was changed, removed or moved, and who signed it
     Verify {
         #[command(flatten)]
         place: Place,
-        /// The machine's public key, as `tautline keys show` prints it [default: any]
+        /// Public key of the machine, as `tautline keys show` prints it [default: any]
         #[arg(long, value_name = "KEY")]
         key: Option<PublicKey>,
     },
-    /// Run the guard through what was recorded, and compare what it decides
+    /// Run the guard on the recorded input, and compare its decisions
     Replay(Place),
 }
 
@@ -42,13 +42,13 @@ enum Action {
 struct Place {
     /// Folder of a black box, or of one of its drives
     folder: PathBuf,
-    /// Print a line of JSON for each row
+    /// Print one line of JSON per row
     #[arg(long)]
     json: bool,
 }
 
 impl Blackbox {
-    /// Prints what was asked for.
+    /// Prints the requested part.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.action {
             Action::List(place) => list(&place),
@@ -61,7 +61,8 @@ impl Blackbox {
 }
 
 impl Place {
-    /// Prints `head`, if there is anything below it, and calls `each` with every file, the oldest first.
+    /// Prints `head`, unless there is nothing below it, and calls `each` with every file, the
+    /// oldest first.
     fn each(
         &self,
         head: &str,
@@ -88,7 +89,7 @@ impl Place {
         Ok(drives)
     }
 
-    /// Prints a row as JSON, or as `text` says.
+    /// Prints a row as JSON, or in the form of `text`.
     fn print(&self, row: &Value, text: impl FnOnce(&Value) -> String) {
         let line = if self.json { row.to_string() } else { text(row) };
         answer!("{line}");
@@ -162,7 +163,7 @@ fn usage(total: u64, rate: Option<f64>, note: Option<&Note>) -> String {
     said
 }
 
-/// Returns the rate at which a file was written, if it covers some seconds.
+/// Returns the rate at which a file was written, if it covers more than one second.
 fn bytes_per_hour(recording: &Recording, bytes: u64) -> Option<f64> {
     let (first, last) = (recording.records().first()?, recording.records().last()?);
     let seconds = last.unix_nanos.saturating_sub(first.unix_nanos) as f64 / 1e9;
@@ -376,7 +377,7 @@ fn number(value: &Value, digits: usize) -> String {
     value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Returns a number of any unit: those of acts and faults are whole.
+/// Returns a number of any unit; those of acts and faults are integers.
 fn amount(value: &Value) -> String {
     let is_whole = value.as_f64().is_some_and(|value| value.fract() == 0.0);
     number(value, if is_whole { 0 } else { 2 })

@@ -23,28 +23,31 @@ use crate::settings::{load, right, set};
 use crate::stop;
 use crate::thread::Thread;
 
-/// The test track's simulated car, behind the guard's port as any machine is.
+/// Run the test track's simulated car behind the guard's port, like any other machine.
 ///
-/// It goes on by the last control until the guard has been silent for too long, and then brakes by
-/// itself. Every flag may stand in the TOML file under the same name, with _ for -.
+/// The car continues with the last control until the guard has been silent for too long, and then
+/// brakes by itself. Every flag can also be set in the TOML file under the same name, with _ for -.
 #[derive(Debug, Args)]
 pub(crate) struct Car {
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Where the guard listens for the machine: a path, or address:port for UDP [default: /run/tautline/machine.sock]
+    /// Address at which the guard listens for the machine: a path, or address:port for UDP
+    /// [default: /run/tautline/machine.sock]
     #[arg(long, value_name = "ADDRESS")]
     guard: Option<Address>,
-    /// Milliseconds without a control after which the car brakes by itself, 20 to 500 [default: 30]
+    /// Time in milliseconds without a control after which the car brakes by itself, 20 to 500
+    /// [default: 30]
     #[arg(long, value_name = "MS")]
     control_timeout_ms: Option<u64>,
     /// Seed of the course [default: 1]
     #[arg(long)]
     seed: Option<u64>,
-    /// Metres that the ground rises for each metre east, -0.3 to 0.3 [default: 0]
+    /// Slope of the ground: metres of rise per metre east, -0.3 to 0.3 [default: 0]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     slope: Option<f64>,
-    /// Share of the service brake that answers, 0 to 1: a fault, for tests [default: 1]
+    /// Effective share of the service brake, 0 to 1; below 1 it simulates a fault, for tests
+    /// [default: 1]
     #[arg(long, value_name = "SHARE")]
     brake_share: Option<f64>,
     /// Address that serves /metrics for Prometheus [default: none]
@@ -52,7 +55,7 @@ pub(crate) struct Car {
     metrics: Option<SocketAddr>,
 }
 
-/// The settings of a car's process.
+/// Settings of a car's process.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Config {
@@ -77,7 +80,7 @@ impl Default for Config {
     }
 }
 
-/// The car as its metrics show it: what it says and what it was told, in bits of numbers.
+/// Values for the car's metrics, its state and its controls, as bits of numbers.
 #[derive(Debug, Default)]
 struct Shown {
     speed: AtomicU64,
@@ -87,14 +90,14 @@ struct Shown {
     hazard: AtomicBool,
 }
 
-/// A car that shows what it does.
+/// A car that publishes its state for metrics.
 struct ShownCar {
     car: SimulatedCar,
     shown: Arc<Shown>,
 }
 
 impl Car {
-    /// Runs the car until it is asked to end, and stands then.
+    /// Runs the car until it is asked to end; it stands then.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         Places::of(self.config.as_deref()).connect(config.guard.path_mut());

@@ -1,4 +1,4 @@
-//! How the vehicle codes what it sees: flags of all commands that start one.
+//! Coding of a vehicle's pictures: flags of all commands that start a vehicle.
 
 use std::fmt::Write;
 
@@ -8,38 +8,39 @@ use tautline_vehicle::{AfterPause, Config, EncoderChoice, LossRecovery};
 
 use crate::settings::set;
 
-/// Each flag has the setting of the same name.
+/// Flags, each with a setting of the same name.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Coding {
     /// Encoder of the strips: own or openh264 [default: own]
     #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
     encoder: Option<EncoderChoice>,
-    /// What our own encoder does about lost slices: idr, intra-refresh, intra-columns,
+    /// Loss recovery of Tautline's own encoder: idr, intra-refresh, intra-columns,
     /// intra-refresh-on-loss, acknowledged-references, reference-selection or references-by-loss
     /// [default: references-by-loss]
     #[arg(long, env = "TAUTLINE_LOSS_RECOVERY", value_name = "WAY")]
     loss_recovery: Option<LossRecovery>,
-    /// Pictures that an intra refresh takes, and columns from one that is refreshed to the next, 2 to
-    /// 250 [default: 8]
+    /// Pictures per intra refresh, and distance in columns between refreshed columns, 2 to 250
+    /// [default: 8]
     #[arg(long, value_name = "PICTURES")]
     refresh_period: Option<u8>,
-    /// How many pictures back one may refer with acknowledged-references, reference-selection and
-    /// references-by-loss, 1 to 16 [default: 16]
+    /// Maximum distance of a reference picture in pictures, for acknowledged-references,
+    /// reference-selection and references-by-loss, 1 to 16 [default: 16]
     #[arg(long, value_name = "PICTURES")]
     references: Option<u8>,
-    /// Have our own encoder make strips that an operator's --record also joins to whole pictures, for
-    /// ordinary players. No strip is then predicted from beyond its edges, which costs 4 to 12 % of
-    /// rate at the same quality, most where much moves up or down from strip to strip
+    /// Let Tautline's own encoder produce strips that an operator's --record can also join to
+    /// complete pictures, for ordinary players. Strips are then not predicted from beyond their
+    /// edges. This costs 4 to 12 % of rate at the same quality, most where much moves vertically
+    /// across strips
     #[arg(long)]
     joinable: bool,
-    /// What follows a pause without any link: recover, each strip in its encoder's own way, or idr
-    /// [default: recover]
+    /// Reaction after a pause without any link: recover, each strip by its encoder's own method, or
+    /// idr [default: recover]
     #[arg(long, value_name = "WAY")]
     after_pause: Option<AfterPause>,
 }
 
 impl Coding {
-    /// Puts what is given into the settings.
+    /// Applies the given flags to the settings.
     pub(crate) fn set(&self, config: &mut Config) {
         set(&mut config.encoder, self.encoder);
         set(&mut config.loss_recovery, self.loss_recovery);
@@ -52,7 +53,7 @@ impl Coding {
     /// Checks that this binary has the encoder.
     ///
     /// # Errors
-    /// One line that says how to build one that has it.
+    /// Returns one line that says how to build a binary with it.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let mut config = Config::default();
         self.set(&mut config);
@@ -65,7 +66,7 @@ impl Coding {
         Ok(())
     }
 
-    /// Returns what is given as a settings file has it.
+    /// Returns the given flags as lines of a settings file.
     pub(crate) fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: Option<String>| {

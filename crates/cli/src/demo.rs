@@ -15,28 +15,28 @@ use crate::stop;
 
 /// Drive a simulated car in the browser over emulated mobile links.
 ///
-/// Starts switchboard, emulated links, guard, car, vehicle and operator as separate processes on this machine
-/// and prints the address to open. Ctrl-C ends all of it.
+/// Starts switchboard, emulated links, guard, car, vehicle and operator as separate processes on
+/// this machine and prints the address to open. Ctrl-C ends all of them.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Address of the browser console
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     console: SocketAddr,
-    /// Name by which browsers reach the console, with its port if that is another; repeat for several
+    /// Name by which browsers reach the console, with its port if that differs; repeat for several
     /// [default: the address]
     #[arg(long = "console-name", value_name = "NAME")]
     console_names: Vec<String>,
-    /// What lies between vehicle and operator
+    /// Links between vehicle and operator
     #[arg(long, value_enum, default_value = "lte-driving")]
     links: Links,
     #[command(flatten)]
     source: Source,
-    /// Pictures a second of the simulated camera, 1 to 60 [default: 60, or 30 on fewer than 4 cores,
-    /// which the browser shares]
+    /// Pictures per second of the simulated camera, 1 to 60 [default: 60, or 30 on fewer than 4
+    /// cores, which the browser shares]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
-    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, a line for each round
-    /// trip, and with --joinable picture.h264, which any player shows [default: none]
+    /// Folder for recordings: the H.264 stream of each strip, a line per slice, a line per round
+    /// trip, and with --joinable picture.h264, which any player plays [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Folder of the guard's black box; drives older than 30 days, or beyond 512 MiB, are deleted
@@ -108,13 +108,13 @@ impl Demo {
     }
 }
 
-/// Returns sixty pictures a second where vehicle, operator and browser find a core each.
+/// Returns 60 pictures per second if vehicle, operator and browser have a core each, otherwise 30.
 fn fitting_rate() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if cores < 4 { 30.0 } else { 60.0 }
 }
 
-/// Returns the folder for what programs keep of a user, which need not exist.
+/// Returns the folder for the state of a user's programs, which need not exist.
 fn state_folder() -> anyhow::Result<PathBuf> {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let own = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
@@ -123,7 +123,7 @@ fn state_folder() -> anyhow::Result<PathBuf> {
         .context("this user has no home: say where the guard records, with --blackbox FOLDER")
 }
 
-/// Returns a path as a shell takes it.
+/// Returns a path in a shell's notation.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);

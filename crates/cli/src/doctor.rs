@@ -25,28 +25,30 @@ use crate::path_size::{PathSize, path_size};
 use crate::reach::{answers_from, discover};
 use crate::{keys, local, operator, vehicle};
 
-/// Look at what a vehicle or an operator needs of its machine and its networks, and say what to mend.
+/// Check what a vehicle or an operator requires of its machine and its networks, and print what to
+/// fix.
 ///
-/// Of a vehicle's clip or camera it takes one picture, for up to 20 seconds; of an operator it asks a running one how
-/// its last page decodes. Changes nothing, and takes up to six seconds a link. It fails if something is to be mended;
-/// what is only to be looked at is no failure.
+/// For a vehicle it takes one picture from the clip or camera, for up to 20 seconds. For an
+/// operator it asks the running process how its last page decodes. It changes nothing, and takes up
+/// to 6 seconds per link. The exit status is a failure if something must be fixed; warnings are no
+/// failure.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// A vehicle's settings
+    /// Settings file of a vehicle
     #[arg(long, value_name = "FILE", required_unless_present = "operator")]
     vehicle: Option<PathBuf>,
-    /// An operator's settings
+    /// Settings file of an operator
     #[arg(long, value_name = "FILE", conflicts_with = "vehicle")]
     operator: Option<PathBuf>,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     verdict: Verdict,
-    /// What was looked at.
+    /// Subject of the check.
     what: String,
-    /// What was found, and what to do.
+    /// Result and advice.
     words: String,
 }
 
@@ -58,7 +60,7 @@ enum Verdict {
 }
 
 impl Doctor {
-    /// Looks at one thing after the other and prints what it finds.
+    /// Runs all checks and prints the results.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut faults = 0;
         let mut tell = |finding: Finding| {
@@ -143,7 +145,8 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
         let mtu = std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
         findings.extend(mtu.ok().and_then(|mtu| packet_size(&what, mtu.trim().parse().ok()?)));
     }
-    // From a port of its own: the link's may be in use, and filtering shows on a fresh one.
+    // From a port of its own: the link's port may be in use, and filtering is visible only on a
+    // fresh one.
     let fresh = match local {
         Local::Address(address) => Local::Address(SocketAddr::new(address.ip(), 0)),
         Local::Interface(_) => local.clone(),
@@ -186,7 +189,8 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
     findings
 }
 
-/// Returns what the size of packets on the way means: sessions find out their own, and larger ones cost less.
+/// Returns the finding on the path's packet size: sessions discover it themselves, and larger
+/// packets have less overhead.
 fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
     let here = refused_here.map_or_else(String::new, |bytes| {
         format!("; this machine's own interface takes none of {bytes}: `ip link` shows its mtu")
@@ -195,7 +199,7 @@ fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
         Some(bytes) if u32::from(bytes) >= MTU_LEAST => {
             good(what, format!("packets of {bytes} bytes come to the switchboard whole{here}"))
         }
-        // What an older switchboard reads.
+        // The limit of an older switchboard.
         Some(576) => look(
             what,
             format!(
@@ -217,7 +221,7 @@ fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
     }
 }
 
-/// Returns what the NATs between mean for driving.
+/// Returns the finding on the NATs of the path.
 fn nat(what: &str, found: &Found, server: SocketAddr) -> Finding {
     let Some(mapped) = found.mapped else {
         return mend(
@@ -257,7 +261,8 @@ fn packet_size(what: &str, mtu: u32) -> Option<Finding> {
     })
 }
 
-/// Returns whether somebody keeps the clock: sessions compare their own, the black box tells UTC.
+/// Returns whether the clock is synchronized: sessions compare their own clocks, but the black box
+/// records UTC.
 fn clock() -> Finding {
     let asked =
         Command::new("timedatectl").args(["show", "-p", "NTPSynchronized", "--value"]).output();
@@ -321,18 +326,19 @@ async fn picture_source(config: &tautline_vehicle::Config) -> Finding {
     first_picture(open, PICTURE_MAX).await
 }
 
-/// What a source of pictures was found to give.
+/// Properties of a source's first picture.
 #[derive(Debug)]
 struct FirstPicture {
     size: (usize, usize),
-    /// The size that is sent, if that is another.
+    /// Size that is sent, if that differs.
     sent: Option<(usize, usize)>,
     pictures_per_second: f64,
-    /// What is wrong with it, in the source's words.
+    /// Fault of the source, in its own words.
     trouble: Option<String>,
 }
 
-/// Opens a source and takes its first picture, as a vehicle does, on a thread of its own: a device may hang.
+/// Opens a source and takes its first picture like a vehicle, on a thread of its own because a
+/// device may hang.
 async fn first_picture(
     open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>> + Send + 'static,
     within: Duration,
@@ -342,7 +348,7 @@ async fn first_picture(
     let begun = clock.now();
     let (tell, told) = oneshot::channel();
     let spawned = std::thread::Builder::new().name("first-picture".into()).spawn(move || {
-        // Nobody waits any more for what comes too late.
+        // After the timeout there is no receiver.
         let _ = tell.send(take_picture(open));
     });
     if let Err(error) = spawned {
@@ -377,7 +383,7 @@ async fn first_picture(
     }
 }
 
-/// Takes one picture, all strips of it.
+/// Takes one picture with all its strips.
 fn take_picture(
     open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>>,
 ) -> anyhow::Result<FirstPicture> {
@@ -387,7 +393,7 @@ fn take_picture(
     let mut lost = 0;
     let begun = loop {
         match sensor.next_picture() {
-            // Many a camera's first pictures are cut.
+            // The first pictures of many cameras are truncated.
             Err(tautline_video::Error::PictureLost { .. }) if lost < LOST_MAX => lost += 1,
             begun => break begun?,
         }
@@ -408,7 +414,7 @@ fn is_busy(error: &anyhow::Error) -> bool {
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::ResourceBusy)
 }
 
-/// Returns how the last page of the operator that runs at `address` decodes.
+/// Returns how the last page of the operator running at `address` decodes.
 async fn decoding(address: Option<SocketAddr>) -> Finding {
     let what = "decoding";
     let Some(address) = address else {
@@ -427,7 +433,7 @@ async fn decoding(address: Option<SocketAddr>) -> Finding {
     }
 }
 
-/// Reads what an operator's metrics tell of its last page.
+/// Parses the state of the last page's decoder from an operator's metrics.
 fn decoded(page: &str) -> Finding {
     let what = "decoding";
     let is_told = |by: &str| {
@@ -486,15 +492,15 @@ impl fmt::Display for Finding {
 }
 
 const TCP_TIMEOUT: Duration = Duration::from_secs(3);
-/// A clip's own limit for its first picture, and some more.
+/// A clip's own limit for its first picture, plus a margin.
 const PICTURE_MAX: Duration = Duration::from_secs(20);
-/// Pictures that a source may lose before its first.
+/// Number of pictures that a source may lose before its first.
 const LOST_MAX: u32 = 30;
-/// Where an operator tells how its last page decodes.
+/// Metric in which an operator reports its last page's decoder.
 const DECODER: &str = "tautline_operator_page_decoder";
-/// A datagram of 1200 bytes with the headers of IPv6 and UDP.
+/// A datagram of 1200 bytes with IPv6 and UDP headers.
 const MTU_LEAST: u32 = 1_248;
-/// The guard's memory.
+/// Memory of the guard.
 const LOCKED_LEAST: u64 = 64 << 20;
 
 #[cfg(test)]
@@ -550,10 +556,10 @@ mod tests {
         assert!(verdict == Verdict::Good && words.ends_with("`ip link` shows its mtu"), "{words}");
     }
 
-    /// Its first picture comes so late.
+    /// Source whose first picture comes after this time.
     struct Slow(Duration);
 
-    /// A thermal camera whose first pictures are lost.
+    /// Thermal camera whose first pictures are lost.
     struct Thermal(u32);
 
     impl Sensor for Thermal {

@@ -16,16 +16,16 @@ use tautline_sim::preset::Preset;
 
 use crate::{settings, stop};
 
-/// Emulate mobile links, as a UDP relay or, for sockets of any kind, as devices.
+/// Emulate mobile links, as a UDP relay or as network devices for any kind of socket.
 ///
-/// As a relay each link listens on a port of its own and forwards to the operator, and back. With --tun each
-/// link is a TUN device in each of two network namespaces, and packets of any protocol go from one to the
-/// other; it needs root. With --config every link and direction has its own model: rate, queue, delay, jitter,
-/// loss, handovers, outages, a Mahimahi trace, a recording of pings, and what links have in common; without,
-/// all follow one preset.
+/// As a relay, each link listens on a port of its own and forwards to the operator, and back. With
+/// --tun each link is a TUN device in each of two network namespaces; packets of any protocol pass
+/// from one to the other. This requires root. With --config every link and direction has its own
+/// model: rate, queue, delay, jitter, loss, handovers, outages, a Mahimahi trace, a recording of
+/// pings, and processes common to several links. Without it, all links follow one preset.
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {
-    /// TOML file with the links; instead of the flags below
+    /// TOML file with the links; replaces the flags below
     #[arg(long, env = "TAUTLINE_CONFIG", conflicts_with_all = ["preset", "links", "listen", "target", "seed", "wireless"])]
     config: Option<PathBuf>,
     /// Model of every link: lan, lte, lte-driving, lte-town, lte-countryside or model
@@ -34,20 +34,21 @@ pub(crate) struct Emulate {
     /// Number of links, 1 to 16
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = links_count)]
     links: usize,
-    /// Address of the first link, UDP; the others follow on the next ports
+    /// UDP address of the first link; the others use the next ports
     #[arg(long, default_value = "127.0.0.1:7101", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Operator's address that the links lead to, UDP
+    /// UDP address of the operator, to which the links lead
     #[arg(long, default_value = "127.0.0.1:7000", value_name = "ADDRESS")]
     target: SocketAddr,
     /// Seed of every random number of the models
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Make devices in the place of the relay: link 3 is tautline3, in the first namespace with the address
-    /// 10.77.3.1, in the second with 10.77.3.2. `listen` and `target` are of no use then
+    /// Create network devices instead of the relay: link 3 is tautline3, with the address 10.77.3.1
+    /// in the first namespace and 10.77.3.2 in the second. `listen` and `target` are then not used
     #[arg(long, conflicts_with_all = ["listen", "target", "check"])]
     tun: bool,
-    /// Network namespaces of --tun, the vehicle's and the operator's: made if absent, and removed at the end if so
+    /// Network namespaces of --tun, the vehicle's and the operator's; created if missing, and then
+    /// removed at the end
     #[arg(
         long,
         value_name = "VEHICLE,OPERATOR",
@@ -57,8 +58,9 @@ pub(crate) struct Emulate {
         requires = "tun"
     )]
     namespaces: Vec<String>,
-    /// Make every link of --tun the wireless network of a car in the place of the preset, received with so many
-    /// dBm: -20, -35 or -60. Both directions share its channel, and another's flow of 2000 kB/s
+    /// Model every link of --tun as a car's wireless network instead of the preset, with this
+    /// received power in dBm: -20, -35 or -60. Both directions share the channel, also with a
+    /// competing flow of 2000 kB/s
     #[arg(
         long,
         value_name = "DBM",
@@ -67,17 +69,17 @@ pub(crate) struct Emulate {
         conflicts_with = "preset"
     )]
     wireless: Option<i32>,
-    /// Address of the control channel, TCP, where links are cut and restored [default: none]
+    /// TCP address of the control channel, by which links are cut and restored [default: none]
     #[arg(long, value_name = "ADDRESS")]
     control: Option<SocketAddr>,
-    /// Measure for so many seconds how late the emulator is on this machine, on loopback addresses
-    /// of its own, and print it
+    /// Measure for this time in seconds how late the emulator is on this machine, on its own
+    /// loopback addresses, and print the result
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     check: Option<u64>,
 }
 
 impl Emulate {
-    /// Runs the links until it is asked to end, and prints what they did and how late they were.
+    /// Runs the links until it is asked to end, and prints their counts and lateness.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config = match &self.config {
             Some(file) => settings::read::<Config>(file)?,
@@ -109,7 +111,7 @@ impl Emulate {
         config
     }
 
-    /// Joins two namespaces, which outlive the devices.
+    /// Connects two namespaces, which outlive the devices.
     async fn between_namespaces(&self, config: Config) -> anyhow::Result<()> {
         ensure!(
             rustix::process::geteuid().is_root(),
@@ -134,7 +136,7 @@ impl Emulate {
     }
 }
 
-/// Reads a number of links; of another text it says where that belongs.
+/// Parses a number of links; for another text the error says where it belongs.
 fn links_count(text: &str) -> anyhow::Result<usize> {
     if let Ok(count) = text.parse() {
         return Ok(count);
@@ -170,7 +172,7 @@ async fn run(emulator: Emulator) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints scheduled against actual departures.
+/// Prints scheduled and actual departures.
 async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     let length = Duration::from_secs(seconds);
     let measured = tokio::task::spawn_blocking(move || check::check(&config, length));
@@ -194,9 +196,9 @@ async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The known models, as people are told them.
+/// The known models, for messages.
 const MODELS: &str = "lan, lte, lte-driving, lte-town, lte-countryside or model";
-/// Of the devices' names, and the networks of their addresses.
+/// Prefix of the devices' names, and of their networks.
 const DEVICE: &str = "tautline";
 const NETWORK: [u8; 2] = [10, 77];
 

@@ -20,36 +20,38 @@ use tokio::time::timeout;
 use crate::settings::{beside, load, set};
 use crate::{keys, switchboard};
 
-/// End a running drive: the lease ends at once, and the vehicle's guard stops the machine with its manoeuvre.
+/// End a running drive: the lease ends at once, and the vehicle's guard stops the machine with its
+/// manoeuvre.
 ///
-/// The order is signed with a key that the vehicle lists among its supervisors, and the switchboard too, which carries it
-/// there. The vehicle's answers are signed too, and printed: the command ends with 0 once the machine is held, with 3 if the
-/// vehicle refuses, with 4 if it has obeyed and is not held within a minute, with 5 if nothing that it has signed comes.
+/// The order is signed with a supervisor's key, which both the vehicle and the switchboard must
+/// list. The switchboard carries it to the vehicle. The vehicle's answers are signed as well, and
+/// printed. Exit status: 0 once the machine is held, 3 if the vehicle refuses, 4 if it has obeyed
+/// but is not held within a minute, 5 without any answer signed by the vehicle.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the section [vehicles] holds
-/// lines of name = "key".
+/// Every flag can also be set in the TOML file under the same name, with _ for -. The section
+/// [vehicles] of the file contains lines of name = "key".
 #[derive(Debug, Args)]
 pub(crate) struct End {
     /// Name of the vehicle
     vehicle: String,
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// The supervisor's secret key file, made by `tautline keys new` [default: supervisor.key]
+    /// Secret key file of the supervisor, created by `tautline keys new` [default: supervisor.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
-    /// The switchboard, as host:port [default: 127.0.0.1:7443]
+    /// Address of the switchboard, as host:port [default: 127.0.0.1:7443]
     #[arg(long, env = "TAUTLINE_SWITCHBOARD")]
     switchboard: Option<String>,
-    /// The switchboard's public key, 64 hexadecimal digits
+    /// Public key of the switchboard, 64 hexadecimal digits
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
     switchboard_key: Option<String>,
-    /// The vehicle's public key, 64 hexadecimal digits [default: the one of its name in the file]
+    /// Public key of the vehicle, 64 hexadecimal digits [default: the one of its name in the file]
     #[arg(long, value_name = "KEY")]
     vehicle_key: Option<String>,
 }
 
-/// The settings of a supervisor.
+/// Settings of a supervisor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Config {
@@ -71,10 +73,11 @@ impl Default for Config {
 }
 
 impl End {
-    /// Signs the order, has the switchboard carry it, and prints what became of it.
+    /// Signs the order, sends it through the switchboard, and prints the answers.
     ///
     /// # Errors
-    /// [`Unheld`] when the order was given, and the vehicle does not say that the machine is held.
+    /// Returns [`Unheld`] if the order was sent and the vehicle does not report that the machine is
+    /// held.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), [&mut config.key]);
@@ -83,7 +86,7 @@ impl End {
         set(&mut config.switchboard_key, self.switchboard_key);
         let name = self.vehicle;
         let key = self.vehicle_key.as_ref().or_else(|| config.vehicles.get(&name));
-        // Whoever would learn it from the switchboard could be given another vehicle's.
+        // The key must not come from the switchboard, which could substitute another vehicle's.
         let key = key.with_context(|| {
             format!("the key of {name} is missing: give it with --vehicle-key, or in [vehicles]")
         })?;
@@ -92,7 +95,7 @@ impl End {
             config.switchboard_key.parse().context("switchboard_key: missing, or no key")?;
         let supervisor = keys::read(&config.key)?;
         let clock = Clock::start();
-        // As an order has it: in whole milliseconds.
+        // An order's times are in whole milliseconds.
         let made_at = Duration::from_millis(clock.unix_nanos(clock.now()) / 1_000_000);
         let until = made_at + LIFE;
         let order = order::Order { supervisor: supervisor.public(), vehicle, made_at, until };
@@ -109,14 +112,14 @@ impl End {
     }
 }
 
-/// What the vehicle says of the order, as it comes.
+/// Answers of the vehicle to the order, as they arrive.
 struct Answers {
     name: String,
     order: order::Order,
     events: mpsc::Receiver<Event>,
-    /// The newest.
+    /// Newest outcome.
     outcome: Option<Outcome>,
-    /// Answers that the vehicle has not signed, or not to this order.
+    /// Answers without the vehicle's signature, or not to this order.
     refused_count: u32,
 }
 
@@ -137,7 +140,7 @@ impl Answers {
                         self.handle(&signed);
                     }
                 }
-                // It would be ordered again with the next connection, which nobody has asked for.
+                // The order would be sent again on the next connection, which was not requested.
                 Event::Disconnected { .. } => bail!(self.unheld()),
                 Event::Connected { .. } => {}
             }
@@ -176,28 +179,28 @@ impl Answers {
     }
 }
 
-/// A reason why an order that was given has not led to a machine that is held, as far as is known.
+/// Reason why an order has not verifiably led to a held machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unheld {
-    /// The vehicle does not obey.
+    /// The vehicle refuses.
     Refused {
-        /// The vehicle.
+        /// Name of the vehicle.
         name: String,
     },
-    /// It has obeyed, and does not say that the machine is held.
+    /// The vehicle has obeyed, but does not report that the machine is held.
     Unfinished {
-        /// The vehicle.
+        /// Name of the vehicle.
         name: String,
     },
-    /// It says nothing.
+    /// The vehicle does not answer.
     Unanswered {
-        /// The vehicle.
+        /// Name of the vehicle.
         name: String,
     },
 }
 
 impl Unheld {
-    /// Returns what the process ends with.
+    /// Returns the exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Refused { .. } => 3,
@@ -225,9 +228,11 @@ impl fmt::Display for Unheld {
 
 impl std::error::Error for Unheld {}
 
-/// As long as the order may be under way; until then the operator whose drive is ended gets no other lease.
+/// Longest transit time of an order; during it, the operator whose drive is ended gets no other
+/// lease.
 const LIFE: Duration = Duration::from_secs(60);
-/// A mobile link's worst delays both ways, and the second after which a guard counts as not heard.
+/// The worst delays of a mobile link in both directions, and the second after which a guard counts
+/// as silent.
 const ANSWER_MAX: Duration = Duration::from_secs(13);
-/// As long as a vehicle looks whether its machine is held.
+/// Time for which a vehicle checks whether its machine is held.
 const HELD_MAX: Duration = Duration::from_secs(60);

@@ -18,19 +18,19 @@ use crate::owner::Owner;
 use crate::up::Up;
 use crate::{keys, settings};
 
-/// Make this machine known to a switchboard by the code that `tautline switchboard invite` gave there.
+/// Register this machine at a switchboard with a code from `tautline switchboard invite`.
 ///
-/// It asks for the code, makes a key, and writes key and settings into a folder. The code says which
-/// switchboard is the right one too: nobody between is believed.
+/// The command asks for the code, creates a key, and writes key and settings into a folder. The
+/// code also authenticates the switchboard, so a man in the middle is rejected.
 #[derive(Debug, Args)]
 pub(crate) struct Enroll {
-    /// Folder to make; only you will be able to read it
+    /// Folder to create; only you will be able to read it
     #[arg(default_value = "tautline")]
     folder: PathBuf,
-    /// Where the switchboard is: a name or an address, with its port if that is not 7443
+    /// Address of the switchboard: a name or an IP address, with its port if that is not 7443
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     switchboard: String,
-    /// Run it then, as `tautline up` does
+    /// Run the machine afterwards, like `tautline up`
     #[arg(long)]
     up: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Enroll {
 }
 
 impl Enroll {
-    /// Enrols, writes all, and prints the commands or runs them.
+    /// Enrols, writes all files, and prints the commands or runs them.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
         let identity = self.key()?;
@@ -51,7 +51,7 @@ impl Enroll {
         Up { folder: self.folder, invite: None }.run().await
     }
 
-    /// Makes the key, or takes the one of an attempt that did not come to its end.
+    /// Creates the key, or reads the one of an earlier, unfinished attempt.
     fn key(&self) -> anyhow::Result<Identity> {
         let shown = self.folder.display();
         let file = self.folder.join(NEW_KEY);
@@ -75,7 +75,7 @@ impl Enroll {
     fn write(&self, host: &Host, server: PublicKey, enrolled: Enrolled) -> anyhow::Result<()> {
         let Enrolled { role, name, peers } = enrolled;
         for name in peers.iter().map(|known| &known.name).chain([&name]) {
-            // They go into files and to a terminal.
+            // Names are written to files and to a terminal.
             ensure!(!name.contains(char::is_control), "the switchboard tells a name {name:?}");
         }
         let known = |known: &Known| Ok((known.name.clone(), PublicKey::from_bytes(known.key)?));
@@ -111,7 +111,7 @@ impl Enroll {
                 ("operator", format!("tautline operator --config {folder}/operator.toml"))
             }
         };
-        // Last: until then the same key may try again.
+        // The last step: until then the same key may try again.
         fs::rename(self.folder.join(NEW_KEY), self.folder.join(format!("{role}.key")))
             .with_context(|| format!("cannot name the key in {folder}"))?;
         let steps = if self.up { String::new() } else { format!(" Then:\n  {steps}") };
@@ -138,7 +138,7 @@ impl Enroll {
     }
 }
 
-/// What the switchboard answers.
+/// The switchboard's answer.
 struct Enrolled {
     role: Role,
     name: String,
@@ -160,7 +160,7 @@ async fn enroll(
                 Control::Enrolled { role, name, peers } => {
                     return Ok((server, Enrolled { role, name, peers }));
                 }
-                // Where nobody is awaited any more, it is refused as any key that is not known.
+                // Without a pending invitation, the key is refused like any unknown key.
                 Control::Refused { reason_code: Refusal::NotAllowed, .. } => bail!(
                     "this code lets nobody in: it holds once, for ten minutes and three attempts; ask for another"
                 ),
@@ -173,7 +173,7 @@ async fn enroll(
     timeout(ANSWER_MAX, answered).await.context("the switchboard does not answer")?
 }
 
-/// Asks the person for the code; a mistyped one is asked for again.
+/// Asks the person for the code, again if it is mistyped.
 fn ask() -> anyhow::Result<Code> {
     let is_person = std::io::stdin().is_terminal();
     loop {
@@ -196,6 +196,6 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// The key until the switchboard has said what it is of.
+/// File of the key until the switchboard has reported its role.
 const NEW_KEY: &str = "new.key";
 const ANSWER_MAX: Duration = Duration::from_secs(10);

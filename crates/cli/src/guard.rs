@@ -23,22 +23,24 @@ use crate::settings::{beside, load, right, set};
 use crate::thread::Thread;
 use crate::{keys, stop};
 
-/// The guard between a vehicle and its machine: it alone moves the machine, and stops it.
+/// Run the guard between a vehicle and its machine: it alone moves and stops the machine.
 ///
-/// A process of its own, which knows no network and no video. Every flag may stand in the TOML file
-/// under the same name; there the section [guard] holds what has no flag.
+/// The guard is a process of its own without access to network or video. Every flag can also be set
+/// in the TOML file under the same name. The section [guard] of the file has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Guard {
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Where to listen for the vehicle: a path, or address:port for UDP [default: /run/tautline/vehicle.sock]
+    /// Address to listen on for the vehicle: a path, or address:port for UDP [default:
+    /// /run/tautline/vehicle.sock]
     #[arg(long, value_name = "ADDRESS")]
     vehicle: Option<Address>,
-    /// Where to listen for the machine: a path, or address:port for UDP [default: /run/tautline/machine.sock]
+    /// Address to listen on for the machine: a path, or address:port for UDP [default:
+    /// /run/tautline/machine.sock]
     #[arg(long, value_name = "ADDRESS")]
     machine: Option<Address>,
-    /// File that keeps the latch of a stop over a restart [default: latch]
+    /// File that keeps the latch of a stop across restarts [default: latch]
     #[arg(long, value_name = "FILE")]
     latch: Option<PathBuf>,
     /// Folder of the black box [default: the file's section [blackbox]; without it, none]
@@ -49,7 +51,7 @@ pub(crate) struct Guard {
     key: Option<PathBuf>,
 }
 
-/// The settings of a guard's process.
+/// Settings of a guard's process.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Config {
@@ -143,7 +145,7 @@ impl Guard {
     }
 }
 
-/// Returns what records the guard, if that is asked for.
+/// Returns the recorder of the black box, if it is enabled.
 fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> {
     let Some(blackbox) = &config.blackbox else { return Ok(None) };
     let key = config.key.as_deref().context("blackbox: key must name the file that signs it")?;

@@ -13,25 +13,26 @@ use tautline_transport::crypto::PublicKey;
 use crate::owner::Owner;
 use crate::{keys, settings};
 
-/// Write keys and settings for every machine, each into a folder of its own, and say what to do with them.
+/// Write keys and settings for all machines, one folder each, and print the next steps.
 ///
-/// Without options all are on this machine, to try it out.
+/// Without options, all run on this machine, for a trial.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Folder to make; it must not exist yet, and only you will be able to read it
+    /// Folder to create; it must not exist yet, and only you will be able to read it
     #[arg(default_value = "tautline")]
     folder: PathBuf,
-    /// Where vehicle and operator reach the switchboard: a name or an address, with its port if that is not
-    /// 7443
+    /// Address at which vehicle and operator reach the switchboard: a name or an IP address, with
+    /// its port if that is not 7443
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     switchboard: String,
-    /// Where they reach a relay, UDP ports 7444 and 7445 [default: there is none]
+    /// Address at which they reach a relay, on UDP ports 7444 and 7445 [default: no relay]
     #[arg(long, value_name = "IP")]
     relay: Option<IpAddr>,
     /// Name of the vehicle
     #[arg(long, value_name = "NAME", default_value = "car-1")]
     vehicle: String,
-    /// Write nothing for the vehicle: it makes its own key, and is let in by a code (`tautline up --invite`)
+    /// Write no settings for the vehicle: it creates its own key, and is admitted by a code
+    /// (`tautline up --invite`)
     #[arg(long)]
     by_code: bool,
     /// Name of the operator
@@ -41,14 +42,14 @@ pub(crate) struct Init {
     owner: Owner,
 }
 
-/// A host and its port, as a person may write them.
+/// A host and its port, in a person's notation.
 pub(crate) struct Host {
     name: String,
     port: u16,
 }
 
 impl Init {
-    /// Writes all, or nothing, and prints the commands.
+    /// Writes everything or nothing, and prints the commands.
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
         if !self.by_code {
@@ -64,7 +65,7 @@ impl Init {
             return Err(error).with_context(|| format!("cannot make the folder {shown}"));
         }
         if let Err(error) = self.write(&host) {
-            // It was made here: nothing of anybody else's is in it.
+            // The folder was created here, so it contains nothing else.
             let _ = fs::remove_dir_all(&self.folder);
             return Err(error);
         }
@@ -138,7 +139,7 @@ impl Init {
                 let vehicles = [(self.vehicle.as_str(), vehicle)];
                 operator_file(&self.operator, host, switchboard, &vehicles)
             }
-            // Its key is not made yet.
+            // The vehicle's key does not exist yet.
             None => {
                 let text = operator_file(&self.operator, host, switchboard, &[]);
                 format!("{text}vehicle = {}\n", quoted(&self.vehicle))
@@ -213,7 +214,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// Returns a vehicle's settings, by the names of their files.
+/// Returns a vehicle's settings, by file name.
 pub(crate) fn vehicle_files(
     name: &str,
     host: &Host,
@@ -241,7 +242,7 @@ pub(crate) fn vehicle_files(
     [("vehicle.toml", vehicle), ("guard.toml", guard), ("car.toml", car.to_owned())]
 }
 
-/// Returns whether a dead-man input is required to drive, and where that is set, in words for an owner.
+/// Returns a text for the owner: whether driving requires a dead-man input, and where to set that.
 pub(crate) fn dead_man_words(is_required: bool) -> &'static str {
     match is_required {
         true => {
@@ -254,7 +255,7 @@ pub(crate) fn dead_man_words(is_required: bool) -> &'static str {
     }
 }
 
-/// Returns an operator's settings: for this vehicle, or for several, of which a person picks one.
+/// Returns an operator's settings, for one vehicle or for several to pick from.
 pub(crate) fn operator_file(
     name: &str,
     host: &Host,
@@ -282,13 +283,13 @@ pub(crate) fn operator_file(
     text
 }
 
-/// Returns lines of names and their keys, whatever the names.
+/// Returns lines of names and their keys, for any names.
 fn listed<'a>(keys: impl IntoIterator<Item = (&'a str, PublicKey)>) -> String {
     let lines = keys.into_iter().map(|(name, key)| (name.to_owned(), key.to_string().into()));
     lines.collect::<toml::Table>().to_string()
 }
 
-/// Returns a text as a value of TOML.
+/// Returns a text as a TOML value.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
@@ -340,7 +341,7 @@ mod tests {
             assert_eq!((&*config.name, config.vehicle.as_deref()), (name, Some(name)));
             assert_eq!(config.vehicle_public_key().unwrap(), Some(key(4)));
             assert_eq!(config.switchboard_public_key().unwrap(), switchboard);
-            // Of several the person picks one.
+            // If there are several vehicles, a person picks one.
             let config = operator(&[(name, key(4)), ("mule", key(5))]);
             assert_eq!(config.vehicle, None);
             let keys = [(name.to_owned(), key(4)), ("mule".to_owned(), key(5))];

@@ -1,4 +1,4 @@
-//! `tautline keys`: make and show the keys that machines know each other by.
+//! `tautline keys`: creates and shows the keys by which machines know each other.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use tautline_net::file::{Input, refuse_readable_by_others};
 use tautline_transport::crypto::{Identity, PublicKey};
 
-/// Make and show keys.
+/// Create and show keys.
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -19,9 +19,9 @@ pub(crate) struct Keys {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a new secret key file and print its public key
+    /// Create a new secret key file and print its public key
     New {
-        /// File to make; it must not exist yet, and only you will be able to read it
+        /// File to create; it must not exist yet, and only you will be able to read it
         file: PathBuf,
     },
     /// Print the public key of a secret key file
@@ -32,7 +32,7 @@ enum Action {
 }
 
 impl Keys {
-    /// Makes or shows a key.
+    /// Creates or shows a key.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let public = match self.action {
             Action::New { file } => create(&file)?,
@@ -43,7 +43,7 @@ impl Keys {
     }
 }
 
-/// Makes a secret key file, readable by its owner only.
+/// Creates a secret key file, readable by its owner only.
 pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
     getrandom::fill(seed.as_mut_slice()).context("the system gives no randomness")?;
@@ -64,7 +64,7 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     Ok(identity.public())
 }
 
-/// Reads a secret key file, which nobody but its owner may read.
+/// Reads a secret key file, which only its owner may be able to read.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
     let cannot = || {
         let secret = file.with_extension("key");

@@ -32,13 +32,13 @@ enum Task {
     Run(papers::Run),
     Report(papers::Report),
     Budgets(budgets::Budgets),
-    /// Send a clip through the whole system and compare what came with what was sent
+    /// Send a clip through the whole system and compare the received with the sent pictures
     Clip(clip::Clip),
     Encoders(encoders::Encoders),
     Fairness(fairness::Fairness),
     #[cfg(feature = "quorum")]
     Leader(leader::Leader),
-    /// Run three redundant steering processes of which one acts [not in this binary]
+    /// Run three redundant steering processes, of which one acts [not in this binary]
     #[cfg(not(feature = "quorum"))]
     Leader(crate::missing::Missing),
     #[cfg(feature = "quorum")]
@@ -52,7 +52,7 @@ enum Task {
 }
 
 impl Lab {
-    /// Does one task and prints its figures.
+    /// Runs one task and prints its figures.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.task {
             Task::List(list) => list.run(),

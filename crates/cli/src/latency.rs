@@ -12,39 +12,41 @@ use tautline_blackbox::utc;
 use tautline_net::file::Input;
 use tautline_net::latency::{self, BINS, Leg, Line, Malformed, Spikes, Summary};
 
-/// Tell what files of latency come to, as switchboard, relay and operator write them.
+/// Summarize files of latency from switchboard, relay and operator.
 ///
-/// For each leg, far end and link: round trips and, where the far end tells its time, the delay to it (out) and from
-/// it (in). Percentiles and the longest in milliseconds; the share below 125, 250, 375 and 500 ms; the share of 1 s
-/// and more, how often a delay rose so far, one in how many answers, and every how many seconds; and by how much the
-/// comparison of the clocks may be off, in half of the answers and at worst: out is too long by what in is too short.
+/// Prints rows for each leg, far end and link: round trips and, if the far end reports its time,
+/// the one-way delays to it (out) and from it (in). Columns: percentiles and the maximum in
+/// milliseconds; the shares below 125, 250, 375 and 500 ms; the share of 1 s and more. For delays
+/// of 1 s and more also: how often the delay rose that far, the number of answers per rise, and the
+/// seconds between rises. The last columns are the error of the clock comparison, in half of the
+/// answers and at worst: "out" is too long by as much as "in" is too short.
 #[derive(Debug, Args)]
 pub(crate) struct Latency {
-    /// Files that were written, or folders with such
+    /// Files to read, or folders of files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print a line of JSON for each row
+    /// Print one line of JSON per row
     #[arg(long)]
     json: bool,
-    /// Show how the round trips are distributed, in steps of twice as long
+    /// Show the distribution of the round trips, in steps that double
     #[arg(long, conflicts_with = "json")]
     histogram: bool,
 }
 
-/// All that was read.
+/// All data read.
 #[derive(Debug, Default)]
 struct Found {
     tracks: BTreeMap<(Leg, String, String), Track>,
     /// Samples that were not written.
     lost: u64,
-    /// Lines within which a file ends.
+    /// Lines cut off by the end of a file.
     unfinished: u64,
     malformed: u64,
-    /// Where the first malformed line stands, and what is wrong with it.
+    /// Position and error of the first malformed line.
     first: Option<String>,
 }
 
-/// The samples of one way to one far end.
+/// Samples of one link to one far end.
 #[derive(Debug, Default)]
 struct Track {
     samples: Vec<Measured>,
@@ -54,7 +56,7 @@ struct Track {
 struct Measured {
     sent_us: u64,
     round_trip_us: u64,
-    /// The part that was the way out, and by how much that may be off.
+    /// Delay of the outbound direction, and its error.
     out_us: Option<(i64, u64)>,
 }
 
@@ -65,18 +67,18 @@ enum Delay {
     In,
 }
 
-/// What one row tells.
+/// Content of one row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Row {
     delay: Delay,
     summary: Summary,
     spikes: Spikes,
-    /// The error of the clocks' comparison: of half of the samples no more, and the largest.
+    /// Error of the clock comparison: median and maximum over the samples.
     error: Option<[Duration; 2]>,
 }
 
 impl Latency {
-    /// Prints what the files come to.
+    /// Prints the summary of the files.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut found = Found::default();
         for file in self.all_files()? {
@@ -137,7 +139,7 @@ impl Found {
         });
     }
 
-    /// Tells what was left out, beside what was read.
+    /// Reports what was left out, in addition to the results.
     fn judge(self) -> anyhow::Result<()> {
         if self.lost > 0 {
             note!("{} samples were not written: the disk was too slow, or full", self.lost);
@@ -154,9 +156,9 @@ impl Found {
 }
 
 impl Track {
-    /// Returns a row for each delay that is known.
+    /// Returns a row for each known delay.
     fn rows(&mut self) -> Vec<Row> {
-        // Files may be given in any order, and answers overtake each other.
+        // Files may be given in any order, and answers may overtake each other.
         self.samples.sort_by_key(|sample| sample.sent_us);
         [Delay::RoundTrip, Delay::Out, Delay::In]
             .into_iter()
@@ -183,7 +185,8 @@ impl Track {
         Some([summary.p50, summary.max])
     }
 
-    /// Returns from when the first sample is, and how long after it the last one was sent; the samples are sorted.
+    /// Returns the time of the first sample, and the time from it to the last one; the samples are
+    /// sorted.
     fn span(&self) -> (u64, Duration) {
         let first = self.samples.first().map_or(0, |it| it.sent_us);
         let last = self.samples.last().map_or(0, |it| it.sent_us);
@@ -209,7 +212,8 @@ impl Track {
         told
     }
 
-    /// Returns how many round trips took less than 1 ms, 1 to 2, 2 to 4 .., from the least to the most that there are.
+    /// Returns the number of round trips below 1 ms, from 1 to 2, from 2 to 4 .., over the range of
+    /// the samples.
     fn histogram(&self) -> String {
         let step = |sample: &Measured| {
             (sample.round_trip_us / 1_000).checked_ilog2().map_or(0, |it| it + 1)
@@ -243,7 +247,8 @@ impl Delay {
         }
     }
 
-    /// Returns the delay of a sample. Less than nothing, which is within the clocks' error, is nothing.
+    /// Returns the delay of a sample. A negative delay lies within the clocks' error and counts as
+    /// zero.
     fn of(self, sample: &Measured) -> Option<Duration> {
         let whole = sample.round_trip_us;
         let out = |(out, _error): (i64, u64)| u64::try_from(out).unwrap_or(0);
@@ -320,7 +325,7 @@ fn micros(duration: Duration) -> u64 {
 
 const HEAD: &str = "                 count   p50 ms   p95 ms   p99 ms worst ms \
                     <125 % <250 % <375 % <500 % >=1s % spikes  one in every s  clocks +- ms";
-/// The longest bar of a histogram.
+/// Length of the longest bar of a histogram.
 const BAR_CHARS: usize = 50;
 
 #[cfg(test)]
@@ -334,7 +339,7 @@ mod tests {
         found
     }
 
-    /// Returns a ping a second: of the 40th the answer takes 2 s, and of the 20th 300 ms.
+    /// Returns one ping per second; the answer to the 40th takes 2 s, and to the 20th 300 ms.
     fn a_minute() -> String {
         let line = |second: u64| {
             let sent = 1_764_000_000_000_000 + second * 1_000_000;

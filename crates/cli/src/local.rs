@@ -1,4 +1,4 @@
-//! Asking a process of this machine: one HTTP request to the address of its console or metrics.
+//! Client for a process of this machine: one HTTP request to the address of its console or metrics.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// Gets `path` from `address`.
 ///
 /// # Errors
-/// One line: nothing listens there, it does not answer, or it is no vehicle or operator.
+/// Returns one line if nothing listens there, it does not answer, or it is no vehicle or operator.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<String> {
     ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"), ANSWER_TIMEOUT).await
 }
@@ -20,7 +20,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Strin
 /// Posts `body` to `path` of `address` and waits for the answer within `answer_timeout`.
 ///
 /// # Errors
-/// As for [`get`], or the process's own word why it will not.
+/// Fails as [`get`] does, or with the process's own reason for a refusal.
 #[cfg(feature = "lab")]
 pub(crate) async fn post(
     address: SocketAddr,
@@ -33,7 +33,7 @@ pub(crate) async fn post(
     ask(address, &format!("{head}\r\n\r\n{body}"), answer_timeout).await
 }
 
-/// Returns what listens at an address that is no vehicle's and no operator's.
+/// Returns the error for an address at which something other than a vehicle or an operator listens.
 pub(crate) fn stranger(address: SocketAddr) -> anyhow::Error {
     anyhow::anyhow!("what listens at {address} is no vehicle or operator: {WHERE}")
 }
@@ -65,7 +65,7 @@ async fn ask(
     body_of(address, &answer)
 }
 
-/// Returns the body of a good answer.
+/// Returns the body of a successful answer.
 fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
     let text = std::str::from_utf8(answer).map_err(|_| stranger(address))?;
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| stranger(address))?;
@@ -78,11 +78,11 @@ fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
     }
 }
 
-/// What to do about a wrong address.
+/// Advice for a wrong address.
 const WHERE: &str =
     "give the address that `tautline operator --console` or `tautline vehicle --metrics` was given";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Ten times a minute of a probe's delays.
+/// Ten times the size of one minute of a probe's delays.
 const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 #[cfg(test)]

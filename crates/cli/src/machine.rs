@@ -1,4 +1,4 @@
-//! What a vehicle sees with, and how it follows a machine that moves in another process.
+//! A vehicle's picture source, and its connection to the state of a machine in another process.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -8,9 +8,9 @@ use tautline_net::clock::Clock;
 use tautline_testtrack::{Follower, Windscreen};
 use tautline_vehicle::{Config, Follow, OpenSensor, camera};
 
-/// Returns what follows the machine, and what opens the sensor that the configuration names: a
-/// windscreen camera on the test track, which sees from where the machine says that it is, unless
-/// another source is given.
+/// Returns the callback that follows the machine, and the function that opens the configured
+/// sensor. Without another source the sensor is a windscreen camera on the test track, at the
+/// position that the machine reports.
 ///
 /// The machine itself is behind the guard's port: `tautline car`, or any other.
 pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
@@ -20,7 +20,7 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
     let geometry = match (config.camera_geometry, config.source()) {
         (Some(measured), _) => Some(measured.extras()),
         (None, None) => Some(Windscreen::GEOMETRY),
-        // Where another camera looks, nobody here knows.
+        // The geometry of another camera is unknown here.
         (None, Some(_)) => None,
     };
     let mut cones_hit = 0;
@@ -28,7 +28,7 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
         let follower = match followed.try_lock() {
             Ok(follower) => Some(follower),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            // A camera that hangs must not hold up who speaks to the guard.
+            // A hung camera must not block the thread that communicates with the guard.
             Err(TryLockError::WouldBlock) => None,
         };
         if let Some(mut follower) = follower {

@@ -1,4 +1,4 @@
-//! The `tautline` binary: every part of the system, each as a process of its own.
+//! The `tautline` binary: every component of the system, each as a process of its own.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -61,26 +61,26 @@ struct Tautline {
 enum Command {
     /// Drive a simulated car in the browser over emulated mobile links
     Demo(demo::Demo),
-    /// The vehicle's side: camera, uplink, and proposals to the guard
+    /// Run the vehicle's side: camera, uplink, and proposals to the guard
     Vehicle(vehicle::Vehicle),
-    /// The guard between a vehicle and its machine: it alone moves the machine, and stops it
+    /// Run the guard between a vehicle and its machine: it alone moves and stops the machine
     Guard(guard::Guard),
-    /// A simulated car, behind the guard's port as any machine is
+    /// Run a simulated car behind the guard's port, like any other machine
     Car(car::Car),
-    /// The operator's side: downlink, commands and the browser console
+    /// Run the operator's side: downlink, commands and the browser console
     Operator(operator::Operator),
-    /// Bring vehicles and operators together
+    /// Run the switchboard, which brings vehicles and operators together
     Switchboard(switchboard::Switchboard),
-    /// Forward sealed datagrams between the two ends of a lease, blindly
+    /// Run a relay, which forwards sealed datagrams between the two ends of a lease
     Relay(relay::Relay),
-    /// Emulate mobile links, as a UDP relay or as devices for sockets of any kind
+    /// Emulate mobile links, as a UDP relay or as network devices for any kind of socket
     Emulate(emulate::Emulate),
     Status(status::Status),
     Reach(reach::Reach),
     Latency(latency::Latency),
     #[cfg(feature = "lab")]
     Probe(probe::Probe),
-    /// Try something out on a running session [not in this binary]
+    /// Run an experiment on a running session [not in this binary]
     #[cfg(not(feature = "lab"))]
     Probe(missing::Missing),
     Init(init::Init),
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        // A log that nobody reads any more must not end the thread that writes it.
+        // A log whose reader has gone must not end the thread that writes it.
         .log_internal_errors(false)
         .init();
     let ended = match tautline.command {

@@ -1,9 +1,9 @@
-//! Commands that this binary was built without.
+//! Commands that are not in this build.
 
 use anyhow::bail;
 use clap::Args;
 
-/// A command's arguments, whatever they are, in a build without it.
+/// Arbitrary arguments of a command that is not in this build.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Missing {
@@ -12,10 +12,10 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Says how to build a binary that has it.
+    /// Reports how to build a binary with the command.
     ///
     /// # Errors
-    /// Always: that is the answer.
+    /// Always: the error contains the answer.
     pub(crate) fn run(self, command: &str, feature: &str) -> anyhow::Result<()> {
         bail!(
             "`tautline {command}` is not in this binary: \

@@ -16,80 +16,83 @@ use crate::settings::{beside, load, right, set};
 use crate::stats::Stats;
 use crate::{keys, stop};
 
-/// The operator's side: downlink, commands and the browser console.
+/// Run the operator's side: downlink, commands and the browser console.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
-/// [transport], [deliver] and [vehicles], the keys of vehicles by name, hold what has no flag.
+/// Every flag can also be set in the TOML file under the same name, with _ for -. The sections
+/// [transport], [deliver] and [vehicles] (public keys of vehicles, by name) of the file have no
+/// flag.
 #[derive(Debug, Args)]
 pub(crate) struct Operator {
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Name that others are told [default: operator-1]
+    /// Name of the operator, visible to others [default: operator-1]
     #[arg(long, env = "TAUTLINE_NAME")]
     name: Option<String>,
-    /// Secret key file, made by `tautline keys new` [default: operator.key]
+    /// Secret key file, created by `tautline keys new` [default: operator.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
-    /// The switchboard, as host:port [default: 127.0.0.1:7443]
+    /// Address of the switchboard, as host:port [default: 127.0.0.1:7443]
     #[arg(long, env = "TAUTLINE_SWITCHBOARD")]
     switchboard: Option<String>,
-    /// The switchboard's public key, 64 hexadecimal digits
+    /// Public key of the switchboard, 64 hexadecimal digits
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
     switchboard_key: Option<String>,
-    /// Name of the vehicle to take [default: the person picks one on the console]
+    /// Name of the vehicle to take [default: a person picks one on the console]
     #[arg(long)]
     vehicle: Option<String>,
-    /// Its public key; any other is refused [default: the first one with which there is a session]
+    /// Public key of the vehicle; any other is refused [default: the first one with a session]
     #[arg(long, env = "TAUTLINE_VEHICLE_KEY")]
     vehicle_key: Option<String>,
-    /// Local end for the vehicle's links: address:port, or an interface; repeat for several
+    /// Local end of the vehicle's links: address:port, or an interface; repeat for several
     /// [default: any address, port 7000]
     #[arg(long = "link", alias = "links", value_name = "LOCAL")]
     links: Vec<Local>,
-    /// Address at which the vehicle has to reach this machine; repeat for several [default: it is
-    /// found out, through NATs too]
+    /// Address at which the vehicle must reach this machine; repeat for several [default:
+    /// discovered, also through NATs]
     #[arg(long, value_name = "ADDRESS")]
     advertise: Vec<SocketAddr>,
-    /// Where to listen for a link over TLS, which carries what UDP cannot where a network lets none pass:
-    /// port 443 passes most [default: nowhere]
+    /// Address to listen on for a link over TLS, for networks that block UDP; most of them pass
+    /// port 443 [default: none]
     #[arg(long, value_name = "ADDRESS")]
     tls: Option<SocketAddr>,
-    /// Address at which the vehicle reaches that; repeat for several [default: the address itself]
+    /// Address at which the vehicle reaches the TLS address; repeat for several [default: the TLS
+    /// address itself]
     #[arg(long, value_name = "ADDRESS")]
     tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     console: Option<SocketAddr>,
-    /// Name by which browsers reach the console, with its port if that is another; repeat for several
-    /// [default: the address; needed for an address that is every one of the machine's]
+    /// Name by which browsers reach the console, with its port if that differs; repeat for several
+    /// [default: the address; required if the console listens on all addresses]
     #[arg(long = "console-name", alias = "console-names", value_name = "NAME")]
     console_names: Vec<String>,
-    /// What a proxy before the console speaks with browsers: https, if it ends TLS and hands on plain HTTP to the loopback
-    /// interface, under the names of --console-name [default: there is no proxy]
+    /// Protocol between browsers and a proxy before the console: https if the proxy terminates TLS
+    /// and forwards plain HTTP to the loopback interface, under the names of --console-name
+    /// [default: no proxy]
     #[arg(long, value_name = "SCHEME")]
     console_behind: Option<Behind>,
-    /// Certificate chain of the console in PEM form [default: beyond the loopback interface one made
-    /// from the key, whose fingerprint is printed]
+    /// Certificate chain of the console in PEM form [default: beyond the loopback interface, one
+    /// made from the key, whose fingerprint is printed]
     #[arg(long, value_name = "FILE")]
     console_certificate: Option<PathBuf>,
-    /// The certificate's secret key in PEM form
+    /// Secret key of the certificate in PEM form
     #[arg(long, value_name = "FILE")]
     console_certificate_key: Option<PathBuf>,
-    /// Print an address too that lets a browser in which only watches: it sees telemetry, status and who drives, and
-    /// nothing that it says is taken, not even an emergency stop [default: false]
+    /// Print also an address for a browser that may only watch: it shows telemetry, status and who
+    /// drives. Nothing that it sends counts, not even an emergency stop [default: false]
     #[arg(long)]
     watch: bool,
-    /// Address for metrics, status and probes [default: the console's, if that is of the loopback
+    /// Address for metrics, status and probes [default: the console's, if that is on the loopback
     /// interface]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, channels.mcap with
-    /// all but the video, a line for each round trip, which `tautline latency` reads, and of a vehicle started
-    /// with --joinable picture.h264, which any player shows [default: none]
+    /// Folder for recordings: the H.264 stream of each strip, a line per slice, all other channels
+    /// in channels.mcap, and a line per round trip for `tautline latency`. For a vehicle started
+    /// with --joinable, picture.h264 plays in any player [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
-    /// Control address of a `tautline emulate`, for the console's cut and restore buttons
+    /// Control address of `tautline emulate`, for the console's buttons that cut and restore links
     /// [default: none]
     #[arg(long, value_name = "ADDRESS")]
     emulator: Option<SocketAddr>,
@@ -135,7 +138,7 @@ impl Operator {
     }
 }
 
-/// Reads the settings of a file, or gives the defaults where there is none.
+/// Reads the settings of a file, or returns the defaults without a file.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     let files = [&mut config.console_certificate, &mut config.console_certificate_key];
@@ -146,7 +149,7 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Prints the address that lets the next browser in; a person who no longer reads is no reason to end.
+/// Prints the address that admits the next browser; a closed standard output is ignored.
 fn announce(Opening { address, fingerprint, right }: &Opening) {
     let mut output = std::io::stdout();
     if let Some(fingerprint) = fingerprint {
@@ -159,7 +162,7 @@ fn announce(Opening { address, fingerprint, right }: &Opening) {
     let _ = writeln!(output, "{before}{address}");
 }
 
-/// Before an address that lets one browser in.
+/// Prefix of an address that admits one browser.
 pub(crate) const OPEN: &str = "Open  ";
-/// Before an address that lets one browser in which only watches.
+/// Prefix of an address that admits one browser that may only watch.
 const WATCH: &str = "Watch ";

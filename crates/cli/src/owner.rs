@@ -1,20 +1,20 @@
-//! Facts that only the owner of a machine knows, asked when its settings are written.
+//! Facts that only the owner of a machine knows, asked for when its settings are written.
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-/// The owner's answers about a machine; those that no flag gives are asked at a terminal.
+/// The owner's answers about a machine; those without a flag are asked for at a terminal.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Owner {
     /// Mass of the machine with its heaviest load, in kg [default: asked at a terminal, else 1400]
     #[arg(long, value_name = "KG")]
     mass_kg: Option<f32>,
-    /// Most speed that a person may drive it at, in m/s [default: asked at a terminal, else 15]
+    /// Maximum speed for a person who drives it, in m/s [default: asked at a terminal, else 15]
     #[arg(long, value_name = "M_PER_S")]
     speed_max: Option<f32>,
-    /// Require a dead-man input, held all the while, to drive [default: asked at a terminal, else auto]
+    /// Require a dead-man input to be held while driving [default: asked at a terminal, else auto]
     #[arg(long, value_enum)]
     dead_man: Option<DeadMan>,
 }
@@ -24,17 +24,17 @@ pub(crate) struct Owner {
 enum DeadMan {
     /// A person must hold it
     Yes,
-    /// Nobody has to
+    /// Not required
     No,
-    /// By mass and speed, as docs/safety.md derives
+    /// Derived from mass and speed, as described in docs/safety.md
     Auto,
 }
 
 impl Owner {
-    /// Asks what no flag answers, if a person is there to answer.
+    /// Asks for the answers without a flag, if standard input is a terminal.
     ///
     /// # Errors
-    /// When an answer cannot be read.
+    /// Fails if an answer cannot be read.
     pub(crate) fn ask(self) -> anyhow::Result<Self> {
         if std::io::stdin().is_terminal() {
             self.ask_by(&mut std::io::stdin().lock(), &mut std::io::stderr())
@@ -64,10 +64,11 @@ impl Owner {
         Ok(Self { mass_kg, speed_max, dead_man })
     }
 
-    /// Returns these answers as sections of a guard's settings, and whether a dead-man input is required by them.
+    /// Returns these answers as sections of a guard's settings, and whether they require a dead-man
+    /// input.
     ///
     /// # Errors
-    /// When a guard refuses them.
+    /// Fails if a guard rejects the answers.
     pub(crate) fn settings(&self) -> anyhow::Result<(String, bool)> {
         let mut text = String::new();
         if let Some(mass) = self.mass_kg {
@@ -89,7 +90,7 @@ impl Owner {
     }
 }
 
-/// Asks until there is an answer; an empty line is none.
+/// Asks until the answer is valid; an empty line means no answer.
 fn answer<T>(
     question: &str,
     input: &mut impl BufRead,

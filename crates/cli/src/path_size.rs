@@ -1,4 +1,4 @@
-//! How large a packet may be on the way to a server that speaks STUN.
+//! Maximum packet size on the path to a STUN server.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use tokio::time::timeout;
 
 use crate::reach::seen_by;
 
-/// What of the sizes that were tried came through, in bytes of a packet with the headers of IP and UDP.
+/// Outcome of the tested sizes, in bytes of a packet with IP and UDP headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct PathSize {
-    /// The largest that was answered.
+    /// Largest size that was answered.
     pub(crate) largest: Option<u16>,
-    /// The smallest that this machine's own interface did not take.
+    /// Smallest size that this machine's own interface rejected.
     pub(crate) refused_here: Option<u16>,
 }
 
-/// One size on its way.
+/// A request of one size.
 struct Probe {
     packet_bytes: u16,
     request: Vec<u8>,
@@ -36,10 +36,11 @@ enum State {
     RefusedHere,
 }
 
-/// Asks `server` in packets of many sizes, none of which may be cut into fragments on the way, for a second at most.
+/// Queries `server` in packets of several sizes without fragmentation, for at most 1 s.
 ///
-/// The socket must be one that sends so, as those of links are. Only the way there is measured: answers are small. A
-/// server of a build that reads no request of more than 576 bytes answers none of those.
+/// The socket must forbid fragmentation, like those of links. Only the outbound direction is
+/// measured: answers are small. A server of an older build reads no request of more than 576 bytes
+/// and answers none of these.
 pub(crate) async fn path_size(
     socket: &UdpSocket,
     server: SocketAddr,
@@ -76,7 +77,7 @@ pub(crate) async fn path_size(
     })
 }
 
-/// Takes answers until then, or until none is open.
+/// Handles answers until `until`, or until no request is open.
 async fn collect(socket: &UdpSocket, probes: &mut [Probe], until: Instant, clock: Clock) {
     let mut bytes = [0; 576];
     while probes.iter().any(|probe| probe.state == State::Open) {
@@ -86,11 +87,11 @@ async fn collect(socket: &UdpSocket, probes: &mut [Probe], until: Instant, clock
         }
         let length = match timeout(wait, socket.recv_from(&mut bytes)).await {
             Ok(Ok((length, _))) => length,
-            // An ICMP error: what it is of shows by no answer.
+            // An ICMP error: its request has no answer.
             Ok(Err(_)) => continue,
             Err(_) => return,
         };
-        // A server that does not know the padding says so: it has come all the same.
+        // A server that does not support the padding reports that; the packet arrived all the same.
         let transaction = match Message::parse(&bytes[..length]) {
             Ok(Message::Success(success)) => success.transaction,
             Ok(Message::Refusal(refusal)) => refusal.transaction,
@@ -106,7 +107,8 @@ fn sizes(probes: &[Probe], state: State) -> impl Iterator<Item = u16> {
     probes.iter().filter(move |probe| probe.state == state).map(|probe| probe.packet_bytes)
 }
 
-/// Ethernet's, those of VPNs and mobile networks, IPv6's least, and less; each datagram's length a multiple of four.
+/// The sizes of Ethernet, VPNs and mobile networks, the minimum of IPv6, and smaller ones; datagram
+/// lengths are multiples of four.
 const SIZES: [u16; 16] =
     [1500, 1492, 1480, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1300, 1280, 1248, 1000, 768, 576];
 const TRIES: u32 = 3;
@@ -120,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Opens a socket as links do, and asks.
+    /// Opens a socket like those of links, and queries the server.
     async fn asked(server: SocketAddr) -> PathSize {
         let local = Local::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
         let socket = std::net::UdpSocket::from(local.open().unwrap());
@@ -132,7 +134,7 @@ mod tests {
     async fn a_switchboard_answers_packets_of_an_ethernets_size() {
         let (reflector, at) = (0..50)
             .find_map(|_| {
-                // The port after a free one may be taken: then another is tried.
+                // The port after a free one may be in use; then another is tried.
                 let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
                 Some((Reflector::bind(free, None).ok()?, free))
             })
@@ -150,7 +152,7 @@ mod tests {
             let mut bytes = [0; 2_048];
             loop {
                 let (length, from) = server.recv_from(&mut bytes).await.unwrap();
-                // As a VPN of 1400 bytes has it.
+                // Like a VPN of 1400 bytes.
                 let Ok(Message::Request(request)) = Message::parse(&bytes[..length]) else {
                     continue;
                 };

@@ -1,4 +1,5 @@
-//! The places of what a process keeps, and of its sockets: by systemd's folders, else beside the settings, else by XDG's.
+//! Places of a process's files and sockets: systemd's folders, else next to the settings, else
+//! XDG's folders.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{DirBuilderExt, symlink};
@@ -7,31 +8,31 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use tautline_net::datagram::Address;
 
-/// The folders that a process may write to.
+/// Folders that a process may write to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// The folder of the settings, where earlier builds kept everything.
+    /// Folder of the settings, where earlier builds stored everything.
     beside: PathBuf,
-    /// The service manager's folder for what is kept.
+    /// State folder of the service manager.
     state: Option<PathBuf>,
-    /// The user's own, if the settings' cannot be written.
+    /// State folder of the user, if the settings' folder is not writable.
     state_of_user: Option<PathBuf>,
-    /// The service manager's folder for sockets.
+    /// Runtime folder of the service manager, for sockets.
     runtime: Option<PathBuf>,
     runtime_of_user: Option<PathBuf>,
-    /// The folder for sockets of the defaults.
+    /// Folder of the default sockets.
     of_defaults: PathBuf,
 }
 
 impl Places {
-    /// Returns the places of a process with these settings, by its environment.
+    /// Returns the places of a process with these settings, according to its environment.
     pub(crate) fn of(file: Option<&Path>) -> Self {
         Self::by(file, |name| std::env::var_os(name))
     }
 
     fn by(file: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let beside = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        // Several are separated by colons: the first is the unit's own.
+        // Several folders are separated by colons; the first is the unit's own.
         let folder = |name: &str| {
             let folders = variable(name)?;
             std::env::split_paths(&folders).next().filter(|path| path.is_absolute())
@@ -49,7 +50,8 @@ impl Places {
         }
     }
 
-    /// Puts files and folders that a process keeps in their places: what is there already beside the settings stays there.
+    /// Resolves the paths of files and folders that a process keeps; those that exist next to the
+    /// settings stay there.
     pub(crate) fn keep<'a>(&self, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
         for path in paths {
             *path = self.kept(path);
@@ -68,7 +70,8 @@ impl Places {
         }
     }
 
-    /// Puts a socket that this process listens on in its place; who knows it by its name beside the settings finds it there.
+    /// Resolves the path of a socket to listen on; a link next to the settings lets others find it
+    /// there.
     pub(crate) fn listen(&self, address: &mut Address) {
         let Address::Path(path) = address else { return };
         let (beside, place) = (self.beside.join(&*path), self.socket(path));
@@ -84,7 +87,8 @@ impl Places {
         *path = place;
     }
 
-    /// Puts a socket that another process listens on in its place: where it is found, else where it will be.
+    /// Resolves the path of a socket of another process: where it exists, otherwise where it will
+    /// be.
     pub(crate) fn connect(&self, path: Option<&mut PathBuf>) {
         let Some(path) = path else { return };
         let folders =
@@ -111,7 +115,7 @@ impl Places {
         }
     }
 
-    /// Returns a place in a folder of the user's, which is made if it is not there; `None` if it cannot be.
+    /// Returns a path in a folder of the user, which is created if missing; `None` if that fails.
     fn made(folder: Option<&Path>, path: &Path) -> Option<PathBuf> {
         let folder = folder?;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -129,7 +133,7 @@ fn may_write(folder: &Path) -> bool {
     access(folder, Access::WRITE_OK).is_ok()
 }
 
-/// The folder for sockets that the package makes.
+/// Folder for sockets, created by the package.
 const RUNTIME: &str = "/run/tautline";
 
 #[cfg(test)]
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn settings_that_cannot_be_written_beside_leave_the_users_own_folders() {
         let folder = tempfile::tempdir().unwrap();
-        // Nothing can be written there, not even by root.
+        // Not even root can write there.
         let file = Path::new("/proc/vehicle/vehicle.toml");
         let home = folder.path().join("home");
         let variables = [("HOME", home.as_path()), ("XDG_RUNTIME_DIR", folder.path())];
@@ -210,7 +214,7 @@ mod tests {
         let (settings, run) = (folder.path().join("vehicle"), folder.path().join("run"));
         std::fs::create_dir_all(&settings).unwrap();
         std::fs::create_dir_all(&run).unwrap();
-        // Left behind by a former build.
+        // Left behind by an earlier build.
         std::fs::write(settings.join("machine.sock"), "").unwrap();
         let file = settings.join("guard.toml");
         let mut address = "./machine.sock".parse().unwrap();
@@ -218,7 +222,7 @@ mod tests {
         assert_eq!(address, Address::Path(run.join("machine.sock")));
         std::fs::write(run.join("machine.sock"), "the guard's").unwrap();
         assert_eq!(std::fs::read(settings.join("machine.sock")).unwrap(), b"the guard's");
-        // Who is no service finds it by the old name.
+        // A process that is not a service finds it by the old name.
         let mut path = PathBuf::from("./machine.sock");
         places(&file, &[]).connect(Some(&mut path));
         assert_eq!(path, settings.join("./machine.sock"));

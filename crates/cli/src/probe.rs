@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::stop;
 
-/// Try something out on a running session.
+/// Run an experiment on a running session.
 #[derive(Debug, Args)]
 pub(crate) struct Probe {
     #[command(subcommand)]
@@ -19,7 +19,7 @@ enum Task {
 }
 
 impl Probe {
-    /// Does one task and prints its figures.
+    /// Runs one task and prints its figures.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.task {
             Task::Mtu(mtu) => stop::block_on(mtu.run()),

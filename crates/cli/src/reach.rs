@@ -10,22 +10,23 @@ use tautline_transport::reach::{Behaviour, Discovery, Found};
 use tokio::net::UdpSocket;
 use tokio::time::{sleep, timeout};
 
-/// Ask a switchboard under which address it sees this machine, and find out what the NATs between do.
+/// Ask a switchboard which address it sees of this machine, and determine the behaviour of the NATs
+/// between.
 ///
-/// Any server that speaks STUN will do; the behaviour shows by one that has two addresses. It takes up to
-/// five seconds.
+/// Any STUN server works; the behaviour is visible only with a server that has two addresses. Takes
+/// up to 5 seconds.
 #[derive(Debug, Args)]
 pub(crate) struct Reach {
-    /// The server, host:port, UDP
+    /// Address of the server, host:port, UDP
     #[arg(value_name = "SERVER")]
     server: String,
-    /// Local address to ask from [default: any]
+    /// Local address from which to ask [default: any]
     #[arg(long, value_name = "ADDRESS")]
     local: Option<SocketAddr>,
 }
 
 impl Reach {
-    /// Asks, and prints what was found.
+    /// Asks the server, and prints the findings.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let servers = reach::servers(&self.server).await;
         let family = |server: &&SocketAddr| {
@@ -52,21 +53,22 @@ impl Reach {
     }
 }
 
-/// Asks a server from a socket that has not spoken to it, for up to five seconds. Returns the findings, and the address
-/// from which it answers where that is another than the one that was asked.
+/// Queries a server from a socket that has not sent to it before, for up to 5 s. Returns the
+/// findings, and the address of the answers if that is not the queried one.
 pub(crate) async fn discover(
     socket: &UdpSocket,
     server: SocketAddr,
 ) -> anyhow::Result<(Found, Option<SocketAddr>)> {
     let clock = Clock::start();
-    // The first request wants its answer from where it was asked: later ones may ask for another address.
+    // The first request expects an answer from the queried address; later ones may ask for another
+    // address.
     let mut elsewhere = None;
     let mut is_first = true;
     let mut discovery = Discovery::new(server, random::seed()?, clock.now());
     let mut bytes = [0; 576];
     while let Some(due) = discovery.poll_timeout() {
         while let Some((to, request)) = discovery.poll_transmit(clock.now()) {
-            // What is not sent is not answered: that is told.
+            // A request that is not sent has no answer, which is reported.
             let _ = socket.send_to(&request, seen_by(socket, to)).await;
         }
         let wait = due.since(clock.now());
@@ -78,7 +80,7 @@ pub(crate) async fn discover(
                 }
                 discovery.handle_datagram(&bytes[..length], clock.now());
             }
-            // An ICMP error: the next request is due in time.
+            // An ICMP error: the next request follows in time.
             Ok(Err(_)) => sleep(wait.min(PAUSE)).await,
             Err(_) => {}
         }
@@ -86,7 +88,7 @@ pub(crate) async fn discover(
     Ok((discovery.found(), elsewhere))
 }
 
-/// Returns for people that a server answers from another address than the one that was asked.
+/// Returns a text for people: a server answers from another address than the queried one.
 pub(crate) fn answers_from(elsewhere: SocketAddr, asked: SocketAddr) -> String {
     format!(
         "{asked} answers over UDP from {elsewhere}: a NAT drops that; it listens on all addresses of a machine that has \
@@ -94,7 +96,8 @@ pub(crate) fn answers_from(elsewhere: SocketAddr, asked: SocketAddr) -> String {
     )
 }
 
-/// Returns an address as this socket takes it: one of both families knows IPv4's addresses by those of IPv6.
+/// Returns an address in the form that this socket takes: a dual-stack socket needs IPv4-mapped
+/// IPv6 addresses.
 pub(crate) fn seen_by(socket: &UdpSocket, to: SocketAddr) -> SocketAddr {
     match (to, socket.local_addr()) {
         (SocketAddr::V4(to), Ok(SocketAddr::V6(_))) => {

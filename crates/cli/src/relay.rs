@@ -13,47 +13,49 @@ use crate::places::Places;
 use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
-/// Forward sealed datagrams between the two ends of a lease.
+/// Run a relay, which forwards sealed datagrams between the two ends of a lease.
 ///
-/// Blind: it holds no session key. Only ends to which the switchboard has given a token are served, and
-/// only their own peer is reached. Every setting may stand in the TOML file under its flag's name.
+/// A relay holds no session key. It serves only ends with a token from the switchboard, and each
+/// end reaches only its own peer. Every flag can also be set in the TOML file under the same name.
 #[derive(Debug, Args)]
 pub(crate) struct Relay {
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Address to listen on, UDP; repeat for several [default: 0.0.0.0:7444 and 0.0.0.0:7445]
+    /// UDP address to listen on; repeat for several [default: 0.0.0.0:7444 and 0.0.0.0:7445]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<SocketAddr>,
-    /// TCP address to listen on for ends whose network lets no UDP pass [default: none]
+    /// TCP address to listen on for ends whose network blocks UDP [default: none]
     #[arg(long, value_name = "ADDRESS")]
     tls: Option<SocketAddr>,
-    /// Path at which a switchboard on this machine hands over who connects to its port for a relay [default: none]
+    /// Path at which a switchboard on this machine hands over connections to its port that are
+    /// meant for a relay [default: none]
     #[arg(long, value_name = "PATH")]
     shared_port: Option<PathBuf>,
-    /// Secret key file, made by `tautline keys new` [default: relay.key]
+    /// Secret key file, created by `tautline keys new` [default: relay.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
-    /// The switchboard's public key, whose tokens count
+    /// Public key of the switchboard whose tokens are valid
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY", value_name = "KEY")]
     switchboard_key: Option<String>,
-    /// Folder for raw files of latency, which `tautline latency` reads: ends are probed for them, once a second
-    /// [default: none]
+    /// Folder for raw files of latency, which `tautline latency` reads; for them, ends are probed
+    /// once per second [default: none]
     #[arg(long, value_name = "FOLDER")]
     latency: Option<PathBuf>,
-    /// MiB that these may have together; the oldest go first [default: 256]
+    /// Maximum total size of the latency files in MiB; the oldest are deleted first [default: 256]
     #[arg(long, value_name = "MIB")]
     latency_mib: Option<u64>,
-    /// Address for metrics [default: none]
+    /// Address that serves /metrics [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Leases at a time, 1 to 4096 [default: 256]
+    /// Maximum number of concurrent leases, 1 to 4096 [default: 256]
     #[arg(long, value_name = "N")]
     leases_max: Option<usize>,
-    /// Mbit/s of one lease, both ways together [default: 100]
+    /// Maximum rate of one lease in Mbit/s, both directions together [default: 100]
     #[arg(long, value_name = "MBPS")]
     lease_mbps: Option<u64>,
-    /// GiB that one link of a lease may send and be sent, while the lease lasts [default: 100]
+    /// Maximum data of one link of a lease in GiB, both directions together, during the lease
+    /// [default: 100]
     #[arg(long, value_name = "GIB")]
     link_gib: Option<u64>,
 }

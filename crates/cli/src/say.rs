@@ -1,28 +1,29 @@
-//! The words of a command on standard output and standard error, whose reader may have gone.
+//! Output of a command on standard output and standard error, whose reader may have gone.
 //!
-//! Nothing else here prints: `println!` and its like panic where nobody reads, as clippy reports.
+//! Only this module prints: `println!` and similar macros panic if the reader has gone, and clippy
+//! reports them.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
-/// Prints a line that is what the command was run for; see [`answer`].
+/// Prints a line of the command's result; see [`answer`].
 macro_rules! answer {
     ($($words:tt)*) => { $crate::say::answer(format_args!($($words)*)) };
 }
 
-/// Prints a line beside the work that goes on whether somebody reads it or not.
+/// Prints a line about ongoing work, whether it is read or not.
 macro_rules! tell {
     () => { $crate::say::tell(format_args!("")) };
     ($($words:tt)*) => { $crate::say::tell(format_args!($($words)*)) };
 }
 
-/// Prints a line for the person on standard error, whether somebody reads it or not.
+/// Prints a line for the person on standard error, whether it is read or not.
 macro_rules! note {
     ($($words:tt)*) => { $crate::say::note(format_args!($($words)*)) };
 }
 
-/// Prints a line on standard output. Who closed the pipe has read enough: the command ends. It fails where the system
-/// refuses the line for another reason.
+/// Prints a line on standard output. If the reader has closed the pipe, the command ends
+/// successfully. It fails if the system refuses the line for another reason.
 pub(crate) fn answer(words: Arguments<'_>) {
     let written = writeln!(stdout(), "{words}").and_then(|()| stdout().flush());
     match written {
@@ -35,12 +36,12 @@ pub(crate) fn answer(words: Arguments<'_>) {
     }
 }
 
-/// Prints a line on standard output, whatever becomes of it.
+/// Prints a line on standard output and ignores errors.
 pub(crate) fn tell(words: Arguments<'_>) {
     let _ = writeln!(stdout(), "{words}");
 }
 
-/// Prints a line on standard error, whatever becomes of it.
+/// Prints a line on standard error and ignores errors.
 pub(crate) fn note(words: Arguments<'_>) {
     let _ = writeln!(stderr(), "{words}");
 }

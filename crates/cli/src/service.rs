@@ -1,12 +1,13 @@
-//! What a service manager is told, by systemd's protocol (`sd_notify`); where there is none, nothing.
+//! Notifications to a service manager by systemd's protocol (`sd_notify`); without one, no effect.
 
 use std::sync::Once;
 
 use sd_notify::{NotifyState, notify, watchdog_enabled};
 
-/// Tells, once, that the process is up, and from then on that its tasks turn, as often as the manager asks for.
+/// Notifies once that the process is up, and from then on at the manager's watchdog interval that
+/// its tasks run.
 ///
-/// To be called on a runtime.
+/// Must be called on a runtime.
 pub(crate) fn tell_up() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
@@ -23,7 +24,7 @@ pub(crate) fn tell_up() {
     });
 }
 
-/// Tells that the process ends.
+/// Notifies that the process ends.
 pub(crate) fn tell_ending() {
     tell(NotifyState::Stopping);
 }
@@ -47,7 +48,7 @@ mod tests {
             for line in ["StartLimitIntervalSec=0", "RestartSec=1", "Restart=always"] {
                 assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
             }
-            // It is reached only once every link is up.
+            // That target is reached only once every link is up.
             assert!(!text.contains("network-online"), "{text}");
             count += 1;
         }

@@ -1,4 +1,4 @@
-//! Flags, then environment, then one TOML file.
+//! Settings from flags, environment variables and one TOML file, in this order of precedence.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::de::DeserializeOwned;
 use tautline_net::absence::Refused;
 
-/// Reads a TOML file, or gives the defaults where there is none.
+/// Reads a TOML file, or returns the defaults without a file.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow::Result<T> {
     file.map_or_else(|| Ok(T::default()), read)
 }
@@ -19,7 +19,7 @@ pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     right(toml::from_str(&text).map_err(|error| one_line(file, &text, &error)))
 }
 
-/// Settings that are wrong in themselves: nothing but a person mends them, and a process ends with [`WRONG`].
+/// Invalid settings: only a person can correct them, so the process ends with [`WRONG`].
 #[derive(Debug)]
 struct Wrong(String);
 
@@ -31,24 +31,26 @@ impl std::fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// Passes a value on; its error is one of settings that are wrong in themselves.
+/// Passes a value on; its error is marked as one of invalid settings.
 ///
 /// # Errors
-/// The same words.
+/// Returns the same text.
 pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
     value.map_err(|error| Wrong(format!("{error:#}")).into())
 }
 
-/// Returns whether a process ends because of its settings, and not of what may be mended by waiting.
+/// Returns whether a process ends because of its settings, rather than for a cause that waiting may
+/// remove.
 pub(crate) fn is_wrong(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>();
     error.is::<Wrong>() || refused.is_some_and(|refused| !refused.comes_by_itself())
 }
 
-/// The code with which a process ends whose settings are wrong in themselves, as of a command line that is.
+/// Exit code for invalid settings, the same as for an invalid command line.
 pub(crate) const WRONG: u8 = 2;
 
-/// Takes relative paths of a file's settings, defaults among them, from the folder that the file is in.
+/// Resolves relative paths of a file's settings, including defaults, against the folder of the
+/// file.
 pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
     let Some(folder) = file.and_then(Path::parent) else { return };
     for path in paths {
@@ -56,14 +58,14 @@ pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'
     }
 }
 
-/// Puts a flag's value, if given, in the place of the file's.
+/// Overrides the file's value with a flag's value, if given.
 pub(crate) fn set<T>(setting: &mut T, flag: Option<T>) {
     if let Some(value) = flag {
         *setting = value;
     }
 }
 
-/// Returns a TOML error as `FILE:LINE: what is wrong`, for a terminal.
+/// Returns a TOML error as `FILE:LINE: error`, for a terminal.
 fn one_line(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let line = error
         .span()
@@ -83,7 +85,7 @@ mod tests {
         name: String,
     }
 
-    /// Returns the names that a file's settings may have.
+    /// Returns the names of a file's settings.
     fn names_of<T: DeserializeOwned>() -> Vec<String> {
         let error = toml::from_str::<toml::Table>("no_such_setting = 1")
             .map_err(|error| error.to_string())
@@ -93,7 +95,8 @@ mod tests {
         known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Holds that each flag of a command is a setting of the same name, and each list's flag is taken by both names.
+    /// Asserts that each flag of a command is a setting of the same name, and that a list's flag
+    /// has both names.
     fn assert_alike<C: clap::Args, T: DeserializeOwned>() {
         let names = names_of::<T>();
         let command = C::augment_args(clap::Command::new("tautline"));

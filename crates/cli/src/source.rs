@@ -1,4 +1,4 @@
-//! What a vehicle sees with: flags of all commands that start one.
+//! Source of a vehicle's pictures: flags of all commands that start a vehicle.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,59 +8,60 @@ use tautline_vehicle::Config;
 
 use crate::settings::set;
 
-/// Each flag has the setting of the same name.
+/// Flags, each with a setting of the same name.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Source {
-    /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
+    /// Video file in place of the camera, looped at its own size and rate; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// V4L2 device in the simulated camera's place, such as /dev/video0
+    /// V4L2 device in place of the simulated camera, such as /dev/video0
     #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
     camera: Option<PathBuf>,
-    /// What the device is to capture, such as "mjpeg 1280x720@30" or a part of that [default: what fits best]
+    /// Capture mode of the device, such as "mjpeg 1280x720@30" or a part of that [default: the best
+    /// fit]
     #[arg(long, value_name = "MODE")]
     camera_mode: Option<String>,
 }
 
 impl Source {
-    /// Returns what is said by `--clip`.
+    /// Returns the source given by `--clip`.
     #[cfg(feature = "lab")]
     pub(crate) fn clip(file: PathBuf) -> Self {
         Self { clip: Some(file), ..Self::default() }
     }
 
-    /// Puts what is given into the settings.
+    /// Applies the given flags to the settings.
     pub(crate) fn set(&self, config: &mut Config) {
         set(&mut config.clip, self.clip.clone().map(Some));
         set(&mut config.camera, self.camera.clone().map(Some));
         set(&mut config.camera_mode, self.camera_mode.clone());
     }
 
-    /// Returns the settings that are paths, taken from the folder that their file is in.
+    /// Returns the settings that are paths, which are relative to the folder of their file.
     pub(crate) fn paths(config: &mut Config) -> impl Iterator<Item = &mut PathBuf> {
         [config.clip.as_mut(), config.camera.as_mut()].into_iter().flatten()
     }
 
-    /// Returns the same for a process that runs elsewhere.
+    /// Returns the same source for a process with another working directory.
     ///
     /// # Errors
-    /// When the folder that this one runs in is not known.
+    /// Fails if the current directory is unknown.
     pub(crate) fn absolute(self) -> anyhow::Result<Self> {
         let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
         Ok(Self { clip: absolute(self.clip)?, camera: absolute(self.camera)?, ..self })
     }
 
-    /// Checks that it is there.
+    /// Checks that the source exists.
     ///
     /// # Errors
-    /// One line that says what is not.
+    /// Returns one line that says what is missing.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let mut config = Config::default();
         self.set(&mut config);
         config.source().map_or(Ok(()), |source| source.check())
     }
 
-    /// Returns what is given as a settings file has it.
+    /// Returns the given flags as lines of a settings file.
     pub(crate) fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: Option<String>| {

@@ -1,4 +1,4 @@
-//! The whole system on one machine: each part a process of its own.
+//! The whole system on one machine, each component as a process of its own.
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -21,50 +21,50 @@ use crate::coding::Coding;
 use crate::source::Source;
 use crate::{keys, local};
 
-/// What is to be brought up.
+/// Configuration of a stand.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// Address of the browser console; port 0 takes any free one.
+    /// Address of the browser console; port 0 selects a free one.
     pub(crate) console: SocketAddr,
-    /// Names by which browsers reach it; the address if empty.
+    /// Names by which browsers reach the console; the address if empty.
     pub(crate) console_names: Vec<String>,
     /// Preset of the emulated links.
     pub(crate) links: Links,
-    /// What is seen with in the simulated camera's place.
+    /// Source of pictures that replaces the simulated camera.
     pub(crate) source: Source,
-    /// Pictures a second of the simulated camera.
+    /// Pictures per second of the simulated camera.
     pub(crate) pictures_per_second: f64,
     /// Folder to record the received streams into.
     pub(crate) record: Option<PathBuf>,
     /// Folder of the guard's black box.
     pub(crate) blackbox: Option<PathBuf>,
-    /// How the vehicle codes what it sees.
+    /// Coding of the vehicle's pictures.
     pub(crate) coding: Coding,
     /// Seed of the course and of the links.
     pub(crate) seed: u64,
 }
 
-/// What lies between vehicle and operator.
+/// Links between vehicle and operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Links {
-    /// One link straight over the loopback interface, no emulator
+    /// One link directly over the loopback interface, no emulator
     Direct,
     /// Four emulated links of a local network
     Lan,
     /// Four emulated LTE links of two carriers, standing still
     Lte,
-    /// Four emulated LTE links of two carriers, driving: swings, handovers, outages
+    /// Four emulated LTE links of two carriers, driving: varying rates, handovers, outages
     LteDriving,
 }
 
-/// The running processes; dropping it kills what has not ended.
+/// Running processes; dropping it kills those that have not ended.
 #[derive(Debug)]
 pub(crate) struct Stand {
     processes: Vec<Process>,
-    /// What the operator prints of its console.
+    /// Lines that the operator prints about its console.
     printed: mpsc::Receiver<String>,
     metrics: SocketAddr,
-    /// What was wrong with the vehicle's pictures when it was told last.
+    /// Latest reported fault of the vehicle's pictures.
     trouble: Option<String>,
     folder: TempDir,
 }
@@ -77,18 +77,18 @@ struct Process {
 }
 
 impl Stand {
-    /// Makes keys and settings in a temporary folder, starts every process and waits until
+    /// Creates keys and settings in a temporary folder, starts every process and waits until
     /// vehicle and console answer.
     ///
     /// # Errors
-    /// When a process ends at once: its own words say why.
+    /// Fails if a process ends at once; its own output has the reason.
     pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
         setup.coding.check()?;
         let console = match setup.console.port() {
             0 => free_port(setup.console.ip()),
             _ => Ok(setup.console),
         };
-        // A taken port is the person's to solve, before anything is started.
+        // A port in use is for the person to resolve, before anything is started.
         let console =
             console.and_then(|it| TcpListener::bind(it)?.local_addr()).with_context(|| {
                 format!("the console cannot listen on {}: choose another address", setup.console)
@@ -113,17 +113,17 @@ impl Stand {
         Ok(stand)
     }
 
-    /// Returns where the vehicle serves its `/metrics`.
+    /// Returns the address of the vehicle's `/metrics`.
     pub(crate) fn vehicle_metrics(&self) -> SocketAddr {
         self.metrics
     }
 
-    /// Returns the process numbers, by name.
+    /// Returns the process ids, by name.
     pub(crate) fn process_ids(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.processes.iter().filter_map(|p| p.child.id().map(|id| (p.name, id)))
     }
 
-    /// Waits until a process ends by itself and says which, in one line.
+    /// Waits until a process ends unexpectedly; returns one line that names it.
     #[cfg(feature = "lab")]
     pub(crate) async fn ended(&mut self) -> String {
         loop {
@@ -134,8 +134,9 @@ impl Stand {
         }
     }
 
-    /// Waits for the next line that the operator prints of its console: before others the address to
-    /// open, behind its certificate's fingerprint if it has one, and another each time one is used.
+    /// Waits for the next line that the operator prints about its console. The first is the address
+    /// to open, after the certificate's fingerprint if there is one; another follows each time an
+    /// address is used.
     pub(crate) async fn printed(&mut self) -> String {
         match self.printed.recv().await {
             Some(line) => line,
@@ -143,8 +144,8 @@ impl Stand {
         }
     }
 
-    /// Waits for any of these: what the operator prints, that a process ends by itself, and that something else than
-    /// before is wrong with the vehicle's pictures.
+    /// Waits for the next event: a line of the operator, an unexpected end of a process, or a new
+    /// fault of the vehicle's pictures.
     pub(crate) async fn news(&mut self) -> String {
         for turn in 1_u32.. {
             if let Some(words) = self.take_ended() {
@@ -162,9 +163,9 @@ impl Stand {
         std::future::pending().await
     }
 
-    /// Returns what is wrong with the vehicle's pictures, if that is news.
+    /// Returns the fault of the vehicle's pictures, if it is new.
     async fn take_trouble(&mut self) -> Option<String> {
-        // A vehicle that does not answer is told by other means.
+        // A vehicle that does not answer is reported by other means.
         let page = local::get(self.metrics, "/metrics").await.ok()?;
         let trouble =
             source_trouble(&page).filter(|trouble| Some(trouble) != self.trouble.as_ref())?;
@@ -236,7 +237,7 @@ impl Process {
     fn ask_to_end(&self) {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(id) = id {
-            // A process that has ended needs no asking.
+            // A process that has ended needs no signal.
             let _ = rustix::process::kill_process(id, Signal::TERM);
         }
     }
@@ -252,13 +253,13 @@ impl Process {
     }
 }
 
-/// Returns what a vehicle's metrics say is wrong with its pictures.
+/// Returns the fault of the pictures in a vehicle's metrics.
 fn source_trouble(page: &str) -> Option<String> {
     let words = page.lines().find_map(|line| line.strip_prefix(TROUBLE)?.split_once("\"} 1"));
     words.map(|(words, _)| words.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
-/// Passes on what a process prints for as long as it lives; what nobody takes is dropped.
+/// Forwards a process's output lines until it ends; lines beyond the queue are dropped.
 async fn pass_on(output: ChildStdout, prints: mpsc::Sender<String>) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -266,7 +267,7 @@ async fn pass_on(output: ChildStdout, prints: mpsc::Sender<String>) {
     }
 }
 
-/// Ends this process when its parent ends, if it is one of a stand's.
+/// Ends this process when its parent ends, if it belongs to a stand.
 pub(crate) fn follow_parent() {
     if std::env::var_os(CHILD).is_some() {
         // Without it a killed stand would leave its processes behind; nothing else depends on it.
@@ -274,7 +275,7 @@ pub(crate) fn follow_parent() {
     }
 }
 
-/// Every process's settings file, in the order of starting.
+/// Settings file of every process, in the order of starting.
 struct Plan {
     settings: Vec<(&'static str, PathBuf)>,
     metrics: SocketAddr,
@@ -398,27 +399,27 @@ fn emulate_settings(
     links.fold(head, |text, link| text + &link)
 }
 
-/// Settings of the guard of a simulated car, which endangers nobody: a finger on a dead-man input all the while is asked
-/// of nobody who tries the system out.
+/// Guard settings of a simulated car, which endangers no one: a person who tries the system need
+/// not hold a dead-man input.
 const SIMULATED: &str = "[guard.presence]\ndead_man_required = false\n";
-/// Lines of the operator that wait to be told.
+/// Maximum of the operator's lines that wait for output.
 const LINES_MAX: usize = 16;
 /// Two modems with each of the carriers a and b.
 const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
-/// What a stand records stays on this machine: not for long, and not much of it.
+/// Limits of a stand's black box on this machine.
 pub(crate) const BLACKBOX_DAYS: u64 = 30;
 pub(crate) const BLACKBOX_MIB: u64 = 512;
-/// TOML's integers have a sign.
+/// TOML integers are signed.
 const SEED_MAX: u64 = i64::MAX as u64;
 const VEHICLE: &str = "car-1";
 const OPERATOR: &str = "operator-1";
-/// Set for processes that end with the one that started them.
+/// Environment variable of processes that end with their parent.
 pub(crate) const CHILD: &str = "TAUTLINE_STAND";
 const READY_MAX: Duration = Duration::from_secs(20);
-/// A vehicle that drives stops first.
+/// A driving vehicle stops first.
 const END_MAX: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(50);
-/// The vehicle's pictures are asked for once a second.
+/// Number of turns between two queries of the vehicle's pictures: one second.
 const TROUBLE_TURNS: u32 = 20;
 const TROUBLE: &str = "tautline_vehicle_source_trouble{words=\"";
 

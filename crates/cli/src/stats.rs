@@ -1,4 +1,4 @@
-//! Printing what a running vehicle or operator observes.
+//! Output of a running vehicle's or operator's statistics.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use clap::Args;
 use tautline_net::stats::Latest;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Times at which the table of links and channels is printed.
+/// Schedule of the table of links and channels.
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
-    /// Print the table of links and channels every so many seconds, 1 to 3600, to standard output
-    /// [default: on SIGUSR1, and at the end]
+    /// Print the table of links and channels to standard output at this interval in seconds, 1 to
+    /// 3600 [default: on SIGUSR1, and at the end]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     stats_every: Option<u64>,
 }
 
 impl Stats {
-    /// Runs `work`; prints the newest snapshot whenever it is due or asked for, and at the end.
+    /// Runs `work`; prints the newest snapshot when it is due or requested, and at the end.
     pub(crate) async fn alongside(
         &self,
         latest: &Latest,

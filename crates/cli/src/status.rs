@@ -9,18 +9,18 @@ use tautline_net::metrics::STATUS_HEAD;
 
 use crate::{local, stop};
 
-/// Print what a running vehicle or operator observes.
+/// Print the statistics of a running vehicle or operator.
 ///
-/// The table that both print at their end: per link rates in Mbit/s, one-way delays and RTT in
-/// milliseconds, losses, queues, what became of the media packets, and the largest datagram; per
-/// channel what became of its units; values and drops by name. An operator shows the vehicle's table
-/// too, as last told.
+/// Prints the same table as both print at their end. Per link: rates in Mbit/s, one-way delays and
+/// RTT in milliseconds, losses, queues, the outcome of the media packets, and the largest datagram.
+/// Per channel: the outcome of its units. Then values and drop counters by name. An operator also
+/// shows the vehicle's latest table.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Address of an operator's console on the loopback interface, or of either's metrics
+    /// Address of an operator's console on the loopback interface, or of the metrics of either
     #[arg(default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     address: SocketAddr,
-    /// Print it again every so many seconds, 1 to 3600 [default: once]
+    /// Print the table again at this interval in seconds, 1 to 3600 [default: once]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: Option<u64>,
 }

@@ -19,8 +19,8 @@ pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow
     ended
 }
 
-/// Resolves when the person presses Ctrl-C or the system asks to end. Who waits for that is up: the service
-/// manager is told so.
+/// Resolves when the person presses Ctrl-C or the system asks to end. Also notifies the service
+/// manager that the process is up.
 pub(crate) async fn asked() {
     let hear = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))

@@ -20,68 +20,70 @@ use crate::places::Places;
 use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
-/// Bring vehicles and operators together.
+/// Run the switchboard, which brings vehicles and operators together.
 ///
-/// Only machines whose keys are listed are served. Every setting may stand in the TOML file under
-/// its flag's name; there the sections [vehicles] and [operators] hold lines of name = "key".
+/// Only machines whose keys are listed are served. Every flag can also be set in the TOML file
+/// under the same name. The sections [vehicles] and [operators] of the file contain lines of name =
+/// "key".
 #[derive(Debug, Args)]
 pub(crate) struct Switchboard {
     #[command(subcommand)]
     order: Option<Order>,
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG", global = true)]
     config: Option<PathBuf>,
-    /// Address to listen on, TCP, and UDP there and at the next port [default: 0.0.0.0:7443]
+    /// Address to listen on: TCP, and UDP at this port and the next [default: 0.0.0.0:7443]
     #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS", global = true)]
     listen: Option<SocketAddr>,
-    /// Path of a relay on this machine that shares this port: who connects for a relay is handed over [default: none]
+    /// Path of a relay on this machine that shares this port and gets the connections meant for a
+    /// relay [default: none]
     #[arg(long, value_name = "PATH")]
     shared_port: Option<PathBuf>,
-    /// Another address of this machine, for `tautline reach` [default: none]
+    /// Second address of this machine, for `tautline reach` [default: none]
     #[arg(long, value_name = "IP")]
     second_address: Option<IpAddr>,
-    /// Secret key file, made by `tautline keys new` [default: switchboard.key]
+    /// Secret key file, created by `tautline keys new` [default: switchboard.key]
     #[arg(long, env = "TAUTLINE_KEY", global = true)]
     key: Option<PathBuf>,
-    /// Folder that keeps leases over a restart; made if it is not there [default: state]
+    /// Folder that keeps leases across restarts; created if missing [default: state]
     #[arg(long, env = "TAUTLINE_STATE", value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// A vehicle that is served, as name=key; repeat for several
+    /// Vehicle to serve, as name=key; repeat for several
     #[arg(long = "vehicle", alias = "vehicles", value_name = "NAME=KEY", value_parser = named_key)]
     vehicles: Vec<(String, PublicKey)>,
-    /// An operator that is served, as name=key; repeat for several
+    /// Operator to serve, as name=key; repeat for several
     #[arg(long = "operator", alias = "operators", value_name = "NAME=KEY", value_parser = named_key)]
     operators: Vec<(String, PublicKey)>,
     /// Folder for raw files of latency, which `tautline latency` reads [default: none]
     #[arg(long, value_name = "FOLDER")]
     latency: Option<PathBuf>,
-    /// MiB that these may have together; the oldest go first [default: 256]
+    /// Maximum total size of the latency files in MiB; the oldest are deleted first [default: 256]
     #[arg(long, value_name = "MIB")]
     latency_mib: Option<u64>,
-    /// Address for metrics [default: none]
+    /// Address that serves /metrics [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Milliseconds that a lease outlives its operator's connection [default: 10000]
+    /// Time in milliseconds that a lease outlives its operator's connection [default: 10000]
     #[arg(long, value_name = "MS")]
     lease_grace_ms: Option<u64>,
 }
 
-/// What is asked of the switchboard that runs on this machine, under its own key.
+/// Requests to the running switchboard of this machine, signed with its own key.
 #[derive(Debug, Subcommand)]
 enum Order {
-    /// Copy what it keeps into a new file, while it serves
+    /// Copy the switchboard's state into a new file while it runs
     Backup {
-        /// File to make; put in the place of switchboard.redb in its folder, it is gone on from
+        /// File to create; to restore it, put it in place of switchboard.redb in the state folder
         file: PathBuf,
     },
-    /// Tell who is listed, who is there, and who drives what for how long
+    /// List the machines that are known, which are connected, and who drives what for how long
     Who,
-    /// Make a code that lets one machine in, once, within ten minutes: `tautline enroll` asks for it there
+    /// Create a code for `tautline enroll` that admits one machine, once, within ten minutes
     Invite {
         #[command(flatten)]
         machine: Machine,
     },
-    /// Take off a machine that was let in by a code
+    /// Remove a machine that was admitted by a code
     Revoke {
         #[command(flatten)]
         machine: Machine,
@@ -90,10 +92,10 @@ enum Order {
 
 #[derive(Debug, Args)]
 struct Machine {
-    /// What it is
+    /// Role of the machine
     #[arg(long, value_enum)]
     role: RoleName,
-    /// Its name
+    /// Name of the machine
     #[arg(long)]
     name: String,
 }
@@ -105,7 +107,7 @@ enum RoleName {
 }
 
 impl Switchboard {
-    /// Runs the switchboard until it is asked to end, or tells the one that runs what it is asked.
+    /// Runs the switchboard until it is asked to end, or sends a request to the running one.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let config = right(self.settings())?;
         let identity = right(keys::read(&config.key))?;
@@ -145,7 +147,7 @@ impl Switchboard {
     }
 }
 
-/// Lets this process have as many connections as it has places for, where the system's usual limit is lower.
+/// Raises the limit of open files, so that the process can hold all its connections.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
@@ -153,7 +155,7 @@ fn raise_open_files() {
     }
 }
 
-/// The switchboard that runs with some settings, as whoever holds its key asks it.
+/// The running switchboard of some settings, as seen by the holder of its key.
 pub(crate) struct Running {
     config: Config,
     identity: Identity,
@@ -174,7 +176,7 @@ impl Running {
         Ok(String::from_utf8_lossy(&who).lines().any(|it| it.starts_with(&line)))
     }
 
-    /// Returns a code that lets a vehicle of this name in.
+    /// Returns a code that admits a vehicle of this name.
     pub(crate) async fn invite_vehicle(&self, name: &str) -> anyhow::Result<String> {
         let invite = message::Order::Invite { role: Role::Vehicle, name: name.to_owned() };
         let code = own(&self.config, &self.identity, invite).await?;
@@ -182,7 +184,7 @@ impl Running {
     }
 }
 
-/// Reads the settings of a file, or gives the defaults where there is none.
+/// Reads the settings of a file, or returns the defaults without a file.
 fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     beside(file, [&mut config.key]);
@@ -224,7 +226,7 @@ async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Re
     Ok(())
 }
 
-/// Returns the answer of the switchboard that runs with these settings.
+/// Returns the answer of the running switchboard with these settings.
 async fn own(
     config: &Config,
     identity: &Identity,
@@ -239,10 +241,10 @@ async fn own(
     order(address.to_string(), identity.public(), identity, asked).await
 }
 
-/// Returns the answer of the switchboard there that holds `key`.
+/// Returns the answer of the switchboard at `address` with this `key`.
 ///
 /// # Errors
-/// One line: it is not there, is another one, or refuses.
+/// Returns one line if it is not there, is another one, or refuses.
 pub(crate) async fn order(
     address: String,
     key: PublicKey,
@@ -255,7 +257,7 @@ pub(crate) async fn order(
     Ok(told)
 }
 
-/// Orders something of the switchboard there that holds `key`, with each connection anew.
+/// Sends a request to the switchboard at `address` with this `key`, again on each new connection.
 pub(crate) fn ask(
     address: String,
     key: PublicKey,
@@ -268,10 +270,10 @@ pub(crate) fn ask(
     Ok(Client::start(address, key, identity, greeting, answer)?)
 }
 
-/// Returns the switchboard's answer to what was ordered.
+/// Returns the switchboard's answer to the request.
 ///
 /// # Errors
-/// One line: it is not there, is another one, or refuses.
+/// Returns one line if it is not there, is another one, or refuses.
 pub(crate) async fn told(events: &mut mpsc::Receiver<Event>) -> anyhow::Result<Vec<u8>> {
     let mut told = Vec::new();
     while let Some(event) = events.recv().await {

@@ -1,11 +1,11 @@
-//! A thread without which a process must not go on.
+//! A thread without which a process must not continue.
 
 use std::thread::JoinHandle;
 
 use anyhow::{Context, bail};
 use tokio::sync::oneshot;
 
-/// A thread that works until it is told to end.
+/// A thread that works until it is asked to end.
 #[derive(Debug)]
 pub(crate) struct Thread {
     handle: JoinHandle<()>,
@@ -16,7 +16,7 @@ impl Thread {
     /// Starts `work` on a thread of this name.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// Fails if the system cannot create a thread.
     pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
         let (ends, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name(name.to_owned());
@@ -28,7 +28,7 @@ impl Thread {
         Ok(Self { handle: handle.context("the system gives no thread")?, ended })
     }
 
-    /// Waits for the end of the thread, that has not been told to.
+    /// Waits for an unexpected end of the thread.
     ///
     /// # Errors
     /// Always: one line that names the thread.
@@ -38,9 +38,9 @@ impl Thread {
         bail!("the thread `{name}` has ended by itself, which is a bug: what it said stands above")
     }
 
-    /// Waits for the end of the thread, that has been told to.
+    /// Waits for the end of the thread after it was asked to end.
     pub(crate) fn join(self) {
-        // A panic has been said already.
+        // A panic has been logged already.
         let _ = self.handle.join();
     }
 }

@@ -16,18 +16,19 @@ use tokio::time::{interval, sleep, timeout};
 
 use crate::{operator, settings, stand, stop, switchboard};
 
-/// Run all that a folder has settings for, as `tautline init` and `tautline enroll` write them, until Ctrl-C.
+/// Run all processes with settings in a folder, as written by `tautline init` and `tautline
+/// enroll`, until Ctrl-C.
 ///
-/// For a machine without a service manager, and to try things out. What ends is started again after a second, or up to 30 where it
-/// ends at once, unless its settings are wrong, which ends all; at the end
-/// the vehicle stops its machine before anything else ends.
+/// For machines without a service manager, and for trials. A process that ends is restarted after 1
+/// s, or after up to 30 s if it ends repeatedly. Invalid settings of one process end all. At the
+/// end, the vehicle stops its machine before anything else ends.
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// Folder with settings, or with folders of them
+    /// Folder with settings, or with folders of settings
     #[arg(default_value = "tautline")]
     pub(crate) folder: PathBuf,
-    /// Let a vehicle of this name in: print a code for `tautline enroll`, and start the operator once the vehicle has used
-    /// it; takes the switchboard's settings
+    /// Admit a vehicle of this name: print a code for `tautline enroll`, and start the operator
+    /// once the vehicle has used it; requires the switchboard's settings
     #[arg(long, value_name = "NAME")]
     pub(crate) invite: Option<String>,
 }
@@ -72,7 +73,7 @@ impl Up {
     }
 }
 
-/// The processes, in the order of starting.
+/// Processes, in the order of starting.
 struct Running {
     processes: Vec<Process>,
     clock: Clock,
@@ -85,7 +86,7 @@ struct Process {
     started_at: Instant,
     /// Whether it has run for a while.
     is_settled: bool,
-    /// Until it is started again; longer each time, unless it has run for a while.
+    /// Pause before its restart; it grows each time unless the process has run for a while.
     pause: Duration,
 }
 
@@ -97,10 +98,12 @@ impl Running {
         Ok(())
     }
 
-    /// Starts again what ends: 1 s after its start, then after 2 s, 4 s and so on up to [`PAUSE_MAX`].
+    /// Restarts processes that end: 1 s after their start, then after 2 s, 4 s and so on up to
+    /// [`PAUSE_MAX`].
     ///
     /// # Errors
-    /// When a process ends soon after it was first started because its settings are wrong: its own words say why.
+    /// Fails if a process ends soon after its first start because its settings are invalid; its own
+    /// output has the reason.
     async fn watch(&mut self) -> anyhow::Result<()> {
         let mut turns = interval(TURN);
         loop {
@@ -134,7 +137,8 @@ impl Running {
         }
     }
 
-    /// Ends all: the vehicle first, which stops its machine, and its guard and machine after it.
+    /// Ends all processes: the vehicle first, which stops its machine, and its guard and machine
+    /// after it.
     async fn lower(mut self) {
         let (vehicles, others): (Vec<_>, Vec<_>) =
             self.processes.iter_mut().rev().partition(|process| process.role == "vehicle");
@@ -155,13 +159,13 @@ impl Process {
     fn ask_to_end(&self) {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(id) = id {
-            // A process that has ended needs no asking.
+            // A process that has ended needs no signal.
             let _ = rustix::process::kill_process(id, Signal::TERM);
         }
     }
 }
 
-/// Returns which settings are there, in the order in which they are started.
+/// Returns the settings files found, in the order of starting.
 fn found(folder: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let cannot = || format!("the folder {} cannot be read", folder.display());
     let mut folders = vec![folder.to_owned()];
@@ -186,14 +190,14 @@ fn spawn(role: &str, file: &Path) -> anyhow::Result<Child> {
         .args([OsStr::new(role), OsStr::new("--config"), file.as_os_str()])
         .env(stand::CHILD, "1")
         .env("TAUTLINE_LOG", log)
-        // Ctrl-C is for this process, which ends them in order.
+        // Ctrl-C goes only to this process, which ends the others in order.
         .process_group(0)
         .stdin(Stdio::null())
         .spawn()
         .with_context(|| format!("{role} cannot be started"))
 }
 
-/// Prints a code for the vehicle, another one when that has ended, until it is known.
+/// Prints a code for the vehicle, and a new one after each expiry, until the vehicle is known.
 async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Result<()> {
     let clock = Clock::start();
     let board = switchboard::Running::of(board)?;
@@ -203,7 +207,7 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
     loop {
         let is_known = match board.knows_vehicle(name).await {
             Ok(is_known) => is_known,
-            // It may need a moment before it listens.
+            // The switchboard may need a moment before it listens.
             Err(error) if told_at.is_none() && clock.now().since(Instant::ZERO) > LISTENS_MAX => {
                 return Err(error);
             }
@@ -231,20 +235,20 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
     }
 }
 
-/// Each after those that it needs.
+/// Each after those that it requires.
 const ROLES: [&str; 6] = ["switchboard", "relay", "guard", "car", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
-/// Who has run for so long has found its settings in order.
+/// Running time after which the settings count as valid.
 const SETTLED: Duration = Duration::from_secs(3);
-/// From one start to the next at least.
+/// Minimum time between two starts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// What fails again and again writes a line as often.
+/// Upper bound of the pause, and so of the interval of log lines of a repeated failure.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A vehicle stops its machine, or waits for 30 s for a word of it.
+/// A vehicle stops its machine, or waits for 30 s for its state.
 const STOP_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Duration = Duration::from_secs(10);
 const LISTENS_MAX: Duration = Duration::from_secs(10);
-/// A little less than an invitation lasts.
+/// Slightly less than an invitation's validity.
 const CODE_LIFE: Duration = Duration::from_secs(590);
 const ASKED_EVERY: Duration = Duration::from_millis(500);
 

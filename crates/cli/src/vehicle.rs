@@ -17,52 +17,54 @@ use crate::source::Source;
 use crate::stats::Stats;
 use crate::{keys, machine, stop};
 
-/// The vehicle's side: camera, uplink, and proposals to the guard.
+/// Run the vehicle's side: camera, uplink, and proposals to the guard.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
-/// [transport], [camera_geometry], [[topics]] and [people] hold what has no flag.
+/// Every flag can also be set in the TOML file under the same name, with _ for -. The sections
+/// [transport], [camera_geometry], [[topics]] and [people] of the file have no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Vehicle {
-    /// TOML file with any of these settings; flags and environment go before it
+    /// TOML file with any of these settings; flags and environment variables override it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Name under which the switchboard knows the vehicle [default: car-1]
+    /// Name of the vehicle at the switchboard [default: car-1]
     #[arg(long, env = "TAUTLINE_NAME")]
     name: Option<String>,
-    /// Where it is, in words for those who choose a vehicle, at most 32 bytes [default: none]
+    /// Location shown to those who choose a vehicle, as text of at most 32 bytes [default: none]
     #[arg(long)]
     place: Option<String>,
-    /// Secret key file, made by `tautline keys new` [default: vehicle.key]
+    /// Secret key file, created by `tautline keys new` [default: vehicle.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
-    /// The switchboard, as host:port [default: 127.0.0.1:7443]
+    /// Address of the switchboard, as host:port [default: 127.0.0.1:7443]
     #[arg(long, env = "TAUTLINE_SWITCHBOARD")]
     switchboard: Option<String>,
-    /// The switchboard's public key, 64 hexadecimal digits
+    /// Public key of the switchboard, 64 hexadecimal digits
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
     switchboard_key: Option<String>,
-    /// File that keeps the highest epoch of a lease over a restart [default: none, a restart forgets it]
+    /// File that keeps the highest lease epoch across restarts [default: none, a restart forgets
+    /// it]
     #[arg(long, value_name = "FILE")]
     epoch: Option<PathBuf>,
     /// Public key of an operator that may drive; repeat for several
     #[arg(long = "operator", alias = "operators", value_name = "KEY")]
     operators: Vec<String>,
-    /// Local end of a link, one a modem: address:port, or an interface such as wwan0; repeat for
+    /// Local end of a link, one per modem: address:port, or an interface such as wwan0; repeat for
     /// several [default: any address, any port]
     #[arg(long = "link", alias = "links", value_name = "LOCAL")]
     links: Vec<Local>,
-    /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass
+    /// Whether to keep a link over TLS to an operator that offers one, for networks that block UDP
     /// [default: true]
     #[arg(long, value_name = "BOOL")]
     tls: Option<bool>,
     #[command(flatten)]
     source: Source,
-    /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
+    /// Pictures per second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
     #[command(flatten)]
     coding: Coding,
-    /// Where the guard listens for the vehicle: a path, or address:port for UDP [default: /run/tautline/vehicle.sock]
+    /// Address at which the guard listens for the vehicle: a path, or address:port for UDP
+    /// [default: /run/tautline/vehicle.sock]
     #[arg(long, value_name = "ADDRESS")]
     guard: Option<Address>,
     /// Seed of the simulated course [default: 1]
@@ -104,7 +106,7 @@ impl Vehicle {
     }
 }
 
-/// Reads the settings of a file, or gives the defaults where there is none.
+/// Reads the settings of a file, or returns the defaults without a file.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     beside(file, Source::paths(&mut config));

@@ -8,25 +8,26 @@ use clap::Args;
 use tautline_lab::sweeps::budgets::{Drive, Scene};
 use tautline_units::Bitrate;
 
-/// Drive the vehicle's encoders over thin links in virtual time: what is refused, what comes whole, how late
+/// Drive the vehicle's encoders over low-rate links in virtual time: what is refused, what arrives
+/// complete, how late
 #[derive(Debug, Args)]
 pub(crate) struct Budgets {
-    /// What the links carry together, headers included
+    /// Total rate of the links in kbit/s, headers included
     #[arg(long, value_name = "KBPS", value_delimiter = ',', default_values_t = [200, 250, 500, 1000, 2000])]
     kbps: Vec<u64>,
-    /// Links that share it
+    /// Number of links that share the rate
     #[arg(long, value_name = "N", default_value_t = 1)]
     links: u8,
-    /// Video file in the simulated camera's place; needs ffmpeg
+    /// Video file in place of the simulated camera; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// Pictures a second of the source
+    /// Pictures per second of the source
     #[arg(long, value_name = "N", default_value_t = 60)]
     rate: u32,
-    /// Seconds to drive
+    /// Duration of the drive in seconds
     #[arg(long, value_name = "S", default_value_t = 20)]
     seconds: u64,
-    /// Compare what comes with what was sent
+    /// Compare the received with the sent pictures
     #[arg(long)]
     psnr: bool,
     /// Seed of the course and of the links
@@ -35,7 +36,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Drives over each and prints a line for it.
+    /// Runs the drive at each rate and prints a line for it.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         ensure!((1..=16).contains(&self.links), "--links {}: must be 1 to 16", self.links);
         ensure!((5..=240).contains(&self.rate), "--rate {}: must be 5 to 240", self.rate);
@@ -58,5 +59,5 @@ impl Budgets {
     }
 }
 
-/// Two seconds at 60 a second, there and back again.
+/// Two seconds at 60 pictures per second, played forwards and backwards.
 const PICTURES: usize = 120;

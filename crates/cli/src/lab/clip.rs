@@ -15,16 +15,16 @@ use crate::stop;
 
 #[derive(Debug, Args)]
 pub(crate) struct Clip {
-    /// Video file in the camera's place; needs ffmpeg
+    /// Video file in place of the camera; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: PathBuf,
-    /// What lies between vehicle and operator
+    /// Links between vehicle and operator
     #[arg(long, value_enum, default_value = "lte-driving")]
     links: Links,
-    /// Seconds to run
+    /// Running time in seconds
     #[arg(long, value_name = "S", default_value_t = 15)]
     seconds: u64,
-    /// Folder to keep the received H.264 streams in [default: none, they are thrown away]
+    /// Folder for the received H.264 streams [default: none, they are discarded]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    /// Runs the stand for a while and prints the figures.
+    /// Runs the stand for the given time and prints the figures.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let thrown_away = tempfile::tempdir().context("no temporary folder can be made")?;
         let folder = match &self.record {

@@ -12,45 +12,49 @@ use tautline_units::Bitrate;
 
 use super::progress::Line;
 
-/// Compare this build's encoders on clips: quality at rate, time a slice, size against the budget
+/// Compare this build's encoders on clips: quality at rate, time per slice, size against the budget
 ///
-/// The same pictures, rates and strips for all, each encoder on one thread; times are the encoding
-/// thread's own processor time. Built with `--features x264`, BD-rates are against x264 superfast.
+/// All encoders get the same pictures, rates and strips, and one thread each. Times are processor
+/// times of the encoding thread. In a build with `--features x264`, BD-rates are relative to x264
+/// superfast.
 #[derive(Debug, Args)]
 pub(crate) struct Encoders {
-    /// Video file to code at 1280x720 and 60 pictures a second; needs ffmpeg; may be given again
+    /// Video file to code at 1280x720 and 60 pictures per second; requires ffmpeg; repeat for
+    /// several
     #[arg(long, value_name = "FILE")]
     clip: Vec<PathBuf>,
-    /// Code what the simulated camera sees too, at 720p60 and at 1080p30; alone if there is no clip
+    /// Code also the simulated camera's pictures, at 720p60 and at 1080p30; without a clip, only
+    /// these
     #[arg(long)]
     simulated: bool,
-    /// Ours with its own rate control beside x264 superfast and openh264 with theirs, in pictures of six slices: on
-    /// three streets that are drawn, by day, at night and in rain, then on the clips; needs ffmpeg with libx264
+    /// Compare Tautline's encoder with its own rate control to x264 superfast and openh264 with
+    /// theirs, in pictures of six slices: on three drawn streets, by day, at night and in rain,
+    /// then on the clips; requires ffmpeg with libx264
     #[arg(long, conflicts_with_all = ["simulated", "quantizer", "strips", "repeats", "no_noise", "out"])]
     own_rate: bool,
-    /// Rates to hold every encoder to, Mbit/s [default: 4,6,8,12; with --own-rate 1,2,4,8]
+    /// Target rates of every encoder in Mbit/s [default: 4,6,8,12; with --own-rate 1,2,4,8]
     #[arg(long, value_name = "MBPS", value_delimiter = ',')]
     rate: Vec<f64>,
-    /// Quantizers to set every encoder to
+    /// Quantizers to set in every encoder
     #[arg(long, value_name = "QP", value_delimiter = ',', default_values_t = [24, 28, 32, 36],
         value_parser = clap::value_parser!(u8).range(12..=51))]
     quantizer: Vec<u8>,
-    /// Pictures to code
+    /// Number of pictures to code
     #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u16).range(2..=600))]
     pictures: u16,
-    /// Strips of a picture
+    /// Number of strips per picture
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=45))]
     strips: u8,
-    /// Runs, the encoders in turns, of which the least time of each slice counts
+    /// Number of runs, encoders in turn; the least time of each slice counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     repeats: u8,
-    /// Leave out the camera's noise of 40 dB that is added
+    /// Do not add the camera noise of 40 dB
     #[arg(long)]
     no_noise: bool,
     /// Seed of the noise and of the simulated drive
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Folder to write every number and the curves to [default: none]
+    /// Folder for all numbers and the curves [default: none]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -13,15 +13,16 @@ use tautline_units::Duration;
 use super::links::chosen;
 use super::{progress, table};
 
-/// Share one link among a session and another flow: another session, CUBIC, BBR, libwebrtc's GCC
+/// Share one link between a session and another flow: another session, CUBIC, BBR, libwebrtc's GCC
 ///
-/// In virtual time, over links of 10 Mbit/s and 15 ms each way and of 3 Mbit/s and 30 ms, with drop-tail queues of .5,
-/// 1, 4 and 16 bandwidth-delay products. The session's media always fills its budget; a unit is in time within 100 ms.
-/// Prints for each pairing the median of all seeds, with least and most in brackets where they differ, and judges
-/// nothing. Leaves every run, the summary and shares by the second as CSV, and a plot for each link, in a folder.
+/// Runs in virtual time over links of 10 Mbit/s with 15 ms each way, and of 3 Mbit/s with 30 ms.
+/// They have drop-tail queues of 0.5, 1, 4 and 16 bandwidth-delay products. The session's media
+/// always fills its budget; a unit is on time within 100 ms. Prints the median over all seeds for
+/// each pairing, with minimum and maximum in brackets where they differ, without a verdict. Writes
+/// every run, the summary and shares per second as CSV, and a plot per link, into a folder.
 #[derive(Debug, Args)]
 pub(crate) struct Fairness {
-    /// Seeds, from the first on
+    /// Number of seeds, counted from the first
     #[arg(
         long,
         value_name = "COUNT",
@@ -30,10 +31,10 @@ pub(crate) struct Fairness {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     seeds: u64,
-    /// The first seed
+    /// First seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first_seed: u64,
-    /// Length of each run in virtual seconds, the warm-up of 20 s included
+    /// Length of each run in virtual seconds, including the warm-up of 20 s
     #[arg(
         long,
         value_name = "SECONDS",
@@ -42,16 +43,17 @@ pub(crate) struct Fairness {
         value_parser = clap::value_parser!(u64).range(25..)
     )]
     seconds: u64,
-    /// Only these links, by rate and the time in which a full queue drains: 10mbps-15ms
+    /// Only these links, by rate and drain time of a full queue, such as 10mbps-15ms
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     link: Vec<String>,
-    /// Only beside these: tautline, tautline-10s-later, tautline-farther, cubic, bbr, gcc
+    /// Only with these competing flows: tautline, tautline-10s-later, tautline-farther, cubic, bbr,
+    /// gcc
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     beside: Vec<String>,
-    /// Take 2 seeds of 40 s, unless told otherwise
+    /// Use 2 seeds of 40 s, unless set otherwise
     #[arg(long)]
     quick: bool,
-    /// Runs at a time
+    /// Number of parallel runs
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     threads: usize,
     /// Folder for the results
@@ -60,7 +62,7 @@ pub(crate) struct Fairness {
 }
 
 impl Fairness {
-    /// Makes all runs, writes and prints what they showed.
+    /// Runs everything, writes and prints the results.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let sweep = Sweep {
             bottlenecks: chosen("link", Bottleneck::all(), &self.link, |link| &link.name)?,

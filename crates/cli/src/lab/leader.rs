@@ -1,4 +1,4 @@
-//! `tautline lab leader`: three real processes of which one acts, and what befalls it.
+//! `tautline lab leader`: three real processes, of which one acts, under injected faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, UdpSocket};
@@ -14,18 +14,18 @@ use tautline_net::file;
 use tautline_quorum::{Config, Kept, Member};
 use tautline_units::Instant;
 
-/// Run three redundant steering processes, and kill, stop and cut off the one that leads
+/// Run three redundant steering processes, and kill, stop and cut off the leader
 #[derive(Debug, Args)]
 pub(crate) struct Leader {
-    /// Milliseconds from one round of heartbeats to the next
+    /// Interval of the heartbeats in milliseconds
     #[arg(long, default_value_t = 10)]
     heartbeat_ms: u64,
-    /// How often each fault happens
+    /// Number of times that each fault is injected
     #[arg(long, default_value_t = 10)]
     rounds: u32,
 }
 
-/// What `tautline lab leader` starts three times
+/// Member process, started three times by `tautline lab leader`
 #[derive(Debug, Args)]
 pub(crate) struct LeaderMember {
     id: u8,
@@ -34,7 +34,7 @@ pub(crate) struct LeaderMember {
     kept: PathBuf,
 }
 
-/// Actuation and every message between members pass through here, so that members can be cut off.
+/// Hub for actuation and all messages between members, which can cut members off.
 struct Stand {
     socket: UdpSocket,
     clock: Clock,
@@ -43,13 +43,13 @@ struct Stand {
     members: Vec<Running>,
     /// Term and member of the latest act.
     acted: Option<(u64, usize)>,
-    /// When each member acted last.
+    /// Time of each member's latest act.
     acts: [Option<Instant>; 3],
-    /// When the first and the last act of each term were decided on, by the machine's monotonic clock.
+    /// Decision times of the first and the last act of each term, by the machine's monotonic clock.
     terms: BTreeMap<u64, (Duration, Duration)>,
-    /// Acts decided on after one of a later term: there must be none.
+    /// Acts decided after one of a later term: there must be none.
     stale: u64,
-    /// Acts that came after one of a later term, and are refused by their term.
+    /// Acts that arrived after one of a later term, and are refused by their term.
     late: u64,
 }
 
@@ -123,7 +123,7 @@ impl Stand {
             .context("cannot start a member")
     }
 
-    /// Does `fault` to the leader and waits for another that acts.
+    /// Injects `fault` into the leader and waits until another member acts.
     fn fail_over(&mut self, fault: &str) -> Result<Duration> {
         let leader = self.settled()?;
         let struck_at = self.clock.now();
@@ -152,7 +152,7 @@ impl Stand {
         Ok(acted_at.since(struck_at))
     }
 
-    /// Waits until one member alone has acted for ten timeouts.
+    /// Waits until a single member has acted for ten timeouts.
     fn settled(&mut self) -> Result<usize> {
         let calm = Duration::from_millis(self.heartbeat_ms) * u32::from(TIMEOUT_HEARTBEATS) * 10;
         let until = self.clock.now() + calm;
@@ -178,7 +178,7 @@ impl Stand {
         }
     }
 
-    /// Takes one datagram of a member and does with it what it is for.
+    /// Receives one datagram of a member and handles it.
     fn pass_on(&mut self) -> Result<()> {
         let mut buffer = [0; 2048];
         let Ok((length, from)) = self.socket.recv_from(&mut buffer) else { return Ok(()) };
@@ -198,14 +198,15 @@ impl Stand {
         let cut = sender.cut;
         let Some(receiver) = self.members.get(usize::from(*to)) else { return Ok(()) };
         if let Some(address) = receiver.address.filter(|_| !cut && !receiver.cut) {
-            // A member that was just killed does not listen.
+            // A member that was just killed does not receive.
             let _ = self.socket.send_to(rest, address);
         }
         Ok(())
     }
 
-    /// Notes an act. A process may be held between deciding and acting, for as long as the machine likes: whether two led at once is
-    /// told by when they decided, and what comes late is told by its term, as an actuator must.
+    /// Records an act. The scheduler may delay a process between decision and act for any time. So
+    /// two leaders at once are detected by their decision times, and a late act by its term, as an
+    /// actuator must do.
     fn note_act(&mut self, member: usize, term: u64, decided: Duration) {
         let (first, last) = self.terms.entry(term).or_insert((decided, decided));
         (*first, *last) = ((*first).min(decided), (*last).max(decided));
@@ -226,7 +227,7 @@ impl Stand {
 impl Drop for Stand {
     fn drop(&mut self) {
         for member in &mut self.members {
-            // What has ended already cannot be ended.
+            // A process that has ended cannot be killed.
             let _ = member.process.kill();
             let _ = member.process.wait();
         }
@@ -290,6 +291,6 @@ impl LeaderMember {
 const TIMEOUT_HEARTBEATS: u8 = 5;
 const ACT_EVERY: Duration = Duration::from_millis(2);
 const DEADLINE: Duration = Duration::from_secs(30);
-/// In the place of a receiver.
+/// Values in place of a receiver's number.
 const ACT: u8 = 255;
 const HELLO: u8 = 254;

@@ -19,23 +19,23 @@ use tautline_units::{Bitrate, Duration, Instant};
 use super::progress::Line;
 use super::table;
 
-/// Compare ways of sending over many links: on-time goodput, units missed, overhead
+/// Compare methods of sending over many links: on-time goodput, units missed, overhead
 ///
-/// Two sessions in virtual time, over recorded or modelled links; the media source always fills
-/// its budget. Leaves every run and a summary as CSV, and plots, in a folder.
+/// Two sessions run in virtual time, over recorded or modelled links; the media source always fills
+/// its budget. Writes every run and a summary as CSV, and plots, into a folder.
 #[derive(Debug, Args)]
 pub(crate) struct Links {
-    /// Folder with the Mahimahi recordings, named as in docs/lab.md; without it, models only
+    /// Folder with the Mahimahi recordings, named as in docs/lab.md; without it, only models
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
-    /// Seeds, from the first on; each starts elsewhere in every recording [default: 20, with --quick 4,
-    /// with --scenario as many as each asks for]
+    /// Number of seeds, counted from the first; each starts at another point of every recording
+    /// [default: 20, with --quick 4, with --scenario as many as each requires]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
-    /// The first seed; what was tuned on some is to be judged on others
+    /// First seed; evaluate on other seeds than those used for tuning
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first_seed: u64,
-    /// Length of each run in virtual seconds, the warm-up of 2 s included
+    /// Length of each run in virtual seconds, including the warm-up of 2 s
     #[arg(
         long,
         value_name = "SECONDS",
@@ -53,16 +53,16 @@ pub(crate) struct Links {
         default_value_if("quick", "true", "65")
     )]
     deadline_ms: Vec<u64>,
-    /// Media units a second: 360 are six slices of 60 pictures
+    /// Media units per second: 360 are six slices of 60 pictures
     #[arg(long, value_name = "COUNT", default_value_t = 360)]
     units: u64,
-    /// The most that the source sends, Mbit/s
+    /// Maximum rate of the source in Mbit/s
     #[arg(long, value_name = "MBPS", default_value_t = 80)]
     most: u64,
-    /// Only combos whose names contain one of these words
+    /// Only combinations whose names contain one of these words
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     combo: Vec<String>,
-    /// Only these sets; or files, recordings of any name and length, which make one set of links
+    /// Only these sets; or files: recordings of any name and length, which form one set of links
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     set: Vec<String>,
     /// Only these cases
@@ -73,14 +73,14 @@ pub(crate) struct Links {
         default_value_if("quick", "true", "plain")
     )]
     case: Vec<String>,
-    /// Judge these named scenarios, or `all`, in place of comparing; sessions as they are by default,
-    /// or each of the combos named
+    /// Evaluate these named scenarios, or `all`, instead of comparing: with the default
+    /// configuration, or with each of the combinations named
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Take 4 seeds of 20 s, one deadline of 65 ms and no trouble, unless told otherwise
+    /// Use 4 seeds of 20 s, one deadline of 65 ms and no disturbance, unless set otherwise
     #[arg(long)]
     quick: bool,
-    /// Runs at a time
+    /// Number of parallel runs
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     threads: usize,
     /// Folder for the results
@@ -89,7 +89,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Makes all runs, writes and prints what they showed.
+    /// Runs everything, writes and prints the results.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if !self.scenario.is_empty() {
             return self.judge();
@@ -182,7 +182,7 @@ impl Links {
     }
 }
 
-/// Tells a recording's file from the name of a set, of which none has a dot or a folder.
+/// Returns whether a name is a recording's file: names of sets contain neither a dot nor a slash.
 fn is_file(name: &str) -> bool {
     name.contains(['.', '/'])
 }
@@ -198,7 +198,7 @@ fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
     Ok(combos)
 }
 
-/// Returns those of `all` that are named, or all of them if none is.
+/// Returns the named items of `all`, or all of them without names.
 pub(super) fn chosen<T>(
     what: &str,
     all: Vec<T>,

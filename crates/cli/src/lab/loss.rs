@@ -8,42 +8,44 @@ use tautline_lab::sweeps::loss::{self, Faults, Pattern, Scene, Terms, Toll};
 use tautline_units::Bitrate;
 use tautline_video::avc::LossRecovery;
 
-/// Lose slices at random and check that no decoder ever stops, and that each strip recovers
+/// Lose slices at random, and check that no decoder ever stops and that each strip recovers
 ///
-/// Every encoder of this build codes a strip, and recovers in each of its ways by what the receiver tells;
-/// openh264 and ffmpeg decode what is left. With --toll it is told instead what patterns of losses cost whole
-/// pictures in the ways that need no refresh.
+/// Every encoder of this build codes a strip and recovers by each of its methods from the
+/// receiver's reports; openh264 and ffmpeg decode the rest. With --toll it reports instead how many
+/// complete pictures patterns of losses cost, for the methods without refresh.
 #[derive(Debug, Args)]
 pub(crate) struct Loss {
-    /// Pictures to code [default: 10000, with --toll 960]
+    /// Number of pictures to code [default: 10000, with --toll 960]
     #[arg(long, value_name = "N")]
     pictures: Option<usize>,
-    /// Probability of a slice to be lost; with --toll that pattern alone [default: 0.05, with --toll ten patterns]
+    /// Loss probability of a slice; with --toll only that pattern [default: 0.05, with --toll ten
+    /// patterns]
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
-    /// Pictures from a slice's arrival until the vehicle knows of it: 6 are 100 ms at 60 a second
+    /// Number of pictures from a slice's arrival until the vehicle knows of it: 6 are 100 ms at 60
+    /// per second
     #[arg(long, value_name = "N", default_value_t = 6)]
     round_trip: usize,
-    /// Seed of what is lost
+    /// Seed of the losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Tell what ten patterns of losses cost whole pictures of 1280x720, 60 a second: single slices, bursts, whole
-    /// pictures, every 17th slice, and 30 % for 10 s
+    /// Report how many complete pictures of 1280x720 at 60 per second ten patterns of losses cost:
+    /// single slices, bursts, complete pictures, every 17th slice, and 30 % for 10 s
     #[arg(long)]
     toll: bool,
-    /// What the slices take together with --toll, Mbit/s
+    /// Total rate of the slices with --toll, in Mbit/s
     #[arg(long, value_name = "MBPS", default_value_t = 6)]
     mbps: u32,
-    /// Video file in the simulated camera's place with --toll; needs ffmpeg
+    /// Video file in place of the simulated camera with --toll; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// Folder to keep the streams in, for decoders elsewhere [default: none]
+    /// Folder for the streams, for other decoders [default: none]
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
 
 impl Loss {
-    /// Runs and prints a line for every encoder.
+    /// Runs and prints a line per encoder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loss = self.loss.unwrap_or(0.05);
         ensure!((0.0..=0.9).contains(&loss), "--loss {loss}: must be 0 to 0.9");
@@ -85,9 +87,9 @@ impl Loss {
     }
 }
 
-/// Two seconds at 60 a second, there and back again.
+/// Two seconds at 60 pictures per second, played forwards and backwards.
 const FOOTAGE: usize = 120;
-/// Those of which none costs a refresh.
+/// Methods without refresh.
 const WAYS: [LossRecovery; 3] = [
     LossRecovery::AcknowledgedReferences { references: 16 },
     LossRecovery::ReferenceSelection { references: 16 },

@@ -15,23 +15,24 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 use super::progress::Line;
 use crate::settings;
 
-/// Sweep packet sizes over a modelled link: delay bins, and the size that they recommend
+/// Sweep packet sizes over a modelled link: delay bins, and the recommended size
 ///
-/// Two sessions in virtual time, media going up and commands down; first every size from the
-/// vehicle, then every size to it with the best of these. "vehicle only" are media units,
-/// "operator only" commands, and "end to end" is from a command to the arrival of the first media
-/// unit that was handed over after the command came. The model carries any size; a real path's own
-/// limit, mostly 1472 bytes, goes first. Leaves the bins as CSV, and plots, in a folder.
+/// Two sessions run in virtual time, with media from the vehicle and commands to it. First every
+/// size from the vehicle is tried, then every size to it, with the best of the former. "vehicle
+/// only" are media units, "operator only" commands. "end to end" is the time from a command to the
+/// arrival of the first media unit sent after the command arrived. The model carries any size; the
+/// limit of a real path, usually 1472 bytes, has precedence. Writes the bins as CSV, and plots,
+/// into a folder.
 #[derive(Debug, Args)]
 pub(crate) struct Mtu {
-    /// The vehicle's link; the operator is wired
+    /// Model of the vehicle's link; the operator is wired
     #[arg(long, default_value = "lte-driving")]
     preset: Preset,
-    /// The vehicle's link from a TOML file in the preset's place: tables up and down, fields as in
-    /// docs/running.md
+    /// TOML file with the vehicle's link, in place of the preset: tables up and down, with fields
+    /// as in docs/running.md
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     link: Option<PathBuf>,
-    /// Datagram sizes in bytes, 150 to 1500, headers of IP and UDP not included
+    /// Datagram sizes in bytes, 150 to 1500, without the headers of IP and UDP
     #[arg(
         long,
         value_name = "BYTES",
@@ -41,7 +42,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(150..=1500)
     )]
     sizes: Vec<u64>,
-    /// The size to the vehicle while those from it are tried
+    /// Size in bytes to the vehicle while those from it are tried
     #[arg(
         long,
         value_name = "BYTES",
@@ -49,7 +50,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(150..=1500)
     )]
     down: u64,
-    /// Media units a second: 360 are six slices of 60 pictures
+    /// Media units per second: 360 are six slices of 60 pictures
     #[arg(
         long,
         value_name = "COUNT",
@@ -57,10 +58,10 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(1..=10_000)
     )]
     units: u64,
-    /// The most that the media source sends, kbit/s
+    /// Maximum rate of the media source in kbit/s
     #[arg(long, value_name = "KBPS", default_value_t = 8_000)]
     most: u64,
-    /// Runs of each size; every size meets the same
+    /// Number of runs per size, all under the same conditions
     #[arg(
         long,
         value_name = "COUNT",
@@ -69,7 +70,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     rounds: u64,
-    /// Length of each run in virtual seconds, the warm-up of 3 s included
+    /// Length of each run in virtual seconds, including the warm-up of 3 s
     #[arg(
         long,
         value_name = "SECONDS",
@@ -78,7 +79,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(5..)
     )]
     seconds: u64,
-    /// Take 5 sizes, 3 rounds and 10 s, unless told otherwise
+    /// Use 5 sizes, 3 rounds and 10 s, unless set otherwise
     #[arg(long)]
     quick: bool,
     /// Seed of every random number
@@ -90,7 +91,7 @@ pub(crate) struct Mtu {
 }
 
 impl Mtu {
-    /// Sweeps both directions, writes and prints the bins, and recommends.
+    /// Sweeps both directions, writes and prints the bins, and recommends a size.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let sweep = self.sweep()?;
         record::create(&self.out)?;
@@ -119,8 +120,8 @@ impl Mtu {
     }
 }
 
-/// Writes and prints the bins of one direction, and recommends; `words` say which it is, and `at`
-/// where a size stands on the plot's axis.
+/// Writes and prints the bins of one direction, and recommends a size. `words` describes the
+/// direction; `at` returns a size's position on the plot's axis.
 pub(crate) fn tell(
     out: &Path,
     direction: &str,

@@ -15,40 +15,40 @@ use tautline_units::Instant;
 use super::progress::Line;
 use super::table::print;
 
-/// List the tables and figures of the papers that can be measured again, and what the last run of each
-/// gave
+/// List the papers' tables and figures that can be reproduced, with the result of each last run
 #[derive(Debug, Args)]
 pub(crate) struct List {
     #[command(flatten)]
     folder: Folder,
 }
 
-/// Measure tables and figures of the papers again, and judge what comes out
+/// Reproduce tables and figures of the papers, and judge the results
 ///
-/// Every experiment leaves its numbers as CSV, its plots as SVG and its rows of published against
-/// measured in a folder of its own. Ends with an error, after writing everything, if a row that was
-/// measured is out of its tolerance, or an experiment failed.
+/// Every experiment writes its numbers as CSV, its plots as SVG, and its rows of published and
+/// measured values into a folder of its own. The exit status is an error if a measured row is out
+/// of tolerance or an experiment failed, after everything is written.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Experiments to run, by key as `tautline lab list` prints them, a paper by what its keys begin with, or `all`
+    /// Experiments to run: keys as printed by `tautline lab list`, a paper by the beginning of its
+    /// keys, or `all`
     #[arg(value_name = "KEY", required = true)]
     keys: Vec<String>,
     /// Take seconds instead of minutes, with wide tolerances
     #[arg(long)]
     quick: bool,
-    /// Seed of every random number; the same seed gives the same results, but for timings
+    /// Seed of every random number; the same seed gives the same results, except for timings
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Take over what this binary has left in the folder already, by this seed: a run that was stopped goes on
+    /// Reuse the results of this binary and seed in the folder, to continue an interrupted run
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
     folder: Folder,
 }
 
-/// Make one page of all results in a folder, published against measured, with the plots
+/// Create one page with all results of a folder, published against measured, with the plots
 ///
-/// The page, report.html in that folder, needs nothing beside itself.
+/// The page is report.html in that folder, and self-contained.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     #[command(flatten)]
@@ -57,13 +57,13 @@ pub(crate) struct Report {
 
 #[derive(Debug, Args)]
 struct Folder {
-    /// Folder of results, one folder in it for each experiment
+    /// Folder of results, with one folder per experiment
     #[arg(long, value_name = "FOLDER", default_value = "lab")]
     out: PathBuf,
 }
 
 impl List {
-    /// Prints the registry, with what the folder of results holds.
+    /// Prints the registry, with the contents of the results folder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let lines = papers::all().map(|Experiment { key, source, title, .. }| {
             let record = Record::read(&self.folder.out, key)?;
@@ -81,7 +81,8 @@ impl Run {
         let experiments = chosen(&self.keys)?;
         record::create(&self.folder.out)?;
         let (clock, total) = (Clock::start(), experiments.len());
-        // What measures time has the machine to itself, after the others, which share its processors.
+        // Experiments that measure time run alone on the machine, after the others, which share its
+        // processors.
         let (timed, others): (Vec<_>, Vec<_>) =
             experiments.into_iter().partition(|experiment| papers::is_timed(experiment.key));
         let (mut out, mut failed, mut before, mut printed) = (Vec::new(), Vec::new(), 0, Ok(()));
@@ -100,13 +101,13 @@ impl Run {
                 if printed.is_ok() {
                     printed = made.print(&self.folder.out);
                 }
-                // What was committed is told; it is no fault of this run.
+                // Committed results are shown, but are not judged.
                 if matches!(made.record.origin, Origin::Measured { .. }) {
                     let rows = made.record.out_of_tolerance();
                     out.extend(rows.map(|row| format!("{}: {}", made.record.key, row.quantity)));
                 }
             };
-            // One that fails stops no other.
+            // A failed experiment does not stop the others.
             workers::each(threads, &experiments, |experiment| Ok(self.make(experiment)), told)?;
             before += experiments.len();
         }
@@ -125,7 +126,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes over what is left of an experiment, or runs it.
+    /// Reuses the result of an experiment, or runs it.
     fn make(&self, experiment: &Experiment) -> anyhow::Result<Made> {
         if let Some(record) = self.left(experiment)? {
             return Ok(Made { record, is_left: true });
@@ -140,7 +141,8 @@ impl Run {
         Ok(Made { record, is_left: false })
     }
 
-    /// Returns what is to be taken over of an experiment: of the same kind of run, and younger than this binary.
+    /// Returns the reusable result of an experiment: of the same kind of run, and younger than this
+    /// binary.
     fn left(&self, experiment: &Experiment) -> anyhow::Result<Option<Record>> {
         if !self.resume {
             return Ok(None);
@@ -154,16 +156,16 @@ impl Run {
         let binary = std::env::current_exe().and_then(|file| made_at(&file));
         let left_at = made_at(&record::file(&self.folder.out, experiment.key));
         let is_younger = left_at.context("the record is gone")? > binary.context("no binary")?;
-        // What was missing may be there by now.
+        // What was missing may be available by now.
         let is_skipped = matches!(record.origin, Origin::Skipped(_));
         Ok(Some(record).filter(|_| is_younger && !is_skipped))
     }
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 struct Made {
     record: Record,
-    /// Whether an earlier run made it.
+    /// Whether an earlier run produced it.
     is_left: bool,
 }
 
@@ -187,7 +189,7 @@ impl Made {
 }
 
 impl Report {
-    /// Writes the page and says where.
+    /// Writes the page and prints its path.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let records = report::write(&self.folder.out, papers::all())?;
         let file = self.folder.out.join(report::FILE);
@@ -196,7 +198,7 @@ impl Report {
     }
 }
 
-/// Returns the experiments of these keys, each once, in the order of the registry.
+/// Returns the experiments with these keys, each once, in the order of the registry.
 fn chosen(keys: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
     for key in keys.iter().filter(|key| *key != ALL) {
         if papers::find(key).is_some() || papers::all().any(|one| is_of(one, key)) {
@@ -235,5 +237,5 @@ fn cells(row: &Row) -> [String; HEADS.len()] {
 const HEADS: [&str; 8] =
     ["quantity", "unit", "published", "reference", "asked", "measured", "may be", "verdict"];
 
-/// The word for every key.
+/// Name that stands for all keys.
 const ALL: &str = "all";

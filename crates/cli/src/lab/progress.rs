@@ -1,4 +1,4 @@
-//! How far a long run is, on standard error.
+//! Progress of a long run, on standard error.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write as _, stderr};
@@ -8,7 +8,7 @@ use tautline_lab::experiment::Progress;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
-/// One line that is written over on a terminal, and a line now and then elsewhere.
+/// One line that is overwritten on a terminal; elsewhere, a line at intervals.
 pub(super) struct Line {
     key: &'static str,
     clock: Clock,
@@ -23,7 +23,7 @@ impl Line {
         Self { key, clock: Clock::start(), terminal, shown: Cell::new(Instant::ZERO) }
     }
 
-    /// Shows how far the run is, unless that was shown just now.
+    /// Shows the progress, at a limited rate.
     pub(super) fn show(&self, progress: Progress<'_>) {
         let now = self.clock.now();
         let pause = if self.terminal { TERMINAL_PAUSE } else { LOG_PAUSE };
@@ -32,7 +32,7 @@ impl Line {
         }
         self.shown.set(now);
         let words = words(self.key, progress, now.since(Instant::ZERO));
-        // Nothing hangs on this line: where it cannot be written, the run goes on.
+        // Errors are ignored: the run continues without this line.
         let _ = if self.terminal {
             write!(stderr(), "\r\x1b[K{words}")
         } else {
@@ -40,7 +40,7 @@ impl Line {
         };
     }
 
-    /// Takes the line off the terminal.
+    /// Removes the line from the terminal.
     pub(super) fn clear(&self) {
         if self.terminal {
             let _ = write!(stderr(), "\r\x1b[K");

@@ -8,15 +8,16 @@ use tautline_lab::experiment::{Progress, Run};
 
 use super::progress::Line;
 
-/// Make the look-up table from a slice's size to its quantizers, by cycling quantizers over a clip
+/// Create the look-up table from a slice's size to its quantizers, by cycling quantizers over a
+/// clip
 ///
-/// The table is CSV: bytes of a slice, the quantizer of I and that of P.
+/// The table is CSV: bytes of a slice, quantizer of I slices, quantizer of P slices.
 #[derive(Debug, Args)]
 pub(crate) struct QpTable {
-    /// Video file to learn from; needs ffmpeg
+    /// Video file to measure; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: PathBuf,
-    /// Pictures of it to code at every pair of quantizers
+    /// Number of its pictures to code at every pair of quantizers
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=600))]
     pictures: u16,
     /// File to write
@@ -25,7 +26,7 @@ pub(crate) struct QpTable {
 }
 
 impl QpTable {
-    /// Codes the clip at every pair and writes the table.
+    /// Codes the clip at every pair of quantizers and writes the table.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let line = Line::new("qp-table");
         let progress = |progress: Progress<'_>| line.show(progress);

@@ -2,7 +2,7 @@
 
 use std::io::{Write as _, stdout};
 
-/// Prints a table with columns as wide as they need; those listed in `right` end at the right.
+/// Prints a table with columns of the required width; those listed in `right` are right-aligned.
 pub(super) fn print<const COLUMNS: usize>(
     heads: &[&str; COLUMNS],
     lines: Vec<[String; COLUMNS]>,

@@ -15,23 +15,25 @@ use tautline_units::ByteCount;
 use crate::lab::mtu::tell;
 use crate::{local, stop};
 
-/// Sweep packet sizes over a running session: delay bins, and the size that they recommend
+/// Sweep packet sizes over a running session: delay bins, and the recommended size
 ///
-/// Asks a running operator to send with another largest datagram, and to have the vehicle do so,
-/// for a while each: first every size from the vehicle, then every size to it with the best of
-/// these. The session goes on, driven or not, and keeps its own sizes afterwards, also when this is
-/// interrupted: results of the whole rounds are then printed. "vehicle only" are the session's media
-/// units, "operator only" questions that go as commands do, 20 a second, and "end to end" is from a
-/// question to the arrival of the first slice captured after it came. The vehicle goes back to its
-/// own size at once when commands come late or telemetry no longer fits; such a step is tried
-/// again, and its size is left out if that happens three times. Leaves the bins as CSV, and plots,
-/// in a folder. Takes six minutes unless told otherwise.
+/// Asks a running operator to use another largest datagram for a limited time, and to have the
+/// vehicle do the same. First it tries every size from the vehicle, then every size to it, with the
+/// best of the former. The session continues, driven or not, and restores its own sizes afterwards.
+/// That also holds if this command is interrupted: it then prints the results of the complete
+/// rounds.
+///
+/// "vehicle only" are the session's media units. "operator only" are questions sent like commands,
+/// 20 per second. "end to end" is the time from a question to the arrival of the first slice
+/// captured after the question arrived. The vehicle restores its own size at once when commands are
+/// late or telemetry no longer fits. Such a step is repeated, and its size is excluded after three
+/// failures. Writes the bins as CSV, and plots, into a folder. Takes 6 minutes with the defaults.
 #[derive(Debug, Args)]
 pub(crate) struct Mtu {
     /// Address of the operator's console
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     operator: SocketAddr,
-    /// Datagram sizes in bytes, 150 to 1500, headers of IP and UDP not included
+    /// Datagram sizes in bytes, 150 to 1500, without the headers of IP and UDP
     #[arg(
         long,
         value_name = "BYTES",
@@ -40,7 +42,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u16).range(150..=1500)
     )]
     sizes: Vec<u16>,
-    /// The size to the vehicle while those from it are tried
+    /// Size in bytes to the vehicle while those from it are tried
     #[arg(
         long,
         value_name = "BYTES",
@@ -48,7 +50,7 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u16).range(150..=1500)
     )]
     down: u16,
-    /// Rounds over all sizes, so that each meets several times of the links
+    /// Rounds over all sizes, so that each size meets several states of the links
     #[arg(
         long,
         value_name = "COUNT",
@@ -56,7 +58,8 @@ pub(crate) struct Mtu {
         value_parser = clap::value_parser!(u64).range(1..=100)
     )]
     rounds: u64,
-    /// Seconds that each step measures; 2.5 s are added for sizes to take effect and late answers
+    /// Measuring time per step in seconds; 2.5 s are added for sizes to take effect and for late
+    /// answers
     #[arg(
         long,
         value_name = "SECONDS",
@@ -69,17 +72,17 @@ pub(crate) struct Mtu {
     out: PathBuf,
 }
 
-/// A sweep of one direction, as far as it has come.
+/// Sweep of one direction, with its progress.
 struct Sweep {
-    /// What it is called: "up" or "down".
+    /// Name of the direction: "up" or "down".
     direction: &'static str,
     trials: Vec<Trial>,
-    /// Sizes that are left out.
+    /// Excluded sizes.
     left_out: Vec<Size>,
 }
 
 impl Mtu {
-    /// Sweeps both directions, writes and prints the bins, and recommends.
+    /// Sweeps both directions, writes and prints the bins, and recommends a size.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let head = local::get(self.operator, "/status").await?;
         let who = head.strip_prefix(STATUS_HEAD).ok_or_else(|| local::stranger(self.operator))?;
@@ -100,7 +103,7 @@ impl Mtu {
         Ok(())
     }
 
-    /// Goes over all sizes, round by round; false if the person ended it.
+    /// Tries all sizes, round by round; returns false if the person ended it.
     async fn go_over(&self, sweep: &mut Sweep) -> anyhow::Result<bool> {
         for round in 0..self.rounds {
             for index in 0..sweep.trials.len() {
@@ -111,7 +114,7 @@ impl Mtu {
                 let direction = sweep.direction;
                 note!("{direction}, round {} of {}: {size}", round + 1, self.rounds);
                 let outcome = tokio::select! {
-                    // The operator sees that nobody waits any more and gives the sizes back.
+                    // The operator notices the closed connection and restores the sizes.
                     () = stop::asked() => {
                         note!("interrupted: the session gets its own sizes back");
                         sweep.keep_whole(round);
@@ -134,7 +137,7 @@ impl Mtu {
         Ok(true)
     }
 
-    /// Tries a step again if it was stopped on the way, or if a probe that has `begun` finds no
+    /// Repeats a step that was stopped early. Repeats it also if a probe that has `begun` finds no
     /// session for a moment.
     async fn try_again(&self, size: Size, begun: bool) -> anyhow::Result<Outcome> {
         let mut tries = 1;
@@ -178,7 +181,7 @@ impl Sweep {
         self.trials.iter().any(|trial| !trial.rounds.is_empty())
     }
 
-    /// Drops what the last round has of some sizes only, unless it is all that there is.
+    /// Discards the incomplete last round, unless there is no other.
     fn keep_whole(&mut self, rounds: u64) {
         let whole = usize::try_from(rounds).unwrap_or(usize::MAX).max(1);
         self.trials.iter_mut().for_each(|trial| trial.rounds.truncate(whole));
@@ -246,10 +249,11 @@ fn size(up: impl Into<u64>, down: impl Into<u64>) -> Size {
     Size { up: ByteCount::new(up.into()), down: ByteCount::new(down.into()) }
 }
 
-/// A link's stall is over by then; a size that does not work is not.
+/// A link's stall ends by then; a size that does not work still fails.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longer than a question under way, the vehicle's turn, and what was cut to the former size.
+/// Longer than a question in transit, the vehicle's turn, and the queue of packets of the former
+/// size.
 const SETTLE_MS: u64 = 1_500;
 
 #[cfg(test)]
