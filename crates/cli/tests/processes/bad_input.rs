@@ -1,4 +1,4 @@
-//! Bad input gets one clear line that says what is wrong and what to do.
+//! Bad input produces one clear line with the error and the remedy.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -18,7 +18,7 @@ fn tautline(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Runs what must fail, and gives its one line.
+/// Runs a command that must fail, and returns its single line of output.
 fn complaint(arguments: &[&str]) -> String {
     let (success, words) = tautline(arguments);
     assert!(!success, "{arguments:?} was accepted");
@@ -54,7 +54,7 @@ const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f7075
 #[test]
 fn devices_that_only_root_may_make() {
     use std::os::unix::process::CommandExt;
-    // Whoever runs this may be root, but then it need not be.
+    // The test may run as root, so drop the privileges.
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     command.args(["emulate", "--tun", "--wireless", "-35"]).env_remove("TAUTLINE_CONFIG");
     if rustix::process::geteuid().is_root() {
@@ -274,7 +274,7 @@ fn a_lab_or_an_encoder_that_this_binary_lacks() {
     }
 }
 
-/// Returns the address of a server of something else.
+/// Returns the address of a server that is not Tautline's.
 fn stranger() -> String {
     let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = stranger.local_addr().unwrap().to_string();
@@ -286,7 +286,7 @@ fn stranger() -> String {
     address
 }
 
-/// A running switchboard that knows `operator-1`, and no vehicle but `car-1`.
+/// A running switchboard that knows `operator-1`, and no vehicle except `car-1`.
 pub(super) struct Board {
     pub(super) folder: Folder,
     pub(super) address: String,

@@ -1,4 +1,4 @@
-//! What prints, into a pipe whose reader has gone.
+//! Commands that print into a pipe whose reader has gone.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::bad_input::Board;
 
-/// Runs a command whose standard output nobody reads, as by `| head -n 0`.
+/// Runs a command without a reader of its standard output, as with `| head -n 0`.
 fn unread(arguments: &[&str]) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

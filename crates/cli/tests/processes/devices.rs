@@ -1,6 +1,8 @@
-//! `tautline emulate --tun`: sockets of the kernel in two network namespaces, and the emulated links between them.
+//! `tautline emulate --tun`: kernel sockets in two network namespaces, with the emulated links
+//! between them.
 //!
-//! Needs root. `cargo test` counts these tests as ignored; `make tun` runs them, and says so where it cannot.
+//! Requires root. `cargo test` counts these tests as ignored; `make tun` runs them, or reports that
+//! it cannot.
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
@@ -13,14 +15,14 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use serde_json::Value;
 use tautline_net::tun::Namespace;
 
-/// An emulator between two namespaces of its own, by these arguments; it is ended when this is dropped.
+/// An emulator with these arguments between two namespaces of its own; it ends on drop.
 struct Rig {
     emulator: Child,
     names: [String; 2],
 }
 
 impl Rig {
-    /// Starts it, and waits until its links are there.
+    /// Starts the emulator, and waits until its links exist.
     fn start(name: &str, arguments: &[&str], links: usize) -> Self {
         let names = ["v", "o"].map(|end| format!("tl-{name}-{}-{end}", std::process::id()));
         let mut emulator = Command::new(env!("CARGO_BIN_EXE_tautline"))
@@ -39,7 +41,7 @@ impl Rig {
             assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
             told += usize::from(line.contains(" link: 10.77."));
         }
-        // Nothing that it says later may fill the pipe.
+        // Later output must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         Self { emulator, names }
     }
@@ -54,7 +56,7 @@ impl Rig {
         Namespace::open_or_make(&self.names[1]).unwrap().within(open).unwrap()
     }
 
-    /// Ends it as the system does, and returns what it printed.
+    /// Ends the emulator with a signal, and returns its output.
     fn end(mut self, signal: &str) -> Value {
         let pid = self.emulator.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
@@ -73,7 +75,7 @@ impl Drop for Rig {
         let _ = self.emulator.kill();
         let _ = self.emulator.wait();
         for name in &self.names {
-            // Of a test that failed; another has none left.
+            // Only a failed test leaves a namespace behind.
             let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
         }
     }
@@ -85,7 +87,7 @@ fn bound(address: &str) -> UdpSocket {
     socket
 }
 
-/// Returns the file of two links of 8 Mbit/s up, of which the second takes 40 ms each way.
+/// Returns a file of two links of 8 Mbit/s up; the second has a delay of 40 ms each way.
 fn two_links() -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     for (name, delay) in [("a", 10.0), ("b", 40.0)] {
@@ -117,7 +119,7 @@ fn udp_and_tcp_of_the_kernel_meet_the_links_that_were_asked_for() {
         assert_eq!(&buffer[..bytes], b"there and back");
         assert!(begin.elapsed() >= round_trip, "link {link}: {:?}", begin.elapsed());
     }
-    // TCP: a megabyte up, every byte of it, no sooner than the link's rate allows.
+    // TCP: one megabyte up, complete, and no faster than the link's rate.
     let listener = rig.operator(|| TcpListener::bind("10.77.0.2:9001").unwrap());
     let sent: Vec<u8> = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect();
     let begin = now();
@@ -143,11 +145,12 @@ fn udp_and_tcp_of_the_kernel_meet_the_links_that_were_asked_for() {
     assert!(links[0]["down"]["delivered"].as_u64().unwrap() > 10, "acknowledgements: {told}");
     assert_eq!(links[1]["up"]["delivered"], 1, "nothing but ours: {told}");
     assert_eq!(links[1]["down"]["delivered"], 1, "nothing but ours: {told}");
-    // IP's and UDP's headers, of 28 bytes, are the packet's own.
+    // 28 bytes of IP and UDP headers belong to the packet.
     assert_eq!(links[1]["up"]["received_bytes"], 14 + 28, "{told}");
 }
 
-/// Sends a datagram with each of these codepoints at once, and returns those that they come with, in their order.
+/// Sends a datagram with each of these codepoints at once, and returns the received codepoints in
+/// order.
 fn sent_as(
     rig: &Rig,
     [from, to]: [&str; 2],
@@ -184,7 +187,7 @@ fn sent_as(
 fn what_waits_between_devices_comes_marked_and_with_a_header_that_the_kernel_takes() {
     use EcnCodepoint::{Ce, Ect0, Ect1};
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    // 41 ms a packet, so that a thread that stands still changes nothing.
+    // 41 ms per packet, so a thread that stalls changes nothing.
     let model = "rate_mbps = 0.2, l4s = { threshold_ms = 1.0, range_ms = 0.0 }";
     write!(file, "[[links]]\nname = \"l4s\"\nup = {{ {model} }}\ndown = {{ {model} }}\n").unwrap();
     let rig = Rig::start("l4s", &["--config", file.path().to_str().unwrap()], 1);
@@ -202,7 +205,8 @@ fn both_directions_of_a_wireless_network_share_its_channel() {
     let rig = Rig::start("air", &["--wireless", "-35", "--links", "1"], 1);
     let there = rig.operator(|| bound("10.77.0.2:9000"));
     let here = rig.vehicle(|| bound("10.77.0.1:9000"));
-    // The paper's other flow takes half of some 4.2 MB/s; what is sent is beyond the rest, and beyond the queue.
+    // The paper's competing flow takes half of about 4.2 MB/s; the offered load exceeds the rest
+    // and the queue.
     let (begin, packet) = (now(), [7; 1328]);
     let mut sent = 0_u64;
     while begin.elapsed() < Duration::from_secs(1) {

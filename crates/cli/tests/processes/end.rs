@@ -1,4 +1,5 @@
-//! `tautline end` under a switchboard that lies: it believes the vehicle's own signature to this order, and nothing else.
+//! `tautline end` with a lying switchboard: it believes only the vehicle's own signature to this
+//! order.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -42,7 +43,8 @@ fn nothing_that_a_switchboard_makes_of_answers_is_believed() {
         let held = Answer { outcome: Outcome::Held, ..answer(ROVER, order) };
         let mut broken = held.sign(&identity(ROVER)).as_bytes().to_vec();
         broken[100] ^= 1;
-        // In the vehicle's name under another key; of another vehicle; to an order before; to another supervisor.
+        // In the vehicle's name with another key; of another vehicle; to an earlier order; to
+        // another supervisor.
         let mut forged = held.sign(&identity(ROVER)).as_bytes().to_vec();
         let [own, others] = [ROVER, MULE].map(|seed| {
             let (vehicle, own) = (identity(seed).public(), identity(seed));
@@ -61,7 +63,7 @@ fn nothing_that_a_switchboard_makes_of_answers_is_believed() {
     assert_eq!(status, Some(5), "{told}");
     assert!(!told.contains("by its own signature"), "{told}");
     assert!(told.contains("is left out: "), "{told}");
-    // A true word among them counts, and its end is not told yet.
+    // One true answer among them counts, but its end is not reported yet.
     let (told, status) = end(|order| {
         let mut words = lies(order);
         words.insert(3, word(ROVER, order, Outcome::Begun));
@@ -71,7 +73,7 @@ fn nothing_that_a_switchboard_makes_of_answers_is_believed() {
     assert!(told.contains("has begun; epoch 7\n") && !told.contains("holds it"), "{told}");
 }
 
-/// Runs `tautline end` with a switchboard that brings it these answers and hangs up.
+/// Runs `tautline end` with a switchboard that delivers these answers and disconnects.
 fn end(answers: impl Fn(&SignedOrder) -> Vec<Vec<u8>>) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let output = Runtime::new().expect("threads").block_on(async {
@@ -96,7 +98,7 @@ fn end(answers: impl Fn(&SignedOrder) -> Vec<Vec<u8>>) -> (String, Option<i32>) 
                 let frame = Control::Answered { signed }.encode();
                 connection.send(&frame).await.expect("it listens");
             }
-            // It has read all of that, or has had enough, when it is gone.
+            // The command has read everything, or has given up, when it disconnects.
             let (mut sender, _receiver) = connection.split();
             sender.close().await;
         };

@@ -1,6 +1,6 @@
-//! What fails beside the machine brings it to a standstill: real processes, stopped and killed.
+//! Faults outside the machine stop it: real processes, suspended and killed.
 //!
-//! Distances are by the machine's own account, so that a slow test bends none of them.
+//! Distances are from the machine's own odometer, so a slow test does not distort them.
 
 mod adapter;
 mod blocked;
@@ -28,13 +28,14 @@ fn car(flags: &[&'static str]) -> Rig {
     Rig::start(&Setup { car: Some(flags.to_vec()), ..Setup::default() })
 }
 
-/// Metres that a stop may take from `speed` m/s: so much silence, what a signal and a look at the car
-/// take on a busy machine, and the ramp down with 4 m/s² at the end.
+/// Returns the distance in metres that a stop may take from `speed` m/s. It covers the silence, the
+/// time of a signal and a reading of the car on a busy machine, and the ramp down at 4 m/s² at the
+/// end.
 fn bound(speed: f64, silence: Duration) -> f64 {
     speed * (silence.as_secs_f64() + 0.5 + 0.2) + speed * speed / (2.0 * 4.0)
 }
 
-/// Runs `fault` while the car drives; asserts that it stops within the bound.
+/// Injects `fault` while the car drives; asserts that the car stops within the bound.
 fn stops<V>(rig: &mut Rig<V>, fault: impl FnOnce(&mut Rig<V>)) {
     let (speed, begun) = (rig.car("speed_metres_per_second"), rig.car("odometer_metres"));
     fault(rig);
@@ -51,7 +52,7 @@ fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
         stops(&mut rig, |rig| rig.signal_guard("STOP"));
         rig.signal_guard("CONT");
         let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-        // Which silence it finds first is chance.
+        // Which silence the car detects first is a matter of chance.
         let silences = [
             Cause::GuardLate,
             Cause::GuardSilent,
@@ -60,7 +61,7 @@ fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
             Cause::CommandTimeout,
         ];
         assert!(silences.contains(&status.why.cause), "{:?}", status.why);
-        // The throttle is held all the while: no motion without a new act.
+        // The throttle stays pressed: no motion without a new act.
         rig.stays();
         rig.drive(4.0);
         stops(&mut rig, Rig::kill_guard);
@@ -82,7 +83,7 @@ fn a_vehicle_that_falls_silent_is_stopped_and_comes_back_held() {
         rig.vehicle.silence(false);
         let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
         assert_eq!(status.why.cause, Cause::ProposalTimeout);
-        // On a slope, with the throttle held.
+        // On a slope, with the throttle pressed.
         rig.stays();
     });
 }
@@ -104,7 +105,7 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
         });
         rig.vehicle.act(1_000, Deed::Arm);
         let refused = |status: &Status| status.counts.acts_refused > 0;
-        // By then it has taken the emergency stop that is still proposed for another one.
+        // By then it has taken the emergency stop, which is still proposed, for a new one.
         let status = rig.vehicle.eventually("refused", refused);
         rig.vehicle.act(1_001, Deed::Reset(status.stop));
         rig.vehicle.eventually("reset", |status| !status.is_latched);
@@ -180,7 +181,7 @@ fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
         let mut rig = Rig::start(&setup);
         let stranger = UnixDatagram::bind(rig.path("stranger.sock")).expect("a path of ours");
         rig.drive(3.0);
-        // It is commanded full throttle all the while.
+        // The commands are full throttle all the time.
         let before = rig.car("speed_metres_per_second");
         send_garbage(&rig, &stranger);
         let speed = rig.car("speed_metres_per_second");
@@ -204,7 +205,7 @@ fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
     });
 }
 
-/// Sends garbage to both ends of the guard, for more than a second.
+/// Sends garbage to both ends of the guard for more than one second.
 fn send_garbage(rig: &Rig, stranger: &UnixDatagram) {
     stranger.set_nonblocking(true).expect("it is a socket");
     let ends = ["vehicle.sock", "machine.sock"].map(|name| rig.path(name));
@@ -212,7 +213,7 @@ fn send_garbage(rig: &Rig, stranger: &UnixDatagram) {
         let bytes: Vec<u8> =
             (0..turn % 260).map(|at| (turn.wrapping_mul(at + 7) >> 3) as u8).collect();
         let _ = stranger.send_to(&bytes, &ends[turn as usize % 2]);
-        // No more at once: a socket's queue holds ten, and its peer needs a place there too.
+        // No more at once: a socket's queue holds ten, and the peer needs room there too.
         if turn % 8 == 0 {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -263,7 +264,7 @@ fn garbage_on_the_machines_port_stops_nothing_and_in_the_place_of_frames_the_mac
     });
 }
 
-/// Looks on for a second: the car must be driven on, by one who gives a little throttle.
+/// Watches for one second: the car must continue to be driven with a little throttle.
 fn goes_on<V>(rig: &Rig<V>) {
     let begun = rig.car("odometer_metres");
     std::thread::sleep(Duration::from_secs(1));
@@ -303,7 +304,7 @@ fn what_an_adapter_knows_of_its_machine_stands_in_the_black_box() {
         let printed = rig.printed();
         std::thread::spawn(move || printed.for_each(drop));
         rig.drive(2.0);
-        // It tells once a second.
+        // The record is sent once per second.
         std::thread::sleep(std::time::Duration::from_millis(1_500));
         rig.end_guard();
         let (facts, is_read) = rig.black_box("facts");

@@ -1,4 +1,5 @@
-//! A vehicle under a switchboard, parts and orders that would end its drive: over loopback sockets.
+//! A vehicle with a switchboard, components and orders that would end its drive: over loopback
+//! sockets.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 pub(crate) mod stand;
@@ -28,7 +29,7 @@ use stand::{
     grey, identity,
 };
 
-/// Runs a test in real time, as those of real processes are run.
+/// Runs a test in real time, like those with real processes.
 pub(crate) fn tried(test: impl AsyncFn()) {
     crate::tries::tried(|| Runtime::new().unwrap().block_on(test()));
 }
@@ -44,34 +45,35 @@ fn no_word_of_the_switchboard_ends_a_drive() {
         anna.drive(0.5, 0.0, || stand.car().state.speed > 2.0).await;
         stand.car().turns_braked = 0;
 
-        // It ends leases and introduces the same pair, in turn, and nobody answers.
+        // The switchboard ends leases and introduces the same pair repeatedly, and no peer answers.
         for lease in 2..8 {
             let reason = "because I can".to_owned();
             stand.say(&Control::Released { lease: [1; 16], reason }).await;
             stand.introduce(&anna, [lease; 16]).await;
             anna.drive_for(0.5, 0.0, 100).await;
         }
-        // A stranger, and another who is listed: nobody is there.
+        // A stranger, and another listed operator: neither is there.
         let nowhere = Operator::start(STRANGER);
         stand.introduce(&nowhere, [9; 16]).await;
         stand.introduce(&Operator { seed: BERT, ..nowhere }, [10; 16]).await;
         anna.drive_for(0.5, 0.0, 300).await;
-        // It refuses, by every name that it has, and restarts.
+        // The switchboard refuses, for every reason, and restarts.
         for reason_code in
             [Refusal::NotAllowed, Refusal::NameTaken, Refusal::Full, Refusal::BadRequest]
         {
             stand.say(&Control::Refused { reason_code, text: "no".to_owned() }).await;
-            // No attempt of the vehicle's comes sooner than its last one failed, up to 1.6 s: it is driven meanwhile.
+            // The vehicle's next attempt follows its last failure after up to 1.6 s; it is driven
+            // meanwhile.
             tokio::join!(stand.restart(), anna.drive_for(0.5, 0.0, 2_000));
         }
-        // It says what makes no sense.
+        // The switchboard sends malformed messages.
         for length in [0, 1, 7, 40, 400, 4_000] {
             stand.send(&vec![0xa5; length]).await;
         }
         stand.say(&Control::ListVehicles).await;
         stand.say(&Control::Release).await;
         anna.drive_for(0.5, 0.0, 300).await;
-        // It takes the connection and says nothing any more; then nothing is left of it.
+        // The switchboard accepts the connection and sends nothing more; then it is gone.
         anna.drive_for(0.5, 0.0, 3_500).await;
         stand.connection = None;
         drop(stand.listener);
@@ -87,8 +89,8 @@ fn no_word_of_the_switchboard_ends_a_drive() {
     });
 }
 
-/// Nobody is at the operator's own address: the vehicle calls the relay that it was named, and sends its
-/// session's first datagrams there too.
+/// No peer is at the operator's own address: the vehicle connects to the relay it was given, and
+/// sends its session's first datagrams there too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_the_switchboard_names_is_called_and_is_a_way_to_the_operator() {
     let mut stand = Stand::start(Car::default(), grey()).await;
@@ -109,7 +111,7 @@ async fn a_relay_that_the_switchboard_names_is_called_and_is_a_way_to_the_operat
         match Message::parse(&buffer[..length]) {
             Some(Message::Call { .. }) => calls += 1,
             Some(other) => panic!("{other:?}"),
-            // An init of link 1, behind the direct one.
+            // An init of link 1, after the direct link.
             None => inits += usize::from(buffer[0] == 0x11),
         }
     }
@@ -140,7 +142,7 @@ fn another_operator_waits_for_standstill_and_is_told_why() {
         assert_eq!(told, "the vehicle moves under another operator");
         assert_eq!(stand.car().turns_braked, 0);
         assert_eq!(stand.car().controls.steering, 0.0);
-        // One brakes, and the other has let go of the throttle.
+        // One operator brakes, and the other has released the throttle.
         for _ in 0..1_000 {
             anna.brake();
             bert.ask_to_arm();
@@ -175,8 +177,8 @@ fn an_order_to_end_stops_the_machine_first() {
     });
 }
 
-/// What the switchboard carries stops nothing unless a supervisor of the vehicle's own list has signed it, for this
-/// vehicle, now, and once.
+/// Messages through the switchboard stop nothing unless a supervisor on the vehicle's own list has
+/// signed them, for this vehicle, now, and once.
 #[test]
 fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_of_it() {
     tried(async || {
@@ -209,12 +211,12 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         let names = ["order: forged", "order: for another vehicle", "order: expired"];
         assert_eq!(names.map(|name| count(&stand, name)), [1; 3]);
         assert_eq!(count(&stand, "order: of no supervisor"), 2);
-        // Who has signed an order for this vehicle is answered, and nobody else.
+        // Only signers of an order for this vehicle get an answer.
         assert_eq!(stand.answer(EVA, &expired).await, Outcome::Expired);
         assert_eq!(stand.answer(STRANGER, &strangers).await, Outcome::Stranger);
         assert_eq!(stand.answer(SWITCHBOARD, &switchboards).await, Outcome::Stranger);
 
-        // The throttle stays pressed all the while.
+        // The throttle stays pressed.
         stand.say(&Control::Ordered { signed: order.clone(), is_answered: true }).await;
         let mut words = String::new();
         let stands = |stand: &Stand| stand.car().state.speed == 0.0;
@@ -238,7 +240,7 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         assert!(hardest < 0.9, "{hardest}: the ramp of a manoeuvre, no full brake");
         assert_eq!(stand.answer(EVA, &order).await, Outcome::Begun);
         assert_eq!(stand.answer(EVA, &order).await, Outcome::Held);
-        // It stands, whatever is asked for, and no session is left.
+        // The machine stands whatever is requested, and no session is left.
         for _ in 0..100 {
             anna.ask_to_arm();
             anna.command(0.5, 0.0);
@@ -246,7 +248,8 @@ fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_o
         }
         assert!(stands(&stand) && stand.car().controls.parking_brake);
 
-        // A new lease drives, and the same order ends it no more. The switchboard was silent for too long meanwhile.
+        // A new lease drives, and the same order does not end it. The switchboard was silent for
+        // too long meanwhile.
         stand.restart().await;
         stand.introduce(&anna, [2; 16]).await;
         anna.respond([2; 16]);
@@ -285,7 +288,8 @@ fn no_order_ends_the_process_of_a_machine_that_moves() {
     });
 }
 
-/// As a camera that is unplugged and plugged in again: the file of a clip is emptied amid its reading, and filled.
+/// Like a camera that is unplugged and plugged in again: a clip's file is truncated while it is
+/// read, and restored.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clip_that_goes_is_seen_with_again_once_it_is_back() {
     let clip = std::env::temp_dir().join(format!("tautline-goes-{}.mp4", std::process::id()));
@@ -339,7 +343,7 @@ async fn a_camera_that_fails_or_panics_is_opened_again() {
     stand.introduce(&anna, [1; 16]).await;
     anna.respond([1; 16]);
     anna.drive(0.0, 0.0, || opened.load(Ordering::Relaxed) == 5).await;
-    // Slices come of the last one.
+    // Slices of the last one arrive.
     anna.see(20).await;
     assert!(!stand.run.is_finished());
     let values = stand.latest.snapshot();
@@ -363,7 +367,7 @@ async fn a_metrics_port_that_is_taken_is_tried_again() {
     timeout(LONG, reached).await.unwrap();
 }
 
-/// Returns an order to a vehicle to end its drive, made so long ago.
+/// Returns an order to a vehicle to end its drive, created `ago` before now.
 fn signed(supervisor: u8, vehicle: u8, ago: Duration) -> Vec<u8> {
     let (own, clock) = (identity(supervisor), Clock::start());
     let now = Duration::from_millis(clock.unix_nanos(clock.now()) / 1_000_000);

@@ -1,4 +1,4 @@
-//! `tautline lab`: what a person types, and what they get.
+//! `tautline lab`: command lines and their results.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -10,7 +10,7 @@ fn lab(arguments: &[&str]) -> Output {
     tautline.arg("lab").args(arguments).env_remove("TAUTLINE_CONFIG").output().unwrap()
 }
 
-/// Runs what must fail, and gives its one line.
+/// Runs a command that must fail, and returns its single line of output.
 fn complaint(arguments: &[&str]) -> String {
     let output = lab(arguments);
     assert!(!output.status.success(), "{arguments:?} was accepted");
@@ -46,7 +46,7 @@ fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
         assert!(out.join("lte-fig-2").join(file).is_file(), "{file}");
     }
 
-    // A run that was stopped goes on: what it left stands, what is of another kind does not.
+    // An interrupted run continues: its results are reused, those of another kind are not.
     let again = |seed| {
         let run = ["run", "lte-fig-2", "timing-reaction", "--quick", "--resume"];
         let output = lab(&[&run[..], &["--seed", seed, "--out", out_text]].concat());

@@ -1,4 +1,5 @@
-//! What is not there when a process starts: each waits for it, logs the reason once, and ends when it is asked to.
+//! Resources missing at the start: each process waits for them, logs the reason once, and ends on
+//! request.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -61,7 +62,7 @@ fn what_is_not_there_at_the_start_ends_no_process_and_is_told_once() {
     let common = format!(
         "switchboard = \"switchboard.invalid\"\nswitchboard_key = \"{KEY}\"\nlinks = [\"wwan-never\", \"192.0.2.1:0\"]\n"
     );
-    // No interface of this machine has 192.0.2.1.
+    // No interface of this machine has the address 192.0.2.1.
     let vehicle = format!(
         "{common}operators = [\"{KEY}\"]\ncamera = \"/dev/video-never\"\nguard = \"./none/vehicle.sock\"\n\
          metrics = \"192.0.2.1:9100\"\n[[topics]]\ntopic = \"/scan\"\nlisten = \"./none/scan.sock\"\nrate_cap_kbps = 100\n"
@@ -105,7 +106,7 @@ fn what_is_not_there_at_the_start_ends_no_process_and_is_told_once() {
             assert_eq!(log.matches(reason).count(), 1, "{role}: {reason}: {log}");
         }
     }
-    // A vehicle waits for a word of its machine.
+    // A vehicle waits for a status of its machine.
     for late in all.iter_mut().filter(|late| late.role != "vehicle") {
         assert!(late.asked_to_end(), "{}: {}", late.role, late.log());
     }

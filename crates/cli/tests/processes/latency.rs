@@ -1,4 +1,4 @@
-//! Files of latency: a drive that leaves one of each leg, and what is made of them.
+//! Files of latency: a drive writes one for each leg, and `tautline latency` summarizes them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ fn every_leg_of_a_drive_is_written_and_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut running = drive(folder.path());
         await_legs(folder.path());
-        // A recording and its last lines are there after an end in order.
+        // The last lines of a recording are written on an orderly end.
         for child in running.0.iter_mut().rev() {
             let asked = Command::new("kill").arg(child.id().to_string()).status();
             assert!(asked.expect("kill").success() && child.wait().expect("it ends").success());
@@ -41,7 +41,8 @@ fn every_leg_of_a_drive_is_written_and_read() {
     });
 }
 
-/// Checks that every line says what can be: no delay less than nothing, none known better than its round trip allows.
+/// Checks that every line is plausible: no negative delay, and no error below what the round trip
+/// allows.
 fn check_lines(folder: &Path) {
     let mut counts: BTreeMap<Leg, u64> = BTreeMap::new();
     for file in FOLDERS.iter().flat_map(|of| files_in(&folder.join(of)).expect("a folder")) {
@@ -55,7 +56,7 @@ fn check_lines(folder: &Path) {
             assert!(sample.seen_at.is_some() && sample.sent_at <= sample.back_at, "{sample:?}");
             let one_way = sample.one_way.expect("clocks that are compared");
             assert!(one_way.out_nanos >= 0 && one_way.in_nanos >= 0, "{sample:?}");
-            // Half of the least round trip, five seconds of drift, and rounding.
+            // Half of the minimum round trip, five seconds of drift, and rounding.
             assert!(one_way.error <= round_trip / 2 + Duration::from_micros(1_010), "{sample:?}");
             assert_eq!(line.lost, 0, "{sample:?}");
             newest = newest.max(sample.back_at);

@@ -1,4 +1,4 @@
-//! Three steering computers as real processes: whoever leads is killed, stopped and cut off.
+//! Three steering computers as real processes: the leader is killed, suspended and cut off.
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use crate::tries::tried;
 #[test]
 fn another_process_acts_whatever_befalls_the_leader_and_never_two_at_once() {
     tried(|| {
-        // Slow heartbeats: a busy machine is no fault of the leader's.
+        // Slow heartbeats: a busy machine must not look like a fault of the leader.
         let mut tautline = Command::new(env!("CARGO_BIN_EXE_tautline"));
         tautline.args(["lab", "leader", "--heartbeat-ms", "30", "--rounds", "1"]);
         let output = tautline.env_remove("TAUTLINE_CONFIG").output().unwrap();
         let words = String::from_utf8_lossy(&output.stdout);
-        // The command fails when an act follows one of a later leader, or nobody takes over.
+        // The command fails if an act follows one of a later leader, or if no member takes over.
         assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
         for fault in ["killed", "stopped", "cut off"] {
             let line = words.lines().find(|line| line.starts_with(fault));

@@ -1,5 +1,5 @@
-//! The binary as whoever types its commands has it: real processes, and what fails beside them. One vehicle within the
-//! test's own process stands here too ([`hostile`]): it takes real time as they do, and is tried as they are.
+//! Tests of the binary as a user runs it: real processes, and faults outside them. One vehicle in
+//! the test's own process is here too ([`hostile`]): it takes real time and is retried like them.
 
 mod bad_input;
 mod closed_pipe;

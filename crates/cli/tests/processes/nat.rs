@@ -1,8 +1,8 @@
-//! Both ends behind translators of every behaviour, in network namespaces: who can meet without a relay
-//! drives within two seconds of the introduction; who cannot is told why.
+//! Both ends behind NATs of every behaviour, in network namespaces. Ends that can meet without a
+//! relay drive within two seconds of the introduction; others are told why not.
 //!
-//! Needs root, and `nft` for the kernel's own translators. `cargo test` counts these tests as ignored;
-//! `make nat` runs them, and says so where it cannot.
+//! Requires root, and `nft` for the kernel's own NATs. `cargo test` counts these tests as ignored;
+//! `make nat` runs them, or reports that it cannot.
 #![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
 
 mod kills;
@@ -50,7 +50,7 @@ fn the_kernels_boxes_are_proven_too() {
     let found = behaviour(&[Kind::Masquerade]);
     assert_eq!(found, ("endpoint-independent".to_owned(), strict.clone()));
     assert_eq!(behaviour(&[Kind::Random]), (strict.clone(), strict.clone()));
-    // A carrier's translator before a home's.
+    // A carrier's NAT before a home's.
     let found = behaviour(&[Kind::Masquerade, Kind::Ours("nothing", "nothing", None)]);
     assert_eq!(found, ("endpoint-independent".to_owned(), strict));
 }
@@ -118,7 +118,7 @@ fn a_translator_that_moves_every_half_minute_freezes_pictures_for_a_tenth_of_a_s
         ("a warm relay, the vehicle's moves", 0, relay),
         ("a warm relay, the operator's moves", 1, relay),
         ("another link, the vehicle's moves", 0, link),
-        // Its two round trips are nothing here.
+        // Its two round trips are negligible here.
         ("neither, the vehicle's moves", 0, Setup::default()),
         ("neither, the operator's moves", 1, Setup::default()),
     ] {
@@ -129,7 +129,7 @@ fn a_translator_that_moves_every_half_minute_freezes_pictures_for_a_tenth_of_a_s
         network.ready();
         let mut rig = Rig::start_with(network, SERVERS[0], &setup);
         assert!(rig.meets_within(DRIVES_WITHIN * 2).is_some(), "{}", rig.words());
-        // What comes at the beginning has settled.
+        // The transients of the start are over.
         std::thread::sleep(Duration::from_secs(3));
         // Two moves, and the time between them.
         let longest = rig.longest_gap(Duration::from_secs(62));
@@ -138,7 +138,7 @@ fn a_translator_that_moves_every_half_minute_freezes_pictures_for_a_tenth_of_a_s
     }
 }
 
-/// Returns what is found of the boxes before a machine: mapping and filtering.
+/// Returns the detected mapping and filtering of the NATs before a machine.
 fn behaviour(kinds: &[Kind]) -> (String, String) {
     let mut network = Network::new([kinds, &[]]);
     network.ready();
@@ -155,13 +155,14 @@ fn behaviour(kinds: &[Kind]) -> (String, String) {
     (field("mapping"), field("filtering"))
 }
 
-/// Returns how long after the introduction pictures come one way and feedback the other.
+/// Returns the time from the introduction until pictures arrive in one direction and feedback in
+/// the other.
 fn meet(mut network: Network, server: &str) -> Option<Duration> {
     network.ready();
     Rig::start(network, server).meets_within(DRIVES_WITHIN)
 }
 
-/// Returns whether two ends behind such boxes can meet without a relay, by what [RFC4787] says of them.
+/// Returns whether two ends behind such NATs can meet without a relay, according to [RFC4787].
 fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
     match (a.0 == "nothing", b.0 == "nothing") {
         (true, true) => true,
@@ -176,5 +177,5 @@ fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
 }
 
 const DRIVES_WITHIN: Duration = Duration::from_secs(2);
-/// Two round trips, which are nothing here, and a tenth of a second.
+/// Two round trips, which are negligible here, and 0.1 s.
 const FROZEN_MAX: Duration = Duration::from_millis(100);

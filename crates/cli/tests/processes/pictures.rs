@@ -1,4 +1,4 @@
-//! Pictures that show nothing new, and stamps that no picture carried: over loopback sockets.
+//! Pictures without new content, and stamps that no picture carried: over loopback sockets.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::time::sleep;
 use crate::hostile::stand::{ANNA, Car, Operator, Stand, TURN, grey};
 use crate::hostile::tried;
 
-/// A camera whose driver gives old buffers again.
+/// A camera whose driver returns old buffers again.
 struct Stuck {
     taken: u64,
     shown: u64,
-    /// How many buffers it gives in turn; 0: each capture is its own.
+    /// Number of buffers that it returns in turn; 0 if each capture is new.
     buffers: Arc<AtomicU8>,
 }
 
@@ -64,7 +64,7 @@ fn a_camera_that_gives_old_buffers_with_new_stamps_stops_a_machine_that_moves() 
             anna.drive(0.5, 0.0, || stand.car().state.speed > 2.0).await;
             anna.act = None;
             buffers.store(count, Ordering::Relaxed);
-            // With the throttle pressed: the guard's limit of this stand is 2 s.
+            // With the throttle pressed: this stand's guard has a limit of 2 s.
             anna.drive(0.5, 0.0, || stand.car().state.speed == 0.0).await;
             let guard = anna.telemetry().guard.unwrap();
             assert_eq!(guard.cause, Cause::PictureAge, "{count} buffers in turn: {guard:?}");
@@ -77,7 +77,7 @@ fn a_camera_that_gives_old_buffers_with_new_stamps_stops_a_machine_that_moves() 
     });
 }
 
-/// As an operator does whose page shows nothing, and that reads what the guard says of itself.
+/// Like an operator whose page shows nothing, but who reads the guard's status.
 #[test]
 fn a_tick_that_no_picture_carried_arms_nothing() {
     tried(async || {

@@ -1,4 +1,4 @@
-//! A clip through the whole system, and what came out of it in another decoder's hands.
+//! A clip through the whole system, and its recording in another decoder.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// Returns the number that follows `label` in the figures.
+/// Returns the number after `label` in the figures.
 fn figure(figures: &str, label: &str) -> f64 {
     let line = figures.lines().find_map(|line| line.strip_prefix(label));
     let number = line.and_then(|rest| rest.split_whitespace().next());
@@ -29,7 +29,7 @@ fn a_recording_over_a_clean_link_is_the_clip_and_plays_without_an_error() {
     });
 }
 
-/// Of 500 rows the last four are no whole macroblocks: the strip has them all the same, and no more.
+/// The last 4 of 500 rows are no complete macroblock: the strip contains exactly them all the same.
 #[test]
 fn a_clip_of_another_size_comes_through_at_its_own() {
     tried(|| {
@@ -63,10 +63,10 @@ fn records_the_clip(size: &str, width: usize, heights: [usize; 6]) {
     assert!(measured.status.success(), "{words}");
     let figures = String::from_utf8_lossy(&measured.stdout);
     println!("{figures}");
-    // A busy machine may skip pictures; what it sends must come, and look like what was sent. Twelve pictures a
-    // second leave it half of its time.
+    // A busy machine may skip pictures; those it sends must arrive, and look like the originals.
+    // Twelve pictures per second leave half of its time free.
     assert!(figure(&figures, "slices in time") > 50.0, "{figures}");
-    // All pictures in time have a mean of 52 dB; where half of the slices are late, some 35 are left.
+    // All pictures on time have a mean of 52 dB; with half of the slices late, about 35 dB remain.
     assert!(figure(&figures, "luma PSNR, mean") > 35.0, "{figures}");
 
     for (strip, height) in heights.into_iter().enumerate() {

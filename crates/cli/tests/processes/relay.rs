@@ -1,4 +1,4 @@
-//! Switchboard and relays as processes, and two ends that reach each other by relays alone.
+//! Switchboard and relays as processes, and two ends that reach each other only through relays.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
@@ -35,7 +35,7 @@ fn in_a_runtime(work: impl Future<Output = ()>) {
     runtime.expect("threads of its own").block_on(work);
 }
 
-/// Leaves a session that the first relay carries to the second, which was warm.
+/// Fails the first relay of a session; the second, which was warm, takes over.
 async fn the_first_relay_fails(signal: &str) {
     let stand = Stand::start();
     let (mut vehicle, mut operator) = (stand.end(VEHICLE), stand.end(OPERATOR));
@@ -45,7 +45,7 @@ async fn the_first_relay_fails(signal: &str) {
         Told::Ways(ways) => are_proven(ways),
         Told::Event(_) => false,
     });
-    // Either may come first, and is told once.
+    // Either may come first, and is reported once.
     let (mut proven, mut granted) = (false, false);
     vehicle.until("both relays and a budget", |told| {
         match told {
@@ -65,8 +65,8 @@ async fn the_first_relay_fails(signal: &str) {
     });
 }
 
-/// Sends a slice and a command every 20 ms for `long`; `then` happens after a quarter of it. Returns the longest times
-/// in which no slice came, and no command.
+/// Sends a slice and a command every 20 ms for `long`; calls `then` after a quarter of it. Returns
+/// the longest gaps between slices and between commands.
 fn drive(vehicle: &End, operator: &End, long: Duration, then: impl FnOnce()) -> [Duration; 2] {
     let (begun, mut then) = (vehicle.clock.now(), Some(then));
     let (mut heard_at, mut gap) = ([begun; 2], [Duration::ZERO; 2]);
@@ -171,7 +171,7 @@ impl Stand {
                 Output::Refused(..) => return,
                 Output::Tick(_, ways, _) => Told::Ways(ways.to_vec()),
             };
-            // The test has ended when nobody listens.
+            // The test has ended if the receiver is gone.
             let _ = tell.send(told);
         });
         let driver = driver.expect("a free port");
@@ -188,7 +188,7 @@ impl Drop for Stand {
     }
 }
 
-/// A vehicle or an operator without its machine and its page.
+/// A vehicle without its machine, or an operator without its page.
 struct End {
     who: u8,
     clock: Clock,
@@ -199,7 +199,7 @@ struct End {
 }
 
 impl End {
-    /// Registers, is named the relays, is introduced, and begins a session that knows no direct way.
+    /// Registers, gets the relays, is introduced, and begins a session without a direct path.
     async fn meet(&mut self) {
         let identity = Identity::from_seed(&[self.who; 32]);
         let addresses = vec!["192.0.2.1:1".to_owned()];

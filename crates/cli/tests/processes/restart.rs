@@ -1,4 +1,4 @@
-//! Either side and the switchboard may restart: video and commands go on.
+//! Either end and the switchboard may restart: video and commands continue.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ impl Demo {
         let mut process = Command::new(env!("CARGO_BIN_EXE_tautline"))
             .args(["demo", "--console", "127.0.0.1:0", "--links", "lan"])
             .args(["--pictures-per-second", "10"])
-            // Of what nobody looks at or records, fewer pictures come.
+            // Without a viewer or a recording, fewer pictures are sent.
             .arg("--record")
             .arg(folder.path())
             .arg("--blackbox")
@@ -52,7 +52,7 @@ impl Demo {
         Self { process, console, ids: ids.collect(), restarted: Vec::new(), folder }
     }
 
-    /// Kills a part as a crash would, and starts it again with the same settings.
+    /// Kills a process like a crash, and starts it again with the same settings.
     fn restart(&mut self, name: &str) {
         let (_, id) = self.ids.iter().find(|(of, _)| of == name).expect("it runs");
         let line = std::fs::read(format!("/proc/{id}/cmdline")).expect("it still runs");
@@ -73,12 +73,12 @@ impl Demo {
         self.restarted.push(again);
     }
 
-    /// Returns where a part that was started again logs.
+    /// Returns the path of a restarted process's log.
     fn log(&self, name: &str) -> PathBuf {
         self.folder.path().join(format!("{name}.log"))
     }
 
-    /// Waits until a part that was started again logs these words.
+    /// Waits until a restarted process logs these words.
     #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
     fn await_words(&self, name: &str, words: &str) {
         let begun = Instant::now();
@@ -92,7 +92,7 @@ impl Demo {
         }
     }
 
-    /// Returns what the switchboard keeps, from a backup.
+    /// Returns the switchboard's stored state, from a backup.
     fn kept(&self) -> Kept {
         let (_, id) = self.ids.iter().find(|(of, _)| of == "switchboard").expect("it runs");
         let ids = self.restarted.last().map_or(*id, Child::id);
@@ -109,8 +109,8 @@ impl Demo {
         Store::open(&folder).and_then(|store| store.load()).expect("a store")
     }
 
-    /// Returns the units that the operator has received in its present session; 0 while it is not
-    /// there.
+    /// Returns the units that the operator has received in its present session; 0 while it does not
+    /// answer.
     fn units(&self) -> u64 {
         let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);
@@ -124,7 +124,7 @@ impl Demo {
         line.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until video comes: the count rises a second long.
+    /// Waits until video arrives: the count rises for one second.
     #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
     fn await_video(&self, what: &str) {
         let begun = Instant::now();

@@ -1,4 +1,5 @@
-//! Set-up: what `tautline init` writes drives as it is, from any folder; what the doctor and a service manager are told.
+//! Set-up: the output of `tautline init` drives unchanged, from any folder. Also the doctor, and
+//! notifications to a service manager.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,7 +22,7 @@ fn what_is_written_brings_vehicle_and_operator_together() {
     let steps = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut running = Running(Vec::new());
     let mut console = String::new();
-    // Each as it is printed, but for ports that may be taken.
+    // Each command as printed, except for ports that may be in use.
     for line in steps.lines().filter_map(|line| line.strip_prefix("  tautline ")) {
         let mut words: Vec<&str> = line.split(' ').collect();
         if words[0] == "operator" {
@@ -147,7 +148,7 @@ fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
     let _running = Running(vec![first, second]);
     let invite = ["invite", "--role", "vehicle", "--name", "truck"];
     let code = order(&settings, &invite);
-    // Somebody between has another key, and hears nothing of the code.
+    // A man in the middle has another key, and learns nothing of the code.
     let words = complaint(&enroll("truck", &elsewhere, &code));
     assert!(words.contains("which is not of this code"), "{words}");
     let words = complaint(&enroll("truck", &address, &code.replacen(['0', '1', '2'], "3", 1)[1..]));
@@ -263,7 +264,7 @@ fn await_words(log: &Path, words: &str) {
     }
 }
 
-/// Processes that end when this is dropped.
+/// Processes that end on drop.
 pub(crate) struct Running(pub(crate) Vec<Child>);
 
 impl Drop for Running {
@@ -291,7 +292,7 @@ fn doctor(folder: &Path, role: &str) -> Output {
     command.args(["doctor", &format!("--{role}"), &file]).output().expect("our own binary")
 }
 
-/// Returns the one line of what failed.
+/// Returns the single line of a failure.
 fn complaint(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -299,7 +300,7 @@ fn complaint(output: &Output) -> String {
     words
 }
 
-/// Returns the operator's metrics; nothing while it is not there.
+/// Returns the operator's metrics; empty while it does not answer.
 fn page(console: &str) -> String {
     let mut text = String::new();
     let Ok(mut stream) = TcpStream::connect(console) else { return text };

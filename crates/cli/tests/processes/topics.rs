@@ -48,7 +48,8 @@ fn a_topic_of_another_program_is_carried_recorded_and_handed_on() {
         let scan = UnixDatagram::unbound().expect("a socket");
         let mut unit = [0; 64];
         let length = (0..600).find_map(|number: u32| {
-            // Before the vehicle listens nobody takes it, and before the session it is refused.
+            // Before the vehicle listens the datagram has no receiver, and before the session it is
+            // refused.
             let _ = scan.send_to(format!("{{\"number\":{number}}}").as_bytes(), &said);
             program.recv(&mut unit).ok()
         });

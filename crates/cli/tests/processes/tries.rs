@@ -1,4 +1,5 @@
-//! A machine that does not run its processes for a moment says nothing about them: then a test is tried again.
+//! Retries: a machine that does not schedule its processes for a moment makes a test's result
+//! meaningless.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,13 @@ use std::time::{Duration, Instant};
 use nix::sched::{self, CpuSet};
 use nix::unistd::Pid;
 
-/// Runs a test of real processes in real time; once more where it failed while the machine stood still: then while no
-/// other test that runs by this does, after a second in which the machine ran, and seven times at most.
+/// Runs a test of real processes in real time. It repeats the test if it failed during a stall of
+/// the machine. A repetition runs without other tests of this kind, after one second without a
+/// stall, at most seven times.
 ///
 /// # Panics
 ///
-/// If it fails while the machine runs, or for the eighth time.
+/// If the test fails without a stall, or for the eighth time.
 pub(crate) fn tried(test: impl Fn()) {
     let beside = BESIDE.read().unwrap_or_else(PoisonError::into_inner);
     let mut found = judged(&test);
@@ -35,11 +37,11 @@ pub(crate) fn tried(test: impl Fn()) {
     }
 }
 
-/// Runs a test; returns how long the machine stood still if it failed for that.
+/// Runs a test; returns the length of the stall if it failed during one.
 ///
 /// # Panics
 ///
-/// If it fails while the machine runs.
+/// If the test fails without a stall.
 fn judged(test: impl Fn()) -> Result<(), Duration> {
     match watched(test) {
         (Ok(()), _) => Ok(()),
@@ -48,8 +50,8 @@ fn judged(test: impl Fn()) -> Result<(), Duration> {
     }
 }
 
-/// Runs a test; returns how it ended, and the longest time for which a processor ran nothing of this process
-/// meanwhile that wanted to.
+/// Runs a test; returns its result, and the longest time for which a processor did not run a ready
+/// thread of this process.
 fn watched(test: impl Fn()) -> (thread::Result<()>, Duration) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -67,7 +69,7 @@ fn watched(test: impl Fn()) -> (thread::Result<()>, Duration) {
     })
 }
 
-/// Returns the processors that this process may run on, one in each set.
+/// Returns the processors that this process may use, one per set.
 fn processors() -> Vec<CpuSet> {
     let all = sched::sched_getaffinity(Pid::from_raw(0)).expect("a process may ask for its own");
     let ours = (0..CpuSet::count()).filter(|at| all.is_set(*at) == Ok(true));
@@ -79,7 +81,7 @@ fn processors() -> Vec<CpuSet> {
     .collect()
 }
 
-/// Returns by how much the longest of many short sleeps on `processor` was too long.
+/// Returns the greatest excess of many short sleeps on `processor`.
 #[expect(clippy::disallowed_methods, reason = "how the machine runs is seen by its clock")]
 fn watch(processor: CpuSet, is_over: &AtomicBool) -> Duration {
     sched::sched_setaffinity(Pid::from_raw(0), &processor).expect("this process may run there");
@@ -92,10 +94,12 @@ fn watch(processor: CpuSet, is_over: &AtomicBool) -> Duration {
     longest
 }
 
-/// Written by a test that is tried again, read by those that run beside each other for the first time.
+/// Write-locked by a repeated test, read-locked by the tests that run concurrently for the first
+/// time.
 static BESIDE: RwLock<()> = RwLock::new(());
 const TRIES: usize = 8;
 const CALM_SECONDS_MOST: usize = 15;
 const LOOK: Duration = Duration::from_millis(5);
-/// Half of the shortest silence after which a part takes another for dead, and stops the machine.
+/// Half of the shortest silence after which a component counts another as dead and stops the
+/// machine.
 const STALL: Duration = Duration::from_millis(50);

@@ -1,5 +1,5 @@
-//! An adapter in Python in the place of the car: garbage on its port, controls that come late, an order to end, and a
-//! bug.
+//! A Python adapter in place of the car: garbage on its port, late controls, a request to end, and
+//! a bug.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ fn garbage_on_an_adapters_port_stops_nothing_and_in_the_place_of_frames_the_mach
             [Cause::MachineTimeout, Cause::GuardSilent].contains(&status.why.cause),
             "{status:?}"
         );
-        // The throttle is held all the while.
+        // The throttle stays pressed.
         let stood = printed.newest();
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(printed.newest(), stood, "nobody armed it");
@@ -55,7 +55,7 @@ fn controls_that_stood_in_a_queue_are_silence_for_an_adapter_by_when_they_were_s
         let between = Between::start(rig.path(machine_at), rig.path(MACHINE));
         rig.drive(3.0);
         rig.vehicle.throttle(0.1);
-        // A control comes every 15 ms, and none is lost.
+        // A control arrives every 15 ms, and none is lost.
         between.hold_back(Duration::from_millis(5));
         std::thread::sleep(Duration::from_millis(500));
         assert!(printed.newest().0 > 1.0, "it drives on by what is 170 ms late");
@@ -93,7 +93,7 @@ fn an_adapter_whose_machine_fails_leaves_it_on_its_full_brake() {
     assert_eq!(applied, ["2 0.1 0.0 0.5 0 0 32", "2 0.1 0.0 1.0 0 0 32"]);
 }
 
-/// What a machine prints, the newest: metres per second, and metres.
+/// Newest output of a machine: metres per second, and metres.
 struct Printed {
     newest: Arc<Mutex<(f64, f64)>>,
     reader: JoinHandle<()>,
@@ -117,7 +117,7 @@ impl Printed {
         *self.newest.lock().expect("nobody panics with it")
     }
 
-    /// Waits until the machine stands; returns where.
+    /// Waits until the machine stands; returns its position.
     fn stands(&self) -> f64 {
         for _ in 0..2_000 {
             let (speed, x) = self.newest();
@@ -129,17 +129,17 @@ impl Printed {
         panic!("it does not stand: {:?}", self.newest());
     }
 
-    /// Waits until the machine's process has ended; returns what it printed last.
+    /// Waits until the machine's process has ended; returns its last output.
     fn last(self) -> (f64, f64) {
         self.reader.join().expect("it only reads");
         *self.newest.lock().expect("nobody panics with it")
     }
 }
 
-/// Below this an adapter takes its machine for standing, m/s; what it prints is rounded.
+/// Speed in m/s below which an adapter counts its machine as standing; its output is rounded.
 const STANDING: f64 = 0.05;
 
-/// An adapter whose machine drives when its bus goes, and that prints what is applied.
+/// An adapter whose machine drives until its bus fails, and that prints the applied controls.
 const FAILING: &str = r#"
 import machine
 

@@ -1,7 +1,8 @@
-//! A drive where the network lets no UDP pass: switchboard, guard, car and vehicle as processes of their own,
-//! the vehicle in a network of its own, and a lossy network of the test's between it and the operator.
+//! A drive in a network that blocks UDP: switchboard, guard, car and vehicle as processes of their
+//! own. The vehicle is in a network of its own, and the test provides a lossy network between it
+//! and the operator.
 //!
-//! `make blocked` runs it where `unshare -rn` succeeds, and says where it does not.
+//! `make blocked` runs it where `unshare -rn` succeeds, and reports where it does not.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
@@ -68,16 +69,16 @@ fn inside_while_driving() {
     });
 }
 
-/// What became of a part of a drive.
+/// Results of a part of a drive.
 struct Driven {
     delays: Vec<Delays>,
     pictures: u64,
     lost: u64,
-    /// The longest time without a slice.
+    /// Longest time without a slice.
     freeze: Duration,
 }
 
-/// Drives on for `span`; a machine that is stopped has failed.
+/// Drives on for `span`; a stopped machine is a failure.
 fn drive(rig: &Rig<Remote>, span: Duration) -> Driven {
     let operator = &rig.vehicle.operator;
     rig.drive(2.0);
@@ -100,7 +101,7 @@ fn drive(rig: &Rig<Remote>, span: Duration) -> Driven {
 }
 
 impl Driven {
-    /// Returns what has become since so many pictures and lost slices.
+    /// Returns the results since the counts `pictures` and `lost`.
     fn since(operator: &Operator, pictures: u64, lost: u64) -> Self {
         let delays = operator.take_delays();
         let gaps = delays.windows(2).map(|pair| pair[1].came_at.since(pair[0].came_at));
@@ -141,7 +142,7 @@ fn tell(what: &str, driven: &Driven) {
     );
 }
 
-/// Runs the test of that name again, where it is root of an empty network.
+/// Runs the test of that name again as root of an empty network.
 fn within_network(test: &str) {
     let myself = std::env::current_exe().expect("our own file");
     let mut inside = Command::new("unshare");
@@ -154,12 +155,13 @@ fn within_network(test: &str) {
     assert!(told.contains("1 passed"), "{errors}");
 }
 
-/// The network between operator and vehicle: no UDP until it is said, 2 % lost, 20 ms and 10 Mbit/s each way.
+/// The network between operator and vehicle: UDP blocked until enabled, 2 % loss, 20 ms and 10
+/// Mbit/s each way.
 struct Network {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// In whose network the vehicle is.
+    /// Process in whose network the vehicle runs.
     holder: Child,
 }
 
@@ -215,7 +217,7 @@ impl Network {
         writeln!(input, "{word}").expect("it listens");
     }
 
-    /// Ends it, and returns what it counted.
+    /// Ends it, and returns its counts.
     fn end(mut self) -> Vec<String> {
         self.input = None;
         let counts: Vec<String> = (&mut self.output).lines().map_while(Result::ok).collect();

@@ -1,4 +1,4 @@
-//! Orders to end, refusals and rivals while the machine moves: real processes.
+//! Requests to end, refusals and contenders while the machine moves: real processes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -17,7 +17,7 @@ fn orders_to_end_stop_the_machine_before_the_vehicle_ends() {
     tried(|| {
         let mut rig = Rig::patient();
         rig.drive(4.0);
-        // The operator presses the throttle all the while, and whoever ends the process is impatient.
+        // The operator keeps the throttle pressed, and the requests to end are repeated.
         let mut ended = None;
         for turn in 0..2_000 {
             if turn % 10 == 0 {
@@ -49,7 +49,7 @@ fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
         };
         let ended = |child: Child| child.wait_with_output().expect("it ends");
         rig.drive(4.0);
-        // An operator's key signs nothing that counts: not even the switchboard carries it.
+        // An operator's key signs no valid order: not even the switchboard carries it.
         let made = tautline().args(["keys", "new"]).arg(rig.path("other.key")).output();
         assert!(made.expect("our own binary").status.success());
         let others = ended(end(&["--key", rig.path("other.key").to_str().expect("text")]));
@@ -63,19 +63,19 @@ fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
 
         let begun = rig.car("odometer_metres");
         let order = end(&[]);
-        // The operator presses the throttle all the while.
+        // The operator keeps the throttle pressed.
         let (metres, fastest) = rig.stands_from(begun);
         let told = ended(order);
         let words = String::from_utf8_lossy(&told.stdout).into_owned();
         assert!(words.contains("the lease of anna has ended; it is handed the order"), "{told:?}");
-        // The vehicle itself says so, and the command ends well by its word alone.
+        // The vehicle itself reports this, and only its report lets the command succeed.
         let signed: Vec<_> =
             words.lines().filter(|line| line.contains("its own signature")).collect();
         let [begun, held] = signed[..] else { panic!("{told:?}") };
         assert!(begun.contains("the guard's manoeuvre has begun; epoch 1"), "{told:?}");
         assert!(held.contains("the machine stands, and the guard holds it; epoch 1"), "{told:?}");
         assert!(told.status.success(), "{told:?}");
-        // By the ramp: a full brake of 8 m/s² would take less.
+        // By the ramp: full braking at 8 m/s² would be shorter.
         assert!(metres > fastest * fastest / 16.0, "{metres} m from {fastest} m/s");
         assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));
         rig.stays();
@@ -101,7 +101,7 @@ fn an_order_to_end_stops_the_machine_before_its_own_process_ends() {
     tried(|| {
         let mut rig = crate::faults::car(&[]);
         rig.drive(4.0);
-        // The guard hears the throttle pressed all the while.
+        // The guard receives a pressed throttle all the time.
         let ended = rig.end_machine();
         let status = rig.vehicle.eventually("it says nothing any more", |status| {
             status.machine.is_some_and(|(_, age)| age > rig.silence())
@@ -120,7 +120,8 @@ fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives
         rig.vehicle.operator.throttle(0.2);
         let introductions = rig.vehicle.operator.introductions();
         let mut second = rig.vehicle.another();
-        // The first answers the switchboard: the second is refused, with the addresses of both.
+        // The first one still answers the switchboard, so the second is refused, with the addresses
+        // of both.
         let line = line_with(&mut second, "another machine has its key at 127.0.0.1:");
         assert!(
             line.is_some_and(|line| line.contains("is at 127.0.0.1:")),
@@ -141,7 +142,7 @@ fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives
     });
 }
 
-/// Returns the first line with these words that a process writes to its errors within 20 s.
+/// Returns the first line with these words on a process's standard error within 20 s.
 fn line_with(child: &mut Child, words: &'static str) -> Option<String> {
     let errors = BufReader::new(child.stderr.take().expect("it is ours to read"));
     let (tell, told) = channel();
@@ -159,7 +160,7 @@ fn a_switchboard_that_hangs_or_dies_stops_nothing() {
         rig.drive(3.0);
         rig.vehicle.operator.throttle(0.2);
         signal(rig.vehicle.switchboard.id(), "STOP");
-        // Longer than the three seconds for which either end waits for its word.
+        // Longer than the three seconds for which either end waits for its messages.
         for _ in 0..4 {
             crate::faults::goes_on(&rig);
         }

@@ -1,4 +1,4 @@
-//! Bytes that are no frames, from the address of a peer that is heard.
+//! Bytes that are no valid frames, from the address of an accepted peer.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use tautline_net::datagram::{Address, Client, Server};
 use tautline_net::realtime;
 use tautline_units::Instant;
 
-/// What is sent of a sound frame.
+/// What to send in place of a sound frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Garbage {
-    /// The frame alone.
+    /// The frame only.
     #[default]
     None,
-    /// The frame, and garbage before and behind it.
+    /// The frame, with garbage before and after it.
     Beside,
-    /// Garbage alone.
+    /// Garbage only.
     Instead,
 }
 
 impl Garbage {
-    /// Sends what is to be sent in the place of the frame `sound`, the `turn`-th.
+    /// Sends the output for the frame `sound`, which is the `turn`-th.
     pub(crate) fn mix(self, sound: &[u8], turn: u64, mut send: impl FnMut(&[u8])) {
         // No more than that: a socket's queue holds ten.
         if self != Self::None {
@@ -40,7 +40,7 @@ impl Garbage {
     }
 }
 
-/// Returns what is made of a frame: one bit is another, it is cut, longer, or noise of its length.
+/// Returns a corrupted frame: one bit flipped, truncated, extended, or noise of its length.
 fn spoiled(sound: &[u8], turn: u64) -> Vec<u8> {
     let mut state = turn;
     let mut next = || {
@@ -60,18 +60,18 @@ fn spoiled(sound: &[u8], turn: u64) -> Vec<u8> {
     }
 }
 
-/// A way between the machine and the guard's port that spoils what it carries, both ways, or holds the controls
-/// back.
+/// A proxy between the machine and the guard's port that corrupts frames in both directions, or
+/// delays the controls.
 pub(crate) struct Between {
     garbage: Arc<Mutex<Garbage>>,
-    /// How much longer each control waits than the one before, in microseconds.
+    /// Additional delay of each control relative to the one before, in microseconds.
     longer_us: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Between {
-    /// Listens for the machine at `own`, in the place of the guard at `guard`.
+    /// Listens for the machine at `own`, in place of the guard at `guard`.
     pub(crate) fn start(own: PathBuf, guard: PathBuf) -> Self {
         let (garbage, stop) = (Arc::<Mutex<Garbage>>::default(), Arc::<AtomicBool>::default());
         let longer_us = Arc::<AtomicU64>::default();
@@ -85,7 +85,7 @@ impl Between {
         Self { garbage, longer_us, stop, thread: Some(thread) }
     }
 
-    /// Lets each control from now on wait for so much longer than the one before.
+    /// Delays each further control by `longer` more than the one before.
     pub(crate) fn hold_back(&self, longer: Duration) {
         self.longer_us.store(longer.as_micros() as u64, Ordering::Relaxed);
     }

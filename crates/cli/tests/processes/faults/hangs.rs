@@ -1,7 +1,8 @@
-//! A part of the vehicle's process that hangs while the others go on: the car stands, and the cause is named.
+//! A hung component of the vehicle's process while the others continue: the car stops, and the
+//! cause is named.
 //!
-//! A thread is held by ptrace. Where the system forbids that to a parent, nothing can be told: so these tests
-//! count as ignored, and `make faults` says whether it runs them.
+//! A thread is held by ptrace. If the system forbids that, the tests have no result. So they count
+//! as ignored, and `make faults` reports whether it runs them.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,11 +16,12 @@ use crate::faults::rig::{BlackBox, Limits, Rig, Setup, signal};
 use crate::faults::thread::{Held, named, threads};
 use crate::tries::tried;
 
-/// How long what hangs may be taken for alive before the machine is stopped: the oldest picture.
+/// Time for which a hung component may count as alive before the machine is stopped: the age limit
+/// of a picture.
 const PICTURE: Duration = Duration::from_millis(500);
-/// The same of what only tells the person how the vehicle does, and hears an order to end.
+/// The same for the component that only reports to the operator and receives requests to end.
 const PROCESS: Duration = Duration::from_secs(1);
-/// One step of the guard on a busy machine, and the brake's answer.
+/// One step of the guard on a busy machine, and the brake's response.
 const ANSWER: Duration = Duration::from_millis(100);
 
 #[test]
@@ -147,7 +149,7 @@ fn a_cars_threads_held_by_ptrace_stop_nothing_but_for_its_own() {
     });
 }
 
-/// Meanwhile it goes on by the throttle that was applied last, as a car would whose computer hangs.
+/// Meanwhile the car continues with the last applied throttle, like a car whose computer hangs.
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn a_cars_own_thread_held_by_ptrace_stops_the_machine_and_is_told() {
@@ -196,14 +198,14 @@ fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
     });
 }
 
-/// Returns what must not stop, with a black box that records.
+/// Returns a setup for drives that must not stop, with a recording black box.
 fn recording() -> Setup {
     let (limits, black_box) = (Limits::Late, BlackBox::Records);
     Setup { car: Some(Vec::new()), limits, black_box, ..Setup::default() }
 }
 
-/// Holds each thread of a process but its `own`, one after the other, for a second: the car must be driven on. Threads of
-/// the names `beside` are among them.
+/// Holds each thread of a process except `own`, one after another, for one second: the car must
+/// continue to be driven. Threads named in `beside` must be among them.
 fn goes_on_without(rig: &Rig, process: u32, own: &str, beside: &[&str]) {
     let threads: Vec<_> = threads(process).into_iter().filter(|(_, name)| name != own).collect();
     for name in beside {
@@ -213,7 +215,7 @@ fn goes_on_without(rig: &Rig, process: u32, own: &str, beside: &[&str]) {
         let held = Held::hold(thread);
         let newest = || rig.vehicle.status().expect("it spoke");
         let before = newest().source;
-        // The guard's word: of a car whose main thread is held nothing else can be had.
+        // The guard's status is the only source for a car whose main thread is held.
         for _ in 0..100 {
             std::thread::sleep(Duration::from_millis(10));
             let status = newest();
@@ -226,13 +228,13 @@ fn goes_on_without(rig: &Rig, process: u32, own: &str, beside: &[&str]) {
     }
 }
 
-/// Holds threads while the car drives at 5 m/s: it must stand within what `alive` and the ramp take, for
-/// one of these causes, and stand when they are let go, until somebody arms it.
+/// Holds threads while the car drives at 5 m/s. It must stand within the distance of `alive` and
+/// the ramp, for one of these causes. It must also stand after their release, until it is armed.
 fn held(rig: &Rig<Remote>, threads: &[u32], alive: Duration, causes: &[&str]) {
     let mut holds = Vec::new();
     stands(rig, alive, || holds.extend(threads.iter().map(|thread| Held::hold(*thread))));
     drop(holds);
-    // A guard that was held itself tells it only now.
+    // A guard that was held itself reports it only now.
     is_told(rig, causes);
     rig.stays();
     rig.drive(2.0);
@@ -260,7 +262,8 @@ fn is_told(rig: &Rig<Remote>, causes: &[&str]) {
     panic!("{:?}, none of {causes:?}", rig.cause());
 }
 
-/// Metres of a manoeuvre from `speed` m/s: 1.5 m/s^2, by 5 m/s^3 to 4, and what the regulation lags.
+/// Returns the metres of a manoeuvre from `speed` m/s: 1.5 m/s^2, rising at 5 m/s^3 to 4, plus the
+/// controller's lag.
 fn ramp(speed: f64) -> f64 {
     let ramped = 1.5 * 0.5 + 5.0 * 0.5 * 0.5 / 2.0;
     if speed < ramped {

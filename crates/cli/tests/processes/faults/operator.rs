@@ -1,4 +1,5 @@
-//! The operator that a test plays: a thread with the product's own session, who sees every picture that comes whole.
+//! An operator played by the test: a thread with the product's own session, which sees every
+//! complete picture.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ use tautline_video::Slice;
 
 use crate::faults::remote::{NAME, Place};
 
-/// The operator that this test plays.
+/// The operator played by this test.
 pub(crate) struct Operator {
     wanted: Arc<Mutex<Wanted>>,
     told: Arc<Mutex<Told>>,
@@ -29,7 +30,7 @@ pub(crate) struct Operator {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long a slice took, from the start of its readout and from its hand-over, until it came.
+/// Delays of a slice, from the start of its readout and from its hand-over, until its arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     pub(crate) came_at: Instant,
@@ -43,7 +44,7 @@ struct Wanted {
     is_arming: bool,
 }
 
-/// What the vehicle and the switchboard have told.
+/// Reports of the vehicle and the switchboard.
 #[derive(Clone, Default)]
 struct Told {
     telemetry: Option<Telemetry>,
@@ -75,12 +76,12 @@ impl Operator {
         Self { wanted, told, delays, stop, thread: Some(thread) }
     }
 
-    /// Takes the delays of the slices that have come since it was last called.
+    /// Takes the delays of the slices that arrived since the last call.
     pub(crate) fn take_delays(&self) -> Vec<Delays> {
         std::mem::take(&mut *self.delays.lock().expect("nobody panics with it"))
     }
 
-    /// Returns how many slices the vehicle sent in vain.
+    /// Returns how many slices of the vehicle were lost.
     pub(crate) fn slices_lost(&self) -> u64 {
         self.told().slices_lost
     }
@@ -89,7 +90,7 @@ impl Operator {
         self.want(|wanted| wanted.throttle = throttle);
     }
 
-    /// Asks for arming until the guard has done it, unless the machine is driven.
+    /// Asks for arming until the guard has armed, unless the machine is driven.
     pub(crate) fn arm(&self) {
         self.want(|wanted| *wanted = Wanted { throttle: 0.0, is_arming: true });
         self.eventually("armed", |operator| {
@@ -101,7 +102,7 @@ impl Operator {
         self.want(|wanted| wanted.is_arming = false);
     }
 
-    /// Returns the guard's state as the newest telemetry tells it.
+    /// Returns the guard's state in the newest telemetry.
     pub(crate) fn guard(&self) -> Option<GuardState> {
         self.told().telemetry.and_then(|telemetry| telemetry.guard)
     }
@@ -111,7 +112,7 @@ impl Operator {
         self.told().introductions
     }
 
-    /// Returns how many pictures came whole.
+    /// Returns how many complete pictures arrived.
     pub(crate) fn pictures(&self) -> u64 {
         self.told().pictures
     }
@@ -142,7 +143,7 @@ impl Drop for Operator {
     }
 }
 
-/// Where the operator's thread keeps its things.
+/// State of the operator's thread.
 struct Seat {
     own: Identity,
     vehicle: tautline_transport::crypto::PublicKey,
@@ -153,13 +154,13 @@ struct Seat {
     sequence: u64,
     act: Option<Act>,
     cited: u32,
-    /// Which strips have come of each picture that is not whole.
+    /// Strips that have arrived of each incomplete picture.
     strips: BTreeMap<u32, u64>,
-    /// All that a picture has.
+    /// Bits of all strips of a picture.
     whole: u64,
 }
 
-/// An event, when it came, and the vehicle's clock as it was known then.
+/// An event, its arrival time, and the vehicle's clock as estimated then.
 struct Came {
     event: Event,
     at: Instant,
@@ -174,7 +175,7 @@ impl Seat {
         let tls = listen.map(|listen| Tls { identity: own.clone(), listen: Some(listen) });
         let driver = Driver::spawn_with(&[local], tls, clock, move |output| {
             if let Output::Event(event, session) = output {
-                // Nobody listens once the test has ended.
+                // The receiver is gone once the test has ended.
                 let _ = tell.send(Came { event, at: clock.now(), clock: session.clock() });
             }
         });
@@ -309,7 +310,7 @@ impl Seat {
 
 const CONSOLE: u64 = 7;
 const TURN: Duration = Duration::from_millis(20);
-/// Until a vehicle that was refused is taken again.
+/// Pause before a refused vehicle is taken again.
 const AGAIN: Duration = Duration::from_millis(300);
-/// As a command's own.
+/// The same as a command's.
 const DEADLINE: Duration = Duration::from_millis(250);

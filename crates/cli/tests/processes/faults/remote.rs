@@ -1,4 +1,4 @@
-//! The vehicle and the switchboard as processes of their own, and the test in the operator's place.
+//! The vehicle and the switchboard as processes of their own, with the test as operator.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -14,16 +14,16 @@ use tautline_transport::crypto::Identity;
 use crate::faults::operator::Operator;
 use crate::faults::rig::{Limits, Rig, Setup, signal, tautline, tautline_in};
 
-/// Where the parts are in the network.
+/// Addresses of the processes in the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The operator's and the switchboard's address.
+    /// Address of the operator and the switchboard.
     pub(crate) here: Ipv4Addr,
-    /// The vehicle's local end.
+    /// Local end of the vehicle.
     pub(crate) vehicle_at: &'static str,
-    /// A process in whose network the vehicle is; the test's own if there is none.
+    /// Process in whose network the vehicle runs; `None` for the test's own.
     pub(crate) network_of: Option<u32>,
-    /// The port where the operator listens for a link over TLS.
+    /// Port at which the operator listens for a link over TLS.
     pub(crate) tls_port: Option<u16>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Place {
     }
 }
 
-/// A real vehicle, the switchboard, and an operator who sees every picture that comes whole.
+/// A real vehicle, the switchboard, and an operator who sees every complete picture.
 pub(crate) struct Remote {
     pub(crate) operator: Operator,
     pub(crate) vehicle: Child,
@@ -43,17 +43,17 @@ pub(crate) struct Remote {
 }
 
 impl Rig<Remote> {
-    /// Starts all of it, with these settings beside the vehicle's ordinary ones.
+    /// Starts everything, with these settings in addition to the vehicle's ordinary ones.
     pub(crate) fn remote(settings: &str) -> Self {
         Self::remote_with(settings, &Setup::default())
     }
 
-    /// Starts all of it where what must not stop is the test's subject.
+    /// Starts everything for a test of drives that must not stop.
     pub(crate) fn patient() -> Self {
         Self::remote_with("", &Setup { limits: Limits::Late, ..Setup::default() })
     }
 
-    /// Starts all of it under that guard, somewhere else.
+    /// Starts everything under the same guard, at another place.
     pub(crate) fn patient_at(place: &Place) -> Self {
         let network_of = place.network_of;
         Self::remote_at(place, "", &Setup { limits: Limits::Late, network_of, ..Setup::default() })
@@ -70,8 +70,8 @@ impl Rig<Remote> {
         rig
     }
 
-    /// Arms and gives throttle until the car is faster than `speed` m/s; a machine that is too busy for
-    /// young pictures may stop it, and is tried again.
+    /// Arms and applies throttle until the car is faster than `speed` m/s. A machine that is too
+    /// busy for young pictures may stop it, and is retried.
     pub(crate) fn drive(&self, speed: f64) {
         let operator = &self.vehicle.operator;
         for _ in 0..10 {
@@ -152,7 +152,8 @@ impl Remote {
         }
     }
 
-    /// Starts another process by the vehicle's own settings; its errors are the caller's to read.
+    /// Starts another process with the vehicle's own settings; the caller may read its standard
+    /// error.
     pub(crate) fn another(&self) -> Child {
         tautline()
             .stdout(Stdio::null())
@@ -164,7 +165,7 @@ impl Remote {
             .expect("our own binary")
     }
 
-    /// Returns the vehicle's children: what it reads a clip by.
+    /// Returns the vehicle's child processes, which read a clip.
     pub(crate) fn children(&self) -> Vec<u32> {
         let tasks =
             std::fs::read_dir(format!("/proc/{}/task", self.vehicle.id())).expect("it runs");
@@ -189,5 +190,5 @@ impl Drop for Remote {
     }
 }
 
-/// Of the vehicle.
+/// Name of the vehicle.
 pub(crate) const NAME: &str = "rover";

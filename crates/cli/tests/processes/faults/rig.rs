@@ -1,4 +1,4 @@
-//! Guard and machine as processes of their own, and who proposes to the guard.
+//! Guard and machine as processes of their own, and a vehicle that proposes to the guard.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -18,32 +18,32 @@ use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::{free_port, realtime};
 
-/// What is beside the guard's ordinary settings.
+/// Deviations from the guard's ordinary settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// The car's flags; `None`: no car, another machine comes.
+    /// Flags of the car; `None` without a car, if another machine connects.
     pub(crate) car: Option<Vec<&'static str>>,
-    /// File of the socket that the machine speaks to; the guard listens at [`MACHINE`].
+    /// File of the socket to which the machine connects; the guard listens at [`MACHINE`].
     pub(crate) machine_at: &'static str,
-    /// How soon the machine is stopped.
+    /// Limits after which the machine is stopped.
     pub(crate) limits: Limits,
-    /// The guard's black box.
+    /// Black box of the guard.
     pub(crate) black_box: BlackBox,
     /// File of the guard's latch.
     pub(crate) latch: &'static str,
-    /// A process in whose network guard and car are; the test's own if there is none.
+    /// Process in whose network guard and car run; `None` for the test's own.
     pub(crate) network_of: Option<u32>,
 }
 
-/// A guard's black box.
+/// State of a guard's black box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum BlackBox {
-    /// There is none.
+    /// No black box.
     #[default]
     Absent,
-    /// It records.
+    /// Records.
     Records,
-    /// The system lets the guard's process write files of 512 bytes at most: a latch, and no record.
+    /// The system limits the guard's files to 512 bytes: enough for a latch, not for a recording.
     Refused,
 }
 
@@ -60,17 +60,18 @@ impl Default for Setup {
     }
 }
 
-/// How soon guard and car stop: no sooner than a computer allows that runs other things, without real-time threads.
+/// Time limits of guard and car: no shorter than a computer allows that runs other load, without
+/// real-time threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limits {
-    /// A tenth of a second without a word of each other.
+    /// 0.1 s without a message of each other.
     Soon,
-    /// Half a second, and longer for pictures and commands: for what must not stop.
+    /// 0.5 s, and longer for pictures and commands: for drives that must not stop.
     Late,
 }
 
 impl Limits {
-    /// Returns how long each may be without a word of the other.
+    /// Returns how long each may be without a message of the other.
     pub(crate) fn silence(self) -> Duration {
         match self {
             Self::Soon => Duration::from_millis(100),
@@ -95,14 +96,15 @@ impl Limits {
     }
 }
 
-/// Folder of the adapter in Python.
+/// Folder of the Python adapter.
 pub(crate) const ADAPTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/python");
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
-/// The processes, and the vehicle: one that this test plays, or a [`Remote`](crate::faults::remote::Remote).
+/// The processes, and the vehicle: one played by this test, or a
+/// [`Remote`](crate::faults::remote::Remote).
 pub(crate) struct Rig<V = Vehicle> {
-    /// First: it ends before what it speaks to.
+    /// First, so that it ends before its peer.
     pub(crate) vehicle: V,
     folder: tempfile::TempDir,
     setup: Setup,
@@ -133,8 +135,8 @@ impl Rig {
         Self::with(setup, |folder| Vehicle::start(Address::Path(folder.join("vehicle.sock"))))
     }
 
-    /// Arms and gives throttle until the machine is faster than `speed` m/s; anew where it was stopped before, as
-    /// it must be if this computer does not run for a tenth of a second.
+    /// Arms and applies throttle until the machine is faster than `speed` m/s. Repeats this if it
+    /// was stopped before, as it must be if this computer stalls for 0.1 s.
     pub(crate) fn drive(&self, speed: f32) {
         for _ in 0..ARMED_MOST {
             self.vehicle.arm();
@@ -154,7 +156,8 @@ impl Rig {
 }
 
 impl<V> Rig<V> {
-    /// Starts guard and machine, and the vehicle that `start` gives, with its files in the same folder.
+    /// Starts guard and machine, and the vehicle returned by `start`, with its files in the same
+    /// folder.
     pub(crate) fn with(setup: &Setup, start: impl FnOnce(&Path) -> V) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let guard = start_guard(folder.path(), setup);
@@ -191,7 +194,7 @@ impl<V> Rig<V> {
         Self { vehicle, folder, setup: setup.clone(), guard, machine, metrics }
     }
 
-    /// Returns how long guard and car may be without a word of each other.
+    /// Returns how long guard and car may be without a message of each other.
     pub(crate) fn silence(&self) -> Duration {
         self.setup.limits.silence()
     }
@@ -204,25 +207,25 @@ impl<V> Rig<V> {
         self::signal(self.machine.id(), signal);
     }
 
-    /// Kills the guard as a crash would, and waits for its end.
+    /// Kills the guard like a crash, and waits for its end.
     pub(crate) fn kill_guard(&mut self) {
         self.signal_guard("KILL");
         self.guard.wait().expect("it was started");
     }
 
-    /// Ends the guard as its service manager does, and waits for its end.
+    /// Ends the guard like its service manager, and waits for its end.
     pub(crate) fn end_guard(&mut self) {
         self.signal_guard("TERM");
         self.guard.wait().expect("it was started");
     }
 
-    /// Ends the machine's process as its service manager does, and waits for its end.
+    /// Ends the machine's process like its service manager, and waits for its end.
     pub(crate) fn end_machine(&mut self) -> ExitStatus {
         self.signal_machine("TERM");
         self.machine.wait().expect("it was started")
     }
 
-    /// Returns what `tautline blackbox` says of this guard's, and whether all is as it should be.
+    /// Returns the output of `tautline blackbox` for this guard, and whether it succeeded.
     pub(crate) fn black_box(&self, action: &str) -> (String, bool) {
         let read = tautline().args(["blackbox", action]).arg(self.path("box")).output();
         let read = read.expect("our own binary");
@@ -233,7 +236,7 @@ impl<V> Rig<V> {
         self.guard = start_guard(self.folder.path(), &self.setup);
     }
 
-    /// Returns what the car itself shows, which nobody between could have made up.
+    /// Returns a value of the car's own metrics, which do not pass through other processes.
     pub(crate) fn car(&self, what: &str) -> f64 {
         let address = self.metrics.as_ref().expect("a car");
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
@@ -260,12 +263,13 @@ impl<V> Rig<V> {
         self.machine.id()
     }
 
-    /// Waits until the car stands on both brakes; returns the metres that it took from `begun`.
+    /// Waits until the car stands with both brakes applied; returns the metres travelled from
+    /// `begun`.
     pub(crate) fn stands_after(&self, begun: f64) -> f64 {
         self.stands_from(begun).0
     }
 
-    /// Waits for the same; returns the metres, and the fastest that it was meanwhile, in m/s.
+    /// Waits for the same; returns the metres, and the top speed meanwhile, in m/s.
     pub(crate) fn stands_from(&self, begun: f64) -> (f64, f64) {
         let mut fastest = 0.0_f64;
         for _ in 0..2_000 {
@@ -279,20 +283,20 @@ impl<V> Rig<V> {
         panic!("it does not stand: {} m/s", self.car("speed_metres_per_second"));
     }
 
-    /// Returns the cause of the guard's newest stop, by its log.
+    /// Returns the cause of the guard's newest stop, from its log.
     pub(crate) fn cause(&self) -> Option<String> {
         self.logged("the guard stops the machine", "cause=")
     }
 
-    /// Returns how many frames of strangers came to one end of the guard, by its log, which tells it every ten
-    /// seconds.
+    /// Returns how many frames of strangers one end of the guard received, from its log, which
+    /// reports it every ten seconds.
     pub(crate) fn foreign(&self, end: &str) -> Option<u64> {
         let count =
             self.logged(&format!("frames of the {end}'s end were not taken"), "foreign: ")?;
         count.trim_end_matches(',').parse().ok()
     }
 
-    /// Returns the word behind `name` in the newest line of the guard's log that says `what`.
+    /// Returns the word after `name` in the newest line of the guard's log that contains `what`.
     fn logged(&self, what: &str, name: &str) -> Option<String> {
         let log = std::fs::read_to_string(self.path(LOG)).unwrap_or_default();
         let line = log.lines().rfind(|line| line.contains(what))?;
@@ -300,7 +304,7 @@ impl<V> Rig<V> {
         word.split_whitespace().next().map(str::to_owned)
     }
 
-    /// Looks on for half a second, in which somebody presses the throttle: the car must stand.
+    /// Watches for half a second with the throttle pressed: the car must stand.
     pub(crate) fn stays(&self) {
         let begun = self.car("odometer_metres");
         std::thread::sleep(Duration::from_millis(500));
@@ -308,12 +312,12 @@ impl<V> Rig<V> {
         assert_eq!(end, (0.0, begun), "nobody armed it");
     }
 
-    /// Returns where a server of this test's own may be.
+    /// Returns the path for a server of this test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Returns what a machine prints from now on: metres per second, and metres.
+    /// Returns the further output of a machine: metres per second, and metres.
     pub(crate) fn printed(&mut self) -> Box<dyn Iterator<Item = (f64, f64)> + Send> {
         let output = self.machine.stdout.take().expect("piped");
         let lines = BufReader::new(output).lines().map_while(Result::ok);
@@ -370,7 +374,7 @@ impl Vehicle {
         self.want(|wanted| wanted.emergency_stop = ActNumber::new(number));
     }
 
-    /// Asks for arming until the guard has done it.
+    /// Asks for arming until the guard has armed.
     pub(crate) fn arm(&self) {
         self.throttle(0.0);
         for _ in 0..100 {
@@ -418,7 +422,7 @@ fn propose(
 ) {
     realtime::raise_thread("the test's vehicle", realtime::Urgency::Safety);
     let (clock, mut sequence) = (Clock::start(), 0);
-    // What a `Proposer` does, with a hand on its bytes.
+    // Does the work of a `Proposer`, but with access to its bytes.
     let (mut client, mut sender) = (Client::new(guard), frame::Sender::default());
     let mut receiver = frame::Receiver::<Status>::default();
     let mut buffer = [0; 256];
@@ -499,7 +503,7 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
             command.arg("guard").arg("--config").arg(settings).spawn()
         }
         BlackBox::Refused => {
-            // The system's refusal is an error while its signal is ignored.
+            // The system's refusal becomes an error if its signal is ignored.
             let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" guard --config \"$1\"";
             let mut shell = Command::new("sh");
             shell.args(["-c", limited, env!("CARGO_BIN_EXE_tautline")]).arg(settings);
@@ -510,17 +514,17 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
 }
 
 const LOG: &str = "guard.log";
-/// A test arms its machine so often at most.
+/// Maximum number of armings per test.
 const ARMED_MOST: usize = 10;
 
-/// Returns our own binary, that says nothing.
+/// Returns our own binary, without error output.
 pub(crate) fn tautline() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
     command
 }
 
-/// Asks what listens at `address` in the network of another process.
+/// Sends a request to `address` in the network of another process.
 fn ask_within(process: u32, address: &str, request: &str) -> String {
     let place = address.replace(':', "/");
     let ask = format!("exec 3<>/dev/tcp/{place} && printf %s \"$0\" >&3 && cat <&3");
@@ -530,7 +534,7 @@ fn ask_within(process: u32, address: &str, request: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns the same in the network of another process.
+/// Returns our own binary, in the network of another process.
 pub(crate) fn tautline_in(network_of: Option<u32>) -> Command {
     let Some(process) = network_of else { return tautline() };
     let mut command = Command::new("nsenter");

@@ -1,4 +1,4 @@
-//! One thread of a process, held where it is while the others go on: by ptrace.
+//! A single thread of a process, held by ptrace while the others continue.
 
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -7,31 +7,31 @@ use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
-/// A thread that stands still until this is dropped.
+/// A thread that is held until this is dropped.
 pub(crate) struct Held {
     release: Option<Sender<()>>,
     holder: Option<JoinHandle<()>>,
 }
 
 impl Held {
-    /// Holds the thread, and returns once it stands.
+    /// Holds the thread, and returns once it is stopped.
     ///
     /// # Panics
-    /// Where the system forbids it: then these tests say nothing.
+    /// If the system forbids it: then these tests have no result.
     pub(crate) fn hold(thread: u32) -> Self {
         let id = Pid::from_raw(i32::try_from(thread).expect("a thread's number"));
         let ((release, released), (tell, stands)) = (channel(), channel());
-        // Whoever attaches is the one who must let go.
+        // Only the thread that attached may detach.
         let holder = std::thread::spawn(move || {
             let attached = ptrace::seize(id, ptrace::Options::empty())
                 .and_then(|()| ptrace::interrupt(id))
                 .and_then(|()| waitpid(id, Some(WaitPidFlag::__WALL)));
             let is_attached = attached.is_ok();
             tell.send(attached).expect("the test waits for it");
-            // An end of the sender releases it as well.
+            // Dropping the sender releases it as well.
             let _ = released.recv();
             if is_attached {
-                // A process that has been killed meanwhile needs none.
+                // A process that was killed meanwhile needs no release.
                 let _ = ptrace::detach(id, None);
             }
         });
@@ -48,19 +48,19 @@ impl Drop for Held {
     }
 }
 
-/// Returns the threads of a process that have this name, as they were started.
+/// Returns the threads of a process with this name, in the order of their start.
 pub(crate) fn named(process: u32, name: &str) -> Vec<u32> {
     let named = threads(process).into_iter().filter(|(_, of)| of == name);
     named.map(|(thread, _)| thread).collect()
 }
 
-/// Returns the threads of a process and their names, as they were started.
+/// Returns the threads of a process with their names, in the order of their start.
 pub(crate) fn threads(process: u32) -> Vec<(u32, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     let mut threads: Vec<(u32, String)> = tasks
         .filter_map(|task| {
             let task = task.ok()?;
-            // One that has ended meanwhile has none.
+            // A thread that has ended meanwhile has no name.
             let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
             Some((task.file_name().to_str()?.parse().ok()?, name.trim_end().to_owned()))
         })

@@ -33,32 +33,32 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-/// A vehicle with its switchboard, which does what the test says.
+/// A vehicle with its switchboard, which the test controls.
 pub(crate) struct Stand {
     pub(crate) listener: Listener,
     pub(crate) connection: Option<Connection>,
     pub(crate) car: Arc<Mutex<Car>>,
     pub(crate) stop: Arc<Notify>,
-    /// The vehicle's process, as far as a test has one.
+    /// The vehicle's process, as a task in the test.
     pub(crate) run: JoinHandle<anyhow::Result<()>>,
     pub(crate) latest: Latest,
     _guarding: Guarding,
     _folder: tempfile::TempDir,
 }
 
-/// Guard and machine, in the place of their processes.
+/// Guard and machine, in place of their processes.
 pub(crate) struct Guarding {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Guarding {
-    /// Starts both; gives where the guard listens for the vehicle.
+    /// Starts both; returns the address at which the guard listens for the vehicle.
     pub(crate) fn start(car: Arc<Mutex<Car>>) -> (Self, Address) {
         let open = || Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
         let (vehicle, machine) = (open(), open());
         let (at, port) = (vehicle.local_address().unwrap(), machine.local_address().unwrap());
-        // A busy machine that runs the test is no fault of the vehicle's.
+        // A busy test machine must not look like a fault of the vehicle.
         let latency = Latency {
             loop_age_full: Duration::from_secs(1),
             loop_age_max: Duration::from_secs(2),
@@ -134,7 +134,7 @@ impl Stand {
         Self { listener, connection, car, stop, run, latest, _guarding: guarding, _folder: folder }
     }
 
-    /// Cuts the connection and takes the next.
+    /// Closes the connection and accepts the next.
     pub(crate) async fn restart(&mut self) {
         self.connection = None;
         self.connection = Some(accept(&self.listener).await);
@@ -148,7 +148,7 @@ impl Stand {
         self.connection.as_mut().unwrap().send(frame).await.unwrap();
     }
 
-    /// Returns what the vehicle answers next, which is to be its own word to this order.
+    /// Returns the vehicle's next answer, which must be its own to this order.
     pub(crate) async fn answer(&mut self, supervisor: u8, order: &[u8]) -> Outcome {
         let connection = self.connection.as_mut().unwrap();
         let answered = async {
@@ -188,7 +188,7 @@ impl Stand {
     }
 }
 
-/// An operator's end, in the test's hands.
+/// An operator's end, controlled by the test.
 pub(crate) struct Operator {
     pub(crate) seed: u8,
     pub(crate) driver: Driver,
@@ -197,9 +197,9 @@ pub(crate) struct Operator {
     pub(crate) sequence: u64,
     pub(crate) pictures: usize,
     pub(crate) telemetry: Option<Telemetry>,
-    /// The guard's tick of the newest picture.
+    /// Guard tick of the newest picture.
     pub(crate) cited: u32,
-    /// Whether it cites the tick that telemetry tells instead.
+    /// Whether it cites the tick from telemetry instead.
     pub(crate) cites_told: bool,
     pub(crate) act: Option<Act>,
 }
@@ -210,7 +210,7 @@ impl Operator {
         let (tell, told) = channel();
         let driver = Driver::spawn(&["127.0.0.1:0".parse().unwrap()], clock, move |output| {
             if let Output::Event(event, _) = output {
-                // The test has ended when nobody listens.
+                // The test has ended if the receiver is gone.
                 let _ = tell.send(event);
             }
         });
@@ -264,7 +264,7 @@ impl Operator {
         self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
     }
 
-    /// Waits for more than so many slices from now on.
+    /// Waits for more than `count` further slices.
     pub(crate) async fn see(&mut self, count: usize) {
         self.newest();
         self.pictures = 0;
@@ -279,7 +279,7 @@ impl Operator {
         panic!("{} slices came, more than {count} were expected", self.pictures);
     }
 
-    /// Asks the guard for arming, anew if it refused the last time.
+    /// Asks the guard for arming, again if it refused the last time.
     pub(crate) fn ask_to_arm(&mut self) {
         let guard = self.newest().and_then(|telemetry| telemetry.guard);
         let Some(guard) = guard.filter(|guard| guard.mode == GuardMode::Held) else { return };
@@ -289,7 +289,7 @@ impl Operator {
         self.act = Some(Act { number: last + 1, stop: 0, deed: Deed::Arm });
     }
 
-    /// Asks for it until the guard has armed the machine.
+    /// Asks for arming until the guard has armed the machine.
     pub(crate) async fn arm(&mut self) {
         for _ in 0..LONG.as_millis() / TURN.as_millis() {
             let guard = self.newest().and_then(|telemetry| telemetry.guard);
@@ -303,7 +303,7 @@ impl Operator {
         panic!("not armed: {:?}", self.newest());
     }
 
-    /// Commands the same for so many milliseconds.
+    /// Sends the same command for `millis` ms.
     pub(crate) async fn drive_for(&mut self, throttle: f32, steering: f32, millis: u64) {
         for _ in 0..millis / 20 {
             self.command(throttle, steering);
@@ -311,7 +311,7 @@ impl Operator {
         }
     }
 
-    /// Commands the same until something has come true.
+    /// Sends the same command until `is_so` holds.
     pub(crate) async fn drive(&mut self, throttle: f32, steering: f32, is_so: impl Fn() -> bool) {
         for _ in 0..LONG.as_millis() / TURN.as_millis() {
             if is_so() {
@@ -323,7 +323,7 @@ impl Operator {
         panic!("it does not come true: {:?}", self.newest());
     }
 
-    /// Returns the newest telemetry, if some has come.
+    /// Returns the newest telemetry, if any has arrived.
     pub(crate) fn newest(&mut self) -> Option<Telemetry> {
         for event in self.told.try_iter() {
             match event {
@@ -333,7 +333,7 @@ impl Operator {
                 Event::Unit { channel: channels::VIDEO, bytes, .. } => {
                     self.pictures += 1;
                     let slice = Slice::parse(bytes).unwrap();
-                    // With its last strip a picture is seen.
+                    // A picture counts as seen with its last strip.
                     if usize::from(slice.strip) + 1 == Layout::STRIP_COUNT {
                         self.cited = slice.tick;
                     }
@@ -349,7 +349,7 @@ impl Operator {
     }
 }
 
-/// What a test sees of the machine.
+/// The machine's state, as the test sees it.
 #[derive(Default)]
 pub(crate) struct Car {
     pub(crate) state: MachineState,
@@ -358,7 +358,7 @@ pub(crate) struct Car {
     pub(crate) is_brakeless: bool,
 }
 
-/// A machine that throttle and brake move.
+/// A machine moved by throttle and brake.
 pub(crate) struct Driven {
     car: Arc<Mutex<Car>>,
     moved_until: Option<Instant>,
@@ -388,7 +388,7 @@ impl Machine for Driven {
     }
 }
 
-/// Grey pictures, and how they end.
+/// Source of grey pictures, with a defined end.
 pub(crate) struct Grey {
     pub(crate) left: usize,
     pub(crate) ending: Ending,
@@ -407,7 +407,7 @@ impl Sensor for Grey {
     }
 
     fn pictures_per_second(&self) -> f64 {
-        // So few that they may be away as long as anything else: half a second.
+        // A low rate, so that a source may be missing as long as other resources: half a second.
         8.0
     }
 
@@ -424,7 +424,7 @@ impl Sensor for Grey {
     }
 
     fn read(&mut self, strip: usize, rows: &mut Picture) {
-        // No two captures are alike, and they show something.
+        // No two captures are alike, and they are not uniform.
         rows.planes_mut().0.fill(20 * (1 + strip as u8));
         rows.planes_mut().0[..8].copy_from_slice(&self.left.to_le_bytes());
     }
@@ -449,7 +449,7 @@ pub(crate) const ANNA: u8 = 3;
 pub(crate) const BERT: u8 = 4;
 pub(crate) const STRANGER: u8 = 5;
 pub(crate) const EVA: u8 = 6;
-/// From one command to the next.
+/// Interval between two commands.
 pub(crate) const TURN: Duration = Duration::from_millis(20);
-/// As long as anything may take on a busy machine.
+/// Upper bound for any operation on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);

@@ -1,14 +1,14 @@
-//! Setup and the switchboard killed, stopped and cut off while pictures come: a second relay takes over within a
-//! second, and no session or lease is another than before.
+//! Relays and the switchboard killed, suspended and cut off while pictures arrive: a second relay
+//! takes over within a second, and session and lease stay the same.
 //!
-//! Needs root and `nft`; `make kills` runs these tests, each fault twenty times, or `KILLS` times.
+//! Requires root and `nft`; `make kills` runs these tests, each fault 20 times, or `KILLS` times.
 
 use std::time::Duration;
 
 use crate::nat::network::{Kind, Network, SERVERS};
 use crate::nat::rig::{Rig, Setup};
 
-/// What befalls a process.
+/// Fault of a process.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Killed,
@@ -69,7 +69,7 @@ fn a_switchboard_that_fails_ends_no_session_and_doubles_no_lease() {
     for fault in FAULTS {
         let mut longest = Duration::ZERO;
         for round in 0..rounds() {
-            // Longer than both ends and the switchboard wait for a word of each other.
+            // Longer than both ends and the switchboard wait for each other's messages.
             let gap = rig.longest_gap_while(Duration::from_millis(3_600), |rig| {
                 fault.begin(rig, "w", "switchboard");
             });
@@ -83,13 +83,13 @@ fn a_switchboard_that_fails_ends_no_session_and_doubles_no_lease() {
             "the switchboard {fault:?}, {} times: longest without a picture {longest:?}",
             rounds()
         );
-        // It has no part in what goes on; the machine that tests has two processors.
+        // The switchboard has no part in the traffic; the test machine has two processors.
         assert!(longest < UNDISTURBED_MAX, "{fault:?}: {longest:?}: {}", rig.words());
     }
     is_one_session(&rig);
 }
 
-/// Starts all of it where the two have no direct way.
+/// Starts a rig whose ends have no direct path.
 fn start() -> Rig {
     let boxes = [Kind::Ours("port", "port", None)];
     let mut network = Network::new([&boxes, &boxes]);
@@ -99,7 +99,7 @@ fn start() -> Rig {
     rig
 }
 
-/// Waits until both relays forward what keeps them warm.
+/// Waits until both relays forward keep-alives.
 fn both_are_warm(rig: &Rig) {
     for _ in 0..100 {
         if forwarded(rig).iter().all(|datagrams| *datagrams > 2.0) {
@@ -109,13 +109,13 @@ fn both_are_warm(rig: &Rig) {
     panic!("a relay does not forward: {}", rig.words());
 }
 
-/// Returns the relay by which pictures come.
+/// Returns the relay that carries the pictures.
 fn carrier(rig: &Rig) -> &'static str {
     let [first, second] = forwarded(rig);
     if first > second { "relay0" } else { "relay1" }
 }
 
-/// Returns how many datagrams each relay forwards in a while.
+/// Returns how many datagrams each relay forwards within a fixed time.
 fn forwarded(rig: &Rig) -> [f64; 2] {
     let count =
         || ["relay0", "relay1"].map(|place| rig.figure(place, 9103, "relay_forwarded_total "));
@@ -125,7 +125,8 @@ fn forwarded(rig: &Rig) -> [f64; 2] {
     [after[0] - before[0], after[1] - before[1]]
 }
 
-/// Waits until all are at the switchboard, and returns who drives there by which epoch.
+/// Waits until all are connected to the switchboard, and returns who drives there under which
+/// epoch.
 fn lease(rig: &Rig) -> String {
     let mut who = String::new();
     for _ in 0..200 {
@@ -144,7 +145,8 @@ fn lease(rig: &Rig) -> String {
     format!("driven by {}, epoch {}", word("driven by "), word("epoch "))
 }
 
-/// Asserts that there has been one session and one introduction all the while, of the first operator alone.
+/// Asserts that there has been a single session and a single introduction, of the first operator
+/// only.
 fn is_one_session(rig: &Rig) {
     for (name, words, times) in [
         ("vehicle", "session established", 1),

@@ -1,16 +1,17 @@
-//! The control connection over two links of the vehicle, each dead or blocked at the start, at a restart and in a drive.
+//! The control connection over two links of the vehicle, each dead or blocked at the start, at a
+//! restart and in a drive.
 //!
-//! Needs root and `nft`; `make nat` runs these tests.
+//! Requires root and `nft`; `make nat` runs these tests.
 
 use std::time::Duration;
 
 use crate::nat::network::{Network, SERVERS};
 use crate::nat::rig::{Rig, Setup};
 
-/// What befalls a link.
+/// Fault of a link.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// Nothing passes, and nobody says so.
+    /// Packets are dropped silently.
     Blocked,
     /// The interface is down.
     Dead,
@@ -36,7 +37,8 @@ fn registration_goes_by_whichever_link_leads_to_the_switchboard() {
     assert!(rig.meets_within(Duration::from_secs(5)).is_some(), "{}", rig.words());
     for fault in FAULTS {
         for (link, other) in [(LINKS[0], LINKS[1]), (LINKS[1], LINKS[0])] {
-            // In a drive: whichever carries the control connection when the link fails, it is by the other one then.
+            // In a drive: if the link of the control connection fails, the connection moves to the
+            // other one.
             let by_other = format!("by=\"interface {other}\"");
             let before = rig.count("vehicle", &by_other);
             let was_by = rig.last_link("vehicle");
@@ -64,7 +66,8 @@ fn registration_goes_by_whichever_link_leads_to_the_switchboard() {
     }
 }
 
-/// Three seconds of silence, a pause, and an attempt by each way, with room for a busy machine.
+/// Three seconds of silence, a pause, and an attempt over each link, with a margin for a busy
+/// machine.
 const LOST_MAX: Duration = Duration::from_secs(8);
-/// A process's start and an attempt by each way, likewise.
+/// A process's start and an attempt over each link, with the same margin.
 const START_MAX: Duration = Duration::from_secs(5);

@@ -1,21 +1,23 @@
-//! Namespaces: a world with the switchboard's two addresses, and on each side a machine behind its boxes.
+//! Namespaces: a world with the switchboard's two addresses, and on each side a machine behind its
+//! NATs.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What stands between a machine and the world.
+/// A NAT between a machine and the world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Our translator: mapping and filtering by `nothing`, `address` or `port`, and how often it moves.
+    /// Our own NAT: mapping and filtering by `nothing`, `address` or `port`, and how often the
+    /// mapping moves.
     Ours(&'static str, &'static str, Option<u32>),
-    /// The kernel's masquerading, which keeps the port where it can.
+    /// The kernel's masquerading, which preserves the port where possible.
     Masquerade,
-    /// The same with a port at random for each connection.
+    /// The same with a random port for each connection.
     Random,
 }
 
-/// A network; it goes when this is dropped.
+/// A network; it is removed on drop.
 pub(crate) struct Network {
     name: String,
     namespaces: Vec<String>,
@@ -23,11 +25,11 @@ pub(crate) struct Network {
 }
 
 pub(crate) const SERVERS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
-/// Where the relays are, each a machine of its own in the world.
+/// Addresses of the relays, each a machine of its own in the world.
 pub(crate) const RELAYS: [&str; 2] = ["192.0.2.21", "192.0.2.22"];
 
 impl Network {
-    /// Makes the world and a machine on either side, behind these boxes, the innermost first.
+    /// Creates the world and a machine on either side, behind these NATs, the innermost first.
     pub(crate) fn new(sides: [&[Kind]; 2]) -> Self {
         let mut network = Self::world();
         for (side, kinds) in sides.iter().enumerate() {
@@ -36,7 +38,7 @@ impl Network {
         network
     }
 
-    /// Makes a world without IPv4, in which either machine's firewall lets nothing in unasked.
+    /// Creates a world without IPv4, in which each machine's firewall blocks unsolicited packets.
     pub(crate) fn of_ipv6() -> Self {
         let network = Self::world();
         let world = network.namespace("w");
@@ -56,27 +58,27 @@ impl Network {
         network
     }
 
-    /// Adds a machine of the world's own at `address`.
+    /// Adds a machine directly in the world, at `address`.
     pub(crate) fn machine(&mut self, place: &str, address: &str) {
         let machine = self.add(place);
         self.wire(&machine, "out", &format!("v{place}"));
         ip(&format!("-n {machine} addr add {address}/24 dev out"));
         let world = self.namespace("w");
-        // What is behind boxes is reached by way of the world.
+        // Machines behind NATs are reached through the world.
         ip(&format!("-n {machine} route add default via {}", SERVERS[0]));
         within(&world, "sysctl -qw net.ipv4.ip_forward=1");
     }
 
-    /// Gives a side's machine another interface, `out2`, straight into the world.
+    /// Adds another interface to a side's machine, `out2`, directly into the world.
     pub(crate) fn second_link(&self, side: usize) {
         let machine = self.namespace(&format!("m{side}"));
         self.wire(&machine, "out2", &format!("x{side}"));
         ip(&format!("-n {machine} addr add 192.0.2.{}/24 dev out2", 111 + side));
-        // Both are of one network: each answers for its own address alone.
+        // Both interfaces are in one network: each must answer only for its own address.
         within(&machine, "sysctl -qw net.ipv4.conf.all.arp_ignore=1");
     }
 
-    /// Lets nothing pass between the machine at `place` and all others, or everything again.
+    /// Blocks all packets between the machine at `place` and all others, or unblocks them.
     pub(crate) fn cut(&self, place: &str, is_cut: bool) {
         let namespace = self.namespace(place);
         match is_cut {
@@ -95,14 +97,14 @@ impl Network {
         }
     }
 
-    /// Lets nothing pass over an interface of the machine at `place`, without a word to anybody, or everything again.
+    /// Silently drops all packets on an interface of the machine at `place`, or unblocks them.
     pub(crate) fn block_link(&self, place: &str, interface: &str, is_blocked: bool) {
         let namespace = self.namespace(place);
         if !is_blocked {
             return nft(&namespace, "delete table netdev link");
         }
         nft(&namespace, "add table netdev link");
-        // What is sent leaves, and nothing comes back: a rule on the way out would be an error of the sender's.
+        // Packets leave, and nothing returns: an output rule would produce an error at the sender.
         nft(
             &namespace,
             &format!(
@@ -111,14 +113,14 @@ impl Network {
         );
     }
 
-    /// Takes an interface of the machine at `place` down, or up again.
+    /// Sets an interface of the machine at `place` down, or up again.
     pub(crate) fn down(&self, place: &str, interface: &str, is_down: bool) {
         let machine = self.namespace(place);
         let state = if is_down { "down" } else { "up" };
         ip(&format!("-n {machine} link set {interface} {state}"));
     }
 
-    /// Lets no UDP pass to or from the machine at `place`.
+    /// Blocks UDP to and from the machine at `place`.
     pub(crate) fn block_udp(&self, place: &str) {
         let namespace = self.namespace(place);
         nft(&namespace, "add table inet blocked");
@@ -144,7 +146,7 @@ impl Network {
 
     fn side(&mut self, side: usize, kinds: &[Kind]) {
         let machine = self.add(&format!("m{side}"));
-        // From the world inwards: each box's inside is the outside of the next.
+        // From the world inwards: the inside of each NAT is the outside of the next.
         let (mut outer, mut inner_routes) = (None::<(String, String)>, Vec::new());
         let mut boxes = Vec::new();
         for (depth, kind) in kinds.iter().enumerate().rev() {
@@ -171,7 +173,7 @@ impl Network {
         match outer {
             Some((translator, gateway)) => {
                 join(&translator, "in", &machine, "out");
-                // The wire's far end has come up with its address only now.
+                // The far end of the wire is up only now, with its address.
                 let inside = format!("10.{}.0.1", side + 1);
                 debug_assert_eq!(gateway, inside);
                 ip(&format!("-n {machine} addr add 10.{}.0.2/24 dev out", side + 1));
@@ -185,7 +187,7 @@ impl Network {
         for (translator, inside) in self.insides(side, kinds.len()) {
             ip(&format!("-n {translator} addr add {inside}/24 dev in"));
         }
-        // TCP is not translated by our own: the world knows the way.
+        // Our own NAT does not translate TCP, so the world needs a route.
         let world = self.namespace("w");
         for (network, _) in inner_routes {
             ip(&format!("-n {world} route add {network} via 192.0.2.{}", 101 + side));
@@ -197,7 +199,7 @@ impl Network {
                 ip(&format!("-n {translator} route add 10.{}.{below}.0/24 via {via}", side + 1));
             }
         }
-        // Only now has each of them both interfaces.
+        // Only now does each of them have both interfaces.
         for (translator, kind, outside) in boxes {
             self.translate(&translator, kind, &outside);
         }
@@ -214,7 +216,8 @@ impl Network {
         within(at, "sysctl -qw net.ipv4.ip_forward=1");
         match kind {
             Kind::Ours(mapping, filtering, every) => {
-                // UDP goes to the translator, not through the kernel, which says nothing to it either.
+                // UDP goes to the translator instead of the kernel, which must not answer it
+                // either.
                 ip(&format!("-n {at} route add local 0.0.0.0/0 dev lo table 100"));
                 ip(&format!("-n {at} rule add iif in ipproto udp lookup 100"));
                 ip(&format!("-n {at} route add blackhole default table 101"));
@@ -245,13 +248,14 @@ impl Network {
         }
     }
 
-    /// Waits until every translator translates.
+    /// Waits until every NAT translates.
     pub(crate) fn ready(&mut self) {
         for translator in &mut self.translators {
             let lines = BufReader::new(translator.stdout.take().unwrap()).lines();
             let mut lines = lines.map_while(Result::ok);
             assert!(lines.any(|line| line.contains("translating")), "a translator did not begin");
-            // A test that runs for a minute says so, and ends if nobody listens.
+            // The translator is a test: its harness prints a line after one minute, and ends if the
+            // pipe is closed.
             std::thread::spawn(move || lines.for_each(drop));
         }
     }
@@ -270,7 +274,7 @@ impl Network {
         namespace
     }
 
-    /// Wires an interface of `namespace` to the world's bridge.
+    /// Connects an interface of `namespace` to the world's bridge.
     fn wire(&self, namespace: &str, interface: &str, port: &str) {
         let world = self.namespace("w");
         join(&world, port, namespace, interface);
@@ -297,8 +301,8 @@ pub(crate) fn inside(namespace: &str) -> Command {
     command
 }
 
-/// Lays a wire. Datagrams leave one by one, as on any: what the kernel would cut up behind it only, a translator would
-/// take for one.
+/// Creates a wire. Datagrams leave one by one: segments that the kernel splits later would look
+/// like one datagram to the translator.
 fn join(a: &str, a_interface: &str, b: &str, b_interface: &str) {
     ip(&format!("-n {a} link add name {a_interface} type veth peer name {b_interface} netns {b}"));
     ip(&format!("-n {a} link set dev {a_interface} gso_max_segs 1 up"));

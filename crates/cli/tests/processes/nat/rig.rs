@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::nat::network::{Network, RELAYS, SERVERS, inside};
 
-/// The three, and the network between them.
+/// The three processes, and the network between them.
 pub(crate) struct Rig {
     processes: BTreeMap<String, Process>,
     folder: TempDir,
@@ -25,39 +25,40 @@ pub(crate) struct Rig {
     introduced_at: Instant,
 }
 
-/// A process that ends when this is dropped.
+/// A process that ends on drop.
 pub(crate) struct Process(Child);
 
-/// What there is beside the three.
+/// Optional parts of the rig.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setup {
-    /// Relays that the lease tells of, two at most: machines called `relay0` and `relay1`.
+    /// Number of relays in the lease, at most two: machines called `relay0` and `relay1`.
     pub(crate) relays: usize,
-    /// How they are reached where no UDP passes.
+    /// How relays are reached where UDP is blocked.
     pub(crate) tls: Tls,
-    /// Whether the vehicle has a second link, straight into the world.
+    /// Whether the vehicle has a second link, directly into the world.
     pub(crate) has_second_link: bool,
 }
 
-/// How relays are reached where no UDP passes.
+/// Access to relays where UDP is blocked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Tls {
-    /// They are not.
+    /// None.
     #[default]
     None,
     /// At port 443 of their own machines.
     OwnPort,
-    /// At the switchboard's machine, where they run, and its port 443.
+    /// At port 443 of the switchboard's machine, where they run.
     SharedPort,
 }
 
 impl Rig {
-    /// Starts all three, the operator when the vehicle knows its addresses, and waits for the introduction.
+    /// Starts all three, the operator once the vehicle knows its addresses, and waits for the
+    /// introduction.
     pub(crate) fn start(network: Network, server: &str) -> Self {
         Self::start_with(network, server, &Setup::default())
     }
 
-    /// Starts them, and what there is beside them.
+    /// Starts them with optional parts.
     pub(crate) fn start_with(mut network: Network, server: &str, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = ["switchboard", "vehicle", "operator", "other"];
@@ -124,7 +125,7 @@ impl Rig {
                  vehicle_key = \"{vehicle}\"\nlinks = [\"out\"]\nconsole = \"127.0.0.1:{port}\"\n\
                  record = {:?}\n",
                 own(key),
-                // Where nobody looks at the pictures and none are recorded, one in eight is sent.
+                // Without a viewer or a recording, only one picture in eight is sent.
                 folder.path().join(format!("recorded-{name}"))
             )
         };
@@ -148,12 +149,12 @@ impl Rig {
         rig
     }
 
-    /// Starts another operator, beside the first, who would have the same vehicle.
+    /// Starts another operator, in addition to the first, that wants the same vehicle.
     pub(crate) fn start_other(&mut self) {
         self.spawn("m1", "other");
     }
 
-    /// Sends a signal to one of them by its name.
+    /// Sends a signal to a process, by name.
     pub(crate) fn signal(&self, name: &str, signal: &str) {
         let id = self.processes[name].0.id().to_string();
         assert!(
@@ -161,12 +162,12 @@ impl Rig {
         );
     }
 
-    /// Ends one of them by its name, as a crash would.
+    /// Kills a process like a crash, by name.
     pub(crate) fn kill(&mut self, name: &str) {
         drop(self.processes.remove(name));
     }
 
-    /// Starts one of them again by its name, at its place, by the same settings.
+    /// Restarts a process at its place with the same settings, by name.
     pub(crate) fn restart(&mut self, place: &str, name: &str) {
         self.spawn(place, name);
     }
@@ -176,7 +177,7 @@ impl Rig {
         &self.network
     }
 
-    /// Returns what the switchboard that runs tells of who drives.
+    /// Returns the running switchboard's list of who drives.
     pub(crate) fn who(&self) -> String {
         let mut command = inside(&self.network.namespace("w"));
         command.arg(env!("CARGO_BIN_EXE_tautline")).args(["switchboard", "who", "--config"]);
@@ -184,15 +185,16 @@ impl Rig {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
-    /// Returns how often one of them has said these words.
+    /// Returns how often a process has logged these words.
     pub(crate) fn count(&self, name: &str, words: &str) -> usize {
         self.log(name).matches(words).count()
     }
 
-    /// Returns when pictures have come at the operator, and feedback at the vehicle, if they do.
+    /// Returns when pictures have arrived at the operator and feedback at the vehicle, if they do
+    /// in time.
     pub(crate) fn meets_within(&self, most: Duration) -> Option<Duration> {
         let mut came = [false; 2];
-        // What came after the time is up is as good as nothing; a look takes a while.
+        // Arrivals after the time limit count as none; a look takes a while.
         while self.since(self.introduced_at) < most + Duration::from_millis(300) {
             for (came, (place, port, channel)) in
                 came.iter_mut().zip([("m1", 8080, "video"), ("m0", 9100, "video feedback")])
@@ -206,40 +208,41 @@ impl Rig {
         None
     }
 
-    /// Returns the longest time from one slice that the operator showed to the next.
+    /// Returns the longest time between two slices that the operator showed.
     pub(crate) fn longest_gap(&mut self, during: Duration) -> Duration {
         self.longest_gap_while(during, |_| {})
     }
 
-    /// Returns the same while `deed` is done, a tenth of a second after the beginning.
+    /// Returns the same while `deed` is done, 0.1 s after the beginning.
     ///
-    /// By the operator's own record, which has each slice's time: its `/metrics` is made ten times a second.
+    /// The source is the operator's own recording, which has the time of each slice; `/metrics` is
+    /// updated only ten times per second.
     pub(crate) fn longest_gap_while(
         &mut self,
         during: Duration,
         deed: impl FnOnce(&mut Self),
     ) -> Duration {
-        // Lines are on the disk a second after what they tell of.
+        // Lines are on the disk one second after their events.
         let (record, begun) = (self.record(), self.clock.now());
         std::thread::sleep(Duration::from_millis(100));
         deed(self);
         std::thread::sleep(during.saturating_sub(self.since(begun)) + WRITTEN_WITHIN);
         let (now, lasted) = (self.record(), self.since(begun));
-        // The first and the last line may be parts of lines.
+        // The first and the last line may be partial.
         let lines: Vec<&str> = now[record.len()..].lines().collect();
         let whole = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
         let shown = whole.iter().map(|line| line.split(',').nth(SHOWN_US).unwrap_or_default());
         let mut shown: Vec<u64> = shown.map(|shown| shown.parse().unwrap()).collect();
         shown.sort_unstable();
         let Some((first, last)) = shown.first().zip(shown.last()) else { return lasted };
-        // Where nothing comes any more, no line says so.
+        // If no slice arrives any more, there is no line.
         let told = Duration::from_micros(last - first);
         let silent = lasted.saturating_sub(told + WRITTEN_WITHIN);
         let gaps = shown.windows(2).map(|pair| Duration::from_micros(pair[1] - pair[0]));
         gaps.max().unwrap_or_default().max(silent)
     }
 
-    /// Returns what the operator has recorded of slices, and written.
+    /// Returns the operator's recording of slices, as far as it is written.
     fn record(&self) -> String {
         let file = self.folder.path().join("recorded-anna").join("slices.csv");
         std::fs::read_to_string(file).unwrap()
@@ -249,7 +252,7 @@ impl Rig {
         self.clock.now().since(instant)
     }
 
-    /// Returns what all have said.
+    /// Returns the logs of all processes.
     pub(crate) fn words(&self) -> String {
         let names = self.processes.keys();
         names.map(|name| format!("{name}:\n{}\n", self.log(name))).collect()
@@ -285,7 +288,7 @@ impl Rig {
         self.processes.insert(name.to_owned(), Process(command.spawn().unwrap()));
     }
 
-    /// Waits until one of them has said these words so often; returns how long that took.
+    /// Waits until a process has logged these words `count` times; returns how long that took.
     pub(crate) fn await_count(&self, name: &str, words: &str, count: usize) -> Duration {
         let begun = self.clock.now();
         while self.count(name, words) < count {
@@ -299,7 +302,7 @@ impl Rig {
         self.since(begun)
     }
 
-    /// Returns the interface by which one of them has registered last.
+    /// Returns the interface with which a process last registered.
     pub(crate) fn last_link(&self, name: &str) -> String {
         let log = self.log(name);
         let (_, last) = log.rsplit_once("by=\"interface ").unwrap_or_default();
@@ -316,13 +319,13 @@ impl Rig {
         panic!("{name} does not say {words:?}: {}", self.words());
     }
 
-    /// Returns how many units of a channel were delivered there.
+    /// Returns the number of delivered units of a channel.
     fn delivered(&self, place: &str, port: u16, channel: &str) -> u64 {
         let wanted = format!("channel_units_total{{channel=\"{channel}\",what=\"delivered\"}} ");
         self.figure(place, port, &wanted) as u64
     }
 
-    /// Returns a figure of a page of metrics there; 0 while it tells none.
+    /// Returns a figure of a metrics page; 0 while it is missing.
     pub(crate) fn figure(&self, place: &str, port: u16, name: &str) -> f64 {
         let namespace = self.network.namespace(place);
         std::thread::scope(|scope| {
@@ -335,13 +338,13 @@ impl Rig {
     }
 }
 
-/// Moves this thread into the namespace, for good.
+/// Moves this thread into the namespace permanently.
 fn enter(namespace: &str) {
     let file = File::open(format!("/run/netns/{namespace}")).unwrap();
     nix::sched::setns(file, CloneFlags::CLONE_NEWNET).unwrap();
 }
 
-/// Returns a figure of the page of metrics at this port of the thread's own network.
+/// Returns a figure of the metrics page at this port of the thread's own network.
 fn figure(port: u16, name: &str) -> f64 {
     let page = page(port).unwrap_or_default();
     let figure = page.lines().find_map(|line| line.split_once(name));
@@ -358,7 +361,7 @@ fn page(port: u16) -> std::io::Result<String> {
     Ok(page)
 }
 
-/// Starts a switchboard that knows nobody, and answers who asks for its address.
+/// Starts a switchboard that knows no machines, and answers address requests.
 pub(crate) fn switchboard_alone(network: &Network) -> (Process, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     key(folder.path(), "switchboard");
@@ -372,7 +375,7 @@ pub(crate) fn switchboard_alone(network: &Network) -> (Process, TempDir) {
     (process, folder)
 }
 
-/// Makes a key, and returns its public half.
+/// Creates a key, and returns its public half.
 fn key(folder: &Path, name: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     let output = command.args(["keys", "new"]).arg(folder.join(format!("{name}.key"))).output();
@@ -387,7 +390,7 @@ impl Drop for Process {
     }
 }
 
-/// The column of `slices.csv` that says when a slice was shown, from 0.
+/// Index of the column of `slices.csv` with the time at which a slice was shown.
 const SHOWN_US: usize = 5;
-/// A second, as the operator's recorder has it, and what a disk takes.
+/// One second in the operator's recorder, and the time of a disk write.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(1_300);

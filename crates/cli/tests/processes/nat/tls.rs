@@ -1,5 +1,5 @@
-//! Where a network lets no UDP pass, on either side or both, the two drive through a relay over TLS, at a port of its own
-//! or at the switchboard's.
+//! Where a network blocks UDP, on either side or both, the two ends drive through a relay over TLS,
+//! at the relay's own port or at the switchboard's.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn udp_that_is_blocked_while_they_drive_gives_way_to_tls() {
         let relays = Setup { relays: 1, tls: Tls::OwnPort, ..Setup::default() };
         let mut rig = Rig::start_with(network, SERVERS[0], &relays);
         assert!(rig.meets_within(DRIVES_WITHIN).is_some(), "{}", rig.words());
-        // Until the connections are there and what stands by is warm.
+        // Until the connections are established and the standby links are warm.
         std::thread::sleep(Duration::from_secs(2));
         let gap = rig.longest_gap_while(Duration::from_secs(4), |rig| {
             blocked.iter().for_each(|place| rig.network().block_udp(place));

@@ -1,5 +1,5 @@
-//! A translator between two interfaces of a namespace, for what the kernel's own does not do: mappings
-//! and filters of every behaviour. It reads what the kernel gives to raw sockets, and writes whole packets.
+//! A NAT between two interfaces of a namespace with mapping and filtering of every behaviour, which
+//! the kernel's NAT lacks. It reads from raw sockets, and writes complete packets.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,7 +10,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tautline_net::clock::Clock;
 use tautline_sim::nat::{By, Config, Nat};
 
-/// Translates between the interfaces `in` and `out` until the process ends; as the environment says.
+/// Translates between the interfaces `in` and `out` until the process ends, configured by the
+/// environment.
 pub(crate) fn translate() {
     let read = |name: &str| std::env::var(name).unwrap();
     let by = |name: &str| match &*read(name) {
@@ -71,7 +72,7 @@ fn carry(from: &Socket, to: &Socket, mut turn: impl FnMut(&mut [u8]) -> Option<S
         let packet = &mut bytes[..length];
         let is_whole = length >= 28 && packet[0] == 0x45 && packet[9] == 17;
         if is_whole && let Some(next) = turn(packet) {
-            // What the way cannot carry is lost, as on any way.
+            // A packet that the path cannot carry is lost, as on any path.
             let _ = to.send_to(packet, &next.into());
         }
     }
@@ -83,7 +84,7 @@ fn ends(packet: &[u8]) -> (SocketAddr, SocketAddr) {
     (SocketAddr::from((ip(12), port(20))), SocketAddr::from((ip(16), port(22))))
 }
 
-/// Puts other ends into a packet; without a UDP checksum, which IPv4 allows.
+/// Rewrites the addresses of a packet; the UDP checksum is omitted, which IPv4 allows.
 fn rewrite(packet: &mut [u8], from: SocketAddr, to: SocketAddr) {
     for (at, end) in [(12, from), (16, to)] {
         let IpAddr::V4(ip) = end.ip() else { continue };
