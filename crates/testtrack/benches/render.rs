@@ -1,4 +1,4 @@
-//! What a picture and a strip cost.
+//! Cost of a picture and of a strip.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn strip_720(bencher: Bencher, top: usize) {
         .bench_local(|| camera.render_rows(&view, top..top + rows, &mut strip));
 }
 
-/// Measures what the world costs per picture: the car, the cones and six views.
+/// Measures the cost of the world per picture: the car, the cones and six views.
 #[divan::bench]
 fn world_sixtieth(bencher: Bencher) {
     let mut world = World::new(1);

@@ -1,6 +1,7 @@
-//! Writes pictures of the course: `postcard [seed] [folder]` gives PPM files and the time of one.
+//! Writes pictures of the course: `postcard [seed] [folder]` produces PPM files and prints the time
+//! of one.
 //!
-//! `ffmpeg -i postcard-0.ppm postcard-0.png` makes them PNG.
+//! `ffmpeg -i postcard-0.ppm postcard-0.png` converts them to PNG.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

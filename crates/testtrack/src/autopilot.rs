@@ -6,19 +6,19 @@ use crate::trig;
 
 /// A driver that follows [`Course::line`] by pure pursuit, at the line's speed.
 ///
-/// Has no state and no randomness: the same car on the same course gets the same controls.
+/// It has no state and no randomness: the same car on the same course gets the same controls.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Autopilot {
     speed_max: f64,
 }
 
 impl Autopilot {
-    /// Returns a driver that keeps under `speed_max` m/s as well as under the line's speed.
+    /// Returns a driver that obeys `speed_max` in m/s as well as the line's speed.
     pub fn new(speed_max: f64) -> Self {
         Self { speed_max: if speed_max.is_nan() { 0.0 } else { speed_max.max(0.0) } }
     }
 
-    /// Returns what the driver does now.
+    /// Returns the driver's controls for this state.
     pub fn controls(&self, course: &Course, car: &CarState) -> Controls {
         let place = course.nearest(car.x, car.y);
         let ahead = (2.5 + 0.45 * car.speed.abs()).clamp(3.0, 12.0);
@@ -41,7 +41,7 @@ impl Autopilot {
 }
 
 impl Default for Autopilot {
-    /// Returns a driver with no limit but the line's, 15 m/s.
+    /// Returns a driver with no limit except the line's, 15 m/s.
     fn default() -> Self {
         Self::new(f64::INFINITY)
     }

@@ -19,9 +19,9 @@ use crate::world::Viewpoint;
 
 /// A camera behind the windscreen, 1.25 m above the road, 70° wide.
 ///
-/// Draws rows of a picture in YUV 4:2:0 (BT.601, limited range) straight from a [`Viewpoint`]. A clone
-/// shares the precomputed parts. Drawing is a function of the view and the rows alone: strips
-/// drawn one by one from one view are the rows of the whole picture, byte for byte.
+/// Draws rows of a picture in YUV 4:2:0 (BT.601, limited range) directly from a [`Viewpoint`].
+/// Clones share the precomputed parts. The output depends only on the view and the rows: strips
+/// drawn one by one from one view are the rows of the complete picture, byte for byte.
 #[derive(Clone)]
 pub struct Camera {
     width: usize,
@@ -37,24 +37,24 @@ struct Parts {
     bonnet: bonnet::Bonnet,
 }
 
-/// The place of the camera: the ground is flat, so that a turn of the car shifts the horizon only.
+/// Pose of the camera. The ground is flat, so a pitch of the car only shifts the horizon.
 struct Pose {
     x: f32,
     y: f32,
     heading: f64,
     cos: f32,
     sin: f32,
-    /// Metres above the ground.
+    /// Height above the ground, m.
     height: f32,
-    /// The row of the horizon.
+    /// Row of the horizon.
     horizon: f32,
     /// Pixels per unit of slope.
     focal: f32,
-    /// The column straight ahead.
+    /// Column straight ahead.
     centre: f32,
 }
 
-/// A point on the picture, and how far ahead of the camera it is (m).
+/// A point in the picture, and its distance ahead of the camera (m).
 #[derive(Clone, Copy)]
 struct Projected {
     x: f32,
@@ -71,20 +71,20 @@ struct Strip<'a> {
     cr: &'a mut [u8],
 }
 
-/// Metres from the rear axle to the camera.
+/// Distance from the rear axle to the camera, m.
 pub(crate) const MOUNT: f64 = 1.35;
-/// Metres from the ground to the camera.
+/// Height of the camera above the ground, m.
 pub(crate) const HEIGHT: f32 = 1.25;
 /// Focal length in picture widths: 70° across.
 pub(crate) const FOCAL: f32 = 0.714;
-/// The horizon's row of a level car, in picture heights.
+/// Row of the horizon for a level car, in picture heights.
 pub(crate) const HORIZON: f32 = 0.41;
-/// Where the sun stands, rad counter-clockwise from east.
+/// Azimuth of the sun, rad counter-clockwise from east.
 const SUN_AZIMUTH: f64 = 0.8;
 
 impl Camera {
-    /// Returns a camera that takes pictures of `width` by `height` pixels. Takes some 100 ms: the
-    /// sky is painted once.
+    /// Creates a camera for pictures of `width` by `height` pixels. Takes about 100 ms, because the
+    /// sky is painted in advance.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are multiples of 16 between 16 and 8192.
@@ -104,12 +104,12 @@ impl Camera {
         Ok(Self { width, height, focal, parts: Arc::new(parts) })
     }
 
-    /// Returns the pixels in a row.
+    /// Returns the pixels per row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns the rows of a whole picture.
+    /// Returns the rows of a complete picture.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -134,7 +134,7 @@ impl Camera {
         parts.bonnet.draw(strip);
     }
 
-    /// Draws the whole picture of `view`.
+    /// Draws the complete picture of `view`.
     ///
     /// # Panics
     /// Unless `picture` is exactly [`Camera::width`] by [`Camera::height`] pixels.
@@ -190,7 +190,8 @@ impl Pose {
         (self.horizon + 0.5).max(0.0) as usize
     }
 
-    /// Returns how far ahead the point (`x`, `y`) is, if within `depths` and about in the picture.
+    /// Returns the distance ahead of the point (`x`, `y`), if it is within `depths` and roughly in
+    /// the picture.
     fn sees(&self, x: f32, y: f32, depths: (f32, f32)) -> Option<f32> {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = dx * self.cos + dy * self.sin;
@@ -199,7 +200,7 @@ impl Pose {
         (depth > depths.0 && depth < depths.1 && side < depth * slope + 6.0).then_some(depth)
     }
 
-    /// Returns the picture of the point (`x`, `y`, `z`); depths are held above 0.3 m.
+    /// Projects the point (`x`, `y`, `z`) into the picture; depths are at least 0.3 m.
     fn project(&self, [x, y, z]: [f32; 3]) -> Projected {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = (dx * self.cos + dy * self.sin).max(0.3);
@@ -228,7 +229,7 @@ impl Strip<'_> {
 
     /// Returns the rows and columns of the strip within a box, as (rows, columns); often empty.
     fn within(&self, left: f32, right: f32, top: f32, bottom: f32) -> (Range<usize>, Range<usize>) {
-        // Casts saturate: what lies outside, or is not a number, becomes the nearest end.
+        // Casts saturate: values outside the range, and NaN, become the nearest end.
         let first_row = (top.max(0.0) as usize).clamp(self.rows.start, self.rows.end);
         let last_row = ((bottom + 1.0).max(0.0) as usize).min(self.rows.end);
         let first = (left.max(0.0) as usize).min(self.width);
@@ -237,16 +238,16 @@ impl Strip<'_> {
     }
 }
 
-/// Returns `value` rounded and held within a byte. Vectorises: no branch and no conversion.
+/// Rounds `value` and clamps it to a byte. Vectorises: no branch and no conversion.
 #[inline(always)]
 fn to_u8(value: f32) -> u8 {
     let value = if value > 0.0 { value } else { 0.0 };
     let value = if value < 255.0 { value } else { 255.0 };
-    // 2^23 as f32 has a last place of exactly one.
+    // 2^23 as f32 has a unit in the last place of exactly one.
     (value + 8_388_608.0).to_bits() as u8
 }
 
-/// Returns `value` held within 0 and 1; NaN gives 0.
+/// Clamps `value` to 0 and 1; NaN gives 0.
 #[inline(always)]
 fn unit(value: f32) -> f32 {
     let value = if value > 0.0 { value } else { 0.0 };

@@ -1,4 +1,4 @@
-//! The car: what moves it and how it moves.
+//! The car: forces on it and its motion.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tautline_guard::{Controls, Gear};
 use crate::course::Course;
 use crate::trig;
 
-/// The car's place and motion. The reference point is the middle of the rear axle.
+/// Position and motion of the car. The reference point is the middle of the rear axle.
 ///
 /// Axes as in ROS REP-103: x east, y north, headings counter-clockwise from x.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,35 +16,35 @@ pub struct CarState {
     pub x: f64,
     /// Metres north of the origin.
     pub y: f64,
-    /// Where the bonnet points, rad in [-π, π].
+    /// Direction of the bonnet, rad in [-π, π].
     pub heading: f64,
-    /// m/s; negative in reverse.
+    /// Speed in m/s; negative in reverse.
     pub speed: f64,
-    /// Change of speed along the car, m/s².
+    /// Longitudinal acceleration, m/s².
     pub acceleration: f64,
-    /// Turn of the body, rad/s, positive to the left.
+    /// Yaw rate of the body, rad/s, positive to the left.
     pub yaw_rate: f64,
     /// Angle of the front wheels, rad, positive to the left.
     pub steering_angle: f64,
-    /// The throttle as applied, 0 to 1.
+    /// Applied throttle, 0 to 1.
     pub throttle: f64,
-    /// The brake as applied, 0 to 1.
+    /// Applied brake, 0 to 1.
     pub brake: f64,
-    /// Tilt of the body, rad, positive with the bonnet down (as under braking).
+    /// Pitch of the body, rad, positive with the bonnet down (as under braking).
     pub pitch: f64,
-    /// Metres driven, forwards and backwards alike.
+    /// Metres driven, forwards and backwards.
     pub odometer: f64,
     /// Whether at least one axle is off the road.
     pub on_grass: bool,
     pitch_rate: f64,
 }
 
-/// What a drive is like beside the course; by default all is well on level ground.
+/// Conditions of a drive in addition to the course; the default is level ground without faults.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
-    /// Metres that the ground rises for each metre east: it is a plane, so that it looks level.
+    /// Metres of rise per metre east; the ground is a plane, so it looks level.
     pub slope: f64,
-    /// Share of the service brake that answers; less than 1 is a fault, for tests.
+    /// Effective share of the service brake; less than 1 is a fault, for tests.
     pub brake_share: f64,
 }
 
@@ -54,42 +54,42 @@ impl Default for Conditions {
     }
 }
 
-/// Metres between the axles.
+/// Distance between the axles, m.
 pub const WHEELBASE: f64 = 2.6;
-/// The wheels' angle at full lock, rad: a turning circle of 4.5 m radius at the rear axle.
+/// Angle of the wheels at full lock, rad: a turning circle of 4.5 m radius at the rear axle.
 pub const STEERING_ANGLE_MAX: f64 = 0.52;
-/// Metres from the rear axle to the tip of the bonnet.
+/// Distance from the rear axle to the tip of the bonnet, m.
 pub(crate) const FRONT: f64 = 3.45;
-/// Metres from the rear axle to the tail.
+/// Distance from the rear axle to the tail, m.
 pub(crate) const REAR: f64 = 0.75;
 /// Half of the car's width, m.
 pub(crate) const HALF_WIDTH: f64 = 0.9;
 
-/// How fast the wheels turn, rad/s: half a second from the middle to full lock.
+/// Steering rate of the wheels, rad/s: 0.5 s from the middle to full lock.
 const STEERING_RATE: f64 = 1.05;
-/// Pull of the engine from standstill, m/s².
+/// Acceleration by the engine from standstill, m/s².
 const ENGINE_PULL: f64 = 4.2;
 /// Engine power per mass, W/kg; with [`DRAG`] it gives a top speed of 25 m/s.
 const ENGINE_POWER: f64 = 32.0;
 /// Top speed in reverse, m/s.
 const REVERSE_SPEED_MAX: f64 = 5.0;
-/// Brake at full pedal, m/s².
+/// Deceleration by the brake at full pedal, m/s².
 const BRAKE: f64 = 8.0;
-/// Parking brake, m/s²: it holds on a slope of 30 %.
+/// Deceleration by the parking brake, m/s²: it holds on a slope of 30 %.
 const PARKING_BRAKE: f64 = 3.0;
-/// m/s².
+/// Gravity, m/s².
 const GRAVITY: f64 = 9.81;
 /// Rolling resistance, m/s².
 const ROLLING: f64 = 0.2;
 /// Air drag, 1/m: (ENGINE_POWER / 25 - ROLLING) / 25².
 const DRAG: f64 = 0.001_728;
-/// Acceleration across that the tyres hold on asphalt and on grass, m/s².
+/// Lateral acceleration that the tyres hold on asphalt and on grass, m/s².
 const GRIP: (f64, f64) = (8.0, 4.0);
 /// Resistance of grass: m/s², and per m/s of speed.
 const GRASS: (f64, f64) = (0.9, 0.16);
 /// Pitch per acceleration, rad per m/s².
 const PITCH: f64 = 0.0026;
-/// The suspension: natural frequency (rad/s) and damping ratio.
+/// Suspension: natural frequency (rad/s) and damping ratio.
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
 
 impl CarState {
@@ -112,7 +112,7 @@ impl CarState {
         }
     }
 
-    /// Returns the car as it is so much later if it keeps its speed and its turn.
+    /// Returns the car after `time` at constant speed and yaw rate.
     #[must_use]
     pub fn carried_on(&self, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
@@ -125,7 +125,8 @@ impl CarState {
         }
     }
 
-    /// Returns how many metres the car is off the arc that it was on at `held`, had the wheels stayed.
+    /// Returns the distance in metres from the arc that the car was on at `held`, with the wheels
+    /// at the same angle.
     pub fn off_arc(&self, held: &Self) -> f64 {
         let (dx, dy) = (self.x - held.x, self.y - held.y);
         let (sin, cos) = trig::sin_cos(held.heading);
@@ -140,7 +141,7 @@ impl CarState {
         ((to_x * to_x + to_y * to_y).sqrt() - radius.abs()).abs()
     }
 
-    /// Moves the car by `seconds`, a few milliseconds, under sane `controls`.
+    /// Moves the car by `seconds`, a few milliseconds, under valid `controls`.
     pub(crate) fn step(
         &mut self,
         controls: &Controls,
@@ -151,7 +152,7 @@ impl CarState {
         self.on_grass = self.is_on_grass(course);
         self.steer(f64::from(controls.steering), seconds);
         self.roll(controls, conditions, seconds);
-        // Tyres that would slip run wide instead.
+        // Tyres at their limit run wide instead of slipping.
         let grip = if self.on_grass { GRIP.1 } else { GRIP.0 };
         let (wheel_sin, wheel_cos) = trig::sin_cos(self.steering_angle);
         let wanted = self.speed * wheel_sin / wheel_cos / WHEELBASE;
@@ -186,7 +187,7 @@ impl CarState {
             Gear::Drive => 1.0,
             Gear::Reverse => -1.0,
         };
-        // A gear against the motion drives nothing: the throttle then only slows the car.
+        // A gear against the motion does not drive: the throttle then only slows the car.
         let against = self.speed * direction < -0.05;
         let pedal = f64::from(controls.throttle);
         self.throttle = if against { 0.0 } else { pedal };
@@ -209,14 +210,14 @@ impl CarState {
         self.acceleration = (self.speed - before) / seconds;
     }
 
-    /// Lets the body nod on its springs.
+    /// Moves the body on its suspension.
     pub(crate) fn nod(&mut self, seconds: f64) {
         let (frequency, damping) = SUSPENSION;
         let target = -PITCH * self.acceleration;
         let pull = frequency * frequency * (target - self.pitch);
         self.pitch_rate += (pull - 2.0 * damping * frequency * self.pitch_rate) * seconds;
         self.pitch += self.pitch_rate * seconds;
-        // At rest the body comes to rest too, so that the picture stands quite still.
+        // At rest the body comes to rest too, so that the picture is static.
         let still = self.speed == 0.0 && self.pitch.abs() < 1e-5 && self.pitch_rate.abs() < 1e-4;
         if still {
             (self.pitch, self.pitch_rate) = (0.0, 0.0);

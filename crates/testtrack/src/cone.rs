@@ -3,23 +3,23 @@
 use crate::car::{CarState, FRONT, HALF_WIDTH, REAR};
 use crate::trig;
 
-/// Metres from the ground to a cone's tip.
+/// Height of a cone, m.
 pub(crate) const HEIGHT: f64 = 0.72;
-/// Radius of a cone that a car touches, m.
+/// Radius of a cone for a collision with a car, m.
 const RADIUS: f64 = 0.18;
 /// Height of a lying cone's base centre, m.
 const LYING: f64 = 0.2;
 
-/// One cone.
+/// A cone.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Cone {
     home: (f64, f64),
-    /// The middle of the base: metres east, north, up.
+    /// Middle of the base: metres east, north, up.
     position: [f64; 3],
     velocity: [f64; 3],
-    /// The direction it falls to, rad counter-clockwise from east.
+    /// Direction of its fall, rad counter-clockwise from east.
     fall: f64,
-    /// 0 when it stands, π/2 when it lies.
+    /// Tilt: 0 when it stands, π/2 when it lies.
     tilt: f64,
     spin: f64,
     state: State,
@@ -35,7 +35,7 @@ enum State {
 /// A cone as a camera sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pose {
-    /// The middle of the base: metres east, north, up.
+    /// Middle of the base: metres east, north, up.
     pub(crate) base: [f32; 3],
     /// Unit vector from the base to the tip.
     pub(crate) axis: [f32; 3],
@@ -54,7 +54,7 @@ impl Cone {
         }
     }
 
-    /// Puts the cone back where it stood.
+    /// Puts the cone back to its place.
     pub(crate) fn reset(&mut self) {
         *self = Self::standing_at(self.home.0, self.home.1);
     }
@@ -68,7 +68,7 @@ impl Cone {
         }
     }
 
-    /// Moves the cone by `seconds`; true when `car` knocks it over, which happens once.
+    /// Moves the cone by `seconds`; returns true when `car` knocks it over, which happens once.
     pub(crate) fn step(&mut self, car: &CarState, seconds: f64) -> bool {
         let struck = match self.state {
             State::Standing | State::Lying => self.strike(car),
@@ -84,7 +84,7 @@ impl Cone {
         first
     }
 
-    /// Returns whether the moving car touches the cone; if so, the cone takes its push.
+    /// Returns whether the moving car touches the cone; if so, the cone takes its momentum.
     fn strike(&mut self, car: &CarState) -> bool {
         let (dx, dy) = (self.position[0] - car.x, self.position[1] - car.y);
         if dx * dx + dy * dy > 25.0 || car.speed == 0.0 {
@@ -96,7 +96,7 @@ impl Cone {
         if !ahead_of || left.abs() > HALF_WIDTH + RADIUS {
             return false;
         }
-        // Thrown a little faster than the car, and outwards by where the bumper met it.
+        // Thrown slightly faster than the car, and outwards depending on where the bumper hit it.
         let along = car.speed * 1.15 + 0.8_f64.copysign(car.speed);
         let across = (left / HALF_WIDTH) * (0.6 + 0.35 * car.speed.abs());
         let up = (0.9 + 0.16 * car.speed.abs()).min(3.2);

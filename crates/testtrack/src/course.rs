@@ -1,4 +1,4 @@
-//! The course: a closed road, its cones, its trees, and the line a good driver takes.
+//! The course: a closed road, its cones, its trees, and the line of a good driver.
 
 mod generate;
 mod map;
@@ -7,15 +7,15 @@ pub(crate) use map::RoadPoint;
 
 use crate::trig;
 
-/// Metres from the centre line to the edge of the asphalt.
+/// Distance from the centre line to the edge of the asphalt, m.
 pub const ROAD_HALF_WIDTH: f64 = 4.0;
 
-/// Metres of kerb beyond the asphalt where the road bends.
+/// Width of the kerb beyond the asphalt in bends, m.
 pub const KERB_WIDTH: f64 = 0.7;
 
-/// A closed course: everything about the place that does not move.
+/// A closed course: all static parts of the place.
 ///
-/// Made by [`Course::generate`]; a course is the same bytes for the same seed, everywhere.
+/// Created by [`Course::generate`]; the same seed gives the same bytes everywhere.
 #[derive(Clone, Debug)]
 pub struct Course {
     samples: Vec<Sample>,
@@ -25,29 +25,29 @@ pub struct Course {
     map: map::GroundMap,
 }
 
-/// A place on the course in the road's own coordinates.
+/// A place on the course in the road's coordinates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Place {
-    /// Metres along the centre line from the start line, in [0, [`Course::length`]).
+    /// Distance along the centre line from the start line in metres, in [0, [`Course::length`]).
     pub distance: f64,
-    /// Metres to the left of the centre line; negative to the right.
+    /// Lateral offset in metres, positive to the left of the centre line.
     pub lateral: f64,
 }
 
-/// A point of the world and the direction of the road there.
+/// A point of the world with the direction of the road there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Waypoint {
     /// Metres east of the origin.
     pub x: f64,
     /// Metres north of the origin.
     pub y: f64,
-    /// The road's direction, rad counter-clockwise from east.
+    /// Direction of the road, rad counter-clockwise from east.
     pub heading: f64,
-    /// The speed a careful driver has here, m/s.
+    /// Speed of a careful driver here, m/s.
     pub speed: f64,
 }
 
-/// A tree: where it stands, how tall it is, and which of the pictures of a tree it shows.
+/// A tree: position, height, and the index of its picture.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Tree {
     pub(crate) x: f32,
@@ -56,7 +56,7 @@ pub(crate) struct Tree {
     pub(crate) kind: u8,
 }
 
-/// The centre line every half metre.
+/// A sample of the centre line, which has one every half metre.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Sample {
     x: f64,
@@ -64,26 +64,26 @@ struct Sample {
     /// Unit vector along the road.
     tx: f64,
     ty: f64,
-    /// 1/m, positive to the left.
+    /// Curvature, 1/m, positive to the left.
     curvature: f64,
-    /// Metres to the left of the centre line that a good driver keeps.
+    /// Lateral offset of a good driver's line in metres, positive to the left of the centre line.
     line: f64,
-    /// m/s.
+    /// Speed, m/s.
     speed: f64,
 }
 
 impl Course {
-    /// Lays the course of `seed`: 500 to 900 m of closed road, driven counter-clockwise.
+    /// Generates the course of `seed`: 500 to 900 m of closed road, driven counter-clockwise.
     pub fn generate(seed: u64) -> Self {
         generate::course(seed)
     }
 
-    /// Returns the metres once around.
+    /// Returns the length of one lap in metres.
     pub fn length(&self) -> f64 {
         self.length
     }
 
-    /// Returns the cones' places when they all stand: metres east and north.
+    /// Returns the positions of the standing cones: metres east and north.
     pub fn cones(&self) -> &[(f64, f64)] {
         &self.cones
     }
@@ -103,15 +103,15 @@ impl Course {
         }
     }
 
-    /// Returns the point that a good driver passes `distance` metres past the start line: in the
+    /// Returns the point on a good driver's line `distance` metres past the start line: in the
     /// right lane, around the slalom's cones and through the gates.
     pub fn line(&self, distance: f64) -> Waypoint {
         let (a, b, t) = self.between(distance);
         self.point(distance, a.line + (b.line - a.line) * t)
     }
 
-    /// Returns the place on the course nearest to the point (`x`, `y`). Looks at the whole centre
-    /// line: a few microseconds.
+    /// Returns the place on the course nearest to the point (`x`, `y`). Searches the complete
+    /// centre line, which takes a few microseconds.
     pub fn nearest(&self, x: f64, y: f64) -> Place {
         let square = |s: &Sample| (s.x - x) * (s.x - x) + (s.y - y) * (s.y - y);
         let mut best = (0, f64::INFINITY);

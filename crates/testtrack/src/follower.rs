@@ -10,11 +10,10 @@ use crate::course::Course;
 use crate::trig;
 use crate::world::{Viewpoint, World, start};
 
-/// The test track as it follows from what a car elsewhere says of itself.
+/// Replica of the test track that follows the reports of a car in another process.
 ///
-/// The car moves in another process; here are the same course, of the same seed, and the cones that
-/// it knocks over on its way. A camera looks from where the car is now, carried on from where it said
-/// that it was.
+/// The replica has the same course, from the same seed, and the cones that the car knocks over. A
+/// camera has the viewpoint of the car's present position, extrapolated from its last report.
 #[derive(Clone, Debug)]
 pub struct Follower {
     course: Arc<Course>,
@@ -24,23 +23,23 @@ pub struct Follower {
     heard: Option<Heard>,
 }
 
-/// When the car last said where it is.
+/// Time of the car's last report of its position.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Heard {
     measured_at: Instant,
     heard_at: Instant,
-    /// The least that a state has been under way plus the difference of the clocks, in nanoseconds;
-    /// let grow as clocks may drift.
+    /// Minimum of transit time plus clock difference of a state, in nanoseconds; it increases with
+    /// time to allow for clock drift.
     delay: i64,
 }
 
 impl Follower {
-    /// Returns the course that grows from `seed`, with the car at rest before the start line.
+    /// Returns the course of `seed`, with the car at rest before the start line.
     pub fn new(seed: u64) -> Self {
         Self::on(Arc::new(Course::generate(seed)))
     }
 
-    /// Takes what the car says of itself; one that does not say where it is stays where it was.
+    /// Handles a state of the car; without a position, the car stays where it was.
     pub fn handle(&mut self, state: &MachineState, now: Instant) {
         let Some(position) = state.position else { return };
         let [x, y, heading] = [position.x, position.y, position.heading].map(f64::from);
@@ -50,7 +49,7 @@ impl Follower {
         let is_another = dx * dx + dy * dy > JUMP_MAX * JUMP_MAX;
         let last = self.heard.filter(|last| state.measured_at >= last.measured_at && !is_another);
         let Some(last) = last else {
-            // A car that was started anew drives on a course that is.
+            // A restarted car drives on a fresh course.
             *self = Self::on(self.course.clone());
             self.car = CarState::at(x, y, heading);
             self.car.speed = speed;
@@ -73,7 +72,7 @@ impl Follower {
         }
     }
 
-    /// Returns what a camera in the car sees at `now`.
+    /// Returns the view of a camera in the car at `now`.
     pub fn view(&self, now: Instant) -> Viewpoint {
         let since = |heard: Heard| {
             let there = now.offset_by_nanos(heard.delay.saturating_neg());
@@ -94,7 +93,7 @@ impl Follower {
         Self { course, car, cones, cones_hit: 0, heard: None }
     }
 
-    /// Lets the cones and the car's springs move for `passed`.
+    /// Moves the cones and the car's suspension for `passed`.
     fn pass(&mut self, passed: Duration) {
         let steps = passed.min(World::STEP_MAX).as_nanos().div_ceil(World::SUB_STEP.as_nanos());
         let seconds = passed.min(World::STEP_MAX).as_secs_f64() / steps as f64;
@@ -107,11 +106,11 @@ impl Follower {
     }
 }
 
-/// Metres within which the same car may have moved from one state to the next.
+/// Maximum distance in metres between two states of the same car; a longer one means a restart.
 const JUMP_MAX: f64 = 20.0;
-/// A car that has said nothing for so long is shown standing where it would be by then.
+/// Maximum extrapolation; a car silent for longer is shown standing at that position.
 const CARRY_MAX: Duration = Duration::from_millis(50);
-/// Two clocks that run 200 millionths apart: twice what a bad crystal does.
+/// Divisor for a drift of 200 ppm between two clocks: twice that of a bad crystal.
 const DRIFT_DIVISOR: i64 = 5_000;
 
 #[cfg(test)]
@@ -121,14 +120,14 @@ mod tests {
     use super::*;
     use crate::SimulatedCar;
 
-    /// By how much this clock is ahead of the car's.
+    /// Offset of this clock ahead of the car's.
     const AHEAD: Duration = Duration::from_secs(77);
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
     }
 
-    /// Drives for `millis` by `drive`, which sees the car; tells a follower every 10 ms.
+    /// Drives for `millis` by `drive`, which sees the car; reports to a follower every 10 ms.
     fn follow(
         millis: u64,
         mut drive: impl FnMut(&Follower) -> Controls,

@@ -1,10 +1,11 @@
 //! A simulated car, a course with cones and a windscreen camera.
 //!
-//! [`World`] moves the car, [`Camera`] draws what its driver sees, [`Autopilot`] drives when nobody
-//! does. [`SimulatedCar`] and [`Windscreen`] are the two as a machine and as a sensor;
-//! a [`Follower`] lets the camera see from a car in another process. Knows no links and no packets. Everything is a function of a seed and of the calls made:
-//! no clock is read, and no function of the platform's mathematics library is used whose rounding
-//! differs between machines.
+//! [`World`] moves the car, [`Camera`] draws the driver's view, and [`Autopilot`] drives without a
+//! person. [`SimulatedCar`] and [`Windscreen`] provide the two as a machine and as a sensor. With a
+//! [`Follower`] the camera shows the view from a car in another process. This crate knows no links
+//! and no packets. All output depends only on a seed and on the calls made. No clock is read, and
+//! no function of the platform's mathematics library is used, because its rounding may differ
+//! between machines.
 #![forbid(unsafe_code)]
 
 mod autopilot;

@@ -8,18 +8,18 @@ use tautline_units::Instant;
 use crate::car::Conditions;
 use crate::world::World;
 
-/// The simulated car as a machine: its world moves as time passes, under the controls applied last.
+/// The simulated car as a machine: its world advances with time, under the controls applied last.
 #[derive(Debug)]
 pub struct SimulatedCar {
     world: World,
     controls: Controls,
-    /// Until when the world has moved; `None` before the first turn.
+    /// Time up to which the world has advanced; `None` before the first turn.
     moved_until: Option<Instant>,
     extras: [Extra; 1],
 }
 
 impl SimulatedCar {
-    /// Returns a car at the start of the course that grows from `seed`, its brake pressed.
+    /// Returns a car at the start of the course of `seed`, with its brake pressed.
     pub fn new(seed: u64) -> Self {
         Self::under(seed, Conditions::default())
     }
@@ -32,12 +32,12 @@ impl SimulatedCar {
         Self { world, controls, moved_until: None, extras }
     }
 
-    /// Returns metres driven, forwards and backwards alike.
+    /// Returns the metres driven, forwards and backwards.
     pub fn odometer(&self) -> f64 {
         self.world.car().odometer
     }
 
-    /// Returns the world as it was at the newest state.
+    /// Returns the world as of the newest state.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -87,17 +87,17 @@ impl Machine for SimulatedCar {
     }
 }
 
-/// Returns where on Earth a point of the course lies, which itself lies in the Gulf of Guinea.
+/// Returns the geographic position of a point of the course, which lies in the Gulf of Guinea.
 fn place(x: f64, y: f64) -> Place {
-    // On the equator a degree is as long either way, within a share of 0.007.
+    // On the equator a degree has the same length in both directions, within 0.7 %.
     Place { latitude: y / DEGREE, longitude: x / DEGREE, height: 0.0 }
 }
 
-/// Metres of a degree of longitude on the equator, WGS 84.
+/// Length of a degree of longitude on the equator in metres, WGS 84.
 const DEGREE: f64 = 111_319.49;
-/// Metres that the car drives on a full charge.
+/// Distance in metres on a full charge.
 const RANGE: f64 = 200_000.0;
-/// Two hundred turns a second, as the actuators of a car take them.
+/// 200 turns per second, as the actuators of a car accept them.
 const PERIOD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Drives for `seconds` from `from` on, one turn every `period`; gives the last state.
+    /// Drives for `seconds` from `from` on, one turn per `period`; returns the last state.
     fn drive(
         car: &mut SimulatedCar,
         controls: &Controls,
@@ -133,7 +133,7 @@ mod tests {
         };
         let state = run(5);
         assert!(state.speed > 2.0, "{state:?}");
-        // Whole turns: three seconds are a multiple of either period.
+        // Complete turns: three seconds are a multiple of either period.
         assert_eq!((state, run(10).speed), (run(5), state.speed));
         assert!(state.faults.is_empty() && state.position.is_some());
     }
@@ -177,7 +177,8 @@ mod tests {
         assert!(told.acceleration_across.is_some_and(|across| across < 0.0), "{told:?}");
     }
 
-    /// Metres that a car rolls in `seconds` from the start, uphill being wherever it points.
+    /// Returns the metres that a car rolls in `seconds` from the start, on a slope that rises ahead
+    /// of it.
     fn rolled(controls: &Controls, seconds: u64) -> f64 {
         let level = SimulatedCar::new(1);
         let east = crate::trig::sin_cos(level.world.car().heading).1;

@@ -1,11 +1,11 @@
 //! Seeded noise: a hash, and a tile of smooth noise that repeats seamlessly.
 
-/// Returns a well-mixed 64-bit number out of `a` and `b` (SplitMix64's finaliser, twice).
+/// Returns a well-mixed 64-bit hash of `a` and `b` (SplitMix64's finaliser, twice).
 pub(crate) fn hash(a: u64, b: u64) -> u64 {
     mix(mix(a.wrapping_add(0x9E37_79B9_7F4A_7C15)) ^ b.wrapping_mul(0xD1B5_4A32_D192_ED03))
 }
 
-/// Returns a number in [0, 1) out of `a` and `b`.
+/// Returns a number in [0, 1) derived from `a` and `b`.
 pub(crate) fn unit(a: u64, b: u64) -> f64 {
     (hash(a, b) >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -15,7 +15,7 @@ pub(crate) const TILE: usize = 256;
 
 /// Smooth noise, 256 by 256 texels, seamless at its edges, mean 128.
 ///
-/// Its shortest wave is four texels long, so that reading the nearest texel is smooth enough.
+/// Its shortest wavelength is four texels, so that reading the nearest texel is smooth enough.
 #[derive(Clone)]
 pub(crate) struct Tile {
     texels: Box<[u8; TILE * TILE]>,
@@ -41,15 +41,14 @@ impl Tile {
         Self { texels }
     }
 
-    /// Returns the texel nearest to (`u`, `v`), in 16.16 fixed point, as a number around 0 of
-    /// about ±1.
+    /// Returns the texel nearest to (`u`, `v`), in 16.16 fixed point, as a number within about ±1.
     #[inline(always)]
     pub(crate) fn nearest(&self, u: u32, v: u32) -> f32 {
         let index = ((v >> 8) & 0xFF00) | ((u >> 16) & 0xFF);
         f32::from(self.texels[index as u16 as usize]) * (1.0 / 64.0) - 2.0
     }
 
-    /// Returns the noise between the texels at (`u`, `v`) texels, around 0 of about ±1.
+    /// Returns the interpolated noise at (`u`, `v`) in texels, within about ±1.
     pub(crate) fn smooth(&self, u: f64, v: f64) -> f32 {
         let (iu, iv) = (u.floor(), v.floor());
         let (fu, fv) = ((u - iu) as f32, (v - iv) as f32);

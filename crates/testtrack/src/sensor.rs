@@ -5,8 +5,8 @@ use crate::camera::{self, Camera};
 use crate::car;
 use crate::world::Viewpoint;
 
-/// The camera behind the windscreen as a sensor: each strip shows the test track from where the car
-/// is when the strip is read, as a rolling shutter does.
+/// The windscreen camera as a sensor. Each strip shows the test track from the car's position when
+/// the strip is read, as with a rolling shutter.
 pub struct Windscreen {
     camera: Camera,
     layout: Layout,
@@ -15,11 +15,11 @@ pub struct Windscreen {
 }
 
 impl Windscreen {
-    /// Pixels in a row of its pictures.
+    /// Pixels per row of its pictures.
     pub const WIDTH: usize = 1280;
     /// Rows of its pictures.
     pub const HEIGHT: usize = 720;
-    /// How it looks at the ground before the car, and the car's own measures: by these a console draws
+    /// Position and view of the camera, and dimensions of the car, by which a console draws
     /// distances on the road. `console/src/road.ts` reads them by name.
     pub const GEOMETRY: [Extra; 8] = [
         Extra { name: "camera height", value: camera::HEIGHT as f64, unit: "m" },
@@ -32,10 +32,10 @@ impl Windscreen {
         Extra { name: "wheelbase", value: car::WHEELBASE, unit: "m" },
     ];
 
-    /// Returns a camera that looks from wherever `view` says when a strip is read.
+    /// Creates a camera with the viewpoint that `view` returns when a strip is read.
     ///
     /// # Errors
-    /// None at this size; those of [`Layout::of`] and [`Camera::new`] otherwise.
+    /// Never fails at this size; otherwise as [`Layout::of`] and [`Camera::new`].
     pub fn new(
         view: impl FnMut() -> Viewpoint + Send + 'static,
         pictures_per_second: f64,

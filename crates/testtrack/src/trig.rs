@@ -1,7 +1,7 @@
-//! Sine, cosine and arc tangent from additions, products and square roots alone.
+//! Sine, cosine and arc tangent from additions, products and square roots only.
 //!
-//! The platform's mathematics library may round differently from one processor to the next; IEEE
-//! arithmetic does not, so a course and a drive come out the same bytes everywhere.
+//! The platform's mathematics library may round differently on different processors. IEEE
+//! arithmetic does not, so a course and a drive have the same bytes everywhere.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -50,12 +50,12 @@ pub(crate) fn atan2(y: f64, x: f64) -> f64 {
     }
 }
 
-/// Returns `angle` brought into [-π, π].
+/// Wraps `angle` into [-π, π].
 pub(crate) fn wrap(angle: f64) -> f64 {
     angle - TAU * (angle / TAU).round()
 }
 
-/// Sums `1 - x/f1 + x²/(f1 f2) - ..`, the form that the series of sine and cosine share.
+/// Sums `1 - x/f1 + x²/(f1 f2) - ..`, the common form of the series of sine and cosine.
 fn alternating(x: f64, factors: &[f64]) -> f64 {
     factors.iter().rev().fold(1.0, |sum, factor| 1.0 - x / factor * sum)
 }

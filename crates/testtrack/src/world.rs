@@ -1,4 +1,4 @@
-//! The world: a course, the car on it and the cones, and how time passes there.
+//! The world: a course, the car on it and the cones, and the passage of time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::trig;
 
 /// A car on a course with cones.
 ///
-/// Time passes in whole sub-steps of [`World::SUB_STEP`]; what is left of a `dt` is kept for the
-/// next. So the state after some time depends on that time and on the controls at each sub-step,
-/// not on how the time was divided among calls. No clock and no randomness but the seed: the same
-/// calls give the same state, bit for bit, on every machine.
+/// Time passes in sub-steps of [`World::SUB_STEP`]; the remainder of a `dt` is kept for the next
+/// call. So the state depends on the total time and on the controls at each sub-step, not on the
+/// division of the time among calls. The seed is the only randomness, and no clock is read: the
+/// same calls give the same state, bit for bit, on every machine.
 #[derive(Clone, Debug)]
 pub struct World {
     course: Arc<Course>,
@@ -26,11 +26,11 @@ pub struct World {
     rest: Duration,
 }
 
-/// All that a camera must know of the world at one instant. Cheap: a few kilobytes.
+/// State of the world at one instant, as required by a camera. Cheap: a few kilobytes.
 #[derive(Clone, Debug)]
 pub struct Viewpoint {
     pub(crate) course: Arc<Course>,
-    /// The rear axle's middle: metres east and north.
+    /// Middle of the rear axle: metres east and north.
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) heading: f64,
@@ -40,19 +40,19 @@ pub struct Viewpoint {
 }
 
 impl World {
-    /// The step in which the world moves.
+    /// Time step of the world.
     pub const SUB_STEP: Duration = Duration::from_micros(2_500);
 
-    /// The most time that one call of [`World::step`] lets pass; the rest of a longer `dt` is
+    /// Longest time that one call of [`World::step`] simulates; the rest of a longer `dt` is
     /// dropped, so that a call is always short.
     pub const STEP_MAX: Duration = Duration::from_secs(1);
 
-    /// Returns the world of `seed`, the car at rest before the start line.
+    /// Returns the world of `seed`, with the car at rest before the start line.
     pub fn new(seed: u64) -> Self {
         Self::on(Arc::new(Course::generate(seed)))
     }
 
-    /// Returns a world on `course`, the car at rest before the start line.
+    /// Returns a world on `course`, with the car at rest before the start line.
     pub fn on(course: Arc<Course>) -> Self {
         let cones = course.cones().iter().map(|&(x, y)| Cone::standing_at(x, y)).collect();
         let car = start(&course);
@@ -66,13 +66,14 @@ impl World {
         }
     }
 
-    /// Returns this world under other conditions.
+    /// Sets the conditions of the drive.
     #[must_use]
     pub fn under(self, conditions: Conditions) -> Self {
         Self { conditions, ..self }
     }
 
-    /// Lets `dt` pass, at most [`World::STEP_MAX`], under `controls` (which are made sane first).
+    /// Simulates `dt`, at most [`World::STEP_MAX`], under `controls`, which are first limited to
+    /// valid values.
     pub fn step(&mut self, controls: &Controls, dt: Duration) {
         let controls = controls.sane();
         self.rest += dt.min(Self::STEP_MAX);
@@ -101,7 +102,7 @@ impl World {
         self.cones_hit
     }
 
-    /// Puts the car back to the start and every cone where it stood.
+    /// Puts the car back to the start and every cone back to its place.
     pub fn reset(&mut self) {
         self.car = start(&self.course);
         self.cones.iter_mut().for_each(Cone::reset);
@@ -109,14 +110,14 @@ impl World {
         self.rest = Duration::ZERO;
     }
 
-    /// Puts the car at rest `distance` metres past the start line, `lateral` metres left of the
-    /// centre line, along the road.
+    /// Places the car at rest `distance` metres past the start line and `lateral` metres left of
+    /// the centre line, along the road.
     pub fn place_car(&mut self, distance: f64, lateral: f64) {
         let point = self.course.point(distance, lateral);
         self.car = CarState::at(point.x, point.y, point.heading);
     }
 
-    /// Returns what a camera in the car sees now. The car's pose is carried on by the time that
+    /// Returns the view of a camera in the car now. The car's pose is extrapolated by the time that
     /// the sub-steps have not used yet, so that motion is smooth at any picture rate.
     pub fn view(&self) -> Viewpoint {
         Viewpoint::new(&self.course, &self.car, &self.cones, self.rest)
@@ -124,7 +125,7 @@ impl World {
 }
 
 impl Viewpoint {
-    /// Returns what is seen from `car`, its pose carried on by `rest`.
+    /// Returns the view from `car`, with its pose extrapolated by `rest`.
     pub(crate) fn new(
         course: &Arc<Course>,
         car: &CarState,
@@ -150,8 +151,9 @@ pub(crate) fn start(course: &Course) -> CarState {
     CarState::at(point.x, point.y, point.heading)
 }
 
-/// Returns what unevenness does to the camera: pitch (rad) and height (m). Grass shakes the car,
-/// asphalt hardly; both are functions of the way driven, and still when the car is.
+/// Returns the effect of uneven ground on the camera: pitch (rad) and height (m). Grass shakes the
+/// car, asphalt hardly does. Both are functions of the distance driven, and constant while the car
+/// stands.
 fn shake(car: &CarState) -> (f64, f64) {
     let size = if car.on_grass { 1.0 } else { 0.06 } * (car.speed.abs() / 6.0).min(1.0);
     let (a, _) = trig::sin_cos(car.odometer * 3.7);

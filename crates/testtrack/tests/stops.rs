@@ -1,4 +1,5 @@
-//! The guard's stop of the simulated car in the course's bends: along the arc that was held.
+//! The guard's stop of the simulated car in the course's bends: along the arc at the start of the
+//! stop.
 
 use std::time::Duration;
 
@@ -13,19 +14,19 @@ use tautline_guard::{
 use tautline_testtrack::{Autopilot, CarState, Conditions, STEERING_ANGLE_MAX, World};
 use tautline_units::Instant;
 
-/// What stops a car that drives.
+/// Event that stops a driving car.
 struct Stop {
     cause: Cause,
     wheel: Wheel,
     begins: fn(&mut Drive),
 }
 
-/// Whose the wheel is while the guard stops the car.
+/// Control of the steering while the guard stops the car.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wheel {
-    /// The guard's, against a person who turns it as far as it goes.
+    /// The guard steers, against a person who turns the wheel to the limit.
     Guard,
-    /// That of a person who sees, and holds it.
+    /// A person who sees steers, and holds the wheel.
     Person,
 }
 
@@ -35,12 +36,12 @@ const STOPS: [Stop; 31] = [
     guards(Cause::ProposalTimeout, |drive| drive.is_proposing = false),
     persons(Cause::MachineTimeout, |drive| drive.is_heard = false),
     persons(Cause::BrakeDoesNotAnswer, |drive| drive.machine.faults = Faults::of(Fault::Brake)),
-    // The person brakes, and nothing comes of it.
+    // The person brakes without effect.
     persons(Cause::BrakeDoesNotAnswer, |drive| {
         (drive.brake, drive.conditions.brake_share) = (Some(0.5), 0.0)
     }),
     persons(Cause::EmergencyStop, |drive| drive.proposal.emergency_stop = ActNumber::new(1)),
-    // Whoever presses it is gone.
+    // The person who pressed it is gone.
     guards(Cause::EmergencyStop, |drive| {
         drive.proposal.emergency_stop = ActNumber::new(1);
         drive.absences = Absences::of(Absence::ConsoleGone);
@@ -55,34 +56,34 @@ const STOPS: [Stop; 31] = [
     guards(Cause::ConsoleChanged, |drive| drive.console = OTHER),
     persons(Cause::LocalStop, |drive| drive.machine.notices = Notices::of(Notice::LocalStop)),
     persons(Cause::LocalStop, |drive| drive.machine.faults = Faults::of(Fault::EmergencyButton)),
-    // Somebody at the car drives it, and lets go of it where it is.
+    // A person at the car drives it locally, and lets go of it where it is.
     guards(Cause::LocalControl, |drive| drive.local_until = drive.now + Duration::from_millis(700)),
     persons(Cause::MachineFault, |drive| drive.machine.faults = Faults::of(Fault::Drive)),
     persons(Cause::MachineFault, |drive| drive.machine.faults = Faults::of(Fault::Steering)),
     persons(Cause::MachineFault, |drive| drive.is_speed_known = false),
-    // The sensor says from now on that the car stands.
+    // The sensor reports standstill from now on.
     persons(Cause::SpeedImplausible, |drive| drive.is_speed_frozen = true),
-    // The guard stands still, and the car brakes by itself.
+    // The guard is suspended, and the car brakes by itself.
     persons(Cause::GuardSilent, |drive| drive.stand(Duration::from_millis(300), true)),
-    // The whole computer does.
+    // The complete computer is suspended.
     persons(Cause::GuardLate, |drive| drive.stand(Duration::from_millis(90), false)),
-    // The bound falls faster than a weak brake slows the car.
+    // The speed limit falls faster than a weak brake slows the car.
     persons(Cause::Overspeed, |drive| {
         (drive.cites, drive.brake) = (Cites::Behind(44), Some(0.0));
         drive.conditions = Conditions { brake_share: 0.12, slope: 0.0 };
     }),
-    // A guard that was started anew meets a car that moves.
+    // A restarted guard finds a moving car.
     guards(Cause::Rolling, |drive| drive.guard = guard(7_000)),
     guards(Cause::CameraStopped, |drive| drive.proposal.troubles = Troubles::of(Trouble::Camera)),
     guards(Cause::EncoderStopped, |drive| drive.proposal.troubles = Troubles::of(Trouble::Encoder)),
-    // Two at once: nobody is heard any more.
+    // Two faults at once: neither machine nor vehicle sends anything.
     guards(Cause::MachineTimeout, |drive| (drive.is_heard, drive.is_proposing) = (false, false)),
     guards(Cause::MachineFault, |drive| {
         (drive.is_speed_known, drive.absences) = (false, Absences::of(Absence::ConsoleGone));
     }),
 ];
 
-/// Courses by seed, the most speed on each, m/s, and how much the ground rises eastwards.
+/// Courses by seed, with the maximum speed on each in m/s, and the slope eastwards.
 const COURSES: [(u64, f64, f64); 8] = [
     (3, 15.0, 0.0),
     (4, 7.0, 0.0),
@@ -102,7 +103,7 @@ const fn persons(cause: Cause, begins: fn(&mut Drive)) -> Stop {
     Stop { cause, wheel: Wheel::Person, begins }
 }
 
-/// Returns why no stop of a car that drives begins by a cause, if none does.
+/// Returns why no stop of a driving car begins with a cause, if none does.
 fn never(cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::PictureAge
@@ -139,7 +140,7 @@ fn never(cause: Cause) -> Option<&'static str> {
     }
 }
 
-/// The car under a guard that an autopilot asks.
+/// The car under a guard, driven by an autopilot.
 #[derive(Clone)]
 struct Drive {
     world: World,
@@ -148,11 +149,11 @@ struct Drive {
     guard: Guard,
     now: Instant,
     told: Option<Status>,
-    /// What the guard told the car last, and when.
+    /// Latest controls from the guard, and their time.
     controls: (Controls, Instant),
     proposal: Proposal,
     machine: MachineState,
-    /// The car as it was a step ago, which is what it says of itself.
+    /// The car one step ago, which is the state that it reports.
     before: CarState,
     console: Console,
     absences: Absences,
@@ -163,20 +164,20 @@ struct Drive {
     is_heard: bool,
     is_speed_known: bool,
     is_speed_frozen: bool,
-    /// What the person brakes, where that is not the autopilot's.
+    /// Brake of the person, if it differs from the autopilot's.
     brake: Option<f32>,
-    /// Until when the guard stands still, and whether it does so alone.
+    /// End of the guard's suspension, and whether only the guard is suspended.
     stands: (Instant, bool),
-    /// Until when somebody at the car drives it.
+    /// End of the local control by a person at the car.
     local_until: Instant,
     stop: Option<&'static Stop>,
-    /// The first since something went wrong.
+    /// Cause of the first stop after the fault.
     stopped_by: Option<Cause>,
-    /// The car when its stop began.
+    /// The car at the start of its stop.
     held: Option<CarState>,
 }
 
-/// Which tick the commands cite.
+/// Tick that the commands cite.
 #[derive(Clone, Copy)]
 enum Cites {
     Newest,
@@ -200,7 +201,7 @@ fn a_stop_stays_within_half_a_metre_of_the_arc_from_every_cause() {
                 let mut stopped = drive.clone();
                 let Some(off_arc) = stopped.stop(stop) else { continue };
                 let says = || format!("{:?}, seed {seed}, {seconds} s, {car:?}", stop.cause);
-                // Uphill a car without its brake slows all the same, and then rolls back.
+                // Uphill a car without its brake slows down all the same, and then rolls back.
                 let rolls_back = stop.cause == Cause::BrakeDoesNotAnswer && slope != 0.0;
                 if rolls_back && stopped.stopped_by == Some(Cause::Rolling) {
                     continue;
@@ -270,8 +271,8 @@ impl Drive {
         panic!("nothing ends it: {:?}", self.told);
     }
 
-    /// Stops the car; returns how far it left the arc that it was on, m, unless the ground did not
-    /// hold it there.
+    /// Stops the car; returns its greatest distance from the arc in metres, unless the ground had
+    /// too little grip.
     fn stop(&mut self, stop: &'static Stop) -> Option<f64> {
         self.stop = Some(stop);
         (stop.begins)(self);
@@ -293,14 +294,14 @@ impl Drive {
         self.until(|drive| {
             let car = drive.world.car();
             off_arc = off_arc.max(car.off_arc(&held));
-            // Grass holds 4 m/s² across: no wheel keeps an arc that asks for more.
+            // Grass holds 4 m/s² lateral: no steering keeps an arc that requires more.
             has_grip &= !car.on_grass || (car.speed * car.yaw_rate).abs() < 3.5;
             car.speed == 0.0
         });
         has_grip.then_some(off_arc)
     }
 
-    /// Lets the guard stand still; `is_alone` says that the car does not.
+    /// Suspends the guard; `is_alone` means that the car is not suspended.
     fn stand(&mut self, time: Duration, is_alone: bool) {
         self.stands = (self.now + time, is_alone);
     }
@@ -315,7 +316,7 @@ impl Drive {
         !is_local && (!self.mode().is_driving() || self.brakes_alone())
     }
 
-    /// Returns whether the car has heard the guard for too long.
+    /// Returns whether the car has received nothing from the guard for too long.
     fn brakes_alone(&self) -> bool {
         let (_, is_alone) = self.stands;
         is_alone && self.now.since(self.controls.1) > Duration::from_millis(30)
@@ -392,7 +393,7 @@ impl Drive {
         }
     }
 
-    /// Returns what the person asks for.
+    /// Returns the person's controls.
     fn wanted(&self, car: &CarState) -> Controls {
         let wheel = self.stop.map(|stop| stop.wheel);
         if let Some(held) = self.held {
@@ -405,7 +406,7 @@ impl Drive {
             return Controls::default();
         }
         let mut controls = self.pilot.controls(self.world.course(), car);
-        // A person who does not know holds on, and turns the wheel somewhere else.
+        // A person who does not know continues, and turns the wheel elsewhere.
         if wheel == Some(Wheel::Guard) {
             controls.steering = -controls.steering;
         }

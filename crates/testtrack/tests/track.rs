@@ -1,4 +1,4 @@
-//! What must hold of the car, the course and the camera.
+//! Invariants of the car, the course and the camera.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn brake() -> Controls {
     Controls { brake: 1.0, ..Controls::default() }
 }
 
-/// Lets `seconds` pass under `controls`.
+/// Simulates `seconds` under `controls`.
 fn drive(world: &mut World, controls: &Controls, seconds: f64) {
     for _ in 0..(seconds / STEP.as_secs_f64()).round() as u64 {
         world.step(controls, STEP);

@@ -1,4 +1,4 @@
-//! The car's own bonnet at the bottom of the picture: painted once, laid over.
+//! The car's own bonnet at the bottom of the picture: painted in advance as an overlay.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ const SEAM: Colour = Colour::rgb(10.0, 20.0, 36.0);
 /// The bonnet: colour and opacity of the picture's lowest rows.
 pub(super) struct Bonnet {
     width: usize,
-    /// The first row with any bonnet.
+    /// First row with any part of the bonnet.
     top: usize,
     /// Opacity, luma, cb and cr.
     texels: Vec<[u8; 4]>,
-    /// Columns of each row with any bonnet, and with nothing but bonnet.
+    /// Columns of each row with any part of the bonnet, and those with the bonnet only.
     spans: Vec<(Range<usize>, Range<usize>)>,
 }
 
@@ -84,7 +84,7 @@ fn blend(under: u8, over: u8, opacity: u8) -> u8 {
 fn edge(u: f32, height: f32) -> f32 {
     let aside = (u - 0.5).abs() * 2.0;
     let square = aside * aside;
-    // A gentle bow in the middle that falls away to the wings.
+    // A gentle curve in the middle that falls off to the wings.
     let fall = 0.028 * square + 0.085 * square * square * square;
     let bulge = 0.006 * unit(1.0 - ((aside - 0.45) * 9.0).abs());
     height * (0.893 + fall - bulge)

@@ -18,7 +18,7 @@ impl Colour {
         }
     }
 
-    /// Returns this colour with `share` of `other` in it.
+    /// Returns this colour mixed with a `share` of `other`.
     #[inline(always)]
     pub(super) fn mix(self, other: Self, share: f32) -> Self {
         Self {
@@ -29,10 +29,10 @@ impl Colour {
     }
 }
 
-/// What distance fades to.
+/// Colour of distant objects.
 pub(super) const HAZE: Colour = Colour::rgb(182.0, 202.0, 214.0);
 
-/// Returns the share of a thing's own colour that is left after `metres` of air.
+/// Returns the share of an object's own colour that remains after `metres` of air.
 #[inline(always)]
 pub(super) fn clear(metres: f32) -> f32 {
     let part = metres * (1.0 / 280.0);

@@ -1,10 +1,10 @@
-//! Cones as the camera sees them: a plate, a tapering body, two white bands.
+//! Rendering of cones: a plate, a tapering body, two white bands.
 
 use super::colour::{Colour, HAZE, clear};
 use super::{Pose, Projected, Strip, to_u8, unit};
 use crate::cone;
 
-/// Metres ahead between which a cone is drawn.
+/// Range of distances ahead at which a cone is drawn, m.
 pub(super) const DEPTHS: (f32, f32) = (0.7, 170.0);
 
 const ORANGE: Colour = Colour::rgb(244.0, 92.0, 22.0);
@@ -19,12 +19,12 @@ const PLATE_HALF: f32 = 0.21;
 const PLATE_THICK: f32 = 0.035;
 const RADIUS_BASE: f32 = 0.155;
 const RADIUS_TIP: f32 = 0.028;
-/// Where the white bands begin and end, in shares of the body.
+/// Start and end of the white bands, as shares of the body.
 const BANDS: [(f32, f32); 2] = [(0.34, 0.54), (0.68, 0.82)];
 
 pub(super) fn draw(pose: &Pose, cone: &cone::Pose, strip: &mut Strip<'_>) {
     let foot = pose.project(cone.base);
-    // No part is farther from the base's middle than the tip, bar the plate's corners.
+    // No part except the plate's corners is farther from the middle of the base than the tip.
     let reach = 1.25 * cone::HEIGHT as f32 * pose.focal / foot.depth;
     let (rows, columns) =
         strip.within(foot.x - reach, foot.x + reach, foot.y - reach, foot.y + reach);
@@ -45,7 +45,7 @@ fn along(cone: &cone::Pose, metres: f32) -> [f32; 3] {
 /// Returns the plate's corners in the picture, `height` metres along the axis.
 fn plate_corners(pose: &Pose, cone: &cone::Pose, height: f32) -> [Projected; 4] {
     let [ax, ay, az] = cone.axis;
-    // Two directions across the axis: one level, one at right angles to both.
+    // Two directions across the axis: one level, one perpendicular to both.
     let level = (ax * ax + ay * ay).sqrt();
     let e1 = if level > 1e-4 { [-ay / level, ax / level, 0.0] } else { [0.8, 0.6, 0.0] };
     let e2 = [ay * e1[2] - az * e1[1], az * e1[0] - ax * e1[2], ax * e1[1] - ay * e1[0]];
@@ -91,9 +91,9 @@ struct Body {
     length: f32,
     radius_foot: f32,
     radius_tip: f32,
-    /// How far, in bodies, the near side of a band hangs below its middle, per radius.
+    /// Sag of a band's near side below its middle, in bodies per radius.
     sag: f32,
-    /// Light from the side: where across the body it is brightest.
+    /// Light from the side: position across the body where it is brightest.
     clear: f32,
 }
 
@@ -103,7 +103,7 @@ impl Body {
         let tip = pose.project(along(cone, cone::HEIGHT as f32));
         let (dx, dy) = (tip.x - foot.x, tip.y - foot.y);
         let length = (dx * dx + dy * dy).sqrt();
-        // Along its axis a cone is a disc: keep a direction and some length.
+        // Seen along its axis a cone is a disc: keep a direction and a minimum length.
         let radius_foot = RADIUS_BASE * pose.focal / foot.depth;
         let up = if length > 0.5 { (dx / length, dy / length) } else { (0.0, -1.0) };
         let length = length.max(0.6 * radius_foot);
@@ -152,7 +152,7 @@ impl Body {
     }
 }
 
-/// Paints a box (left, right, top, bottom) with the opacity and colour that `shade` gives.
+/// Paints a box (left, right, top, bottom) with the opacity and colour returned by `shade`.
 fn paint(
     strip: &mut Strip<'_>,
     (left, right, top, bottom): (f32, f32, f32, f32),
@@ -168,7 +168,7 @@ fn paint(
             *out = to_u8(under + (colour.y - under) * opacity);
         }
     }
-    // A chroma sample lies amid four pixels.
+    // A chroma sample lies in the middle of four pixels.
     for row in (rows.start & !1..rows.end).step_by(2) {
         let y = row as f32 + 1.0;
         let (cb, cr) = strip.chroma_rows(row);

@@ -1,9 +1,9 @@
 //! The ground: grass, asphalt, kerbs and lines, row by row.
 //!
 //! A row of the picture is a straight line on the ground. Every 16 pixels the course's map gives
-//! the road's coordinates; between, they are interpolated, and lines, kerbs and edges are drawn
-//! from them as exact shapes blurred by the pixel's footprint on the ground. So they are sharp
-//! near by and do not flicker far away.
+//! the road's coordinates; they are interpolated in between. Lines, kerbs and edges are drawn from
+//! them as exact shapes, blurred by the pixel's footprint on the ground. So they are sharp nearby
+//! and do not flicker far away.
 
 use std::ops::Range;
 
@@ -17,20 +17,20 @@ use crate::noise::Tile;
 const SEGMENT: usize = 16;
 /// Pixels between two lookups of the ground's texture.
 const STEP: usize = 4;
-/// Metres ahead beyond which all is grass and mist.
+/// Distance ahead beyond which only grass and haze are drawn, m.
 const DEPTH_MAX: f32 = 300.0;
 
 const HALF: f32 = ROAD_HALF_WIDTH as f32;
 const KERB: f32 = KERB_WIDTH as f32;
-/// Bare earth beside the road, m.
+/// Width of the bare earth next to the road, m.
 const DIRT: f32 = 0.8;
-/// Edge lines: their middle and half their width, m.
+/// Edge lines: position of the middle and half the width, m.
 const EDGE_LINE: (f32, f32) = (HALF - 0.3, 0.08);
 /// Half the width of the dashed line in the middle, m.
 const DASH: f32 = 0.07;
-/// The dashes' period, m, and the share of paint.
+/// Period of the dashes in m, and the share of paint.
 const DASH_PERIOD: (f32, f32) = (8.0, 0.42);
-/// The kerb stones' period, m.
+/// Period of the kerb stones, m.
 const KERB_PERIOD: f32 = 2.0;
 /// Half the depth of the start line and the side of its squares, m.
 const START: (f32, f32) = (0.8, 0.4);
@@ -42,7 +42,8 @@ const PAINT: Colour = Colour::rgb(224.0, 224.0, 216.0);
 const KERB_RED: Colour = Colour::rgb(186.0, 42.0, 36.0);
 const KERB_WHITE: Colour = Colour::rgb(222.0, 220.0, 214.0);
 
-/// Luma of the textures: fine and coarse on grass, fine and coarse on asphalt, worn lanes.
+/// Luma amplitude of the textures: fine and coarse on grass, fine and coarse on asphalt, worn
+/// lanes.
 const GRASS_FINE: f32 = 9.0;
 const GRASS_COARSE: f32 = 8.0;
 const ASPHALT_FINE: f32 = 4.0;
@@ -77,12 +78,12 @@ pub(super) fn draw(
 
 /// A row of the picture on the ground.
 struct Ground {
-    /// Metres ahead.
+    /// Distance ahead, m.
     depth: f32,
     /// Metres across per pixel, and metres ahead per row.
     across: f32,
     ahead: f32,
-    /// The point under the row's left end, and the step to the next pixel.
+    /// Ground point under the row's left end, and the step to the next pixel.
     start: (f32, f32),
     step: (f32, f32),
     forward: (f32, f32),
@@ -146,13 +147,13 @@ impl Brush {
     }
 }
 
-/// What is known at a segment's end.
+/// Values at a segment's end.
 #[derive(Clone, Copy)]
 struct Point {
     road: RoadPoint,
     /// Coarse texture, around 0.
     coarse: f32,
-    /// A pixel's footprint across and along the road, m.
+    /// Footprint of a pixel across and along the road, m.
     blur: (f32, f32),
 }
 
@@ -226,7 +227,7 @@ impl Line {
     }
 }
 
-/// What a segment shows.
+/// Content of a segment.
 enum Cover {
     Grass,
     Asphalt,
@@ -267,7 +268,7 @@ struct Pixels {
     cr: [f32; SEGMENT],
 }
 
-/// The pixels' middles within a segment, 0 to 1.
+/// Middles of the pixels within a segment, 0 to 1.
 const MIDDLES: [f32; SEGMENT] = {
     let mut middles = [0.0; SEGMENT];
     let mut i = 0;
@@ -315,7 +316,7 @@ fn asphalt((a, b): (&Point, &Point), brush: &Brush, pixels: &mut Pixels) {
     pixels.cr = [brush.asphalt.cr; SEGMENT];
 }
 
-/// Returns how dark the tyres have made the asphalt: two tracks in each lane, 0 to 1.
+/// Returns the darkening of the asphalt by tyres: two tracks in each lane, 0 to 1.
 fn wear(point: &Point) -> f32 {
     let from_lane = (point.road.lateral.abs() - 1.85).abs();
     unit(1.0 - (from_lane - 0.75).abs() * 1.6)
@@ -352,7 +353,7 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
         let edge = if edge < edge_most { edge } else { edge_most };
         let centre = unit((DASH - out) * sharp + 0.5);
         let centre = if centre < dash_most { centre } else { dash_most };
-        // Paint is a little worn where the asphalt is rough.
+        // Paint is slightly worn where the asphalt is rough.
         let line = (edge + centre * dash.at(s)) * (0.90 + 0.06 * fine);
         let red = stone.at(s);
         let lay = |grass: f32, earth_c: f32, white: f32, red_c: f32, asphalt: f32, paint: f32| {
@@ -394,7 +395,7 @@ struct Wave {
     per_metre: f32,
     duty: f32,
     sharp: f32,
-    /// How much of the wave is left; the rest is its mean.
+    /// Remaining share of the wave; the rest is its mean.
     kept: f32,
 }
 
@@ -411,14 +412,14 @@ impl Wave {
     #[inline(always)]
     fn at(&self, metres: f32) -> f32 {
         let phase = metres * self.per_metre;
-        // Adding and taking 1.5 * 2^23 rounds to a whole number.
+        // Adding and subtracting 1.5 * 2^23 rounds to an integer.
         let phase = phase - ((phase + 12_582_912.0) - 12_582_912.0);
         let on = unit((0.5 * self.duty - phase.abs()) * self.sharp + 0.5);
         self.duty + (on - self.duty) * self.kept
     }
 }
 
-/// Metres per texel of the coarse texture: its waves are 4 m and longer.
+/// Metres per texel of the coarse texture: its wavelengths are 4 m and longer.
 const COARSE_TEXEL: f32 = 1.0;
 
 /// Texture coordinates along a row, 16.16 fixed point.
@@ -428,8 +429,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Samples every `stride` pixels, at `texel` metres a texel, from a corner of the tile named
-    /// `corner`.
+    /// Samples every `stride` pixels, at `texel` metres per texel, from a corner of the tile
+    /// selected by `corner`.
     fn new(ground: &Ground, stride: usize, texel: f32, corner: u32) -> Self {
         let scale = 65536.0 / f64::from(texel);
         let fixed = |metres: f32| (f64::from(metres) * scale) as i64 as u32;
@@ -453,8 +454,8 @@ impl Walk {
     }
 }
 
-/// Mixes two sizes of the same texture, one twice the other, so that its waves are as long as the
-/// row can show without flicker and no seam shows between rows.
+/// Mixes two scales of the same texture, one twice the other. So its wavelengths are as long as the
+/// row can show without flicker, and there is no seam between rows.
 fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     let texel = (3.0 * ground.across).max(0.55 * ground.ahead);
     let exponent = (texel.to_bits() >> 23) as i32 - 127;
@@ -470,7 +471,7 @@ fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     }
 }
 
-/// Draws a row with nothing on it.
+/// Draws a row of grass only.
 fn plain(brush: &Brush, row: usize, strip: &mut Strip<'_>) {
     strip.luma_row(row).fill(to_u8(brush.grass.y));
     if row.is_multiple_of(2) {

@@ -14,7 +14,7 @@ struct Ellipse {
     /// Half-axes, m.
     long: f32,
     wide: f32,
-    /// The share of light taken in the middle.
+    /// Share of light removed in the middle.
     strength: f32,
 }
 
@@ -43,7 +43,7 @@ fn draw_cone(pose: &Pose, cone: &cone::Pose, away: (f32, f32), strip: &mut Strip
     let [ax, ay, az] = cone.axis;
     let lift = 1.0 / (1.0 + 2.0 * z.max(0.0));
     let reach = cone::HEIGHT as f32;
-    // The contact: dark and close, under the middle of what lies on the ground.
+    // Contact shadow: dark and close, under the middle of an object on the ground.
     let (mx, my) = (x + ax * reach * 0.4, y + ay * reach * 0.4);
     let lying = (1.0 - az.abs()).max(0.0);
     let along = if lying > 0.01 { normal(ax, ay) } else { away };
@@ -56,7 +56,7 @@ fn draw_cone(pose: &Pose, cone: &cone::Pose, away: (f32, f32), strip: &mut Strip
         strength: 0.55 * lift,
     };
     contact.draw(pose, strip);
-    // The cast shadow of a standing cone reaches away from the sun.
+    // The cast shadow of a standing cone extends away from the sun.
     let long = 0.62 * az.max(0.0);
     if long > 0.2 {
         let (x, y) = (x + away.0 * long * 0.85, y + away.1 * long * 0.85);
@@ -91,7 +91,7 @@ impl Ellipse {
             let middle = pose.centre + right / pixel;
             let reach = self.long / pixel;
             let (_, columns) = strip.within(middle - reach, middle + reach, 0.0, 0.0);
-            // The ground under column x, from the ellipse's middle, is affine in x.
+            // The ground point under column x, relative to the ellipse's middle, is affine in x.
             let side = (columns.start as f32 + 0.5 - pose.centre) * pixel;
             let gx = depth * pose.cos + side * pose.sin - dx;
             let gy = depth * pose.sin - side * pose.cos - dy;

@@ -20,18 +20,18 @@ const SUN: Colour = Colour::rgb(255.0, 248.0, 226.0);
 const RIDGES: [Colour; 2] = [Colour::rgb(146.0, 172.0, 192.0), Colour::rgb(112.0, 144.0, 148.0)];
 const WOOD: Colour = Colour::rgb(58.0, 84.0, 58.0);
 
-/// The painted panorama and the silhouettes before it.
+/// The painted panorama and the silhouettes in front of it.
 pub(super) struct Sky {
     /// Rows of the panorama, upwards from the horizon.
     rows: usize,
     luma: Vec<u8>,
     cb: Vec<u8>,
     cr: Vec<u8>,
-    /// Panorama columns right of straight ahead for every picture column, 16.16.
+    /// Offset of every picture column from straight ahead to the right, in panorama columns, 16.16.
     columns: Vec<u32>,
-    /// Tops of two ridges and the wood, pixels above the horizon.
+    /// Tops of two ridges and the wood, in pixels above the horizon.
     tops: [Vec<f32>; 3],
-    /// Light and dark of the wood, around 0.
+    /// Brightness variation of the wood, around 0.
     leaves: Vec<f32>,
 }
 
@@ -94,7 +94,7 @@ impl Sky {
         }
     }
 
-    /// Returns what of the panorama lies behind each picture column, looking at column `ahead`
+    /// Returns the part of the panorama behind each picture column, looking at column `ahead`
     /// (16.16).
     fn look(&self, ahead: u32) -> Look {
         let columns: Vec<u16> = self
@@ -117,7 +117,7 @@ impl Sky {
     }
 }
 
-/// The panorama as one pose sees it.
+/// The panorama from one pose.
 struct Look {
     columns: Vec<u16>,
     highest: [f32; 3],
@@ -126,12 +126,12 @@ struct Look {
 }
 
 impl Look {
-    /// Covers a row `above` pixels over the horizon with ridges and wood; every `stride`th column.
+    /// Draws ridges and wood over a row `above` pixels over the horizon; every `stride`th column.
     #[inline(always)]
     fn cover(&self, above: f32, stride: usize, plane: &dyn Fn(Colour) -> f32, out: &mut [u8]) {
         for (layer, ridge) in RIDGES.iter().enumerate() {
             if above < self.highest[layer] + 1.0 {
-                // Mist gathers at a ridge's foot.
+                // Haze is denser at a ridge's foot.
                 let foot = unit(1.0 - above / self.highest[layer]);
                 let value = plane(ridge.mix(MIST, 0.55 * foot));
                 for (out, top) in out.iter_mut().zip(self.tops[layer].iter().step_by(stride)) {
@@ -144,7 +144,7 @@ impl Look {
         if above < self.highest[2] + 1.0 {
             let value = plane(WOOD.mix(HAZE, 0.26));
             let texture = if stride == 1 { 5.0 } else { 0.0 };
-            // Crowns catch the light, what is below them does not.
+            // Crowns are lit, the parts below them are not.
             let tops = self.tops[2].iter().step_by(stride);
             let leaves = self.leaves.iter().step_by(stride);
             for ((out, top), leaf) in out.iter_mut().zip(tops).zip(leaves) {
@@ -171,7 +171,7 @@ fn copy(source: &[u8], columns: &[u16], stride: usize, out: &mut [u8]) {
     }
 }
 
-/// Returns the angles of the picture's columns right of straight ahead, in panorama columns.
+/// Returns the angles of the picture's columns to the right of straight ahead, in panorama columns.
 fn columns(width: usize, focal: f32) -> Vec<u32> {
     (0..width)
         .map(|x| {
@@ -208,7 +208,7 @@ fn sky_colour(tile: &Tile, slope: f32, sin: f64, cos: f64) -> Colour {
     let up = slope - 0.30;
     let square = aside * aside + up * up + if facing < 0.0 { 4.0 } else { 0.0 };
     colour = colour.mix(SUN, 0.75 / (1.0 + square * 60.0));
-    // Clouds lie on a plane overhead, so that they draw together towards the horizon.
+    // Clouds lie on a plane overhead, so they converge towards the horizon.
     let far = f64::from(1.0 / (slope + 0.07));
     let density = |spread: f64| {
         let (u, v) = (cos * far * spread, sin * far * spread);
@@ -219,7 +219,7 @@ fn sky_colour(tile: &Tile, slope: f32, sin: f64, cos: f64) -> Colour {
     let here = density(1.0);
     let thick = unit((here - 0.25) * 1.3);
     let thick = thick * thick * (3.0 - 2.0 * thick);
-    // Towards the sun's height clouds are lit; where more cloud lies above, they are in shade.
+    // Clouds are lit from the sun's elevation; under more cloud they are in shade.
     let shade = unit(0.35 + 0.5 * (density(0.94) - 0.2));
     let cloud = CLOUD.mix(CLOUD_SHADE, shade * thick);
     let near = unit(slope / 0.10);

@@ -1,4 +1,4 @@
-//! Trees beside the road: painted once in a few sizes, drawn scaled.
+//! Trees near the road: painted in advance in a few sizes, drawn scaled.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::{Pose, Strip};
 use crate::course::Tree;
 use crate::noise;
 
-/// Metres ahead between which a tree is drawn.
+/// Range of distances ahead at which a tree is drawn, m.
 pub(super) const DEPTHS: (f32, f32) = (6.0, 240.0);
 
-/// Width of a sprite per height.
+/// Ratio of a sprite's width to its height.
 const ASPECT: f32 = 0.75;
 const SPRITE: (usize, usize) = (192, 256);
 const KINDS: usize = 3;
@@ -68,7 +68,7 @@ impl Sprites {
     }
 }
 
-/// A sprite at its place in the picture.
+/// A sprite at its position in the picture.
 struct Scaled<'a> {
     sprite: &'a Sprite,
     left: f32,
@@ -83,16 +83,16 @@ struct Scaled<'a> {
 /// A row of a sprite.
 struct Line<'a> {
     texels: &'a [[u8; 2]],
-    /// The columns of the picture that show it.
+    /// Columns of the picture that show it.
     columns: Range<usize>,
-    /// The first column's texel, in 16.16 fixed point.
+    /// Texel of the first column, in 16.16 fixed point.
     at: u32,
     /// Texels per column, in 16.16 fixed point.
     step: u32,
 }
 
 impl Scaled<'_> {
-    /// Returns what a row of the picture shows of the sprite, if anything.
+    /// Returns the part of the sprite in a row of the picture, if any.
     fn row(&self, row: f32, columns: &Range<usize>) -> Option<Line<'_>> {
         let line = ((row - self.top) * self.step).max(0.0) as usize;
         let span = self.sprite.spans.get(line)?;
@@ -155,7 +155,7 @@ fn paint(kind: u64) -> Sprite {
     }
     let slender = [0.84, 0.62, 0.95][kind as usize];
     for ball in 0..150_u64 {
-        // From the back and below to the front and above: later balls are lighter.
+        // From back and bottom to front and top: later balls are lighter.
         let age = ball as f32 / 150.0;
         let (u, v) = (draw(ball, 0) * 2.0 - 1.0, draw(ball, 1) * 2.0 - 1.0);
         if u * u + v * v > 1.0 {
@@ -191,7 +191,7 @@ fn stamp(texels: &mut [[u8; 2]], (x, y): (f32, f32), radius: f32, luma: f32) {
     }
 }
 
-/// Returns the sprite and its halves, quarters, and so on down to 8 rows.
+/// Returns the sprite at full size, half, a quarter, and so on down to 8 rows.
 fn sizes(sprite: Sprite) -> Vec<Sprite> {
     let mut sizes = vec![sprite];
     while sizes[sizes.len() - 1].height > 8 {

@@ -1,4 +1,4 @@
-//! Lays a course out of a seed.
+//! Generation of a course from a seed.
 
 use std::f64::consts::TAU;
 
@@ -7,19 +7,19 @@ use super::{Course, ROAD_HALF_WIDTH, Sample, Tree};
 use crate::noise;
 use crate::trig::sin_cos;
 
-/// Lengths are whole multiples of this, so that dashes and kerb stones meet at the start line (m).
+/// Unit of all lengths in metres, so that dashes and kerb stones fit together at the start line.
 const PATTERN: f64 = 8.0;
 /// Centre line samples per metre.
 const SAMPLES_PER_METRE: f64 = 2.0;
-/// The sharpest bend allowed, 1/m.
+/// Greatest curvature allowed, 1/m.
 const CURVATURE_MAX: f64 = 1.0 / 18.0;
-/// Metres between parts of the road that do not follow each other.
+/// Minimum distance in metres between parts of the road that are not adjacent.
 const CLEARANCE: f64 = 32.0;
-/// The lane a careful driver keeps where there are no cones, metres left of the centre line.
+/// Lateral offset of a careful driver where there are no cones, metres left of the centre line.
 const LANE: f64 = -1.85;
 
 pub(super) fn course(seed: u64) -> Course {
-    // Each attempt bends a little less; the limit is a circle, so that the search always ends.
+    // Each attempt bends slightly less; the limit is a circle, so the search always ends.
     let (mut samples, length) = (0..)
         .find_map(|attempt| centre_line(noise::hash(seed, attempt), 0.985_f64.powi(attempt as i32)))
         .expect("a circle is drivable, and the attempts tend to it");
@@ -34,8 +34,8 @@ pub(super) fn course(seed: u64) -> Course {
     Course { samples, length, cones, trees, map }
 }
 
-/// Returns a closed curve around the origin, its radius a sum of a few waves; `None` if it bends
-/// too sharply or comes too near itself.
+/// Returns a closed curve around the origin whose radius is a sum of a few waves; `None` if it
+/// bends too sharply or comes too close to itself.
 fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     let waves: Vec<(f64, f64, f64)> = [(2, 0.24), (3, 0.20), (4, 0.10), (5, 0.07), (6, 0.03)]
         .iter()
@@ -60,7 +60,8 @@ fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     (gentle && keeps_clear(&samples, length)).then_some((samples, length))
 }
 
-/// Returns the closed polyline `fine` scaled to a whole number of patterns, in equal steps.
+/// Returns the closed polyline `fine`, resampled in equal steps and scaled to a multiple of the
+/// pattern.
 fn resample(fine: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     let step = |i: usize| {
         let (a, b) = (fine[i], fine[(i + 1) % fine.len()]);
@@ -96,7 +97,8 @@ fn derive(points: &[(f64, f64)], length: f64) -> Vec<Sample> {
             let (bx, by) = at(i, 1);
             let norm = ((bx - ax) * (bx - ax) + (by - ay) * (by - ay)).sqrt();
             let (tx, ty) = ((bx - ax) / norm, (by - ay) / norm);
-            // Over four samples each way: the fine polyline's corners are not bends.
+            // Over four samples each way, so that the corners of the polyline do not count as
+            // bends.
             let ((px, py), (x, y), (qx, qy)) = (at(i, count - 4), points[i], at(i, 4));
             let cross = (x - px) * (qy - y) - (y - py) * (qx - x);
             let curvature = cross / (4.0 * step).powi(3);
@@ -117,7 +119,7 @@ fn keeps_clear(samples: &[Sample], length: f64) -> bool {
     })
 }
 
-/// Cones and the driver's line, feature after feature, in (distance, lateral) metres.
+/// Cones and the driver's line, feature by feature, in (distance, lateral) metres.
 struct Layout<'a> {
     seed: u64,
     samples: &'a [Sample],
@@ -153,7 +155,7 @@ impl<'a> Layout<'a> {
         self.line.push((self.length, LANE));
     }
 
-    /// Sets six cones on the centre line, passed left and right in turn.
+    /// Places six cones on the centre line, to be passed left and right in turn.
     fn slalom(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.0 } else { -1.0 };
         self.line.push((from, LANE));
@@ -166,7 +168,7 @@ impl<'a> Layout<'a> {
         from + 16.0 * 2.0 + 19.0 * 5.0
     }
 
-    /// Sets four gates, left and right of the centre in turn.
+    /// Places four gates, left and right of the centre in turn.
     fn gates(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.3 } else { -1.3 };
         self.line.push((from, LANE));
@@ -181,7 +183,7 @@ impl<'a> Layout<'a> {
         from + 18.0 * 2.0 + 24.0 * 3.0
     }
 
-    /// Sets a row of cones along the inside of the bend, and one down the middle that parts the
+    /// Places a row of cones along the inside of the bend, and one in the middle that separates the
     /// lanes.
     fn bend_markers(&mut self, from: f64) -> f64 {
         self.line.push((from, LANE));
@@ -198,7 +200,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Writes the knots of `line` (distance, lateral) into the samples, eased between them.
+/// Writes the knots of `line` (distance, lateral) into the samples, with eased transitions.
 fn draw_line(samples: &mut [Sample], length: f64, line: &[(f64, f64)]) {
     let count = samples.len();
     for (i, sample) in samples.iter_mut().enumerate() {
@@ -210,7 +212,7 @@ fn draw_line(samples: &mut [Sample], length: f64, line: &[(f64, f64)]) {
     }
 }
 
-/// Sets the speeds of a careful driver: 4 m/s² across, 2.5 m/s² along, at most 15 m/s.
+/// Sets the speeds of a careful driver: 4 m/s² lateral, 2.5 m/s² longitudinal, at most 15 m/s.
 fn limit_speeds(samples: &mut [Sample], length: f64) {
     let count = samples.len();
     let step = length / count as f64;
@@ -221,7 +223,7 @@ fn limit_speeds(samples: &mut [Sample], length: f64) {
         let bend = (sample.curvature + weave).abs().max(1e-3);
         sample.speed = (4.0 / bend).sqrt().min(15.0);
     }
-    // Twice around, so that the start line is no exception.
+    // Two laps, so that the start line is no exception.
     for i in (0..2 * count).rev() {
         let next = samples[(i + 1) % count].speed;
         let sample = &mut samples[i % count];

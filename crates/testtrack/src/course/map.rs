@@ -1,19 +1,19 @@
-//! The ground seen from above: for every square metre, where it lies on the road.
+//! Map of the ground: the road's coordinates for every square metre.
 
 use std::fmt;
 
 use super::Sample;
 
-/// Metres from the centre line beyond which the map says only "left" or "right".
+/// Distance from the centre line beyond which the map has only the side, left or right, m.
 pub(crate) const FAR: f32 = 20.0;
 
-/// Metres of map around the road.
+/// Margin of the map around the road, m.
 const MARGIN: f64 = 24.0;
 
 /// The road's coordinates on a grid of one metre, read with interpolation.
 ///
-/// A lookup costs a few nanoseconds and touches two cache lines; the map is under 1 MB. With the
-/// sharpest bend of 15 m the interpolated lateral distance is within 1 cm.
+/// A lookup costs a few nanoseconds and touches two cache lines; the map is smaller than 1 MB. In
+/// the sharpest bend of 15 m the interpolated lateral distance is within 1 cm.
 #[derive(Clone)]
 pub(crate) struct GroundMap {
     origin: (f32, f32),
@@ -22,24 +22,25 @@ pub(crate) struct GroundMap {
     cells: Vec<Cell>,
     /// Metres per unit of [`Cell::turn`].
     scale: f32,
-    /// The share of kerb along the road, 0 to 1.
+    /// Share of kerb along the road, 0 to 1.
     kerbs: Vec<f32>,
 }
 
 #[derive(Clone, Copy)]
 struct Cell {
-    /// Metres left of the centre line, at most [`FAR`] either way.
+    /// Lateral offset in metres, positive to the left of the centre line, at most [`FAR`] in either
+    /// direction.
     lateral: f32,
-    /// Distance along the road; 2^32 is once around.
+    /// Distance along the road; 2^32 is one lap.
     turn: u32,
 }
 
-/// What the map says of one point.
+/// The map's content at one point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RoadPoint {
-    /// Metres left of the centre line.
+    /// Lateral offset in metres, positive to the left of the centre line.
     pub(crate) lateral: f32,
-    /// Distance along the road; 2^32 is once around.
+    /// Distance along the road; 2^32 is one lap.
     pub(crate) turn: u32,
     /// Gradient of `lateral`: the unit vector to the road's left, or zero far away.
     pub(crate) left: (f32, f32),
@@ -67,7 +68,8 @@ impl GroundMap {
         map
     }
 
-    /// Returns the road's coordinates at (`x`, `y`); anything outside the map is far to the right.
+    /// Returns the road's coordinates at (`x`, `y`); outside the map, every point is far to the
+    /// right.
     #[inline(always)]
     pub(crate) fn lookup(&self, x: f32, y: f32) -> RoadPoint {
         let (fx, fy) = (x - self.origin.0, y - self.origin.1);
@@ -91,7 +93,8 @@ impl GroundMap {
         RoadPoint { lateral, turn: a.turn.wrapping_add(turn as i32 as u32), left }
     }
 
-    /// Returns the metres left of the centre line at (`x`, `y`), at most [`FAR`] either way.
+    /// Returns the lateral offset at (`x`, `y`) in metres, positive to the left, at most [`FAR`] in
+    /// either direction.
     pub(crate) fn lateral(&self, x: f32, y: f32) -> f32 {
         self.lookup(x, y).lateral
     }
@@ -107,7 +110,7 @@ impl GroundMap {
         self.kerbs[(turn >> KERB_SHIFT) as usize]
     }
 
-    /// Gives every cell near the centre line its exact projection on it.
+    /// Computes the exact projection on the centre line for every cell near it.
     fn project(&mut self, samples: &[Sample]) {
         let count = samples.len();
         let mut nearest = vec![(u32::MAX, f32::INFINITY); self.cells.len()];
@@ -140,8 +143,8 @@ impl GroundMap {
         }
     }
 
-    /// Fills what is far from the road with its side: the road runs counter-clockwise, so the
-    /// outside is to the right, and along a row the side changes only across the road.
+    /// Sets the side of cells far from the road. The road runs counter-clockwise, so the outside is
+    /// to the right. Along a row the side changes only across the road.
     fn fill_far(&mut self) {
         for row in self.cells.chunks_exact_mut(self.width) {
             let mut side = -FAR;
@@ -164,7 +167,7 @@ impl fmt::Debug for GroundMap {
 
 const KERB_SHIFT: u32 = 20;
 
-/// Places kerbs where the road bends, tapered over a few metres.
+/// Places kerbs in the bends of the road, tapered over a few metres.
 fn kerbs(samples: &[Sample]) -> Vec<f32> {
     let bins = 1 << (32 - KERB_SHIFT);
     (0..bins)
@@ -179,8 +182,8 @@ fn kerbs(samples: &[Sample]) -> Vec<f32> {
         .collect()
 }
 
-/// Returns the projection of (`x`, `y`) on the centre line near sample `index`: the place in
-/// samples, and the metres to its left.
+/// Returns the projection of (`x`, `y`) on the centre line near sample `index`: its position in
+/// samples, and the lateral offset in metres, positive to the left.
 fn project_near(samples: &[Sample], index: usize, x: f64, y: f64) -> (f64, f64) {
     let count = samples.len();
     let mut best = (0.0, f64::INFINITY);
