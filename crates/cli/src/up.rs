@@ -84,7 +84,7 @@ struct Process {
     file: PathBuf,
     child: Child,
     started_at: Instant,
-    /// Whether it has run for a while.
+    /// True if it has run for a while.
     is_settled: bool,
     /// Pause before its restart; it grows each time unless the process has run for a while.
     pause: Duration,

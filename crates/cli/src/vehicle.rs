@@ -52,7 +52,7 @@ pub(crate) struct Vehicle {
     /// several [default: any address, any port]
     #[arg(long = "link", alias = "links", value_name = "LOCAL")]
     links: Vec<Local>,
-    /// Whether to keep a link over TLS to an operator that offers one, for networks that block UDP
+    /// Keep a link over TLS to an operator that offers one, for networks that block UDP
     /// [default: true]
     #[arg(long, value_name = "BOOL")]
     tls: Option<bool>,

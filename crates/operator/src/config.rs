@@ -60,7 +60,7 @@ pub struct Config {
     pub console_certificate: Option<PathBuf>,
     /// Secret key of the certificate in PEM form.
     pub console_certificate_key: Option<PathBuf>,
-    /// Whether to announce addresses also for browsers that may only watch.
+    /// True to announce addresses also for browsers that may only watch.
     pub watch: bool,
     /// Address for metrics, status and probes; required for these if the console uses HTTPS.
     pub metrics: Option<SocketAddr>,

@@ -28,7 +28,7 @@ pub struct Counters {
 pub struct Shown {
     /// Slice as passed to the decoder.
     pub slice: Slice,
-    /// Whether the strip matches its encoder after this slice: none of its references was lost.
+    /// True if the strip matches its encoder after this slice: none of its references was lost.
     pub is_clean: bool,
 }
 
@@ -61,7 +61,7 @@ struct ReorderBuffer {
     lost: Option<u32>,
     /// Slices shown since that loss.
     since_lost: u32,
-    /// Whether slices signal their history: then their encoder recovers without an IDR.
+    /// True if slices signal their history: then their encoder recovers without an IDR.
     recovers: bool,
     /// Newest picture that arrived before any IDR and could not be shown.
     unusable: Option<u32>,

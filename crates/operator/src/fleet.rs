@@ -36,7 +36,7 @@ pub(crate) struct Fleet {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Picked {
     name: String,
-    /// Whether a person picked it on the console; otherwise the settings name it.
+    /// True if a person picked it on the console; otherwise the settings name it.
     by_person: bool,
 }
 

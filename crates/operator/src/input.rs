@@ -28,7 +28,7 @@ pub(crate) struct Input {
     fed_back: Option<(VideoFeedback, Instant)>,
     /// Console that drives, and console that may take over.
     holding: Holding,
-    /// Whether received slices are recorded, also when no console shows them.
+    /// True if received slices are recorded, also when no console shows them.
     records: bool,
     bystander: Bystander,
     /// Time of the latest command of the driving console.
@@ -279,7 +279,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever date a page gives its command, the command never looks younger than it is. One
+        /// For any date set by a page: its command never looks younger than it is. One
         /// from the future is forwarded only if it is a stop, and only as a stop.
         #[test]
         fn no_date_of_a_page_makes_its_command_fresh(

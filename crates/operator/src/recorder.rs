@@ -40,7 +40,7 @@ pub struct Entry {
     pub encoded_at: Instant,
     /// Time of hand-over to the console, by the operator's clock.
     pub shown_at: Instant,
-    /// Whether the strip matched its encoder after this slice.
+    /// True if the strip matched its encoder after this slice.
     pub is_clean: bool,
     /// Annex B bytes, shared with the console's message.
     pub bytes: Bytes,

@@ -34,7 +34,7 @@ pub struct CarState {
     pub pitch: f64,
     /// Metres driven, forwards and backwards.
     pub odometer: f64,
-    /// Whether at least one axle is off the road.
+    /// True if at least one axle is off the road.
     pub on_grass: bool,
     pitch_rate: f64,
 }

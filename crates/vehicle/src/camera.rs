@@ -145,7 +145,7 @@ pub struct Outlet {
     empties: Receiver<Picture>,
     free: Vec<Picture>,
     control: Arc<EncoderControl>,
-    /// Whether encoders get rows as they are read, rather than complete strips.
+    /// True if encoders get rows as they are read, rather than complete strips.
     by_rows: bool,
 }
 

@@ -53,7 +53,7 @@ pub struct Config {
     /// Local ends of the links, one per modem: an address with a port, or an interface.
     #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
-    /// Whether to keep a link over TLS to an operator that offers one, for networks that block UDP.
+    /// True to keep a link over TLS to an operator that offers one, for networks that block UDP.
     pub tls: bool,
     /// Video file to use in place of the camera.
     pub clip: Option<PathBuf>,
@@ -73,9 +73,9 @@ pub struct Config {
     pub loss_recovery: LossRecovery,
     /// Pictures per intra refresh, and the distance in columns between two refreshed columns.
     pub refresh_period: u8,
-    /// How many pictures back a reference may lie, with reference picture selection.
+    /// Maximum distance of a reference in pictures, with reference picture selection.
     pub references: u8,
-    /// Whether Tautline's own encoder produces strips that an operator can record as complete
+    /// True if Tautline's own encoder produces strips that an operator can record as complete
     /// pictures.
     pub joinable: bool,
     /// Reaction after a pause in which nothing could be sent.
@@ -84,7 +84,7 @@ pub struct Config {
     pub uniform_picture: Reaction,
     /// Reaction to pictures that move as a whole while the machine reports standstill.
     pub picture_motion: Reaction,
-    /// When the operator is asked to check the steering after arming.
+    /// Schedule of the steering check that the operator is asked for after arming.
     pub steering_check: SteeringCheck,
     /// File that records the steering check across restarts; if not given, a restart forgets it.
     pub steering_checked: Option<PathBuf>,
@@ -419,7 +419,7 @@ pub enum Reaction {
 
 named!(Reaction: "warn" Warn, "stop" Stop);
 
-/// When the operator is asked to check the steering after arming.
+/// Schedule of the steering check that the operator is asked for after arming.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteeringCheck {

@@ -45,7 +45,7 @@ pub struct Guarded {
     fact: Mutex<Option<Fact>>,
     /// The pictures' part of the budget in milliseconds; `u32::MAX` before the first status.
     picture_age_max_ms: AtomicU32,
-    /// Whether this process was asked to end: no session counts any more.
+    /// True if this process was asked to end: no session counts any more.
     is_ending: AtomicBool,
     /// Last sign of life of the rest of the process, in nanoseconds of this clock; 0 before the
     /// first.
@@ -73,11 +73,11 @@ struct Proposed {
     command: Option<Dated<Command>>,
     act: Option<Dated<Act>>,
     emergency_stop: Option<ActNumber>,
-    /// Whether the proposing thread has read the newest command.
+    /// True if the proposing thread has read the newest command.
     is_read: bool,
-    /// Whether the last command asked for an emergency stop without a number.
+    /// True if the last command asked for an emergency stop without a number.
     is_pressed: bool,
-    /// Whether a supervisor has ended the drive: no command counts before the next session.
+    /// True if a supervisor has ended the drive: no command counts before the next session.
     is_ended: bool,
 }
 

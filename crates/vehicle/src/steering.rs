@@ -18,7 +18,7 @@ pub(crate) struct Steering {
     /// File that records the check across restarts.
     file: Option<PathBuf>,
     is_checked: AtomicBool,
-    /// Whether the file must still be written.
+    /// True until the file is written.
     is_unkept: AtomicBool,
 }
 

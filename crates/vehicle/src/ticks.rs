@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Ticks {
     /// The guard's newest tick; 0 before the first.
     newest: AtomicU32,
-    /// Whether a repeated capture does not count.
+    /// True while the machine moves, so that a repeated capture does not count.
     is_moving: AtomicBool,
     kept: Mutex<[Carried; KEPT]>,
     uncarried: AtomicU64,

@@ -29,7 +29,7 @@ struct Steps {
     is_registered: bool,
     /// Operator introduced last.
     introduced: Option<String>,
-    /// Whether a link over TLS also leads to that operator.
+    /// True if a link over TLS also leads to that operator.
     is_over_tls: bool,
     heard_at: Option<Instant>,
 }

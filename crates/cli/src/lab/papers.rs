@@ -156,7 +156,7 @@ impl Run {
         let binary = std::env::current_exe().and_then(|file| made_at(&file));
         let left_at = made_at(&record::file(&self.folder.out, experiment.key));
         let is_younger = left_at.context("the record is gone")? > binary.context("no binary")?;
-        // What was missing may be available by now.
+        // A missing requirement may be available by now.
         let is_skipped = matches!(record.origin, Origin::Skipped(_));
         Ok(Some(record).filter(|_| is_younger && !is_skipped))
     }
@@ -165,7 +165,7 @@ impl Run {
 /// Result of an experiment.
 struct Made {
     record: Record,
-    /// Whether an earlier run produced it.
+    /// True if an earlier run produced it.
     is_left: bool,
 }
 

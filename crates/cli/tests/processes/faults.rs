@@ -52,7 +52,7 @@ fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
         stops(&mut rig, |rig| rig.signal_guard("STOP"));
         rig.signal_guard("CONT");
         let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-        // Which silence the car detects first is a matter of chance.
+        // Either silence may be detected first.
         let silences = [
             Cause::GuardLate,
             Cause::GuardSilent,

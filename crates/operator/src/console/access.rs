@@ -66,7 +66,7 @@ struct Admitted {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
     is_secure: bool,
-    /// Whether there is a proxy before the console. The proxy knows the path prefix by which
+    /// True if there is a proxy before the console. The proxy knows the path prefix by which
     /// browsers reach it; the console does not.
     is_behind: bool,
     /// Path after the first name in the printed address.

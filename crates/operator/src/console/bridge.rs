@@ -150,7 +150,7 @@ struct Place {
     /// Role message of this console, which overtakes all other messages. Dropping the sender ends
     /// the connection.
     standing: watch::Sender<Bytes>,
-    /// Whether the newest hello must still be sent; nothing else goes before it.
+    /// True until the newest hello is sent; nothing else goes before it.
     hello_is_due: bool,
     /// Strips whose stream has a gap for this console until their next IDR.
     waiting_for_idr: u8,

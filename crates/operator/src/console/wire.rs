@@ -17,7 +17,7 @@ pub struct SliceHead {
     /// Number of earlier slices of the strip that determine its content, as
     /// [`Slice::history`](tautline_video::Slice::history).
     pub history: Option<u8>,
-    /// Whether one of its references was lost.
+    /// True if one of its references was lost.
     pub is_corrupt: bool,
     /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0 if
     /// unknown.

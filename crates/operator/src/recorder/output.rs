@@ -24,7 +24,7 @@ pub(super) struct Output {
     waiting: Vec<u8>,
     /// Bytes of complete entries on the disk.
     length: u64,
-    /// Whether the latest write failed and may have left a partial entry.
+    /// True if the latest write failed and may have left a partial entry.
     is_torn: bool,
 }
 

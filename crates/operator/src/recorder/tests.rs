@@ -87,7 +87,7 @@ const WIDTH: usize = 64;
 const HEIGHT: usize = 144;
 const FIRST: u32 = 1_000;
 
-/// What happens to a strip of a picture.
+/// Fate of a strip of a picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Comes,

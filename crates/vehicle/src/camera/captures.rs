@@ -21,7 +21,7 @@ pub(super) struct Captures {
     /// Newest digest of each strip.
     digests: Vec<Option<Digest>>,
     sequence: Option<u32>,
-    /// Whether the source's own number ever rose: some drivers leave it at 0.
+    /// True if the source's own number ever rose: some drivers leave it at 0.
     has_counted: bool,
     repeats: Lasting,
     uniform: Lasting,

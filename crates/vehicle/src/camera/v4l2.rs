@@ -298,7 +298,7 @@ impl Sensor for DeviceSensor {
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     newest: Option<u32>,
-    /// Whether the driver counts at all: some always report the same number.
+    /// True if the driver counts at all: some always report the same number.
     counts: bool,
 }
 

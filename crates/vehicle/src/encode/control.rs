@@ -34,7 +34,7 @@ pub struct EncoderControl {
 /// Fit of the source's pictures to the operator's screen.
 #[derive(Clone, Copy, Debug)]
 struct Screen {
-    /// Whether pictures are reduced to fit.
+    /// True if pictures are reduced to fit.
     follows: bool,
     /// Most pixels that the screen shows in time, if reported.
     pixels_max: Option<u32>,

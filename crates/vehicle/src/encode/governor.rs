@@ -19,11 +19,11 @@ use tautline_video::{Layout, Reduction, stamp};
 /// doubles the wait before the next.
 #[derive(Clone, Debug)]
 pub struct Governor {
-    /// Whether the rate and the scale follow the budget, and not only the bytes per picture.
+    /// True if the rate and the scale follow the budget, and not only the bytes per picture.
     follows: bool,
     /// Pictures per second of the source.
     source: f64,
-    /// Whether its strips arrive one after another.
+    /// True if its strips arrive one after another.
     gives_rows: bool,
     /// Picture interval: one of this many pictures is coded.
     interval: u32,

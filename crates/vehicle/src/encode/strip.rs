@@ -12,7 +12,7 @@ pub struct StripCoder {
     index: usize,
     codec: Codec,
     idr_at: Option<Instant>,
-    /// Whether the operator reported a loss from which no recovery has begun yet.
+    /// True if the operator reported a loss from which no recovery has begun yet.
     corrupt: bool,
     /// First picture of the latest recovery.
     recovering_from: Option<u32>,

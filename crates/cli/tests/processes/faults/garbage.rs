@@ -12,7 +12,7 @@ use tautline_net::datagram::{Address, Client, Server};
 use tautline_net::realtime;
 use tautline_units::Instant;
 
-/// What to send in place of a sound frame.
+/// Output in place of a sound frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Garbage {
     /// The frame only.

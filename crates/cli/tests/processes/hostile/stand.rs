@@ -199,7 +199,7 @@ pub(crate) struct Operator {
     pub(crate) telemetry: Option<Telemetry>,
     /// Guard tick of the newest picture.
     pub(crate) cited: u32,
-    /// Whether it cites the tick from telemetry instead.
+    /// True if it cites the tick from telemetry instead.
     pub(crate) cites_told: bool,
     pub(crate) act: Option<Act>,
 }

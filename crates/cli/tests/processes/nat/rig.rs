@@ -33,9 +33,9 @@ pub(crate) struct Process(Child);
 pub(crate) struct Setup {
     /// Number of relays in the lease, at most two: machines called `relay0` and `relay1`.
     pub(crate) relays: usize,
-    /// How relays are reached where UDP is blocked.
+    /// Access to the relays where UDP is blocked.
     pub(crate) tls: Tls,
-    /// Whether the vehicle has a second link, directly into the world.
+    /// True if the vehicle has a second link, directly into the world.
     pub(crate) has_second_link: bool,
 }
 
