@@ -25,8 +25,8 @@ use crate::{keys, switchboard};
 ///
 /// The order is signed with a supervisor's key, which both the vehicle and the switchboard must
 /// list. The switchboard carries it to the vehicle. The vehicle's answers are signed as well, and
-/// printed. Exit status: 0 once the machine is held, 3 if the vehicle refuses, 4 if it has obeyed
-/// but is not held within a minute, 5 without any answer signed by the vehicle.
+/// printed. Exit status: 0 once the machine is held; 3 if the vehicle refuses; 4 if it has obeyed
+/// but is not held within a minute; 5 without a signed answer of the vehicle.
 ///
 /// Every flag can also be set in the TOML file under the same name, with _ for -. The section
 /// [vehicles] of the file contains lines of name = "key".

@@ -410,7 +410,7 @@ pub(crate) fn metrics(
     page.finish()
 }
 
-/// Returns what an operator waits for before anybody can drive, by its name in metrics.
+/// Returns the prerequisite of a drive that an operator waits for, by its name in metrics.
 fn awaited(status: &OperatorStatus) -> Option<&'static str> {
     match status.session_state {
         SessionState::Registering => Some("switchboard"),

@@ -28,7 +28,7 @@ use captures::Captures;
 use enlarged::Enlarged;
 use reduced::Reduced;
 
-/// Opens the source that the configuration names, if it names one.
+/// Opens the configured source, if there is one.
 ///
 /// # Errors
 /// Returns one line that says what is wrong with the source.

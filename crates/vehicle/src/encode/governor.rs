@@ -232,9 +232,8 @@ impl Governor {
     /// Returns the size allowed for the current picture when its next strip is coded; `None` if
     /// that strip would be late or cannot be sent.
     ///
-    /// For strips in bursts, the grant at the start of the picture holds for all its strips,
-    /// because each strip finds the links busy with earlier ones. Otherwise the current budget
-    /// applies.
+    /// For strips in bursts, the grant at the start of the picture holds for all its strips: each
+    /// strip finds the links busy with earlier ones. Otherwise the current budget applies.
     pub fn size(&self, now: Instant) -> Option<ByteCount> {
         if self.granted == 0.0 || self.waits(STRIP_WAIT_MAX, now) {
             return None;

@@ -115,7 +115,7 @@ impl StripCoder {
         self.recovering_from.is_none_or(|from| !is_before(lost, from))
     }
 
-    /// Codes the strip's next picture, which may take its share of `budget`.
+    /// Codes the strip's next picture within its share of `budget`.
     ///
     /// A requested IDR is coded at once, but only once per request: a receiver repeats its request
     /// for a round trip, until the IDR arrives. A further request counts earlier if the receiver

@@ -29,7 +29,7 @@ struct Encoder {
     pictures: u64,
 }
 
-/// A count that has to rise.
+/// A count that must rise.
 #[derive(Clone, Copy, Default, Debug)]
 struct Moving {
     count: u64,

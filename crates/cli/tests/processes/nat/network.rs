@@ -97,7 +97,7 @@ impl Network {
         }
     }
 
-    /// Silently drops all packets on an interface of the machine at `place`, or unblocks them.
+    /// Drops all packets on an interface of the machine at `place` silently, or unblocks them.
     pub(crate) fn block_link(&self, place: &str, interface: &str, is_blocked: bool) {
         let namespace = self.namespace(place);
         if !is_blocked {

@@ -1,5 +1,5 @@
-//! Where a network blocks UDP, on either side or both, the two ends drive through a relay over TLS,
-//! at the relay's own port or at the switchboard's.
+//! Drives in networks that block UDP, on either side or both: through a relay over TLS, at the
+//! relay's own port or at the switchboard's.
 
 use std::time::Duration;
 
