@@ -1,6 +1,6 @@
-//! Reads a fuzzer's bytes as numbers; past their end everything is zero.
+//! Conversion of a fuzzer's bytes into numbers; past the end everything is zero.
 
-/// What is left of the fuzzer's bytes.
+/// The remaining bytes of the fuzzer.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
@@ -15,7 +15,7 @@ impl Input<'_> {
         }
     }
 
-    /// Returns a number in `0..=most`, from as many bytes as it takes.
+    /// Returns a number in `0..=most`, from as many bytes as necessary.
     pub fn up_to(&mut self, most: usize) -> usize {
         let mut number = usize::from(self.byte());
         let mut reach = 255;
@@ -31,13 +31,13 @@ impl Input<'_> {
         u64::from_le_bytes([(); 8].map(|()| self.byte()))
     }
 
-    /// Returns whether the fuzzer's bytes have all been read.
+    /// Returns whether all of the fuzzer's bytes are consumed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns a packet of bytes that differ from packet to packet, exactly as long as said: one
-    /// byte read or written beyond it is found by the address sanitizer.
+    /// Returns a packet of exactly `length` varied bytes: the address sanitizer detects any access
+    /// beyond its end.
     pub fn packet(&mut self, length: usize) -> Box<[u8]> {
         let mut state = self.word();
         let mut next = || {

@@ -1,5 +1,5 @@
-//! Whatever access units arrive, the concealer takes or refuses each, and can still fill the place of
-//! one that does not come: parameter sets, slice headers and NAL units are all read on the way.
+//! The concealer accepts or rejects any access units, and can still replace a missing one. This
+//! covers the parsers of parameter sets, slice headers and NAL units.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,12 +23,12 @@ fn conceal(input: &mut Input<'_>) {
         let before = concealer.clone();
         match concealer.pass(&unit) {
             Ok(Some(handed_on)) => {
-                // What a decoder is given is a whole access unit too.
+                // The decoder also receives a complete access unit.
                 assert!(matches!(before.clone().pass(&handed_on), Ok(Some(_))));
                 has_begun = true;
             }
             Ok(None) => assert!(!has_begun),
-            // A refused one leaves everything as it was.
+            // A rejected unit changes nothing.
             Err(_) => assert_eq!(format!("{concealer:?}"), format!("{before:?}")),
         }
         assert_eq!(concealer.skip().is_some(), has_begun);
@@ -36,7 +36,7 @@ fn conceal(input: &mut Input<'_>) {
     }
 }
 
-/// Returns some NAL units, usually of the kinds that a strip's stream has, behind start codes.
+/// Returns some NAL units with start codes, usually of the kinds in a strip's stream.
 fn access_unit(input: &mut Input<'_>) -> Vec<u8> {
     let mut unit = Vec::new();
     for _ in 0..=input.up_to(3) {
@@ -63,5 +63,6 @@ const BEGINNING: &[u8] = &[
     0, 0, 0, 1, 103, 66, 192, 31, 233, 8, 178, 0, 0, 0, 1, 104, 206, 60, 128, 0, 0, 0, 1, 101, 136,
     132, 21, 121, 176,
 ];
-/// The most that the concealer takes for missing, [`Concealer::missing_before`] says.
+/// Maximum number of pictures that the concealer counts as missing, as
+/// [`Concealer::missing_before`] documents.
 const MISSING_MAX: u32 = 60;

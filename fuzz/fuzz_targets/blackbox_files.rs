@@ -1,5 +1,5 @@
-//! Whatever a file of a black box holds, it is read or named as broken, and nobody without the key closes one: neither
-//! by bytes of his own nor by putting parts of a right file together anew.
+//! Any black box file is parsed or reported as broken. Without the key nobody can close one:
+//! neither with invented bytes nor by splicing parts of a valid file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use tautline_blackbox::{Note, Recording};
 use tautline_fuzz::Input;
 use tautline_mcap::{MAGIC, Record, Records};
 
-/// A file of the first format, with a drive's end.
+/// A file of the first format that ends with the end of a drive.
 const RIGHT: &[u8] =
     include_bytes!("../../crates/blackbox/src/recording/files/first-format.mcap");
 
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = chunk.messages().map(|messages| Records::within(&messages).count());
         }
     }
-    // Of a right file: up to somewhere, then bytes, then from somewhere on.
+    // Splice a valid file: a prefix, fuzzed bytes, a suffix.
     let mut input = Input(bytes);
     let (cut, on) = (input.up_to(RIGHT.len()), input.up_to(RIGHT.len()));
     let spliced = [&RIGHT[..cut], input.0, &RIGHT[on..]].concat();

@@ -1,4 +1,4 @@
-//! Whatever indices and lengths a call is given, it returns, and a refused call writes nothing.
+//! Calls with any indices and lengths return, and a rejected call writes nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fn calls(input: &mut Input<'_>) {
     let (source_count, packet_count) = (input.up_to(300), input.up_to(300));
     let scheme = [Scheme::Cauchy, Scheme::Fft][input.up_to(1)];
     let Ok(code) = Code::with_scheme(scheme, source_count, packet_count) else { return };
-    // Usually one length and indices within the block, so that the checks can be passed.
+    // Usually use one length, and indices within the block, so that the checks can pass.
     let length = input.up_to(130);
     let irregular = input.byte();
     let one_length = |input: &mut Input<'_>| match irregular & 1 {

@@ -1,4 +1,4 @@
-//! Any k packets of a block give its sources back, by both codes, on every kernel, in any order.
+//! Any k packets of a block recover its sources, with both codes, on every kernel, in any order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -27,7 +27,7 @@ fn recovers(input: &mut Input<'_>) {
     let mut outputs: Vec<&mut [u8]> = repairs.iter_mut().map(|repair| &mut **repair).collect();
     code.encode(&sources, &mut outputs).expect("lengths agree");
 
-    // The input shuffles all packets; the first k, and some more, come.
+    // The input shuffles all packets; the first k, and some more, arrive.
     let repairs = repairs.iter().map(|repair| &**repair);
     let mut received: Vec<(usize, &[u8])> =
         sources.iter().copied().chain(repairs).enumerate().collect();
@@ -39,7 +39,7 @@ fn recovers(input: &mut Input<'_>) {
     let lost = |index: &usize| received.iter().all(|(came, _)| came != index);
     let mut restored: Vec<(usize, Box<[u8]>)> =
         (0..source_count).filter(lost).map(|index| (index, input.packet(length))).collect();
-    // Some of the lost ones, or all.
+    // Recover some of the lost packets, or all.
     restored.truncate(restored.len() - input.up_to(restored.len()) * usize::from(input.byte() & 1));
     let mut missing: Vec<(usize, &mut [u8])> =
         restored.iter_mut().map(|(index, packet)| (*index, &mut **packet)).collect();

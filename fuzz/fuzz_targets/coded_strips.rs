@@ -1,5 +1,5 @@
-//! Whatever pictures, budgets and reports come, the encoder codes each picture into an access unit that
-//! a receiver can read.
+//! With any pictures, budgets and reports, the encoder codes each picture into an access unit that
+//! a receiver can parse.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -64,7 +64,7 @@ fn code(input: &mut Input<'_>) {
     }
 }
 
-/// Returns the blocks of the fuzzer's own bytes, each a level or noise.
+/// Returns a picture built from the fuzzer's bytes: each block is a constant level or noise.
 fn picture(input: &mut Input<'_>, width: usize, height: usize) -> Picture {
     let mut picture = Picture::new(width, height).expect("whole macroblocks");
     let (luma, cb, cr) = picture.planes_mut();

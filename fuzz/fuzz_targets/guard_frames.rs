@@ -1,5 +1,5 @@
-//! Any bytes, and any payload under a sound header, are a frame of the guard's or are refused; what is taken
-//! comes back from its own bytes.
+//! Any bytes, and any payload under a valid header, are a guard frame or are rejected. An accepted
+//! frame re-encodes to its own bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -22,14 +22,14 @@ fn receives<F: Frame>(mut input: Input<'_>) {
     let (mut refused, mut counter) = (0, 0_u16);
     while !input.is_empty() {
         let is_sealed = input.byte() % 4 != 0;
-        // Where numbers are told at the end, fewer or more of them.
+        // Frames may end in optional numbers: try different counts.
         let numbers = if F::BYTES_LEAST < F::BYTES { 4 * input.up_to(9) } else { 0 };
         let length = if is_sealed { F::BYTES_LEAST + numbers } else { input.up_to(300) };
         let (bytes, rest) = input.0.split_at(length.min(input.0.len()));
         let mut bytes = bytes.to_vec();
         input.0 = rest;
         if is_sealed {
-            // Mostly the next one, now and then any.
+            // Usually the next counter value, sometimes any.
             counter = counter.wrapping_add(u16::from(input.byte() % 16));
             bytes.resize(length, 0);
             seal(&mut bytes, F::DATA_ID, counter);
@@ -41,13 +41,13 @@ fn receives<F: Frame>(mut input: Input<'_>) {
             let again = encode(&frame, counter);
             let (decoded, number) = decode::<F>(again.as_ref()).expect("its own bytes");
             assert_eq!(number, counter);
-            // By bytes: what is not a number equals nothing.
+            // Compare bytes: NaN equals nothing.
             assert_eq!(encode(&decoded, counter).as_ref(), again.as_ref());
         }
     }
 }
 
-/// Writes a sound header before the payload.
+/// Writes a valid header in front of the payload.
 fn seal(bytes: &mut [u8], data_id: u32, counter: u16) {
     let length = bytes.len() as u16;
     bytes[..2].copy_from_slice(&length.to_be_bytes());

@@ -1,5 +1,6 @@
-//! Whatever vehicle and machine say, and whenever: the guard goes on, nothing but an act leads from Held to motion,
-//! no stop but by its name is given free, and an emergency stop is one.
+//! With any input from vehicle and machine, at any time, the guard keeps running. Only an act leads
+//! from Held to motion. A stop is released only by its own name. An emergency stop always takes
+//! effect.
 #![no_main]
 
 use std::time::Duration;
@@ -26,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
             byte => Duration::from_millis(if byte < 240 { 10 } else { u64::from(byte) }),
         };
         world.now += passed;
-        // A few steps of the same: modes take some.
+        // Several steps with the same input: mode changes need some.
         for _ in 0..=input.up_to(40) {
             let frames = world.frames();
             let output = guard.step(&frames, world.now);
@@ -71,7 +72,7 @@ fn check(frames: &guard::Input, output: &Output, last: Option<&Output>, world: &
     assert_eq!(encode(&decoded, 0), bytes);
 }
 
-/// What vehicle and machine say; the fuzzer changes it between steps.
+/// Current input from vehicle and machine; the fuzzer changes it between steps.
 struct World {
     now: Instant,
     proposal: Proposal,
@@ -176,7 +177,7 @@ impl World {
     }
 }
 
-/// Returns a share, some metres a second, or any bits.
+/// Returns a share, a speed of some m/s, or any bits.
 fn number(input: &mut Input<'_>) -> f32 {
     match input.byte() {
         255 => f32::from_bits(input.word() as u32),
@@ -185,7 +186,7 @@ fn number(input: &mut Input<'_>) -> f32 {
     }
 }
 
-/// Returns none of them mostly.
+/// Returns a set that is usually empty.
 fn set<E: Member>(input: &mut Input<'_>) -> Set<E> {
     let bits = if input.byte() % 4 == 0 { input.word() } else { 0 };
     E::ALL.iter().copied().filter(|member| bits & 1 << member.number() != 0).collect()

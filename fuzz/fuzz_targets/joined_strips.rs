@@ -1,5 +1,5 @@
-//! Whatever access units are to be joined into one picture, they are joined or refused; what is joined
-//! is a whole access unit.
+//! Any access units to join into one picture are joined or rejected. The result is a complete
+//! access unit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| join(&mut Input(bytes)));
 fn join(input: &mut Input<'_>) {
     let shape = Shape::read(BEGINNING).expect("our encoder's");
     let mut joiner = Joiner::new(&[shape, shape]).expect("two strips of 64x32");
-    // Its headers at least are what a receiver can read.
+    // At least its headers must be readable by a receiver.
     let mut concealer = Concealer::new();
     let mut begun = input.byte() & 1 == 1;
     if begun {
@@ -33,7 +33,7 @@ fn join(input: &mut Input<'_>) {
     }
 }
 
-/// Returns a slice as strips have it, with or without what it needs.
+/// Returns a slice as in a strip's stream, with or without its prerequisites.
 fn slice(input: &mut Input<'_>) -> Vec<u8> {
     let mut unit = match input.up_to(4) {
         0 => return BEGINNING.to_vec(),
@@ -47,7 +47,7 @@ fn slice(input: &mut Input<'_>) -> Vec<u8> {
     unit
 }
 
-/// An IDR of 4x2 macroblocks with its parameter sets, and what may follow it.
+/// An IDR of 4x2 macroblocks with its parameter sets, and a slice that may follow it.
 const BEGINNING: &[u8] = &[
     0, 0, 0, 1, 103, 66, 192, 31, 141, 104, 69, 161, 0, 0, 3, 0, 1, 0, 0, 3, 0, 120, 11, 8, 132,
     106, 0, 0, 0, 1, 104, 206, 60, 128, 0, 0, 0, 1, 104, 83, 143, 160, 0, 0, 0, 1, 101, 136, 128,

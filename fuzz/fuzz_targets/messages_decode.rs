@@ -1,5 +1,5 @@
-//! Whatever comes as a message is refused, or is read as something that comes back from being
-//! written.
+//! Any bytes are rejected as a message, or decode to a message that survives a round trip through
+//! the encoder.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     comes_back!(bytes: Command Control LinkAction OperatorStatus ProbeAnswer ProbeQuestion
         QuorumStep Snapshot Telemetry VideoFeedback);
     comes_back!(bytes: PointCloud);
-    // A reader that knows a sensor says of any bytes what one that knows none says.
+    // A reader with a known sensor treats any bytes as one without does.
     let mut reader = Reader::new();
     let known = PointCloud::new(Instant::ZERO, "lidar").encode();
     reader.read(&known).expect("our own message is well formed");

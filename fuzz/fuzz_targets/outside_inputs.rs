@@ -1,4 +1,4 @@
-//! Whatever a camera gives as a picture, or a file as a table of quantizers, it is taken or refused.
+//! Any camera picture, and any file as a table of quantizers, is accepted or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
-//! A member of a quorum takes any datagrams, sound steps among them, at any times: it never ends the
-//! process, what it has kept starts it anew, and without a word of another it never acts.
+//! A member of a quorum handles any datagrams, valid steps among them, at any time. It never ends
+//! the process, its persisted state always restarts it, and without messages from others it never
+//! acts.
 #![no_main]
 
 use std::time::Duration;
@@ -17,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut now = Instant::ZERO;
     let mut member = Member::new(config, Kept::default(), now).expect("the configuration is sound");
     let mut kept = Kept::default();
-    // Whether anybody has said anything that a majority could be made of.
+    // Whether any message arrived that could contribute to a majority.
     let mut heard = false;
     while !input.is_empty() {
         match input.up_to(3) {
@@ -35,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             2 => now += Duration::from_millis(input.byte().into()),
             _ => {
-                // Its process ends, and is started anew with what it kept.
+                // Its process ends, and restarts from the persisted state.
                 let read = Kept::from_bytes(&kept.to_bytes()).expect("a member wrote it");
                 assert_eq!(read, kept);
                 member = Member::new(config, read, now).expect("what was kept starts a member");
@@ -55,8 +56,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Returns a step with numbers near those that a quorum has in its first elections, or far from
-/// them.
+/// Returns a step with numbers near those of a quorum's first elections, or far from them.
 fn step(input: &mut Input<'_>) -> QuorumStep {
     let number = |input: &mut Input<'_>| match input.byte() {
         255 => input.word(),

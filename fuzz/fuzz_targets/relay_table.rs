@@ -1,5 +1,5 @@
-//! Whatever comes to a relay, from wherever: no answer but of STUN is longer than its question, and nothing is forwarded
-//! that no end has proven.
+//! For any datagrams to a relay, from any address: only STUN answers are longer than their
+//! question, and nothing is forwarded before an end is proven.
 #![no_main]
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
         let port = 1 + input.up_to(3) as u16;
         let from = Route { socket: 0, remote: ([192, 0, 2, 1], port).into() };
         let mut datagram: Vec<u8> = (0..input.up_to(400)).map(|_| input.byte()).collect();
-        // Half of them have a sound head, and the cookie that was given last.
+        // Half of them have a valid header and the latest cookie.
         if input.up_to(1) == 1 && datagram.len() >= 28 {
             datagram[..4].copy_from_slice(&[0x60 | input.up_to(15) as u8, 1, 0, 0]);
             if let Some(Message::Cookie { cookie, .. }) = Message::parse(&answer) {
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         let fate = table.handle_datagram(from, &datagram, &mut answer, now);
-        // A STUN answer is an address longer, and tells of at most nine attributes.
+        // A STUN answer adds one address, and lists at most nine attributes.
         let most = datagram.len() + if is_stun(&datagram) { 24 } else { 0 };
         assert!(answer.len() <= most);
         assert!(!matches!(fate, Fate::Forwarded(_)));

@@ -1,4 +1,4 @@
-//! Whatever a network brings to the streaming decoder, it survives and stays within its bounds.
+//! The streaming decoder survives any input from the network and stays within its bounds.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -58,7 +58,7 @@ fn calls(input: &mut Input<'_>) {
     }
 }
 
-/// Returns a number near the newest packet's, or anywhere.
+/// Returns a number near the newest packet's, or any number.
 fn id_near(input: &mut Input<'_>, next: u64) -> u64 {
     match input.byte() {
         255 => input.word(),

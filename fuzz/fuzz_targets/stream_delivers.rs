@@ -1,5 +1,5 @@
-//! Every packet that the streaming decoder gives is what was sent, however the network drops,
-//! delays and doubles packets, and once enough repair packets have come nothing is missing.
+//! Every packet that the streaming decoder returns is the one sent, however the network drops,
+//! delays and duplicates packets. Once enough repair packets have arrived, nothing is missing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -41,7 +41,7 @@ fn delivers(input: &mut Input<'_>) {
             0..=4 => under_way.push(ends.push()),
             5..=6 => under_way.extend(ends.repair()),
             7 => {
-                // Another seed than the next: what was begun in advance is of no use.
+                // A seed other than the next: a repair packet begun in advance is useless.
                 ends.seed = input.word() as u16;
                 under_way.extend(ends.repair());
             }
@@ -56,7 +56,7 @@ fn delivers(input: &mut Input<'_>) {
                 under_way.swap_remove(input.up_to(under_way.len() - 1));
             }
             14 => {
-                // Acknowledgements too come late and in any order.
+                // Acknowledgements also arrive late and in any order.
                 edges.push(ends.decoder.report().edge);
                 let edge = edges[edges.len() - 1 - input.up_to((edges.len() - 1).min(255))];
                 ends.encoder.acknowledge(edge).expect("it was sent");
@@ -89,7 +89,7 @@ impl Ends {
     }
 
     fn handle(&mut self, packet: &Packet) {
-        // It may be late, doubled or of no use; that is told and changes nothing.
+        // It may be late, duplicate or redundant; that is reported and changes nothing.
         let _ = match packet {
             Packet::Source(id) => self.decoder.handle_source(*id, &symbol(*id, self.symbol_bytes)),
             Packet::Repair(repair, payload) => self.decoder.handle_repair(repair, payload),
@@ -107,11 +107,11 @@ impl Ends {
         }
     }
 
-    /// Sends repair packets until nothing is missing that the coding window covers.
+    /// Sends repair packets until nothing in the coding window is missing.
     fn catch_up(&mut self) {
         let window = self.encoder.window();
         self.decoder.forget_before(window.start);
-        // One in 255 adds nothing; the decoder holds as many as are needed at least.
+        // One in 255 adds nothing; the decoder holds at least as many as are needed.
         let enough = 40 + 2 * window.count();
         for _ in 0..enough {
             let Some(packet) = self.repair() else { break };
@@ -119,7 +119,7 @@ impl Ends {
         }
         self.take_all();
         let report = self.decoder.report();
-        // Equations held for less than the whole window may leave no room for better ones.
+        // Equations held for less than the full window may leave no room for better ones.
         assert!(report.missing == 0 || self.decoder.discards().full > 0, "{report:?}");
         if report.missing == 0 {
             assert_eq!(self.decoder.report().edge, self.encoder.window().end.max(report.edge));
@@ -127,7 +127,7 @@ impl Ends {
     }
 }
 
-/// Returns the bytes of a source packet: other ones for each.
+/// Returns the bytes of a source packet, which differ from packet to packet.
 fn symbol(id: u64, length: usize) -> Vec<u8> {
     (0..length as u64)
         .map(|at| (id.wrapping_mul(0x9E37_79B9) >> (at % 24)) as u8 ^ at as u8)

@@ -1,5 +1,5 @@
-//! Whatever comes over a stream is datagrams or malformed, however it is cut, and what is read is written as
-//! it came.
+//! Any bytes of a stream are datagrams or malformed, however they are split. Parsed datagrams are
+//! written back byte for byte.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever comes in a datagram is read or refused, and what is read is written as it came.
+//! Any datagram is parsed or rejected. Parsed packets are written back byte for byte.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,11 +25,11 @@ fuzz_target!(|bytes: &[u8]| {
         descriptor.write(&mut again);
         assert_eq!(again[..], bytes[..again.len()]);
     }
-    // Every packet but the last knows its length: the row is written again from its packets.
+    // Every packet but the last knows its length: the row is rebuilt from its packets.
     let mut row = Vec::new();
     for packet in Packets::of(bytes) {
         let Ok(packet) = packet else { break };
-        // What a later version says is stepped over; nobody writes it.
+        // Fields of later versions are skipped; they have no encoder.
         if matches!(packet, Packet::Unknown { .. } | Packet::UnknownFields) {
             continue;
         }

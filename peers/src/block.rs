@@ -16,12 +16,12 @@ use crate::measure::{self, Contender, Effort, Timing, Work};
 use crate::memory::{Memory, Packets};
 use crate::random::Random;
 
-/// One block's shape.
+/// Dimensions of one block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Source packets (k).
     pub(crate) sources: usize,
-    /// Repair packets made, and source packets lost (m).
+    /// Repair packets produced, and source packets lost (m).
     pub(crate) repairs: usize,
     /// Bytes in every packet.
     pub(crate) packet_bytes: usize,
@@ -34,22 +34,22 @@ impl Shape {
         self.sources * self.packet_bytes
     }
 
-    /// Returns how many blocks of the shape a measurement goes through in turn.
+    /// Returns the number of blocks of this shape that a measurement cycles through.
     ///
-    /// Together they are several times the first-level cache and a fraction of the second.
+    /// Together they are several times the L1 cache and a fraction of the L2 cache.
     fn block_count(self) -> usize {
         let block_bytes = (self.sources + self.repairs) * self.packet_bytes;
         WORKING_SET_BYTES.div_ceil(block_bytes).max(2)
     }
 
-    /// Returns the bytes that source packet `index` of a block holds in every contender.
+    /// Returns the bytes of source packet `index` in a block, the same for every contender.
     fn original(self, block: usize, index: usize) -> Vec<u8> {
         let mut bytes = vec![0; self.packet_bytes];
         Random::of(&[block as u64, index as u64]).fill(&mut bytes);
         bytes
     }
 
-    /// Returns the source packets that a pattern loses: `m` different ones, ascending.
+    /// Returns the source packets lost in a pattern: `m` different ones, ascending.
     fn lost(self, pattern: u64) -> Vec<usize> {
         Random::of(&[pattern]).choose(self.repairs.min(self.sources), self.sources)
     }
@@ -57,25 +57,25 @@ impl Shape {
 
 const WORKING_SET_BYTES: usize = 384 * 1024;
 
-/// A code that takes part; encoding and decoding contend separately.
+/// A code under comparison; encoding and decoding are measured separately.
 pub(crate) trait Code {
     fn name(&self) -> String;
     fn family(&self) -> Family;
-    /// Returns whether the code has the shape.
+    /// Returns whether the code supports the shape.
     fn takes(&self, _: Shape) -> bool {
         true
     }
-    /// Returns the work of encoding; `None` where another contender does the very same.
+    /// Returns the encoding work; `None` where another contender does exactly the same.
     fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>>;
     fn decoder<'a>(&self, case: Case<'a>) -> Box<dyn Work + 'a>;
 }
 
-/// Whose code it is, for the ratios.
+/// Origin of a code, for the ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Ours, on the kernel that it chooses by itself here.
+    /// Ours, on the kernel selected on this CPU.
     Tautline,
-    /// Ours, on a kernel that it would choose on another CPU.
+    /// Ours, on a kernel that would be selected on another CPU.
     TautlineElsewhere,
     /// The C library.
     Isal,
@@ -83,7 +83,7 @@ pub(crate) enum Family {
     Crate,
 }
 
-/// What one contender works on.
+/// Input of one contender.
 pub(crate) struct Case<'a> {
     shape: Shape,
     block_count: usize,
@@ -91,7 +91,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Takes memory for the source packets of one block and fills it.
+    /// Allocates and fills the source packets of one block.
     fn sources(&mut self, block: usize) -> Vec<&'a mut [u8]> {
         let mut sources = self.packets.take(self.shape.sources);
         for (index, source) in sources.iter_mut().enumerate() {
@@ -100,22 +100,22 @@ impl<'a> Case<'a> {
         sources
     }
 
-    /// Takes memory for as many packets as there are repair packets: zeros.
+    /// Allocates zeroed memory for all repair packets.
     fn repairs(&mut self) -> Vec<&'a mut [u8]> {
         self.packets.take(self.shape.repairs)
     }
 }
 
-/// What all contenders needed on one shape, in their order.
+/// Timings of all contenders on one shape, in their order.
 pub(crate) struct Row {
     pub(crate) shape: Shape,
     pub(crate) encode: Vec<Option<Timing>>,
-    /// What the CPU needs at least to multiply and add as much as encoding does.
+    /// Minimum time of the CPU for as many multiplications and additions as encoding needs.
     pub(crate) ceilings: Vec<Timing>,
     pub(crate) decode: Vec<Option<Timing>>,
 }
 
-/// Returns every block code that can take part.
+/// Returns all block codes.
 pub(crate) fn codes() -> Vec<Box<dyn Code>> {
     let mut codes = tautline::codes();
     codes.push(Box::new(isal::Isal { decoding: isal::Decoding::AsItsExample }));
@@ -131,7 +131,7 @@ pub(crate) fn codes() -> Vec<Box<dyn Code>> {
 /// Measures all codes on one shape.
 ///
 /// # Errors
-/// When a code gives wrong bytes.
+/// If a code produces wrong bytes.
 pub(crate) fn measure(codes: &[Box<dyn Code>], shape: Shape, effort: Effort) -> Result<Row> {
     let (encode, ceilings) = measure_encode(codes, shape, effort)?;
     let (decode, _) =
@@ -139,10 +139,10 @@ pub(crate) fn measure(codes: &[Box<dyn Code>], shape: Shape, effort: Effort) -> 
     Ok(Row { shape, encode, ceilings, decode })
 }
 
-/// Measures encoding alone, in turns with the ceilings of [`limit::ceilings`], in that order.
+/// Measures only encoding, in turns with the ceilings of [`limit::ceilings`], in that order.
 ///
 /// # Errors
-/// When a code gives wrong bytes.
+/// If a code produces wrong bytes.
 pub(crate) fn measure_encode(
     codes: &[Box<dyn Code>],
     shape: Shape,

@@ -1,8 +1,8 @@
-//! The one place that reads a clock.
+//! The only place that reads a clock.
 
 use std::time::{Duration, Instant};
 
-/// Returns how long `work` took.
+/// Returns the duration of `work`.
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();

@@ -1,6 +1,6 @@
-//! The few functions of ISA-L's erasure coding that are measured, behind a safe face.
+//! Safe wrappers around the measured functions of ISA-L's erasure coding.
 //!
-//! The library takes arrays of pointers; they are made once, as its users do, not in every call.
+//! The library takes arrays of pointers. They are created once, as its users do, not in every call.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uchar};
@@ -30,7 +30,7 @@ pub(crate) fn cauchy_matrix(sources: usize, repairs: usize) -> Vec<u8> {
     matrix
 }
 
-/// Sets `inverse` to the inverse of the square `matrix`, which is used up.
+/// Sets `inverse` to the inverse of the square `matrix`, which is overwritten.
 pub(crate) fn invert(matrix: &mut [u8], inverse: &mut [u8], size: usize) {
     assert_eq!((matrix.len(), inverse.len()), (size * size, size * size));
     // SAFETY: both matrices have `size * size` bytes.
@@ -39,7 +39,7 @@ pub(crate) fn invert(matrix: &mut [u8], inverse: &mut [u8], size: usize) {
     assert!(!failed, "a submatrix of a Cauchy matrix has an inverse");
 }
 
-/// A matrix in the form that the library multiplies with: 32 bytes for each coefficient.
+/// A matrix in the library's multiplication format: 32 bytes per coefficient.
 pub(crate) struct Tables {
     columns: usize,
     rows: usize,
@@ -53,7 +53,7 @@ impl Tables {
         tables
     }
 
-    /// Replaces the matrix; its rows are those that `matrix` has of `columns` bytes each.
+    /// Replaces the matrix; each row is `columns` bytes of `matrix`.
     pub(crate) fn set(&mut self, columns: usize, matrix: &[u8]) {
         assert!(columns > 0 && matrix.len().is_multiple_of(columns), "whole rows");
         (self.columns, self.rows) = (columns, matrix.len() / columns);
@@ -66,7 +66,7 @@ impl Tables {
         }
     }
 
-    /// Sets each target to its row of the matrix times the sources.
+    /// Sets each target to the product of its matrix row and the sources.
     pub(crate) fn encode(&self, sources: &Sources<'_>, targets: &mut Targets<'_>) {
         assert_eq!((sources.pointers.len(), targets.pointers.len()), (self.columns, self.rows));
         assert_eq!(sources.length, targets.length);
@@ -85,7 +85,7 @@ impl Tables {
     }
 }
 
-/// A list of packets of one length to read.
+/// A list of input packets of one length.
 pub(crate) struct Sources<'a> {
     pointers: Vec<*mut u8>,
     length: usize,
@@ -110,7 +110,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A list of packets of one length to write.
+/// A list of output packets of one length.
 pub(crate) struct Targets<'a> {
     pointers: Vec<*mut u8>,
     length: usize,
@@ -142,7 +142,7 @@ impl<'a> Targets<'a> {
         self.pointers.iter().map(packet).collect()
     }
 
-    /// Returns the same packets to read.
+    /// Returns the same packets as inputs.
     pub(crate) fn as_sources(&self) -> Sources<'_> {
         let Targets { pointers, length, .. } = self;
         Sources { pointers: pointers.clone(), length: *length, packets: PhantomData }

@@ -1,18 +1,18 @@
-//! What the CPU can do at most, measured in turns with our encoder: ceilings of the matrix method.
+//! Ceilings of the matrix method: the CPU's maximum, measured in turns with our encoder.
 //!
-//! The loops keep everything in registers and do nothing but multiply and add. An empty `asm!`
-//! makes the input new to the compiler each time, or it would multiply once and be done.
+//! The loops keep everything in registers and only multiply and add. An empty `asm!` makes the
+//! compiler treat the input as new each time; otherwise it would hoist the multiplication.
 #![allow(unsafe_code)]
 
 use crate::measure::Work;
 
-/// A loop that adds up products in registers.
+/// A loop that accumulates products in registers.
 pub(crate) struct Ceiling {
     pub(crate) name: &'static str,
-    /// Multiplies and adds so many vectors.
+    /// Multiplies and adds the given number of vectors.
     work: fn(vectors: usize),
     vector_bytes: usize,
-    /// Bytes of source times rows that one run goes through.
+    /// Bytes of source times rows that one run processes.
     bytes: usize,
 }
 
@@ -28,7 +28,7 @@ impl Work for Ceiling {
     }
 }
 
-/// Returns whether the CPU multiplies by bit matrices, which the bars take for granted.
+/// Returns whether the CPU has GFNI, which the bars assume.
 pub(crate) fn has_gfni() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("gfni");
@@ -36,7 +36,7 @@ pub(crate) fn has_gfni() -> bool {
     false
 }
 
-/// Returns the loops that this CPU can run, each over `bytes` of source times rows.
+/// Returns the loops that this CPU supports, each over `bytes` of source times rows.
 pub(crate) fn ceilings(bytes: usize) -> Vec<Ceiling> {
     #[cfg(target_arch = "x86_64")]
     return x86::ceilings(bytes);
@@ -94,7 +94,7 @@ mod x86 {
         all.into_iter().flatten().collect()
     }
 
-    /// Enough sums that none is waited for.
+    /// Enough accumulators to hide the latency of each.
     const SUMS: usize = 12;
 
     #[inline]
@@ -157,7 +157,7 @@ mod x86 {
         black_box(sums);
     }
 
-    /// Splits an input into halves once for all sums, as a kernel does for its rows.
+    /// Splits an input into nibbles once for all accumulators, as a kernel does for its rows.
     #[target_feature(enable = "avx2")]
     fn shuffle_256(vectors: usize) {
         let tables = [3, 5].map(|seed| _mm256_set1_epi8(black_box(seed)));

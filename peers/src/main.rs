@@ -1,8 +1,8 @@
-//! Measures Tautline's erasure codes side by side with others, in one run on one core.
+//! Measures Tautline's erasure codes against others, in one run on one core.
 //!
-//! Contenders take turns, round after round, because other work on the machine slows whoever is
-//! on; every result is verified; ratios are between figures of the same rounds. README.md says
-//! what each peer is and how its figure is to be read.
+//! Contenders take turns over many rounds, because other work on the machine slows the current one.
+//! Every result is verified. Ratios compare figures of the same rounds. README.md describes each
+//! peer and how to read its figures.
 
 mod bars;
 mod block;
@@ -27,13 +27,13 @@ use crate::block::{Family, Shape};
 use crate::measure::Effort;
 use crate::report::Report;
 
-/// Measure Tautline's erasure codes side by side with others.
+/// Measure Tautline's erasure codes against others.
 #[derive(Parser)]
 struct Arguments {
-    /// Take few turns, with Tautline's best kernel only: under 20 seconds, good to about a tenth
+    /// Take fewer turns, with only Tautline's best kernel: under 20 seconds, accurate to about 10 %
     #[arg(long)]
     quick: bool,
-    /// Measure only these
+    /// Measure only these parts
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
     /// Measure only contenders whose names contain one of these, such as "gfni,ISA-L"
@@ -42,7 +42,7 @@ struct Arguments {
     /// Repair packets, and source packets lost, in the blocks of 100
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 20, 30, 40, 50])]
     repairs: Vec<usize>,
-    /// Bytes a packet in the blocks of 100; reed-solomon-simd takes part if they are even
+    /// Packet size in bytes in the blocks of 100; reed-solomon-simd takes part if it is even
     #[arg(long, default_value_t = 1296)]
     bytes: usize,
     /// Bytes from the start of a cache line to a packet's first byte
@@ -51,7 +51,7 @@ struct Arguments {
     /// Turns that every contender takes [default: 40, or 12 with --quick]
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where the figures go [default: peers.csv beside the program]
+    /// Output file for the figures [default: peers.csv next to the program]
     #[arg(long)]
     csv: Option<PathBuf>,
     /// Fail unless every bar holds
@@ -63,9 +63,9 @@ struct Arguments {
 enum Part {
     /// Blocks of 100 packets
     Block,
-    /// Blocks as slices of video make them
+    /// Blocks of the sizes of video slices
     Slice,
-    /// What the CPU can do at most
+    /// Ceilings of the CPU
     Limit,
     /// Streaming codes
     Stream,

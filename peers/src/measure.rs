@@ -1,4 +1,4 @@
-//! Takes turns: on a shared machine only figures of the same minutes can be compared.
+//! Measurement in turns: on a shared machine only figures of the same minutes are comparable.
 
 use std::time::Duration;
 
@@ -6,53 +6,53 @@ use anyhow::{Result, ensure};
 
 use crate::clock;
 
-/// One contender's work on a number of blocks of data, each prepared before it is timed.
+/// Work of one contender on a number of blocks, each prepared before it is timed.
 pub(crate) trait Work {
-    /// Prepares one block; not timed. `pattern` seeds what is lost: no pattern comes twice.
+    /// Prepares one block; not timed. `pattern` seeds the losses, and never repeats.
     fn prepare(&mut self, block: usize, pattern: u64);
-    /// Does the work on one block, from the interface that a user has; timed.
+    /// Processes one block through the public interface; timed.
     fn run(&mut self, block: usize);
-    /// Returns whether the last run's result on the block is right; not timed.
+    /// Returns whether the last run's result on the block is correct; not timed.
     fn is_right(&mut self, block: usize) -> bool;
 }
 
-/// Some work and its name.
+/// Work with its name.
 pub(crate) type Contender<'a> = (String, Box<dyn Work + 'a>);
 
-/// The effort of a measurement.
+/// Duration of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Turns that every contender takes, one after the other.
+    /// Number of turns of every contender.
     pub(crate) rounds: usize,
-    /// Time measured in one turn, at least.
+    /// Minimum measured time per turn.
     pub(crate) turn: Duration,
 }
 
-/// What one contender needed for one block.
+/// Time of one contender per block.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    /// Best of each round, microseconds.
+    /// Best time of each round, in microseconds.
     pub(crate) rounds_us: Vec<f64>,
 }
 
 impl Timing {
-    /// Returns the time of one of so many equal parts.
+    /// Returns the time divided by `parts`.
     pub(crate) fn divided_by(mut self, parts: f64) -> Timing {
         self.rounds_us.iter_mut().for_each(|us| *us /= parts);
         self
     }
 
-    /// Returns the best of all rounds: what the code needs when nobody else is on the machine.
+    /// Returns the best time of all rounds: the code's time on an idle machine.
     pub(crate) fn best_us(&self) -> f64 {
         self.rounds_us.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the median of the rounds' bests.
+    /// Returns the median of the rounds' best times.
     pub(crate) fn median_us(&self) -> f64 {
         median(self.rounds_us.clone())
     }
 
-    /// Returns the median over the rounds of how many times faster this was than `other`.
+    /// Returns the median over the rounds of the speedup relative to `other`.
     pub(crate) fn median_ratio_to(&self, other: &Timing) -> f64 {
         median(
             self.rounds_us.iter().zip(&other.rounds_us).map(|(own, other)| other / own).collect(),
@@ -65,12 +65,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Measures all contenders in turns; every result of every turn's last pass is verified.
+/// Measures all contenders in turns, and verifies the results of each turn's last pass.
 ///
-/// A turn starts with an unmeasured pass, because the others have just used the caches.
+/// A turn starts with an untimed pass, because the others have just used the caches.
 ///
 /// # Errors
-/// When a result is wrong: no figure of such a run is worth anything.
+/// If a result is wrong: all figures of such a run are worthless.
 pub(crate) fn in_turns(
     contenders: &mut [Contender<'_>],
     block_count: usize,
@@ -81,7 +81,7 @@ pub(crate) fn in_turns(
     for _ in 0..effort.rounds {
         let first_pattern = pattern;
         for ((name, work), timing) in contenders.iter_mut().zip(&mut timings) {
-            // All contenders meet the same losses, as far as they get.
+            // All contenders see the same losses, for as many passes as they complete.
             let mut turn = Turn { pattern: first_pattern, block_count };
             turn.pass(work.as_mut());
             let mut best = Duration::MAX;

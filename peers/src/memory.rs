@@ -1,11 +1,11 @@
-//! Packets laid out as a receiver's ring would have them: one slot each, at whole cache lines.
+//! Packets laid out as in a receiver's ring: one slot each, aligned to cache lines.
 
-/// The size of a cache line and of the widest vector.
+/// Size of a cache line and of the widest vector.
 const LINE_BYTES: usize = 64;
-/// A page: where packets lie in it decides which of them get in each other's way in caches.
+/// Page size: the offset in a page determines which packets conflict in the caches.
 const PAGE_BYTES: usize = 4096;
 
-/// The memory of one contender; [`Packets`] cuts it up.
+/// Memory of one contender; [`Packets`] divides it.
 pub(crate) struct Memory(Vec<u8>);
 
 impl Memory {
@@ -13,7 +13,8 @@ impl Memory {
         Memory(vec![0; packet_count * slot_bytes(packet_bytes, shift) + PAGE_BYTES])
     }
 
-    /// Starts cutting packets of `packet_bytes`, each `shift` bytes after the start of a line.
+    /// Returns an allocator of packets of `packet_bytes`, each `shift` bytes after the start of a
+    /// cache line.
     pub(crate) fn packets(&mut self, packet_bytes: usize, shift: usize) -> Packets<'_> {
         let start = self.0.as_ptr().align_offset(PAGE_BYTES);
         let slots = self.0[start..].chunks_exact_mut(slot_bytes(packet_bytes, shift));
@@ -21,7 +22,7 @@ impl Memory {
     }
 }
 
-/// Packets to be given out, zeros all of them.
+/// An allocator of zeroed packets.
 pub(crate) struct Packets<'a> {
     slots: std::slice::ChunksExactMut<'a, u8>,
     packet_bytes: usize,
@@ -42,7 +43,7 @@ fn slot_bytes(packet_bytes: usize, shift: usize) -> usize {
     (packet_bytes + shift).next_multiple_of(LINE_BYTES)
 }
 
-/// Gives up the right to write.
+/// Converts mutable to shared references.
 pub(crate) fn frozen(packets: Vec<&mut [u8]>) -> Vec<&[u8]> {
     packets.into_iter().map(|packet| &*packet).collect()
 }

@@ -1,11 +1,12 @@
-//! Repeatable pseudo-random numbers: every contender meets the same losses.
+//! Reproducible pseudo-random numbers: every contender sees the same losses.
 
-/// SplitMix64: any seed is good, every run the same.
+/// A SplitMix64 generator: any seed is good, and every run is the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Starts from the seeds, in order; other seeds give an unrelated sequence.
+    /// Seeds a generator with the given numbers in order; different seeds yield unrelated
+    /// sequences.
     pub(crate) fn of(seeds: &[u64]) -> Random {
         let mut random = Random(0x7AE7_113E);
         for &seed in seeds {
@@ -22,7 +23,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number in `0..bound`, which is small.
+    /// Returns a number in `0..bound`; `bound` is small.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }

@@ -1,4 +1,4 @@
-//! What is printed: the tables, the ratios, the bars and whether each holds.
+//! Printed output: the tables, the ratios, the bars and their verdicts.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::measure::{Effort, Timing};
 use crate::stream::{self, Outcome, Setting};
 use crate::table::{Table, figure};
 
-/// The tables, printed one after another, and what the CSV file wants.
+/// Printed tables, and the content of the CSV file.
 pub(crate) struct Report {
     csv: String,
     all_hold: bool,
@@ -28,12 +28,12 @@ impl Report {
         &self.csv
     }
 
-    /// Returns whether every bar met so far holds.
+    /// Returns whether every bar so far holds.
     pub(crate) fn all_hold(&self) -> bool {
         self.all_hold
     }
 
-    /// Prints on what and how the rest is measured.
+    /// Prints the machine and the method of the measurement.
     pub(crate) fn header(&self, effort: Effort) {
         let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -50,10 +50,10 @@ impl Report {
         }
     }
 
-    /// Measures the blocks of 100 packets and judges them.
+    /// Measures and judges the blocks of 100 packets.
     ///
     /// # Errors
-    /// When a code gives wrong bytes.
+    /// If a code produces wrong bytes.
     pub(crate) fn blocks(
         &mut self,
         codes: &[Box<dyn Code>],
@@ -97,10 +97,10 @@ impl Report {
         Ok(())
     }
 
-    /// Measures the blocks that slices of video make and judges them.
+    /// Measures and judges blocks of the sizes of video slices.
     ///
     /// # Errors
-    /// When a code gives wrong bytes.
+    /// If a code produces wrong bytes.
     pub(crate) fn slices(
         &mut self,
         codes: &[Box<dyn Code>],
@@ -138,10 +138,10 @@ impl Report {
         Ok(())
     }
 
-    /// Measures how near the encoder comes to what the CPU can do at most.
+    /// Measures how close the encoder comes to the CPU's ceiling.
     ///
     /// # Errors
-    /// When the encoder gives wrong bytes.
+    /// If the encoder produces wrong bytes.
     pub(crate) fn limit(
         &mut self,
         codes: &[Box<dyn Code>],
@@ -168,7 +168,7 @@ impl Report {
                 self.note("limit", "encode", shape, &code.name(), timing);
             }
         }
-        // The first is the matrix code on the kernel chosen here: the others have other ceilings.
+        // The first is the matrix code on the kernel selected here: the others have other ceilings.
         let own = encoders.first().and_then(Option::as_ref);
         if let (Some(ceiling), Some(own), Family::Tautline) =
             (best(&ceilings), own, codes[0].family())
@@ -182,10 +182,10 @@ impl Report {
         Ok(())
     }
 
-    /// Measures the streaming codes and judges them.
+    /// Measures and judges the streaming codes.
     ///
     /// # Errors
-    /// When a code gives wrong bytes, or not every packet.
+    /// If a code produces wrong bytes, or loses packets.
     pub(crate) fn streams(
         &mut self,
         wanted: impl Fn(&str, Family) -> bool,
@@ -305,7 +305,7 @@ impl Report {
         .expect("a string takes everything");
     }
 
-    /// Adds a row with the bars and one that says whether each holds.
+    /// Adds a row with the bars and one with their verdicts.
     fn judge(
         &mut self,
         table: &mut Table,
@@ -358,7 +358,7 @@ impl Operation {
     }
 }
 
-/// For each row, how many times faster ours is than others; `None` where one is missing.
+/// Speedup of our code relative to others for each row; `None` where one is missing.
 struct Ratios {
     to_isal: Vec<Option<f64>>,
     /// As `to_isal`, but the median of the ratios in each round.

@@ -1,4 +1,5 @@
-//! Streaming codes: a repair packet every so many source packets, over all not yet acknowledged.
+//! Streaming codes: a repair packet after a fixed number of source packets, over all not yet
+//! acknowledged.
 
 mod cu_fec;
 mod rlnc_simdx;
@@ -13,7 +14,7 @@ use crate::block::Family;
 use crate::measure::{self, Contender, Effort, Timing, Work};
 use crate::random::Random;
 
-/// A share of packets lost at random, and how many source packets stand between repair packets.
+/// Random loss rate, and the number of source packets between repair packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) loss_percent: usize,
@@ -27,47 +28,47 @@ pub(crate) const SETTINGS: [Setting; 3] = [
 ];
 
 pub(crate) const SYMBOL_BYTES: usize = 1200;
-/// How many packets are sent before the sender learns of one receiver's state.
+/// Feedback delay: packets sent before the sender learns a receiver's state.
 pub(crate) const FEEDBACK_SLOTS: usize = 64;
-/// The length of a stream.
+/// Length of a stream in source packets.
 const SOURCES: u64 = 2000;
-/// How many different source packets there are: they stay in the second-level cache.
+/// Number of distinct source packets, few enough for the L2 cache.
 const SYMBOLS: u64 = 128;
-/// The most packets that a sender's coding window holds; no stream here needs more.
+/// Maximum size of a sender's coding window; no stream here needs more.
 const WINDOW: usize = 256;
 
-/// A maker of repair packets.
+/// A producer of repair packets.
 trait Sender {
     fn push(&mut self, symbol: &[u8]);
-    /// Takes all packets below `edge` out of the coding window.
+    /// Removes all packets below `edge` from the coding window.
     fn acknowledge(&mut self, edge: u64);
     fn repair(&mut self, seed: u16, output: &mut [u8]) -> Repair;
-    /// Writes what [`Sender::repair`] must give, for whoever has no receiver to prove it.
+    /// Writes the expected output of [`Sender::repair`], for codes without a receiver to verify it.
     fn expected(&mut self, seed: u16, output: &mut [u8]) -> Repair {
         self.repair(seed, output)
     }
 }
 
-/// A finder of lost packets.
+/// A decoder that recovers lost packets.
 trait Receiver {
     fn source(&mut self, id: u64, symbol: &[u8]);
     fn repair(&mut self, repair: &Repair, payload: &[u8]);
-    /// Gives every packet that is known, in order, each once.
+    /// Delivers every known packet once, in order.
     fn deliver(&mut self, packet: impl FnMut(u64, &[u8]));
     /// Returns the number below which all packets are known.
     fn edge(&self) -> u64;
 }
 
-/// One code's part in the contest.
+/// One code with its work.
 struct Entry {
     name: String,
     family: Family,
     encode: Box<dyn Work>,
-    /// `None` where the code has no decoder for a stream.
+    /// `None` if the code has no decoder for a stream.
     decode: Option<Box<dyn Work>>,
 }
 
-/// What one code needed at one setting, for one source packet.
+/// Time of one code at one setting, per source packet.
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) family: Family,
@@ -75,10 +76,10 @@ pub(crate) struct Outcome {
     pub(crate) decode: Option<Timing>,
 }
 
-/// Measures all codes whose names `wanted` accepts at one setting.
+/// Measures, at one setting, all codes whose names `wanted` accepts.
 ///
 /// # Errors
-/// When a code gives wrong bytes, or not every packet.
+/// If a code produces wrong bytes, or loses packets.
 pub(crate) fn measure(
     setting: Setting,
     wanted: impl Fn(&str, Family) -> bool,
@@ -112,7 +113,7 @@ pub(crate) fn measure(
         .collect())
 }
 
-/// What a sender does, in the order of time, and what arrives of it.
+/// Actions of a sender in order of time, and the packets that arrive.
 #[derive(Clone)]
 struct Stream {
     sent: Vec<Sent>,
@@ -122,7 +123,7 @@ struct Stream {
 #[derive(Clone)]
 enum Sent {
     Source(u64),
-    /// The seed, and what must come of it.
+    /// Seed of a repair packet, and its expected bytes.
     Repair(u16, Vec<u8>),
     Acknowledgement(u64),
 }
@@ -133,7 +134,7 @@ enum Received {
     Repair(Repair, Vec<u8>),
 }
 
-/// Lets both ends run once; which slots are lost is the same for all codes.
+/// Runs both ends once; the lost slots are the same for all codes.
 fn run(setting: Setting, sender: &mut impl Sender, receiver: &mut impl Receiver) -> Result<Stream> {
     let mut stream = Stream { sent: Vec::new(), received: Vec::new() };
     let mut feedback = VecDeque::from(vec![0; FEEDBACK_SLOTS]);
@@ -173,12 +174,12 @@ fn run(setting: Setting, sender: &mut impl Sender, receiver: &mut impl Receiver)
         sender.acknowledge(edge);
         stream.sent.push(Sent::Acknowledgement(edge));
     }
-    // What the last slots lost may be missing still, and nothing else.
+    // Only packets lost in the last slots may still be missing.
     ensure!(delivered + FEEDBACK_SLOTS as u64 >= SOURCES, "only {delivered} packets came through");
     Ok(stream)
 }
 
-/// Returns the bytes of a source packet; there are [`SYMBOLS`] different ones.
+/// Returns the bytes of a source packet; there are [`SYMBOLS`] distinct ones.
 fn symbol(id: u64) -> &'static [u8] {
     static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
         let mut bytes = vec![0; SYMBOLS as usize * SYMBOL_BYTES];
@@ -188,7 +189,7 @@ fn symbol(id: u64) -> &'static [u8] {
     &BYTES[(id % SYMBOLS) as usize * SYMBOL_BYTES..][..SYMBOL_BYTES]
 }
 
-/// A stream sent with a new sender each time.
+/// Sending of a stream, each time with a new sender.
 struct Encode<S, M> {
     stream: Stream,
     make: M,
@@ -236,7 +237,7 @@ impl<S: Sender, M: Fn() -> S> Work for Encode<S, M> {
     }
 }
 
-/// A stream received with a new receiver each time.
+/// Reception of a stream, each time with a new receiver.
 struct Decode<R, M> {
     stream: Stream,
     make: M,

@@ -1,4 +1,4 @@
-//! Plain text in columns, and the same figures as lines of CSV.
+//! Text tables in columns.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -40,7 +40,7 @@ impl Display for Table {
     }
 }
 
-/// Formats a number with as many digits as are worth reading: three, or all before the point.
+/// Formats a number with three significant digits, or all before the decimal point.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         value if value >= 100.0 => 0,

@@ -1,10 +1,10 @@
-//! The work of encoding, for codes that read and write their caller's packets.
+//! Encoding work, for codes that operate on their caller's packets.
 
 use super::Case;
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// The encoding of each block of a case, again and again; what comes out must stay the same.
+/// Repeated encoding of each block of a case; the output must stay the same.
 pub(super) struct Encoding<'a, E> {
     /// Writes the repair packets of the source packets.
     encode: E,

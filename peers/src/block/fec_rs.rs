@@ -52,7 +52,7 @@ struct Decoder<'a> {
 
 struct Recovery<'a> {
     originals: Vec<&'a [u8]>,
-    /// The one form it takes: it allocates what it restores.
+    /// The only form that it accepts: it allocates the packets that it restores.
     packets: Vec<Option<Vec<u8>>>,
 }
 

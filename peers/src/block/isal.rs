@@ -1,4 +1,4 @@
-//! Intel's ISA-L, the C library that storage systems use, as Debian ships it.
+//! Intel's ISA-L, the C library of storage systems, as packaged by Debian.
 
 use super::{Case, Code, Family, Shape};
 use crate::isal::{Sources, Tables, Targets, cauchy_matrix, invert};
@@ -10,12 +10,12 @@ pub(super) struct Isal {
     pub(super) decoding: Decoding,
 }
 
-/// The way lost packets are computed.
+/// Method of computing lost packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decoding {
-    /// As its own example does: invert the k x k matrix of what has come.
+    /// As in its own example: invert the k x k matrix of the received rows.
     AsItsExample,
-    /// What a careful user would write with it: encode what has come, invert m x m.
+    /// As a careful user would implement it: encode the received packets, invert m x m.
     Syndromes,
 }
 
@@ -106,7 +106,7 @@ impl Work for Encoder<'_> {
 struct Decoder<'a> {
     decoding: Decoding,
     shape: Shape,
-    /// The generator: k rows of the identity, m of Cauchy.
+    /// Generator matrix: k rows of the identity, m of Cauchy.
     matrix: Vec<u8>,
     tables: Tables,
     zeros: &'a [u8],
@@ -123,7 +123,7 @@ struct Scratch {
 struct Recovery<'a> {
     sources: Vec<&'a [u8]>,
     repairs: Vec<&'a [u8]>,
-    /// What has come, in the order in which the decoding reads it.
+    /// Received packets, in the order in which the decoder reads them.
     inputs: Sources<'a>,
     syndromes: Targets<'a>,
     restored: Targets<'a>,
@@ -166,7 +166,7 @@ impl Work for Decoder<'_> {
 }
 
 impl Decoder<'_> {
-    /// Inverts the k rows of the generator that have come and multiplies by the lost ones' rows.
+    /// Inverts the k received rows of the generator and multiplies by the rows of the lost packets.
     fn invert_all(&mut self, block: usize) {
         let Recovery { inputs, restored, lost, .. } = &mut self.blocks[block];
         let size = self.shape.sources;
@@ -184,7 +184,7 @@ impl Decoder<'_> {
         tables.encode(inputs, restored);
     }
 
-    /// Subtracts what has come from the repair packets and multiplies by the small inverse.
+    /// Subtracts the received packets from the repair packets and multiplies by the small inverse.
     fn invert_lost(&mut self, block: usize) {
         let Recovery { repairs, inputs, syndromes, restored, lost, .. } = &mut self.blocks[block];
         let (sources, size) = (self.shape.sources, lost.len());

@@ -1,7 +1,7 @@
 //! raptorq: a fountain code (RFC 6330).
 //!
-//! It is not MDS: two packets more than k make a failed decoding a matter of one in a million, so
-//! the decoder gets these. The plan for encoding k packets is made once.
+//! It is not MDS: with two packets more than k, decoding fails once in a million, so the decoder
+//! gets these. The plan for encoding k packets is built once.
 
 use raptorq::{
     EncodingPacket, ObjectTransmissionInformation, SourceBlockDecoder, SourceBlockEncoder,
@@ -108,7 +108,7 @@ struct Decoder {
 struct Recovery {
     data: Vec<u8>,
     packets: Vec<EncodingPacket>,
-    /// What the decoder will take.
+    /// Packets for the decoder.
     received: Vec<EncodingPacket>,
     restored: Option<Vec<u8>>,
 }

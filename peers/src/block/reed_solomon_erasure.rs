@@ -52,7 +52,7 @@ struct Decoder<'a> {
 
 struct Recovery<'a> {
     originals: Vec<Vec<u8>>,
-    /// Each with whether it is there; lost ones are restored in place.
+    /// Packets with a presence flag each; lost ones are restored in place.
     packets: Vec<(&'a mut [u8], bool)>,
 }
 

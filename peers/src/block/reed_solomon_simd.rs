@@ -1,6 +1,7 @@
 //! reed-solomon-simd: an additive FFT over GF(2^16), as in leopard.
 //!
-//! It keeps packets in memory of its own: a call is "add the packets, compute", as for its user.
+//! It copies packets into its own memory: a timed call adds the packets and computes, as a user
+//! would.
 
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
@@ -52,7 +53,7 @@ fn encoder(shape: Shape) -> ReedSolomonEncoder {
         .expect("packets of even length")
 }
 
-/// Returns a block's repair packets; the codec only lends them.
+/// Returns a block's repair packets; the codec returns only references.
 fn repairs(codec: &mut ReedSolomonEncoder, sources: &[&[u8]]) -> Vec<Vec<u8>> {
     for source in sources {
         codec.add_original_shard(source).expect("as many as the code has, of one length");
@@ -96,7 +97,8 @@ struct Recovery<'a> {
 }
 
 impl Decoder<'_> {
-    /// Decodes a block and shows each restored packet, of which the codec only lends the bytes.
+    /// Decodes a block and passes each restored packet to `restored`; the codec returns only
+    /// references.
     fn decode(&mut self, block: usize, mut restored: impl FnMut(usize, &[u8])) {
         let Recovery { sources, repairs, lost } = &self.blocks[block];
         for (index, source) in sources.iter().enumerate() {

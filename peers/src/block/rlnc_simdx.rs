@@ -1,8 +1,8 @@
 //! rlnc-simdx: random linear network coding over GF(2^8), here systematic.
 //!
-//! It is not MDS: of random combinations one in 256 is of no use, so two more than are needed
-//! stand by, and the decoder takes what it needs. Its generator of coefficients is linear with 64 bits
-//! of state: no more than 64 of its combinations are ever independent.
+//! It is not MDS: one random combination in 256 is redundant, so two extra ones are available, and
+//! the decoder takes those that it needs. Its coefficient generator is linear with 64 bits of
+//! state: at most 64 of its combinations are independent.
 
 use rlnc_simdx::{CodedPacket, Decoder, Encoder, SimpleRng};
 
@@ -112,7 +112,7 @@ struct Decodings<'a> {
 struct Recovery<'a> {
     sources: Vec<&'a [u8]>,
     packets: Vec<CodedPacket>,
-    /// What the decoder will take.
+    /// Packets for the decoder.
     received: Vec<CodedPacket>,
     restored: Option<Vec<Vec<u8>>>,
 }

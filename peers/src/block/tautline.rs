@@ -8,7 +8,7 @@ use super::{Case, Code, Family, Shape};
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// Returns both codes on every kernel, the one they would choose first.
+/// Returns both codes on every kernel, starting with the kernel that they would select.
 pub(super) fn codes() -> Vec<Box<dyn Code>> {
     let mut kernels: Vec<Kernel> = Kernel::all().collect();
     kernels.reverse();

@@ -1,7 +1,7 @@
 //! cu-fec: a sliding-window random linear code (RFC 8681), its arithmetic left to the compiler.
 //!
-//! Its decoder moves all that it holds when the oldest packets leave it, so they leave it many at
-//! a time, once no repair packet can cover them any more.
+//! Its decoder moves all its contents when the oldest packets are discarded. They are therefore
+//! discarded in groups, once no repair packet can cover them any more.
 
 use anyhow::{Result, anyhow};
 use cu_fec::{
@@ -25,7 +25,7 @@ pub(super) fn entry(setting: Setting) -> Result<Entry> {
 }
 
 const EQUATIONS: usize = 128;
-/// How many packets leave the decoder at once, at least.
+/// Minimum number of packets discarded at once.
 const DISCARDED: u32 = 64;
 
 struct Encoder {

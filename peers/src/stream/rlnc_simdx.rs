@@ -1,4 +1,4 @@
-//! rlnc-simdx: random linear network coding; it encodes a window, but decodes generations only.
+//! rlnc-simdx: random linear network coding; it encodes a window, but decodes only generations.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::{Encode, Entry, SYMBOL_BYTES, Sender, Setting, WINDOW};
 use crate::block::Family;
 
 pub(super) fn entry(setting: Setting) -> Result<Entry> {
-    // What the sender is told comes from our receiver, run on our own stream.
+    // The sender's acknowledgements come from our own receiver on our own stream.
     let mut encoder = tautline_fec::stream::Encoder::with_kernel(
         Config::new(SYMBOL_BYTES, WINDOW),
         Kernel::best(),
@@ -39,7 +39,7 @@ pub(super) fn entry(setting: Setting) -> Result<Entry> {
     })
 }
 
-/// The coding window, in packets that are used again.
+/// Coding window with reusable packet buffers.
 struct Window {
     packets: VecDeque<Box<[u8]>>,
     spare: Vec<Box<[u8]>>,

@@ -7,7 +7,7 @@ use tautline_fec::stream::{Config, Decoder, Encoder, Repair};
 use super::{Decode, Encode, Entry, Receiver, SYMBOL_BYTES, Sender, Setting, WINDOW};
 use crate::block::Family;
 
-/// Returns an entry for every kernel, the one it would choose first.
+/// Returns one entry per kernel, starting with the one that it would select.
 pub(super) fn entries(setting: Setting) -> Result<Vec<Entry>> {
     let mut kernels: Vec<Kernel> = Kernel::all().collect();
     kernels.reverse();
@@ -24,7 +24,7 @@ fn entry(setting: Setting, kernel: Kernel) -> Result<Entry> {
             true => Family::Tautline,
             false => Family::TautlineElsewhere,
         },
-        // A clone has its memory in place: the first use pays for none.
+        // A clone has its memory allocated, so the first use is not slower.
         encode: Encode::boxed(stream.clone(), move || encoder.clone()),
         decode: Some(Decode::boxed(stream, move || decoder.clone())),
     })
@@ -50,7 +50,7 @@ impl Receiver for Decoder {
     }
 
     fn repair(&mut self, repair: &Repair, payload: &[u8]) {
-        // Where nothing is missing, a repair packet says nothing new.
+        // If nothing is missing, a repair packet is redundant.
         let _ = self.handle_repair(repair, payload);
     }
 

@@ -1,7 +1,8 @@
-//! What a relay takes for so many datagrams: `tautline relay` and coturn, one after the other in one run.
+//! CPU time of relays per datagram: `tautline relay` and coturn, one after the other in one run.
 //!
-//! Both ends are in this process; the relay is a process of its own, whose user and system time the kernel
-//! tells. The delay that it adds is that of each datagram, less what the same datagram takes without it.
+//! Both ends are in this process. The relay is a separate process, whose user and system time the
+//! kernel reports. The added delay is the delay of each datagram minus the delay of the same
+//! datagram without a relay.
 
 mod tautline;
 mod turn;
@@ -17,25 +18,26 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use socket2::SockRef;
 
-/// Measure what relays take for 8 Gbit of datagrams.
+/// Measure the CPU time of relays for 8 Gbit of datagrams.
 #[derive(Parser)]
 struct Arguments {
-    /// Tautline's binary, of a release build
+    /// Tautline's binary, a release build
     #[arg(long, default_value = "target/release/tautline")]
     tautline: PathBuf,
     /// Gigabits to carry
     #[arg(long, default_value_t = 8.0)]
     gigabits: f64,
-    /// Bytes of a datagram, UDP payload
+    /// UDP payload of a datagram in bytes
     #[arg(long, default_value_t = 1200)]
     bytes: usize,
-    /// Datagrams a second; at the default, all leave before a relay forgets ends that say nothing, after 30 s
+    /// Datagrams per second; at the default, all are sent before a relay's timeout for silent ends,
+    /// 30 s
     #[arg(long, default_value_t = 30_000)]
     rate: u32,
-    /// Datagrams that leave together
+    /// Datagrams sent together
     #[arg(long, default_value_t = 8)]
     burst: u32,
-    /// Fail unless Tautline's relay takes at most eight seconds of a processor, and every datagram comes
+    /// Fail unless Tautline's relay takes at most 8 s of CPU time, and every datagram arrives
     #[arg(long)]
     strict: bool,
 }
@@ -46,11 +48,11 @@ struct Relay {
     process: Option<Child>,
     from: UdpSocket,
     to: UdpSocket,
-    /// What stands before each datagram on the way to the relay.
+    /// Header in front of each datagram to the relay.
     head: Vec<u8>,
 }
 
-/// What came of it.
+/// Results of one relay.
 struct Figures {
     seconds_of_processor: f64,
     received: u64,
@@ -67,7 +69,7 @@ fn main() -> Result<()> {
     let tautline = || tautline::start(&arguments.tautline);
     let starts: [&dyn Fn() -> Result<Relay>; 3] = [&direct, &tautline, &turn::start];
     let mut direct = None;
-    // Each when its turn has come: a relay forgets ends that say nothing.
+    // Start each one just before its turn: a relay drops silent ends.
     for start in starts {
         let relay = match start() {
             Ok(relay) => relay,
@@ -108,11 +110,12 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
         loop {
             let length = match to.recv(&mut buffer) {
                 Ok(length) => length,
-                // A second without one is the end only when all were sent: this machine may have stood still.
+                // A second without a datagram is the end only after all were sent: this machine may
+                // have stalled.
                 Err(_) if !ended.load(Ordering::Relaxed) => continue,
                 Err(_) => break,
             };
-            // Anything else is the relay's own word.
+            // Anything else is the relay's own message.
             let stamp = buffer[..length].get(STAMP_AT..).filter(|_| length >= BYTES_MIN);
             let sent =
                 stamp.and_then(|stamp| stamp.first_chunk()).map(|nanos| u64::from_be_bytes(*nanos));
@@ -127,11 +130,11 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
     let mut datagram = relay.head.clone();
     let start = datagram.len();
     if let [.., high, low] = &mut datagram[..] {
-        // A head ends in the length of what follows it.
+        // The header ends in the length of its payload.
         [*high, *low] = (arguments.bytes as u16).to_be_bytes();
     }
     datagram.resize(start + arguments.bytes, 0);
-    // As a session's sealed datagram begins.
+    // First byte of a session's sealed datagram.
     datagram[start] = 0x30;
     let pause = Duration::from_secs(1) * arguments.burst / arguments.rate;
     let mut due = begun;
@@ -155,29 +158,30 @@ fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures>
     Ok(Figures { seconds_of_processor, received: delays.len() as u64, delays })
 }
 
-/// Returns the way without a relay.
+/// Returns the direct connection, without a relay.
 fn direct() -> Result<Relay> {
     let (from, to) = (socket()?, socket()?);
     from.connect(to.local_addr()?)?;
     Ok(Relay { name: DIRECT, process: None, from, to, head: Vec::new() })
 }
 
-/// Opens a socket with as much room as the kernel gives: its usual 200 KiB are three milliseconds of datagrams.
+/// Opens a socket with a 4 MiB receive buffer: the usual 200 KiB hold three milliseconds of
+/// datagrams.
 fn socket() -> Result<UdpSocket> {
     let socket = UdpSocket::bind("127.0.0.1:0").context("no free port")?;
     SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES).context("no room")?;
     Ok(socket)
 }
 
-/// Returns a port of the loopback interface that was free just now.
+/// Returns a port of the loopback interface that is currently free.
 fn free_port() -> Result<u16> {
     Ok(socket()?.local_addr()?.port())
 }
 
-/// Returns what a process has had of a processor, user and system.
+/// Returns the CPU time of a process, user and system.
 fn processor_seconds(process: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
-    // The name may have blanks and parentheses; what follows it has none.
+    // The name may contain blanks and parentheses; the fields after it do not.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = |index| fields.split_whitespace().nth(index)?.parse::<f64>().ok();
     let times = ticks(11).zip(ticks(12));
@@ -194,7 +198,7 @@ fn quantile(delays: &[Duration], share: f64) -> f64 {
         .map_or(f64::NAN, |delay| delay.as_secs_f64() * 1e6)
 }
 
-/// Writes a file into a folder of this run's own.
+/// Writes a file into this run's own folder.
 fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;
     let file = folder.join(name);
@@ -206,11 +210,11 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
 
 const BUFFER_BYTES: usize = 4 << 20;
 const DIRECT: &str = "none, direct";
-/// What a relay may take for 8 Gbit of 1200 bytes.
+/// Maximum CPU seconds of a relay for 8 Gbit of 1200-byte datagrams.
 const SECONDS_MAX: f64 = 8.0;
-/// More than anything else has that a relay says.
+/// Larger than any message of a relay itself.
 const BYTES_MIN: usize = 256;
-/// Behind a sealed datagram's header.
+/// Offset behind a sealed datagram's header.
 const STAMP_AT: usize = 16;
-/// USER_HZ, the same on every machine that Linux runs on today.
+/// USER_HZ, the same on every current Linux machine.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -13,7 +13,7 @@ use tautline_units::Instant;
 
 use crate::{Relay, free_port, socket, write};
 
-/// Starts a relay and makes both ends known to it.
+/// Starts a relay and registers both ends with it.
 pub(crate) fn start(binary: &Path) -> Result<Relay> {
     ensure!(binary.is_file(), "there is no {}: build it by `make build`", binary.display());
     let folder = std::env::temp_dir().join(format!("tautline-bench-{}", std::process::id()));
@@ -36,12 +36,12 @@ pub(crate) fn start(binary: &Path) -> Result<Relay> {
         socket.connect(address)?;
         prove(socket, address, who, peer, side)?;
     }
-    // What they were read from is in the relay's memory by now.
+    // The relay has read these files by now.
     std::fs::remove_dir_all(&folder)?;
     Ok(Relay { name: NAME, process: Some(process), from, to, head: Vec::new() })
 }
 
-/// Speaks for one end until the relay forwards.
+/// Runs one end's handshake until the relay forwards.
 fn prove(socket: &UdpSocket, relay: SocketAddr, who: u8, peer: u8, side: Side) -> Result<()> {
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let grant = Grant {
@@ -66,7 +66,7 @@ fn prove(socket: &UdpSocket, relay: SocketAddr, who: u8, peer: u8, side: Side) -
     while begun.elapsed() < Duration::from_secs(5) {
         let now = Instant::ZERO + begun.elapsed();
         while client.poll_transmit(&mut said, now).is_some() {
-            // A relay that does not listen yet is called again.
+            // The relay may not listen yet: repeat.
             let _ = socket.send(&said);
         }
         if let Ok(length) = socket.recv(&mut heard) {

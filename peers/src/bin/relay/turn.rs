@@ -1,4 +1,4 @@
-//! Debian's coturn, and as much of TURN (RFC 8656) as one channel takes.
+//! Debian's coturn, and the part of TURN (RFC 8656) that one channel needs.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ pub(crate) fn start() -> Result<Relay> {
     ]);
     command.args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"]);
     command.args(["--relay-threads", "1", "--log-file", "stdout", "--pidfile", "/dev/null"]);
-    // It looks at each port that it may take before it answers anybody.
+    // It probes every port in its range before it answers.
     command.args(["--min-port", "50000", "--max-port", "50099"]);
     command.arg("--listening-port").arg(port.to_string());
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -32,7 +32,7 @@ pub(crate) fn start() -> Result<Relay> {
     let mut relay = Relay { name: "coturn", process: Some(process), from, to, head: Vec::new() };
     match bind(&relay.from, &relay.to) {
         Ok(()) => {
-            // The channel's number, and the length, which is the same each time.
+            // Channel number, and the length, which is always the same.
             relay.head = vec![0x40, 0x00, 0, 0];
             Ok(relay)
         }
@@ -48,7 +48,7 @@ pub(crate) fn start() -> Result<Relay> {
 
 fn bind(from: &UdpSocket, to: &UdpSocket) -> Result<()> {
     from.set_read_timeout(Some(PAUSE))?;
-    // Attributes: type, length, value, to four bytes.
+    // Attributes: type, length, value, padded to four bytes.
     let udp = [&[0x00, 0x19, 0, 4][..], &[17, 0, 0, 0]].concat();
     ask(from, ALLOCATE, &udp)?;
     let SocketAddr::V4(peer) = to.local_addr()? else { bail!("an IPv4 socket was asked for") };
@@ -57,7 +57,7 @@ fn bind(from: &UdpSocket, to: &UdpSocket) -> Result<()> {
     ask(from, CHANNEL_BIND, &[&number[..], &peer].concat())
 }
 
-/// Asks until there is an answer, which must be a good one.
+/// Sends a request until an answer arrives, which must be a success.
 fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     let mut request = method.to_be_bytes().to_vec();
     request.extend_from_slice(&(attributes.len() as u16).to_be_bytes());
@@ -66,7 +66,7 @@ fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     request.extend_from_slice(attributes);
     let mut answer = [0; 1_024];
     for _ in 0..100 {
-        // A server that does not listen yet refuses at once, and is asked again.
+        // A server that does not listen yet refuses at once; the request is repeated.
         let _ = socket.send(&request);
         let Ok(length) = socket.recv(&mut answer) else {
             std::thread::sleep(PAUSE);
@@ -80,7 +80,7 @@ fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     bail!("coturn does not answer within {} s", (PAUSE * 100).as_secs())
 }
 
-/// Returns the value of an attribute that has an address.
+/// Returns the value of an XOR address attribute.
 fn xored(address: SocketAddrV4) -> [u8; 8] {
     let port = address.port() ^ u16::from_be_bytes([COOKIE[0], COOKIE[1]]);
     let [a, b] = port.to_be_bytes();
