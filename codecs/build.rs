@@ -1,6 +1,7 @@
-//! Builds the codecs that are not Rust's, as far as their tools are here; says what each lacks.
+//! Builds the codecs in other languages whose tools are installed, and reports what the others
+//! lack.
 //!
-//! `CODEC_X` is empty where X is part of the program, and else says why it is not.
+//! `CODEC_X` is empty if X is part of the program; otherwise it contains the reason.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -31,10 +32,10 @@ fn main() {
     }
 }
 
-/// Or what is missing.
+/// Success, or the missing tool.
 type Built = Result<(), String>;
 
-/// Name, feature, and how it is built.
+/// Name, feature, and build function.
 type Codec = (&'static str, &'static str, fn() -> Built);
 
 const CODECS: &[Codec] = &[
@@ -97,7 +98,7 @@ fn colfer_go() -> Built {
     let program = directory("go").join("colfer");
     let mut go = Command::new("go");
     go.current_dir("foreign/go").args(["build", "-o"]).arg(&program).arg(".");
-    // What Go keeps between builds belongs to this build.
+    // Go's cache is private to this build.
     go.env("GOCACHE", directory("go-cache")).env("GOFLAGS", "-mod=readonly");
     run(go, "golang-go")?;
     println!("cargo::rustc-env=COLFER_GO={}", program.display());
@@ -124,7 +125,7 @@ fn protobuf_java() -> Built {
     Ok(())
 }
 
-/// Compiles `foreign/NAME.cpp` and what was generated for it.
+/// Compiles `foreign/NAME.cpp` and its generated files.
 #[cfg(any(feature = "c", feature = "cpp"))]
 fn compile(name: &str, generated: &[PathBuf], headers: &[&Path]) -> Built {
     let (c, cpp): (Vec<_>, Vec<_>) =
@@ -134,7 +135,7 @@ fn compile(name: &str, generated: &[PathBuf], headers: &[&Path]) -> Built {
     let mut adapter = shared.clone();
     adapter.cpp(true).std("c++17").file(format!("foreign/{name}.cpp")).files(cpp);
     let failed = |error: cc::Error| format!("a C++ compiler that builds it: {error}");
-    // The adapter stands first: it asks for what the other has.
+    // The adapter comes first in link order: it needs symbols of the other.
     adapter.try_compile(&format!("codec_{name}")).map_err(failed)?;
     if !c.is_empty() {
         shared.files(c).try_compile(&format!("codec_{name}_c")).map_err(failed)?;
@@ -147,8 +148,7 @@ fn compile(_: &str, _: &[PathBuf], _: &[&Path]) -> Built {
     Err("features c or cpp".into())
 }
 
-/// Returns whether the linker finds a library; the compiler gives back the bare name of one it does
-/// not.
+/// Checks that the linker finds a library; for a missing one, the compiler returns the bare name.
 fn library(name: &str, package: &str) -> Built {
     let file = format!("lib{name}.so");
     let found = Command::new("cc").arg(format!("-print-file-name={file}")).output();
@@ -163,7 +163,7 @@ fn link(name: &str) {
     println!("cargo::rustc-link-lib=dylib={name}");
 }
 
-/// Runs a tool of that Debian package.
+/// Runs a tool of the given Debian package.
 fn run(mut tool: Command, package: &str) -> Built {
     let name = tool.get_program().to_string_lossy().into_owned();
     match tool.output() {
@@ -180,7 +180,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// Returns a directory of this build.
+/// Returns a folder in this build's output.
 fn directory(name: &str) -> PathBuf {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where")).join(name);
     std::fs::create_dir_all(&out).expect("cargo's own directory can be written");

@@ -1,4 +1,4 @@
-// Colfer by the C that its compiler writes (schemas/lidar.colf).
+// Colfer, with the C code of its compiler (schemas/lidar.colf).
 #include "harness.hpp"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace {
 class Colfer {
 public:
   Colfer() {
-    // Its limits of 64 Ki points and 16 MiB are below the largest scans.
+    // The default limits of 64 Ki points and 16 MiB are below the largest scans.
     colfer_list_max = 1 << 20;
     colfer_size_max = 32 << 20;
   }
@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  // What it reads into is the caller's to free.
+  // The caller must free the structures that it allocates on reading.
   void forget() {
     std::free(incoming_.info);
     std::free(incoming_.points.list);

@@ -1,4 +1,4 @@
-// CDR by Cyclone DDS, over what idlc writes (schemas/lidar.idl): stands for the paper's commercial DDS.
+// CDR by Cyclone DDS, with the code of idlc (schemas/lidar.idl), as a substitute for the paper's commercial DDS.
 #include "harness.hpp"
 
 #include <vector>
@@ -39,7 +39,7 @@ public:
     return out_.m_buffer;
   }
 
-  // As it does with what a network brings: into memory of its own, checked there, then read.
+  // As for data from a network: copied into its own memory, validated there, then read.
   bool parse(const uint8_t *bytes, size_t length) {
     received_.assign(bytes, bytes + length);
     incoming_.points._length = 0;
@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// The first version of the encoding, which types that cannot grow are sent in.
+  /// The first version of the encoding, used for final types.
   static constexpr uint32_t XCDR = 1;
   lidar_Info info_ = {};
   std::vector<lidar_Point> outgoing_;

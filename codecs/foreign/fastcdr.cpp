@@ -1,4 +1,4 @@
-// Fast-CDR, with classes as Fast DDS's generator writes them (schemas/lidar.idl).
+// Fast-CDR, with classes in the style of Fast DDS's generator (schemas/lidar.idl).
 #include "harness.hpp"
 
 #include <array>
@@ -56,7 +56,7 @@ public:
   bool parse(const uint8_t *bytes, size_t length) {
     incoming_.points.clear();
     try {
-      // Its buffer takes no constant bytes, and changes none.
+      // Its buffer requires a non-const pointer, but does not write through it.
       FastBuffer fast(reinterpret_cast<char *>(const_cast<uint8_t *>(bytes)), length);
       Cdr cdr(fast, Cdr::DEFAULT_ENDIAN, Cdr::DDS_CDR);
       cdr.read_encapsulation();
@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  // Encapsulation, three numbers and a count, all at their alignment.
+  // Encapsulation, three numbers and a count, with alignment.
   static constexpr size_t HEAD = 64;
   Cloud outgoing_, incoming_;
   std::vector<uint8_t> buffer_;

@@ -1,4 +1,4 @@
-// What a codec in C or C++ is to the harness: src/codec/foreign.rs has the other side.
+// The harness's interface to a codec in C or C++; src/codec/foreign.rs is the other side.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace harness {
 
-/// The fixed part of the normal form, as src/normal.rs has it.
+/// The fixed part of the normal form, as in src/normal.rs.
 struct Info {
   uint64_t kind, timestamp, guid;
 };
@@ -17,20 +17,20 @@ struct Point {
   uint8_t intensity;
 };
 
-/// What came of bytes: the codec's own word for bad ones is a refusal, any other exception a throw.
+/// Outcome of reading bytes: REFUSED for the codec's own error, THREW for any other exception.
 enum Verdict : int32_t { READ = 0, REFUSED = 1, THREW = 2 };
 
-/// A codec as a table of functions over its own state.
+/// Function table of a codec that operates on its own state.
 struct Calls {
   void *(*make)();
   void (*end)(void *codec);
-  /// From the normal form to the codec's own structures.
+  /// Converts the normal form to the codec's own structures.
   void (*fill)(void *codec, const Info *info, const Point *points, size_t count);
-  /// From them to a message, in the codec's own buffer.
+  /// Writes them as a message into the codec's own buffer.
   const uint8_t *(*write)(void *codec, size_t *length);
-  /// From a message to the codec's own structures.
+  /// Parses a message into the codec's own structures.
   Verdict (*parse)(void *codec, const uint8_t *bytes, size_t length);
-  /// From them, if there were any, to the normal form; `points` has room for `count`.
+  /// Converts parsed structures, if any, to the normal form; `points` has room for `count`.
   size_t (*count)(const void *codec);
   void (*normal)(const void *codec, Info *info, Point *points);
   double (*sum)(const void *codec);
@@ -38,7 +38,7 @@ struct Calls {
   float (*middle_y)(const void *codec);
 };
 
-/// The sum of src/normal.rs, in its order, so that it is equal to the last bit.
+/// Sums in the order of src/normal.rs, so that the results are bit-identical.
 template <class Own> double sum(const Own &own) {
   constexpr size_t RUN = 4;
   double lanes[4 * RUN] = {};
@@ -58,7 +58,7 @@ template <class Own> double sum(const Own &own) {
   return double(info.kind) + double(info.timestamp) + double(info.guid) + all;
 }
 
-/// The table of a class with fill, write, parse, info, count and point.
+/// Function table of a class with fill, write, parse, info, count and point.
 template <class Own> const Calls *calls() {
   static const Calls table = {
       []() -> void * { return new Own(); },

@@ -1,4 +1,4 @@
-// LCM by the C that lcm-gen writes (schemas/lidar.lcm).
+// LCM, with the C code of lcm-gen (schemas/lidar.lcm).
 #include "harness.hpp"
 
 #include <vector>
@@ -32,7 +32,7 @@ public:
     lidar_cloud_t_decode_cleanup(&incoming_);
     incoming_ = {};
     const bool read = lidar_cloud_t_decode(bytes, 0, int(length), &incoming_) >= 0;
-    // A count below zero is read as a message.
+    // LCM accepts a negative count.
     return read && incoming_.count >= 0;
   }
 

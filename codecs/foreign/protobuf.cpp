@@ -1,4 +1,4 @@
-// Protocol Buffers by Google's C++ (schemas/lidar.proto), messages kept as its guide advises.
+// Protocol Buffers by Google's C++ library (schemas/lidar.proto), with reused messages as its guide advises.
 #include "harness.hpp"
 
 #include <climits>

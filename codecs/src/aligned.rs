@@ -1,4 +1,4 @@
-//! A message's bytes as a network's buffer holds them: from a multiple of 64 on.
+//! Message bytes aligned as in a network buffer: to a multiple of 64.
 
 /// Owned bytes that begin at a multiple of 64.
 #[derive(Clone)]

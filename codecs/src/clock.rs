@@ -1,4 +1,4 @@
-//! The one place of this program that reads a clock.
+//! The only place of this program that reads a clock.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What a codec is to the harness, and all that take part.
+//! The codec interface of the harness, and all codecs.
 
 use std::error::Error;
 
@@ -27,63 +27,62 @@ mod sbe;
 mod serde;
 mod thrift;
 
-/// Why bytes are not a message.
+/// Reason why bytes are not a valid message.
 pub(crate) type Refused = Box<dyn Error + Send + Sync>;
 pub(crate) type Read<T> = Result<T, Refused>;
 
-/// One codec with buffers of its own, kept from one message to the next.
+/// A codec with its own buffers, which are reused from message to message.
 ///
-/// What comes in may be any bytes; they start at a multiple of 16 in memory.
+/// The input may be any bytes, aligned to a multiple of 16.
 pub(crate) trait Codec {
-    /// Encodes into the codec's own buffer, which has room, and gives the finished message.
+    /// Encodes into the codec's preallocated buffer, and returns the complete message.
     fn encode(&mut self, cloud: &Cloud) -> &[u8];
-    /// Decodes to a new message in normal form.
+    /// Decodes into a new message in normal form.
     fn decode(&mut self, bytes: &[u8]) -> Read<Cloud>;
-    /// Reads every number and sums them, by the cheapest way that the codec offers.
+    /// Sums every number, by the cheapest method that the codec offers.
     fn sum(&mut self, bytes: &[u8]) -> Read<f64> {
         Ok(self.decode(bytes)?.sum())
     }
-    /// Reads the guid, of the part of fixed size.
+    /// Reads the guid, a field of fixed size.
     fn guid(&mut self, bytes: &[u8]) -> Read<u64> {
         Ok(self.decode(bytes)?.info.guid)
     }
-    /// Reads y of the point in the middle; zero where there is none.
+    /// Reads y of the middle point; zero if there is none.
     fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
         Ok(self.decode(bytes)?.middle_y())
     }
-    /// Returns the two steps each way, of a codec that has structures of its own.
+    /// Returns the two-step interface, if the codec has its own structures.
     fn staged(&mut self) -> Option<&mut dyn Staged> {
         None
     }
-    /// Returns the seconds of a call for the message encoded last, of a codec with a runtime of its
-    /// own.
+    /// Returns the seconds per call for the last encoded message, for a codec with its own runtime.
     ///
-    /// The metric is an index of `measure::METRICS`, and behind them of `measure::PHASES`.
+    /// The metric is an index into `measure::METRICS`, followed by `measure::PHASES`.
     fn time_itself(&mut self, _metric: usize, _repeats: u32) -> Option<f64> {
         None
     }
-    /// Returns what came of any bytes, as a letter of `hostile.rs`, of a codec with a runtime of
-    /// its own.
+    /// Returns the outcome for any bytes as a letter of `hostile.rs`, for a codec with its own
+    /// runtime.
     fn judge_itself(&mut self, _bytes: &[u8]) -> Option<u8> {
         None
     }
 }
 
-/// A codec that goes through structures of its own, either way.
+/// A codec that converts to and from its own structures.
 pub(crate) trait Staged {
     /// Converts from normal form to the codec's own structures.
     fn fill(&mut self, cloud: &Cloud);
-    /// Writes them as a message in the codec's own buffer.
+    /// Writes them as a message into the codec's own buffer.
     fn write(&mut self) -> &[u8];
-    /// Reads a message into the codec's own structures.
+    /// Parses a message into the codec's own structures.
     fn parse(&mut self, bytes: &[u8]) -> Read<()>;
-    /// Converts what was parsed to a new message in normal form.
+    /// Converts the parsed structures to a new message in normal form.
     fn normal(&self) -> Read<Cloud>;
-    /// Returns the sum of what was parsed.
+    /// Returns the sum of the parsed structures.
     fn own_sum(&self) -> f64;
-    /// Returns the guid of what was parsed.
+    /// Returns the guid of the parsed structures.
     fn own_guid(&self) -> u64;
-    /// Returns y of the point in the middle of what was parsed.
+    /// Returns y of the middle point of the parsed structures.
     fn own_middle_y(&self) -> f32;
 }
 
@@ -118,12 +117,12 @@ impl<T: Staged> Codec for T {
     }
 }
 
-/// What is known of a codec beside its speed.
+/// Properties of a codec other than speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Old readers read new writers and the reverse, within the format's own rules.
+    /// Whether old readers accept new writers and vice versa, within the format's rules.
     pub(crate) evolves: bool,
-    /// Bytes are checked before they are believed.
+    /// Whether bytes are validated before use.
     pub(crate) checked: bool,
 }
 
@@ -159,7 +158,7 @@ fn of_the_paper() -> Vec<Entry> {
         entry("LCM (C)", FROZEN, || Box::new(foreign::Foreign::new(foreign::lcm_calls()))),
         entry("prost", EVOLVES, || Box::new(protobuf::Prost::default())),
         entry("quick-protobuf", EVOLVES, || Box::new(quick::Quick::default())),
-        // Stands for the paper's commercial one.
+        // Substitute for the paper's commercial DDS.
         #[cfg(cyclone)]
         entry("Cyclone DDS (C)", FROZEN, || {
             Box::new(foreign::Foreign::new(foreign::cyclone_calls()))
@@ -201,7 +200,7 @@ fn of_today() -> Vec<Entry> {
     ]
 }
 
-/// Codecs that this build lacks, and what each needs.
+/// Returns the codecs that this build lacks, with the reason for each.
 pub(crate) fn skipped() -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         ("Colfer (C)", env!("CODEC_COLFER")),
@@ -223,7 +222,7 @@ const EVOLVES: Traits = Traits { evolves: true, checked: true };
 const FROZEN: Traits = Traits { evolves: false, checked: true };
 const UNCHECKED: Traits = Traits { evolves: true, checked: false };
 
-/// Returns a refusal in words.
+/// Returns a refusal with a message.
 pub(crate) fn refused(words: &'static str) -> Refused {
     words.into()
 }

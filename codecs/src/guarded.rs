@@ -1,8 +1,8 @@
-//! A message right before memory that nobody may touch: reading beyond its end is a segfault.
+//! A message directly in front of an inaccessible page: reading beyond its end is a segfault.
 
 use std::ptr;
 
-/// Bytes that begin at a multiple of 16 and end, but for that, where the readable memory ends.
+/// Bytes aligned to a multiple of 16, which end as close as possible to the end of readable memory.
 pub(crate) struct Guarded {
     map: *mut u8,
     map_length: usize,
@@ -15,7 +15,7 @@ impl Guarded {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let readable = bytes.len().next_multiple_of(PAGE).max(PAGE);
         let map_length = readable + PAGE;
-        // SAFETY: an anonymous map at no chosen place; its result is checked.
+        // SAFETY: an anonymous mapping at any address; the result is checked.
         let map = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -29,9 +29,9 @@ impl Guarded {
         assert!(map != libc::MAP_FAILED, "no memory for a message");
         let map: *mut u8 = map.cast();
         let start = (readable - bytes.len()) & !15;
-        // SAFETY: `start` and the bytes lie within the readable part, which nobody else knows.
+        // SAFETY: `start` and the bytes lie within the readable part, which has no other user.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), map.add(start), bytes.len()) };
-        // SAFETY: the last page of the map above.
+        // SAFETY: the last page of the mapping above.
         let protected = unsafe { libc::mprotect(map.add(readable).cast(), PAGE, libc::PROT_NONE) };
         assert_eq!(protected, 0, "a page cannot be protected");
         Self { map, map_length, start, length: bytes.len() }

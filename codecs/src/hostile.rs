@@ -1,7 +1,7 @@
-//! Every codec under mutated messages, in a process of its own.
+//! Every codec under mutated messages, in a separate process.
 //!
-//! The parent starts itself anew for a codec; the child says one letter a message, so that the
-//! parent knows at which it died, and starts the next child behind it.
+//! The parent restarts itself for a codec. The child writes one letter per message. The parent thus
+//! knows at which message it died, and starts the next child after it.
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::guarded::Guarded;
 use crate::memory;
 use crate::normal::Cloud;
 
-/// Counts of what came of a codec's messages.
+/// Outcome counts of a codec's messages.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) read: u64,
@@ -24,23 +24,23 @@ pub(crate) struct Counts {
     pub(crate) panicked: u64,
     pub(crate) aborted: u64,
     pub(crate) segfaults: u64,
-    /// Asked for over 64 MiB at once for a message of some kB.
+    /// Requests of over 64 MiB at once for a message of some kB.
     pub(crate) greedy: u64,
-    /// Took over 50 ms of the processor for such a message.
+    /// Messages of that size that took over 50 ms of CPU time.
     pub(crate) slow: u64,
-    /// Did not end within five seconds, and was ended.
+    /// Messages without an end within five seconds; the child was killed.
     pub(crate) hung: u64,
 }
 
 impl Counts {
-    /// Returns whether it neither crashed nor was greedy nor took too long.
+    /// Returns whether there was no crash, no excessive request and no slow message.
     pub(crate) fn clean(&self) -> bool {
         let Self { panicked, aborted, segfaults, greedy, slow, hung, .. } = self;
         panicked + aborted + segfaults + greedy + slow + hung == 0
     }
 }
 
-/// Gives `count` mutated messages to the codec of that name.
+/// Passes `count` mutated messages to the codec with this name.
 pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut next = 0;
@@ -85,16 +85,16 @@ pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
     Ok(counts)
 }
 
-/// A reason why no more is heard of a child.
+/// A reason why a child's output ended.
 enum End {
     Itself,
-    /// It said nothing for too long, and was ended.
+    /// No output for too long; it was killed.
     Silent,
-    /// It was slow too often, and was ended.
+    /// Slow too often; it was killed.
     TooSlow,
 }
 
-/// Reads letters until the child ends, or is ended.
+/// Reads letters until the child ends or is killed.
 fn listen(child: &mut Child) -> Result<(Vec<u8>, End)> {
     let mut pipe = child.stdout.take().context("no pipe")?;
     let (sender, receiver) = std::sync::mpsc::sync_channel(64);
@@ -136,7 +136,7 @@ fn death(child: &mut Child, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// Reads, as the child, messages `from` to `to` of the seed and says what came of each.
+/// Runs as the child: reads messages `from` to `to` of the seed and writes the outcome of each.
 pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     memory::limit(MEMORY_MAX);
@@ -169,22 +169,22 @@ pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns a codec that has encoded messages of 3, 40 and 200 points, and these.
+/// Returns a codec that has encoded messages of 3, 40 and 200 points, and these messages.
 fn fresh(entry: &Entry) -> (Box<dyn Codec>, [Vec<u8>; 3]) {
     let mut codec = (entry.make)();
     let originals = [3, 40, 200].map(|points| codec.encode(&Cloud::of(points)).to_vec());
     (codec, originals)
 }
 
-/// What the reader says of bytes.
+/// Outcome of reading the bytes.
 enum Verdict {
     Read,
     Refused,
-    /// It knows its memory and time itself.
+    /// The codec measures its memory and time itself.
     Itself(u8),
 }
 
-/// Returns whether any way of reading finds a message in the bytes.
+/// Returns whether any read method accepts the bytes.
 fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> Verdict {
     if let Some(letter) = codec.judge_itself(bytes) {
         return Verdict::Itself(letter);
@@ -196,15 +196,15 @@ fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> Verdict {
     if any { Verdict::Read } else { Verdict::Refused }
 }
 
-/// Returns one to four changes: bits, bytes, numbers at their edges, ends cut or grown, parts
-/// moved.
+/// Applies one to four mutations: bits, bytes, extreme numbers, truncation or extension, moved
+/// parts.
 fn mutated(original: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for _ in 0..=random.below(4) {
         if bytes.is_empty() {
             break;
         }
-        // What says how much there is stands mostly in front or at the end.
+        // Lengths and counts are mostly at the start or at the end.
         let reach = if random.below(2) == 0 { bytes.len() } else { bytes.len().min(96) };
         let at = match random.below(4) {
             0 => bytes.len() - 1 - random.below(reach),
@@ -232,7 +232,7 @@ fn mutated(original: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// SplitMix64: enough for spoiling messages, the same everywhere.
+/// A SplitMix64 generator: good enough for mutations, and the same everywhere.
 struct Random(u64);
 
 impl Random {

@@ -1,6 +1,6 @@
 //! Measures serialization codecs on the paper's lidar message and on Tautline's own, in one run.
 //!
-//! README.md says what each codec is and how its figures are to be read.
+//! README.md describes each codec and how to read its figures.
 
 mod aligned;
 mod clock;
@@ -46,39 +46,39 @@ use crate::report::Report;
 struct Arguments {
     #[command(subcommand)]
     inner: Option<Inner>,
-    /// Take few turns: good to about a tenth
+    /// Take fewer turns: accurate to about 10 %
     #[arg(long)]
     quick: bool,
-    /// Measure only these
+    /// Measure only these parts
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
     /// Measure only codecs whose names contain one of these, such as "Tautline,FlatBuffers"
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
-    /// Points of the message that the table is of
+    /// Number of points in the table's message
     #[arg(long, default_value_t = 10_000)]
     points: usize,
-    /// Mutated messages for each codec
+    /// Mutated messages per codec
     #[arg(long, default_value_t = 20_000)]
     hostile: u64,
-    /// Recordings to measure on as well
+    /// Folder with recordings to measure as well
     #[arg(long, default_value = "../shared/data")]
     data: PathBuf,
-    /// Where the figures go
+    /// Output file for the figures
     #[arg(long, default_value = "codecs.csv")]
     csv: PathBuf,
 }
 
 #[derive(Subcommand)]
 enum Inner {
-    /// What the program starts itself as
+    /// Entry point of the child process
     #[command(hide = true)]
     HostileChild { name: String, seed: u64, from: u64, to: u64 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// The table: five metrics, data cold and hot, steps, and why the ranking is another today
+    /// The table: five metrics, cold and hot data, steps, and why the ranking differs today
     Table,
     /// The same over the number of points
     Sizes,
@@ -120,7 +120,7 @@ fn main() -> Result<()> {
     if wants(Part::Real) {
         report.real(&entries, &arguments.data, effort)?;
     }
-    // Last: what a run ends with is what it is for.
+    // Last, because it is the main result.
     if wants(Part::Table) {
         report.table(&entries, arguments.points, effort)?;
     }

@@ -1,4 +1,4 @@
-//! Times every codec on the same message, in turns.
+//! Timing of every codec on the same message, in turns.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,42 +13,42 @@ use crate::normal::Cloud;
 /// The paper's metrics, in its order.
 pub(crate) const METRICS: [&str; 5] = ["encode", "decode", "sum", "guid", "y"];
 
-/// The steps each way of codecs with structures of their own.
+/// Conversion steps of codecs with their own structures.
 pub(crate) const PHASES: [&str; 4] = ["fill", "write", "parse", "normal"];
 
-/// The time to measure for.
+/// Duration of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
-    /// Turns that every codec takes in every metric.
+    /// Number of turns per codec and metric.
     pub(crate) rounds: usize,
-    /// One turn.
+    /// Duration of one turn.
     pub(crate) turn: Duration,
 }
 
-/// The place of the data before each call.
+/// Location of the data before each call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heat {
-    /// In the caches: the same message over and over.
+    /// In the caches: the same message repeatedly.
     Hot,
-    /// In memory: their cache lines are thrown out before each call.
+    /// In memory: its cache lines are flushed before each call.
     Cold,
 }
 
-/// What one codec took.
+/// Result of one codec.
 pub(crate) struct Timing {
     pub(crate) name: &'static str,
     pub(crate) bytes: usize,
-    /// Returns the least seconds of a call, by metric; infinite where that is not measured.
+    /// Minimum seconds per call, by metric; infinite if not measured.
     pub(crate) seconds: [f64; 5],
 }
 
-/// The limits of the machine in the same rounds.
+/// Limits of the machine, measured in the same rounds.
 pub(crate) struct Limits {
-    /// Seconds to copy the points' 16 bytes each.
+    /// Seconds to copy the points, 16 bytes each.
     pub(crate) memcpy: f64,
-    /// The same into memory that is asked for first, as decoding does.
+    /// The same into newly allocated memory, as in decoding.
     pub(crate) fresh: f64,
-    /// Seconds to read as much, eight bytes at a time.
+    /// Seconds to read the same bytes, eight at a time.
     pub(crate) read: f64,
 }
 
@@ -60,7 +60,7 @@ struct Contestant {
     best: [f64; 5],
 }
 
-/// Times all five metrics of each codec for one message; checks what comes back first.
+/// Times all five metrics of each codec for one message, after checking its results.
 pub(crate) fn run(
     entries: &[Entry],
     cloud: &Cloud,
@@ -102,7 +102,7 @@ pub(crate) fn run(
     Ok((timings, limits))
 }
 
-/// Checks that every way of reading gives what was written.
+/// Checks that every read method returns what was written.
 pub(crate) fn check(
     name: &str,
     codec: &mut dyn Codec,
@@ -119,7 +119,7 @@ pub(crate) fn check(
 }
 
 impl Contestant {
-    /// Finds how many calls fill a turn.
+    /// Determines the number of calls per turn.
     fn calibrate(&mut self, cloud: &Cloud, heat: Heat, turn: Duration) {
         for metric in 0..5 {
             let mut once = self.time(metric, cloud, heat);
@@ -141,15 +141,15 @@ impl Contestant {
         }
     }
 
-    /// Returns the seconds of a call.
+    /// Returns the seconds per call.
     fn time(&mut self, metric: usize, cloud: &Cloud, heat: Heat) -> f64 {
         let Self { codec, message, repeats, .. } = self;
         if let Some(seconds) = codec.time_itself(metric, repeats[metric]) {
-            // Nobody throws lines out of the caches for another process.
+            // The caches cannot be flushed for another process.
             return if heat == Heat::Cold { f64::INFINITY } else { seconds };
         }
         match heat {
-            // The codecs before have had the caches to themselves.
+            // Warm up: other codecs have just used the caches.
             Heat::Hot => call(codec.as_mut(), metric, cloud, message.bytes()),
             Heat::Cold if metric == 0 => forget(&cloud.points),
             Heat::Cold => forget(message.bytes()),
@@ -174,7 +174,7 @@ fn call(codec: &mut dyn Codec, metric: usize, cloud: &Cloud, bytes: &[u8]) {
     }
 }
 
-/// Returns the least seconds of each step, for the codecs that have structures of their own.
+/// Returns the minimum seconds of each step, for codecs with their own structures.
 pub(crate) fn phases(
     entries: &[Entry],
     cloud: &Cloud,
@@ -243,7 +243,7 @@ impl Limits {
     }
 }
 
-/// Returns the seconds of a call, under the same rules as a codec's.
+/// Returns the seconds of a call, by the same rules as for a codec.
 fn time_limit(source: &[u64], heat: Heat, mut call: impl FnMut()) -> f64 {
     let repeats = match heat {
         Heat::Hot => {
@@ -262,7 +262,7 @@ fn time_limit(source: &[u64], heat: Heat, mut call: impl FnMut()) -> f64 {
     started.elapsed().as_secs_f64() / f64::from(repeats)
 }
 
-/// Looks at every word.
+/// Reads every word.
 fn read_all(words: &[u64]) -> u64 {
     let (runs, rest) = words.as_chunks::<8>();
     let mut lanes = [0u64; 8];
@@ -274,7 +274,7 @@ fn read_all(words: &[u64]) -> u64 {
     lanes.iter().chain(rest).fold(0, |all, word| all ^ word)
 }
 
-/// Throws the data out of every cache.
+/// Flushes the data from all caches.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "there is no safe way to empty a cache line")]
 fn forget<T>(data: &[T]) {
@@ -284,12 +284,12 @@ fn forget<T>(data: &[T]) {
         // SAFETY: the address lies within `data`; flushing changes no value.
         unsafe { _mm_clflush(start.add(offset)) };
     }
-    // SAFETY: a fence has no conditions.
+    // SAFETY: a fence has no preconditions.
     unsafe { _mm_mfence() };
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn forget<T>(_: &[T]) {}
 
-/// The entry that is not a codec.
+/// The entry without a codec.
 pub(crate) const NOOP: &str = "no operation";

@@ -1,4 +1,5 @@
-//! What codecs ask for, memory and time: the system's allocator, which remembers the largest request.
+//! Memory and CPU time of codecs: a wrapper of the system allocator that records the largest
+//! request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ struct Watched;
 static ALLOCATOR: Watched = Watched;
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes a large request; small ones are passed on without a look, so that timings stay the system's.
+/// Records a large request; small ones are ignored, so that timings stay those of the system.
 fn note(size: usize) {
     if size > NOTED {
         LARGEST.fetch_max(size, Ordering::Relaxed);
@@ -18,7 +19,7 @@ fn note(size: usize) {
 }
 
 #[expect(unsafe_code, reason = "an allocator is")]
-// SAFETY: every call is handed to the system's allocator as it is.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
@@ -44,7 +45,7 @@ unsafe impl GlobalAlloc for Watched {
     }
 }
 
-/// What C and C++ ask for goes by the same look.
+/// Interposed allocation functions, which record the requests of C and C++.
 #[cfg(all(foreign, target_env = "gnu"))]
 #[expect(unsafe_code, reason = "an allocator is")]
 mod of_c {
@@ -56,7 +57,7 @@ mod of_c {
         fn __libc_realloc(place: *mut c_void, size: usize) -> *mut c_void;
     }
 
-    // SAFETY of all three: the system's own, by the names under which they are still to be had.
+    // SAFETY of all three: the system's own functions, by their internal names.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
         super::note(size);
@@ -88,7 +89,7 @@ pub(crate) fn forget_largest() {
     LARGEST.store(0, Ordering::Relaxed);
 }
 
-/// Lets this process have at most so much memory: a greedy codec ends itself, not the machine.
+/// Limits this process's memory, so that an excessive codec ends itself and not the machine.
 #[expect(unsafe_code, reason = "a call of the system")]
 pub(crate) fn limit(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
@@ -96,7 +97,7 @@ pub(crate) fn limit(bytes: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
 }
 
-/// Returns what this thread has had of the processor.
+/// Returns the CPU time of this thread.
 #[expect(unsafe_code, reason = "a call of the system")]
 pub(crate) fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,8 +1,8 @@
-//! The paper's normalized message: what every codec encodes from and decodes to.
+//! The paper's normalized message, which every codec encodes from and decodes to.
 
 use serde::{Deserialize, Serialize};
 
-/// A lidar's points as an application holds them.
+/// A lidar's points in the application's form.
 #[derive(
     Clone,
     PartialEq,
@@ -47,11 +47,11 @@ pub(crate) struct Info {
     pub(crate) kind: u64,
     /// Nanoseconds.
     pub(crate) timestamp: u64,
-    /// Name of the publisher.
+    /// Identifier of the publisher.
     pub(crate) guid: u64,
 }
 
-/// One echo.
+/// One lidar return.
 #[derive(
     Clone,
     Copy,
@@ -77,9 +77,10 @@ pub(crate) struct Point {
 }
 
 impl Cloud {
-    /// Returns one turn of a lidar in a yard, `count` points.
+    /// Returns one lidar revolution in a yard, with `count` points.
     ///
-    /// No number is zero, which some codecs leave out; each has all its digits, as measured ones do.
+    /// No number is zero, because some codecs omit zeros. Each number has all its digits, like
+    /// measured ones.
     pub(crate) fn of(count: usize) -> Self {
         let info =
             Info { kind: 7, timestamp: 1_542_848_736_123_456_789, guid: 0x5EED_0123_4567_89AB };
@@ -98,12 +99,12 @@ impl Cloud {
         Self { info, points: (0..count).map(point).collect() }
     }
 
-    /// Returns what reading every number costs at least: all of them, summed in double precision.
+    /// Returns the sum of all numbers in double precision: the minimum cost of reading each.
     pub(crate) fn sum(&self) -> f64 {
         sum(self.info, self.points.iter().copied())
     }
 
-    /// Returns y of the point in the middle; zero where there is none.
+    /// Returns y of the middle point; zero if there is none.
     pub(crate) fn middle_y(&self) -> f32 {
         self.points.get(self.points.len() / 2).map_or(0.0, |point| point.position[1])
     }
@@ -111,9 +112,9 @@ impl Cloud {
 
 /// Sums every number of a message.
 ///
-/// Points go to four lanes in turn that do not wait for each other: one running sum would measure
-/// the delay of the adder instead of the codec. More lanes than the processor has registers would
-/// measure its stack. Every codec uses this one, so that the sums are equal to the last bit.
+/// Points go to four independent lanes in turn: a single running sum would measure the latency of
+/// the adder instead of the codec. More lanes than the CPU has registers would measure its stack.
+/// Every codec uses this function, so that the sums are bit-identical.
 pub(crate) fn sum(info: Info, mut points: impl ExactSizeIterator<Item = Point>) -> f64 {
     let mut lanes = [[0.0f64; 4]; RUN];
     let count = points.len();

@@ -1,4 +1,4 @@
-//! Tautline's own small messages, whole: values checked, bytes verified.
+//! Tautline's own small messages, complete, with checked values and verified bytes.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use tautline_message::{Builder, Command, Gear, Telemetry};
 use crate::clock;
 use crate::measure::Effort;
 
-/// What a message took, in seconds.
+/// Times of a message, in seconds.
 pub(crate) struct Timing {
     pub(crate) name: &'static str,
     pub(crate) bytes: usize,
@@ -63,8 +63,7 @@ fn command() -> Command {
     }
 }
 
-/// Returns a vehicle's, as it was written by the first version of the schema: later fields do not
-/// matter here.
+/// Returns a telemetry message of the schema's first version: later fields do not matter here.
 fn telemetry() -> Telemetry {
     Telemetry::decode(include_bytes!("../../crates/message/tests/evolution/telemetry.bin"))
         .expect("every later version reads it")

@@ -1,17 +1,17 @@
-//! The paper's Table 1, and why its codecs stand where they stand today.
+//! The paper's Table 1, and the reasons for differences in today's ranking.
 
-/// A line of it.
+/// A line of Table 1.
 pub(crate) struct Published {
-    /// The entry that stands for it here.
+    /// The corresponding entry here.
     pub(crate) here: &'static str,
     /// Encode, decode, full projection, fixed field, repeating field: mean microseconds for 10,000
     /// points on an i5-6200U of 2015.
     pub(crate) micros: [f64; 5],
-    /// Why it is where it is today.
+    /// Reason for its rank today.
     pub(crate) why: &'static str,
 }
 
-/// Returns all eleven, in the paper's order. What the paper calls them stands first in the file.
+/// Returns all eleven, in the paper's order. The first column of the file has the paper's names.
 pub(crate) fn table_1() -> impl Iterator<Item = Published> {
     TABLE_1.lines().skip(1).filter_map(|line| {
         let mut words = line.splitn(8, ';');
@@ -24,10 +24,10 @@ pub(crate) fn table_1() -> impl Iterator<Item = Published> {
     })
 }
 
-/// Returns the line that the entry of that name stands for.
+/// Returns the line that corresponds to the entry with this name.
 pub(crate) fn of(here: &str) -> Option<Published> {
     table_1().find(|line| line.here == here)
 }
 
-/// The lab shows the same.
+/// The lab uses the same file.
 const TABLE_1: &str = include_str!("../../crates/lab/src/papers/serialization/published.csv");

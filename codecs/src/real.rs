@@ -1,4 +1,4 @@
-//! Recordings: lidar scans and the frames of a CAN bus.
+//! Recordings: lidar scans and CAN bus frames.
 
 use std::fs;
 use std::hint::black_box;
@@ -20,11 +20,11 @@ pub(crate) const SCANS: [&str; 3] = [
     "OS-1-128_v2.3.0_1024x10_lb_n3.scan0.bin",
     "OS-2-128-U1_v2.3.0_1024x10.scan0.bin",
 ];
-/// A minute of a car's bus.
+/// One minute of a car's CAN bus.
 pub(crate) const CAN: &str = "comma2k19_rav4.candump.log.gz";
 
-/// Returns the scan in that file: x, y, z and intensity per point, four bytes each; `None` without
-/// one.
+/// Returns the scan in this file: x, y, z and intensity per point, four bytes each. `None` if the
+/// file does not exist.
 pub(crate) fn scan(path: &Path) -> Result<Option<Cloud>> {
     if !path.exists() {
         return Ok(None);
@@ -64,7 +64,7 @@ pub(crate) struct Frame {
     data: [u8; 8],
 }
 
-/// Returns the frames of that log, `(seconds) bus id#data`; `None` without one.
+/// Returns the frames of this log, `(seconds) bus id#data`, or `None` if it does not exist.
 pub(crate) fn can(path: &Path) -> Result<Option<Vec<Frame>>> {
     if !path.exists() {
         return Ok(None);
@@ -88,7 +88,7 @@ fn frame(line: &str) -> Result<Frame> {
     Ok(Frame { time, id: u32::from_str_radix(id, 16)?, data })
 }
 
-/// Returns name, mean bytes, least seconds to encode and to decode a frame, for some codecs.
+/// Returns name, mean bytes, and minimum seconds to encode and to decode a frame, for some codecs.
 pub(crate) fn time_frames(
     frames: &[Frame],
     rounds: usize,
@@ -206,7 +206,7 @@ fn time(
 ) -> Result<(&'static str, f64, f64, f64)> {
     let mut outs: Vec<Vec<u8>> = (0..PART).map(|_| Vec::with_capacity(128)).collect();
     let (mut best_encode, mut best_decode, mut bytes) = (f64::MAX, f64::MAX, 0);
-    // All of them are checked once; the rounds time as many as stay in the caches.
+    // All of them are checked once; the rounds time only as many as fit the caches.
     for part in frames.chunks(PART).chain(frames.chunks(PART).take(1).cycle().take(rounds)) {
         outs.iter_mut().for_each(Vec::clear);
         let started = clock::now();
@@ -239,5 +239,5 @@ struct WireFrame {
     data: Vec<u8>,
 }
 
-/// Frames that are timed at once.
+/// Frames timed at once.
 const PART: usize = 1000;

@@ -1,4 +1,4 @@
-//! Tables for people, and every figure as CSV.
+//! Tables for readers, and every figure as CSV.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::measure::{self, Effort, Heat, Limits, METRICS, NOOP, PHASES, Timing};
 use crate::normal::Cloud;
 use crate::{own, published, real};
 
-/// What a run has found so far.
+/// Results of a run so far.
 pub(crate) struct Report {
     csv: String,
     hostile: Vec<(&'static str, Counts)>,
@@ -22,20 +22,20 @@ impl Report {
         Self { csv: "part,codec,case,metric,value,unit\n".to_owned(), hostile: Vec::new() }
     }
 
-    /// Returns every figure, a line each.
+    /// Returns every figure, one per line.
     pub(crate) fn csv(&self) -> &str {
         &self.csv
     }
 
     fn line(&mut self, part: &str, codec: &str, case: &str, metric: &str, value: f64, unit: &str) {
-        // What is not measured has no line.
+        // Unmeasured values have no line.
         if !value.is_finite() {
             return;
         }
         let _ = writeln!(self.csv, "{part},\"{codec}\",{case},{metric},{value},{unit}");
     }
 
-    /// Prints what mutated messages do, each codec in a process of its own.
+    /// Prints the outcomes of mutated messages, each codec in a separate process.
     pub(crate) fn hostile(&mut self, entries: &[Entry], count: u64) -> Result<()> {
         println!("{count} mutated messages of 3, 40 and 200 points for each codec");
         println!(
@@ -60,7 +60,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the steps, the table cold and hot, the paper's figures beside, and the ranking.
+    /// Prints the steps, the table cold and hot, the paper's figures, and the ranking.
     pub(crate) fn table(&mut self, entries: &[Entry], points: usize, effort: Effort) -> Result<()> {
         let cloud = Cloud::of(points);
         self.phases(entries, &cloud, "hot", effort);
@@ -126,7 +126,8 @@ impl Report {
         }
     }
 
-    /// Prints the paper's codecs in our order, with their place there, and why it is another.
+    /// Prints the paper's codecs in today's order, with their rank in the paper, and the reason for
+    /// the difference.
     fn ranking(&self, timings: &[Timing]) {
         let mut paper: Vec<_> = published::table_1().collect();
         let round_trip = |five: &[f64; 5]| five[0] + five[1];
@@ -150,7 +151,7 @@ impl Report {
         println!();
     }
 
-    /// Prints the steps each way of codecs that have structures of their own.
+    /// Prints the conversion steps of codecs with their own structures.
     fn phases(&mut self, entries: &[Entry], cloud: &Cloud, case: &str, effort: Effort) {
         let phases = measure::phases(entries, cloud, effort);
         if phases.is_empty() {
@@ -200,7 +201,7 @@ impl Report {
         Ok(())
     }
 
-    /// Commands and telemetry.
+    /// Prints commands and telemetry.
     pub(crate) fn own(&mut self, effort: Effort) -> Result<()> {
         println!("Our small messages, nanoseconds: encode / decode, whole, verified and checked");
         for own::Timing { name, bytes, encode, decode } in own::run(effort) {
@@ -212,7 +213,7 @@ impl Report {
         Ok(())
     }
 
-    /// Prints recordings, as far as they are there.
+    /// Prints the results of the available recordings.
     pub(crate) fn real(&mut self, entries: &[Entry], data: &Path, effort: Effort) -> Result<()> {
         let effort = Effort { rounds: effort.rounds / 3 + 1, ..effort };
         for scan in real::SCANS {
@@ -241,7 +242,7 @@ impl Report {
     }
 }
 
-/// Prints how far Tautline's message is from the first of those that evolve and are safe.
+/// Prints the ratio of Tautline's message to the best of the codecs that evolve and are safe.
 fn firsts(entries: &[Entry], timings: &[Timing], hostile: &[(&'static str, Counts)]) {
     let Some(ours) = timings.iter().find(|timing| timing.name == "Tautline") else { return };
     let safe = |entry: &Entry| {

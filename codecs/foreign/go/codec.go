@@ -8,7 +8,7 @@ import (
 	"codec/lidar"
 )
 
-// point is the normal form's, as src/normal.rs has it.
+// point is a point of the normal form, as in src/normal.rs.
 type point struct {
 	position  [3]float32
 	intensity uint8
@@ -25,7 +25,7 @@ type cloud struct {
 	points []point
 }
 
-// codec is Colfer by the Go that its compiler writes, with buffers of its own.
+// codec is Colfer, with the Go code of its compiler and its own buffers.
 type codec struct {
 	outgoing lidar.Cloud
 	points   []lidar.Point
@@ -35,7 +35,7 @@ type codec struct {
 
 var errNoInfo = errors.New("no info")
 
-// fill goes from the normal form to Colfer's structures.
+// fill converts the normal form to Colfer's structures.
 func (c *codec) fill(from *cloud) {
 	c.outgoing.Info = &lidar.Info{Kind: from.info.kind, Timestamp: from.info.timestamp, Guid: from.info.guid}
 	if cap(c.points) < len(from.points) {
@@ -51,7 +51,7 @@ func (c *codec) fill(from *cloud) {
 	}
 }
 
-// write goes from them to a message.
+// write encodes them as a message.
 func (c *codec) write() []byte {
 	length, err := c.outgoing.MarshalLen()
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *codec) write() []byte {
 	return c.buffer
 }
 
-// parse goes from a message to new structures of Colfer's.
+// parse decodes a message into new Colfer structures.
 func (c *codec) parse(message []byte) error {
 	c.incoming = new(lidar.Cloud)
 	if _, err := c.incoming.Unmarshal(message); err != nil {
@@ -76,7 +76,7 @@ func (c *codec) parse(message []byte) error {
 	return nil
 }
 
-// normal goes from them to a new normal form.
+// normal converts them to a new normal form.
 func (c *codec) normal() *cloud {
 	to := &cloud{info: c.info(), points: make([]point, len(c.incoming.Points))}
 	for at, p := range c.incoming.Points {
@@ -90,7 +90,7 @@ func (c *codec) info() info {
 	return info{kind: i.Kind, timestamp: i.Timestamp, guid: i.Guid}
 }
 
-// sum is that of src/normal.rs, in its order, so that it is equal to the last bit.
+// sum adds in the order of src/normal.rs, so that the results are bit-identical.
 func (c *codec) sum() float64 {
 	const run = 4
 	var lanes [4 * run]float64
@@ -126,7 +126,7 @@ func (c *codec) middleY() float32 {
 	return 0
 }
 
-// fromRecords reads the normal form as the harness sends it: src/codec/records.rs.
+// fromRecords decodes the normal form in the harness's encoding (src/codec/records.rs).
 func fromRecords(bytes []byte) *cloud {
 	number := binary.LittleEndian.Uint64
 	c := &cloud{info: info{number(bytes), number(bytes[8:]), number(bytes[16:])}}
@@ -142,7 +142,7 @@ func fromRecords(bytes []byte) *cloud {
 	return c
 }
 
-// toRecords writes it back.
+// toRecords encodes it.
 func toRecords(c *cloud) []byte {
 	bytes := make([]byte, 32+16*len(c.points))
 	for at, value := range []uint64{c.info.kind, c.info.timestamp, c.info.guid, uint64(len(c.points))} {

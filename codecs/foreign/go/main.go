@@ -1,4 +1,4 @@
-// Colfer in Go, in a process of its own: src/codec/runtime.rs tells what goes over the pipes.
+// Colfer in Go, in a separate process; src/codec/runtime.rs documents the protocol of its pipes.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// Its limit of 64 Ki points is below the largest scans.
+	// The default limit of 64 Ki points is below the largest scans.
 	lidar.ColferListMax = 1 << 20
 	lidar.ColferSizeMax = 32 << 20
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
@@ -58,7 +58,7 @@ func (h *harness) answer(request byte, payload []byte) []byte {
 	}
 }
 
-// time gives the seconds of a call, by the metrics of src/measure.rs and then its phases.
+// time returns the seconds per call; the metrics of src/measure.rs come first, then its phases.
 func (h *harness) time(metric, repeats int) []byte {
 	if metric == 8 {
 		h.call(7)
@@ -77,7 +77,7 @@ func (h *harness) time(metric, repeats int) []byte {
 	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(seconds))
 }
 
-// What is stored here is not left out by the compiler.
+// Sinks that prevent the compiler from optimizing the calls away.
 var (
 	sinkCloud  *cloud
 	sinkNumber float64
@@ -110,7 +110,7 @@ func (h *harness) call(metric int) {
 	}
 }
 
-// read says what came of any bytes, and what was in them.
+// read returns the outcome for any bytes, and their content.
 func (h *harness) read(message []byte) (answer []byte) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -148,7 +148,7 @@ func (h *harness) read(message []byte) (answer []byte) {
 	return append(answer, toRecords(to)...)
 }
 
-// processTime is what this process has had of the processors, its collector's work among it.
+// processTime returns the CPU time of this process, including its garbage collector.
 func processTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -25,7 +25,7 @@ final class Main {
         out.flush();
       }
     } catch (EOFException end) {
-      // The harness has what it wanted.
+      // The harness is done.
     }
   }
 
@@ -42,7 +42,7 @@ final class Main {
         codec.write();
         message = codec.message();
         warm = new boolean[9];
-        // What is slow only because it is the first is not to be counted as slow.
+        // Warm up, so that slow first calls are not counted as slow.
         for (int at = 0; at < 20; at++) {
           read(message);
         }
@@ -76,7 +76,7 @@ final class Main {
     return little(8).putDouble(seconds).array();
   }
 
-  // What is stored here is not left out by the compiler.
+  // Sinks that prevent the compiler from optimizing the calls away.
   private volatile Object sinkCloud;
   private volatile double sinkNumber;
   private volatile long sinkGuid;

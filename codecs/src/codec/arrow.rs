@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::{Codec, Read, refused};
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// Arrow's stream of one batch: a column for each number; the info in the schema's metadata.
+/// Arrow's stream of one batch: one column per number; the info is in the schema's metadata.
 #[derive(Default)]
 pub(crate) struct Arrow(Vec<u8>);
 

@@ -4,9 +4,9 @@ use crate::codec::records::{
 };
 use crate::normal::{Cloud, Info, sum};
 
-/// CDR of a struct with a sequence of structs, written and read in one piece.
+/// CDR of a struct with a sequence of structs, written and read in one block.
 ///
-/// A point's record is padded to 16 bytes in CDR too, so the sequence is one run.
+/// A point's record is padded to 16 bytes in CDR too, so the sequence is contiguous.
 /// ```text
 /// | 00 01 00 00 | kind u64 | timestamp u64 | guid u64 | count u32 | pad | points, 16 bytes each |
 /// ```

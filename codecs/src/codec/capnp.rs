@@ -5,7 +5,7 @@ use super::{Codec, Read};
 use crate::lidar_capnp::lidar_cloud;
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// Cap'n Proto, as it lies in memory or with its zeros packed away.
+/// Cap'n Proto, in its memory layout or packed.
 pub(crate) struct Capnp {
     packed: bool,
     buffer: Vec<u8>,
@@ -36,7 +36,7 @@ impl Capnp {
 
 impl Codec for Capnp {
     fn encode(&mut self, cloud: &Cloud) -> &[u8] {
-        // One segment for all, as one who knows the size would have it.
+        // A single segment, as a user who knows the size would allocate.
         let words = (8 + 2 * cloud.points.len()) as u32;
         let mut message = Builder::new(HeapAllocator::new().first_segment_words(words));
         let mut root = message.init_root::<lidar_cloud::Builder<'_>>();

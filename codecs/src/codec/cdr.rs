@@ -1,4 +1,4 @@
-//! CDR as Rust's serde crates write it.
+//! CDR as written by Rust's serde crate for it.
 
 use byteorder::LittleEndian;
 

@@ -1,4 +1,4 @@
-//! FlatBuffers in three shapes: a table a point, a vector of structs, a run of bytes.
+//! FlatBuffers in three forms: one table per point, a vector of structs, a byte vector.
 
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 
@@ -7,7 +7,7 @@ use crate::codec::records::{point_from, read_points, record_of};
 use crate::lidar_generated::lidar as wire;
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// A table for every point: what a schema that thinks in objects gives.
+/// One table per point, as an object-oriented schema yields.
 #[derive(Default)]
 pub(crate) struct Tables {
     builder: FlatBufferBuilder<'static>,
@@ -66,7 +66,7 @@ fn point_of_table(table: wire::PointTable<'_>) -> Point {
     Point { position, intensity: table.intensity() }
 }
 
-/// A vector of structs, pushed and read one by one, verified or not.
+/// A vector of structs, pushed and read one by one, with or without verification.
 pub(crate) struct Structs {
     builder: FlatBufferBuilder<'static>,
     scratch: Vec<wire::Point>,
@@ -87,7 +87,7 @@ impl Structs {
         if self.verified {
             return Ok(flatbuffers::root_with_opts::<wire::StructCloud<'_>>(&LIMITS, bytes)?);
         }
-        // SAFETY: holds for messages of our own only; hostile ones are read in a process of their own.
+        // SAFETY: holds only for our own messages; hostile ones are read in a separate process.
         Ok(unsafe { flatbuffers::root_unchecked::<wire::StructCloud<'_>>(bytes) })
     }
 }
@@ -137,7 +137,7 @@ fn point_of_struct(point: &wire::Point) -> Point {
     Point { position: [point.x(), point.y(), point.z()], intensity: point.intensity() }
 }
 
-/// One run of 16-byte records, built and read in one piece.
+/// One vector of 16-byte records, built and read in one block.
 #[derive(Default)]
 pub(crate) struct Bulk {
     builder: FlatBufferBuilder<'static>,

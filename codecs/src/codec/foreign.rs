@@ -1,4 +1,4 @@
-//! Codecs in C and C++, through the one shape of `foreign/harness.hpp`.
+//! Codecs in C and C++, through the common interface of `foreign/harness.hpp`.
 
 #![expect(unsafe_code, reason = "other languages are called")]
 
@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use super::{Read, Staged, refused};
 use crate::normal::{Cloud, Info, Point};
 
-/// A codec's functions over its own state.
+/// Function table of a codec that operates on its own state.
 #[repr(C)]
 pub(crate) struct Calls {
     make: unsafe extern "C" fn() -> *mut c_void,
@@ -35,7 +35,7 @@ unsafe extern "C" {
     pub(crate) safe fn protobuf_calls() -> &'static Calls;
 }
 
-/// One such codec.
+/// A codec in C or C++.
 pub(crate) struct Foreign {
     calls: &'static Calls,
     state: *mut c_void,
@@ -43,15 +43,15 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     pub(crate) fn new(calls: &'static Calls) -> Self {
-        // SAFETY: `make` has no conditions; `end` is called once, in `drop`.
+        // SAFETY: `make` has no preconditions; `end` is called once, in `drop`.
         let state = unsafe { (calls.make)() };
         Self { calls, state }
     }
 }
 
-// SAFETY of every call below: `state` is what `make` gave and nobody else knows; pointers and
-// lengths are those of live slices. Hostile bytes are read in a process of their own: the code
-// behind these calls is on trial.
+// SAFETY of every call below: `state` is the result of `make` and has no other owner; pointers and
+// lengths are those of live slices. Hostile bytes are read in a separate process, because the code
+// behind these calls is under test.
 impl Staged for Foreign {
     fn fill(&mut self, cloud: &Cloud) {
         let points = &cloud.points;
@@ -61,7 +61,7 @@ impl Staged for Foreign {
 
     fn write(&mut self) -> &[u8] {
         let mut length = 0;
-        // SAFETY: above; the buffer lives in the state, which is borrowed as long as the slice.
+        // SAFETY: above; the buffer belongs to the state, which is borrowed as long as the slice.
         unsafe {
             let bytes = (self.calls.write)(self.state, &mut length);
             std::slice::from_raw_parts(bytes, length)
@@ -79,7 +79,7 @@ impl Staged for Foreign {
 
     fn normal(&self) -> Read<Cloud> {
         let mut info = Info::default();
-        // SAFETY: above; `normal` writes as many points as `count` says.
+        // SAFETY: above; `normal` writes as many points as `count` returns.
         unsafe {
             let count = (self.calls.count)(self.state);
             let mut points = Vec::with_capacity(count);
@@ -107,7 +107,7 @@ impl Staged for Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, ended here only.
+        // SAFETY: created in `new`, freed only here.
         unsafe { (self.calls.end)(self.state) };
     }
 }

@@ -5,9 +5,10 @@ use super::{Codec, Read, refused};
 use crate::codec::records::{point_from, read_points, record_of};
 use crate::normal::{self, Cloud, sum};
 
-/// foxglove.PointCloud in Protocol Buffers: points as one run of bytes, described by fields.
+/// foxglove.PointCloud in Protocol Buffers: points in one byte field, described by field
+/// descriptors.
 ///
-/// It has no kind and no guid: they stand in `frame_id`, in hexadecimal.
+/// It has no kind and no guid: they are stored in `frame_id`, in hexadecimal.
 #[derive(Default)]
 pub(crate) struct Protobuf {
     scratch: Vec<u8>,
@@ -62,7 +63,7 @@ impl Codec for Protobuf {
     }
 }
 
-/// Returns the message, if its records are laid out as ours.
+/// Returns the message if its records have our layout.
 fn read(bytes: &[u8]) -> Read<WireCloud> {
     let wire = WireCloud::decode(bytes)?;
     let fields = wire.fields.iter().map(|field| (field.name.as_str(), field.offset, field.number));
@@ -172,11 +173,11 @@ struct Field {
     number: i32,
 }
 
-/// Name, offset and number's type (7: float32, 1: uint8).
+/// Name, offset and number type (7: float32, 1: uint8).
 const FIELDS: [(&str, u32, i32); 4] = [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 1)];
 const NANOS: u64 = 1_000_000_000;
 
-/// What each byte is worth as a hexadecimal digit; 16 if it is none.
+/// Value of each byte as a hexadecimal digit; 16 if it is not one.
 const DIGITS: [u8; 256] = {
     let mut digits = [16; 256];
     let mut value = 0;

@@ -1,7 +1,7 @@
 use super::{Codec, Read};
 use crate::normal::Cloud;
 
-/// The text that the paper measures beside the binary codecs.
+/// The text format that the paper compares with the binary codecs.
 #[derive(Default)]
 pub(crate) struct Json(Vec<u8>);
 

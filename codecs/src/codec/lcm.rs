@@ -1,7 +1,7 @@
 use super::{Codec, Read, refused};
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// LCM's wire by hand: big-endian, packed, after a fingerprint of the type.
+/// LCM's wire format, implemented by hand: big-endian, packed, after a fingerprint of the type.
 ///
 /// ```text
 /// | fingerprint u64 | kind i64 | timestamp i64 | guid i64 | count i32 | points, 13 bytes each |
@@ -71,5 +71,5 @@ fn point(bytes: &[u8; POINT]) -> Point {
 
 const HEAD: usize = 36;
 const POINT: usize = 13;
-/// LCM derives it from the names of the fields; any other number costs the same.
+/// LCM derives it from the field names; any other number costs the same.
 const FINGERPRINT: u64 = 0x5A17_0C1D_A27A_0001;

@@ -1,7 +1,7 @@
 use super::{Codec, Read};
 use crate::normal::{Cloud, Info};
 
-/// A codec that does nothing: what the harness itself costs.
+/// A codec that does nothing, which measures the overhead of the harness.
 pub(crate) struct Noop;
 
 impl Codec for Noop {

@@ -7,12 +7,13 @@ use crate::codec::foxglove::{frame_id, parse_frame_id};
 use crate::codec::records::{point_from, record_of};
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// Tautline's point cloud: foxglove.PointCloud in FlatBuffers, verified, checked, in bulk.
+/// Tautline's point cloud: foxglove.PointCloud in FlatBuffers, verified, with checked values, in
+/// bulk.
 ///
-/// It has no kind and no guid: they stand in `frame_id`, in hexadecimal.
+/// It has no kind and no guid: they are stored in `frame_id`, in hexadecimal.
 pub(crate) struct Ours {
     cloud: PointCloud,
-    /// Whose `frame_id` the cloud has.
+    /// Kind and guid in the cloud's `frame_id`.
     source: (u64, u64),
     builder: Builder,
     reader: Reader,

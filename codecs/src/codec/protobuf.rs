@@ -3,7 +3,7 @@ use prost::Message;
 use super::{Read, Staged};
 use crate::normal::{self, Cloud, Point, sum};
 
-/// Protocol Buffers by prost, a message for every point (schemas/lidar.proto).
+/// Protocol Buffers by prost, with one message per point (schemas/lidar.proto).
 #[derive(Default)]
 pub(crate) struct Prost {
     outgoing: WireCloud,

@@ -4,7 +4,7 @@ use super::{Read, Staged};
 use crate::lidar_quick as wire;
 use crate::normal::{self, Cloud, Point, sum};
 
-/// Protocol Buffers by quick-protobuf, a message for every point (schemas/lidar.proto).
+/// Protocol Buffers by quick-protobuf, with one message per point (schemas/lidar.proto).
 #[derive(Default)]
 pub(crate) struct Quick {
     outgoing: wire::Cloud,

@@ -1,7 +1,7 @@
 use super::{Codec, Read, refused};
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// Fixed records of 16 bytes after a fixed head: the floor, without any evolution.
+/// Fixed records of 16 bytes after a fixed header: the lower bound, without schema evolution.
 ///
 /// ```text
 /// | kind u64 | timestamp u64 | guid u64 | count u64 | points: x y z f32, intensity u8, 3 zero |
@@ -74,7 +74,7 @@ pub(crate) fn read_points(records: &[[u8; RECORD]]) -> Vec<Point> {
 }
 
 pub(crate) fn record_of(point: &Point) -> [u8; RECORD] {
-    // An array's `map` is a call for every point where it is not inlined.
+    // An array's `map` is a call per point if it is not inlined.
     let [x, y, z] = point.position;
     let bits = u128::from(x.to_bits())
         | u128::from(y.to_bits()) << 32
@@ -83,14 +83,14 @@ pub(crate) fn record_of(point: &Point) -> [u8; RECORD] {
     bits.to_le_bytes()
 }
 
-/// Reads a point on a little-endian machine, as all that this is measured on are.
+/// Reads a point on a little-endian machine; all measurements use one.
 pub(crate) fn point_from(record: &[u8; RECORD]) -> Point {
-    // One move of 16 bytes; what is behind the intensity is nobody's.
+    // One move of 16 bytes; the bytes after the intensity are ignored.
     zerocopy::transmute!(*record)
 }
 
-/// Bytes of the three numbers of [`Info`].
+/// Size of the three numbers of [`Info`].
 pub(crate) const HEAD: usize = 24;
-/// Bytes of a point's record.
+/// Size of a point's record.
 pub(crate) const RECORD: usize = 16;
 const WHOLE_HEAD: usize = HEAD + 8;

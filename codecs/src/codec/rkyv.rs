@@ -4,7 +4,7 @@ use rkyv::util::AlignedVec;
 use super::{Codec, Read};
 use crate::normal::{ArchivedCloud, Cloud, Info, Point, sum};
 
-/// rkyv: the message is the archived struct itself, checked before it is believed, or not.
+/// rkyv: the message is the archived struct itself, with or without validation.
 pub(crate) struct Rkyv {
     checked: bool,
     buffer: AlignedVec,
@@ -24,7 +24,7 @@ impl Rkyv {
         if self.checked {
             return Ok(rkyv::access::<ArchivedCloud, Error>(bytes)?);
         }
-        // SAFETY: holds for messages of our own only; hostile ones are read in a process of their own.
+        // SAFETY: holds only for our own messages; hostile ones are read in a separate process.
         Ok(unsafe { rkyv::access_unchecked::<ArchivedCloud>(bytes) })
     }
 }

@@ -3,16 +3,16 @@ use crate::codec::foxglove::{frame_id, parse_frame_id};
 use crate::codec::records::{point_from, read_points, write_points};
 use crate::normal::{Cloud, Info, sum};
 
-/// sensor_msgs/PointCloud2 in CDR (XCDR1, little-endian), its data in one piece.
+/// sensor_msgs/PointCloud2 in CDR (XCDR1, little-endian), its data in one block.
 ///
-/// It has no kind and no guid: they stand in `frame_id`, in hexadecimal.
+/// It has no kind and no guid: they are stored in `frame_id`, in hexadecimal.
 #[derive(Default)]
 pub(crate) struct PointCloud2(Vec<u8>);
 
 impl Codec for PointCloud2 {
     fn encode(&mut self, cloud: &Cloud) -> &[u8] {
         let count = cloud.points.len() as u32;
-        // The buffer keeps its length where the next message has as many points: nothing is cleared.
+        // For messages of equal size the buffer keeps its length, so nothing is cleared.
         let mut writer = Writer { bytes: std::mem::take(&mut self.0), at: 0 };
         writer.bytes.resize(HEAD_MAX + 16 * cloud.points.len(), 0);
         writer.raw(&ENCAPSULATION);
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     fn u32(&mut self, number: u32) {
-        // Alignment counts from behind the encapsulation, which is itself 4 bytes.
+        // Alignment is relative to the end of the encapsulation, which itself has 4 bytes.
         while !self.at.is_multiple_of(4) {
             self.raw(&[0]);
         }
@@ -141,5 +141,5 @@ impl<'a> Reader<'a> {
 const FIELDS: [(&str, u32, u8); 4] = [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 2)];
 const ENCAPSULATION: [u8; 4] = [0, 1, 0, 0];
 const NANOS: u64 = 1_000_000_000;
-/// All that is not data.
+/// Maximum size of everything but the data.
 const HEAD_MAX: usize = 256;

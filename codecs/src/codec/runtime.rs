@@ -1,6 +1,7 @@
-//! Codecs of languages with a runtime of their own: a process that times itself.
+//! Codecs in languages with their own runtime: a process that times itself.
 //!
-//! What goes over its pipes, numbers little-endian, messages in normal form as `records.rs` has them:
+//! Protocol of its pipes, with little-endian numbers, and messages in normal form as in
+//! `records.rs`:
 //! ```text
 //! request: | what u8 | length u32 | payload |          answer: | length u32 | payload |
 //! e: a message in normal form                          that message, encoded; both are kept
@@ -18,7 +19,7 @@ use super::records::Records;
 use super::{Codec, Read, refused};
 use crate::normal::Cloud;
 
-/// One such process.
+/// A running codec process.
 pub(crate) struct Runtime {
     child: Child,
     into: ChildStdin,
@@ -27,7 +28,7 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Starts a program that speaks the above.
+    /// Starts a program that implements this protocol.
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         #[expect(unsafe_code, reason = "the child must not outlive this process")]
@@ -56,13 +57,13 @@ impl Runtime {
     #[cfg(protobuf_java)]
     pub(crate) fn protobuf_java() -> Self {
         let mut java = Command::new("java");
-        // One thread's work on small memory: its other collectors want more of both.
+        // Single-threaded work with little memory: other collectors need more of both.
         java.args(["-XX:+UseSerialGC", "-Xmx1g", "-XX:CompressedClassSpaceSize=64m"]);
         java.args(["-XX:ReservedCodeCacheSize=64m", "-cp", env!("PROTOBUF_JAVA"), "Main"]);
         Self::start(java)
     }
 
-    /// Returns an answer, unless the process has died.
+    /// Sends a request and returns the answer, or an error if the process has died.
     fn ask(&mut self, what: u8, payload: &[u8]) -> std::io::Result<Vec<u8>> {
         let length = u32::try_from(payload.len()).expect("messages are some MB");
         let mut request = vec![what];
@@ -119,7 +120,7 @@ impl Codec for Runtime {
 
     fn judge_itself(&mut self, bytes: &[u8]) -> Option<u8> {
         let answer = self.ask(b'r', bytes);
-        // A process that is no longer there has ended itself.
+        // A process that no longer exists has aborted.
         Some(answer.ok().and_then(|answer| answer.first().copied()).unwrap_or(b'a'))
     }
 }

@@ -5,7 +5,7 @@ use sbe_lidar::{Encoder, ReadBuf, WriteBuf};
 use super::{Codec, Read, refused};
 use crate::normal::{Cloud, Info, Point};
 
-/// Simple Binary Encoding, by the code that its tool writes for Rust (schemas/lidar.xml).
+/// Simple Binary Encoding, with the Rust code of its generator (schemas/lidar.xml).
 #[derive(Default)]
 pub(crate) struct Sbe(Vec<u8>);
 
@@ -34,7 +34,7 @@ impl Codec for Sbe {
         let decoder = open(bytes)?;
         let info = info(&decoder);
         let mut points = decoder.points_decoder();
-        // What is promised is not believed before it is there.
+        // Do not trust the announced count before the data is there.
         let mut read = Vec::with_capacity((points.count() as usize).min(bytes.len() / 13));
         while points.advance().map_err(|_| refused("no point"))?.is_some() {
             read.push(point(&points));
@@ -43,7 +43,8 @@ impl Codec for Sbe {
     }
 
     fn sum(&mut self, bytes: &[u8]) -> Read<f64> {
-        // The group is an iterator that ends by itself; the lanes of the others' sum are kept by hand.
+        // The group is an iterator that ends by itself; the summation lanes are kept by hand, as
+        // elsewhere.
         let decoder = open(bytes)?;
         let info = info(&decoder);
         let mut points = decoder.points_decoder();
@@ -62,7 +63,7 @@ impl Codec for Sbe {
     fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
         let mut points = open(bytes)?.points_decoder();
         let count = points.count();
-        // A group has no way but from the start.
+        // A group can only be read from the start.
         for _ in 0..=count / 2 {
             if points.advance().map_err(|_| refused("no point"))?.is_none() {
                 return Ok(0.0);

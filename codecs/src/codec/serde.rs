@@ -1,9 +1,9 @@
-//! Codecs that write Rust's own types, without a schema: bincode, postcard, wincode, bitcode.
+//! Codecs that write Rust's types without a schema: bincode, postcard, wincode, bitcode.
 
 use super::{Codec, Read};
 use crate::normal::Cloud;
 
-/// bincode 1.3.3, the last version that is one.
+/// bincode 1.3.3, the last functional version.
 #[derive(Default)]
 pub(crate) struct Bincode(Vec<u8>);
 

@@ -5,7 +5,7 @@ use super::{Read, Staged, refused};
 use crate::lidar_thrift as wire;
 use crate::normal::{self, Cloud, Point, sum};
 
-/// Thrift's binary protocol by the code that its compiler writes for Rust (schemas/lidar.thrift).
+/// Thrift's binary protocol, with the Rust code of its compiler (schemas/lidar.thrift).
 #[derive(Default)]
 pub(crate) struct Thrift {
     outgoing: Option<wire::Cloud>,
