@@ -1,6 +1,7 @@
-//! What an experiment is: a key, a place in a paper, and a function from a [`Run`] to an [`Outcome`].
+//! The definition of an experiment: a key, a place in a paper, and a function from a [`Run`] to an
+//! [`Outcome`].
 //!
-//! Every experiment stands on this, and this knows none of them: `papers` lists them.
+//! Every experiment depends on this module, and this module on none of them: `papers` lists them.
 
 mod outcome;
 mod row;
@@ -17,21 +18,21 @@ pub use table::{Cell, Table};
 pub struct Experiment {
     /// Its name on the command line and as a folder: lower-case letters, digits and hyphens.
     pub key: &'static str,
-    /// One line: what is measured.
+    /// One line that describes the measurement.
     pub title: &'static str,
-    /// Paper and place, `[LTE] Table II`; the word in brackets stands in docs/papers.md.
+    /// Paper and place, such as `[LTE] Table II`; the key in brackets is defined in docs/papers.md.
     pub source: &'static str,
-    /// The measurement. An `Err` means that it failed; a result that differs from the paper's is an
-    /// outcome like any other, and so is one that was skipped because something is missing.
+    /// The measurement. An `Err` means that it failed. A result that differs from the paper's is a
+    /// normal outcome, and so is a skipped measurement that lacks a prerequisite.
     pub run: fn(&Run<'_>) -> Result<Outcome>,
 }
 
-/// The way an experiment is to be run, and who hears how far it is.
+/// Parameters of an experiment's run, and the receiver of its progress.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// Seconds instead of minutes, with tolerances to match.
+    /// Whether to run for seconds instead of minutes, with matching tolerances.
     pub quick: bool,
-    /// From which every random number comes: the same seed gives the same outcome, but for timings.
+    /// Seed of every random number: the same seed yields the same outcome, except for timings.
     pub seed: u64,
     progress: &'a dyn Fn(Progress<'_>),
 }
@@ -41,30 +42,30 @@ pub struct Run<'a> {
 pub struct Progress<'a> {
     /// Parts done, at most `total`.
     pub done: u64,
-    /// Parts in all.
+    /// Total number of parts.
     pub total: u64,
-    /// The part that comes next.
+    /// The next part.
     pub what: &'a str,
 }
 
 impl<'a> Run<'a> {
-    /// Returns a run that tells `progress` how far it is.
+    /// Creates a run that reports to `progress`.
     pub fn new(quick: bool, seed: u64, progress: &'a dyn Fn(Progress<'_>)) -> Self {
         Self { quick, seed, progress }
     }
 
-    /// Returns a run that tells nobody.
+    /// Creates a run that reports nothing.
     pub fn silent(quick: bool, seed: u64) -> Run<'static> {
         Run { quick, seed, progress: &|_| {} }
     }
 
-    /// Says that `done` of `total` parts are over and `what` comes next; cheap, but not for inner
+    /// Reports that `done` of `total` parts are done and `what` is next; cheap, but not for inner
     /// loops.
     pub fn progress(&self, done: u64, total: u64, what: &str) {
         (self.progress)(Progress { done, total, what });
     }
 
-    /// Returns what a quick run takes, or what a full one does.
+    /// Returns the value for a quick run or for a full one.
     pub fn choose<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }

@@ -1,41 +1,44 @@
-//! The lab: the tables and figures of the papers, measured again on this code.
+//! The lab: the tables and figures of the papers, reproduced on this code.
 //!
-//! An [`Experiment`](experiment::Experiment) gives an [`Outcome`](experiment::Outcome): tables of
-//! numbers, plots, and [rows](experiment::Row) that hold what was measured against what the paper
-//! published. [`papers`] lists them all. [`record`] writes an outcome into a folder, [`report`] makes
-//! one page of everything found there; neither knows an experiment by name.
+//! An [`Experiment`](experiment::Experiment) produces an [`Outcome`](experiment::Outcome): tables
+//! of numbers, plots, and [rows](experiment::Row) that compare measured with published values.
+//! [`papers`] lists them all. [`record`] writes an outcome into a folder, and [`report`] renders
+//! one page of all records in it. Neither depends on particular experiments.
 //!
-//! [`sweeps`] are wider than a paper's table: ways of sending over several links, flows that share one,
-//! encoders, packet sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system, [`theory`]
-//! what the streaming code does by its formulas.
+//! [`sweeps`] go beyond a paper's table: multi-link policies, flows that share a link, encoders,
+//! packet sizes, lost slices. [`pictures::clip`] measures the quality of a video sent through the
+//! complete system. [`theory`] evaluates the formulas of the streaming code.
 //!
 //! # To add an experiment
-//! Four files: its own, the registry, `papers.rs`, docs/papers.md, which lists everything that the papers
-//! show, and xtask/mutations.toml, which lists what would turn it red; a new paper also needs its key in
-//! docs/papers.md.
+//! It takes four files: its own, the registry `papers.rs`, docs/papers.md, which lists all results
+//! of the papers, and xtask/mutations.toml, which lists changes that turn experiments red. A new
+//! paper also needs its key in docs/papers.md.
 //!
-//! 1. Write `papers/<paper>/<name>.rs`: on top a `pub(crate) const EXPERIMENT: Experiment` with a key,
-//!    a title, its place in the paper and its function, `fn run(run: &Run<'_>) -> Result<Outcome>`.
-//! 2. Name the file and list its constant in `papers.rs`, and its key among those that measure time if it
-//!    does: it then has the machine to itself. Name its key in docs/papers.md, in the row of its place.
-//! 3. Take every random number from `run.seed`, sizes and tolerances from
-//!    `run.choose(quick, full)`, and call `run.progress(done, total, "what comes next")` now and
-//!    then in anything that lasts over a second. No clock, unless time is what is measured
-//!    (`tautline_net::clock`). What is long and measures no time does its jobs on all cores, by
-//!    `workers`; no other threads.
-//! 4. Give all three: `tables` with every number that is drawn, `plots`, and `rows`. A quantity
-//!    that the paper prints gets [`published`](experiment::Row::published); where the paper errs, the
-//!    right value goes beside it as [`reference`](experiment::Row::reference) and is what the row is
-//!    judged by. Every tolerance says why it is that wide, by [`because`](experiment::Row::because), with
-//!    its figure or as set by hand. A bar that is asked for where no theory gives a number goes in as
-//!    [`asked`](experiment::Row::asked), never as a reference. A tolerance
-//!    admits at most twice or half of what is right, unless the machine's clock measured it
-//!    ([`clocked`](experiment::Row::clocked)). What cannot be judged is left without a tolerance and shown;
-//!    what could not come out otherwise says so
-//!    ([`by_construction`](experiment::Row::by_construction)).
-//! 5. Name in xtask/mutations.toml a constant of the code under test, and a change of it that turns a row
-//!    red: `make mutate` makes it. What cannot be turned red says why.
-//! 6. A check that fails for another reason than a differing number (a wrong decode) is an `Err`.
+//! 1. Write `papers/<paper>/<name>.rs`: at the top a `pub(crate) const EXPERIMENT: Experiment` with
+//!   a key, a title, its place in the paper and its function, `fn run(run: &Run<'_>) ->
+//!   Result<Outcome>`.
+//! 2. Declare the file and list its constant in `papers.rs`. If it measures time, also list its key
+//!   among those that do: it then runs alone on the machine. Add its key to docs/papers.md, in the
+//!   row of its place.
+//! 3. Take every random number from `run.seed`, sizes and tolerances from `run.choose(quick,
+//!   full)`, and call `run.progress(done, total, "the next part")` regularly in anything that takes
+//!   over a second. Use no clock unless the experiment measures time (`tautline_net::clock`). A
+//!   long experiment that does not measure time distributes its jobs over all cores with `workers`;
+//!   use no other threads.
+//! 4. Return all three: `tables` with every number that is plotted, `plots`, and `rows`. A quantity
+//!   that the paper prints gets [`published`](experiment::Row::published). If the paper errs, the
+//!   right value is the [`reference`](experiment::Row::reference), against which the row is judged.
+//!   Every tolerance states the reason for its width with [`because`](experiment::Row::because): a
+//!   figure, or that it is set by hand. A requirement without a theoretical value is
+//!   [`asked`](experiment::Row::asked), never a reference. A tolerance admits at most twice or half
+//!   of the right value, unless the machine's clock measured it
+//!   ([`clocked`](experiment::Row::clocked)). A row that cannot be judged has no tolerance and is
+//!   only shown. A row whose result is certain is marked as such
+//!   ([`by_construction`](experiment::Row::by_construction)).
+//! 5. Add to xtask/mutations.toml a constant of the code under test, and a change of it that turns
+//!   a row red: `make mutate` applies it. An experiment without such a change states the reason.
+//! 6. A check that fails for a reason other than a differing number, such as a wrong decode, is an
+//!   `Err`.
 //!
 //! `cargo test -p tautline-lab` runs it quickly with all others; it needs no test of its own.
 //!

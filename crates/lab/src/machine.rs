@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a timing depends on.
+/// Properties of a machine that affect timings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's name, as far as the system tells it.
+    /// The processor's name, as reported by the system.
     pub processor: String,
-    /// The kernel's release, where it is known.
+    /// The kernel's release, if known.
     pub kernel: Option<String>,
 }
 
 impl Machine {
-    /// Returns the machine that runs this.
+    /// Returns the current machine.
     pub fn here() -> Self {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Self { processor: processor(), kernel: kernel.map(|release| release.trim().to_owned()) }
@@ -30,7 +30,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the processor's name, as far as the system tells it.
+/// Returns the processor's name, as reported by the system.
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| {
@@ -40,7 +40,7 @@ pub fn processor() -> String {
     text.lines().find_map(named).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Returns Tautline's version and how it was built, because that decides what a timing is worth.
+/// Returns Tautline's version and the kind of build, which affects timings.
 pub fn version() -> String {
     let build = if cfg!(debug_assertions) { " (development build)" } else { "" };
     format!("{}{build}", env!("CARGO_PKG_VERSION"))

@@ -1,8 +1,8 @@
-//! How numbers and names are written, in tables, plots, reports and on the terminal alike.
+//! Formatting of numbers and names in tables, plots, reports and on the terminal.
 
 use std::path::Path;
 
-/// Writes a number for people: four digits that count, no trailing zeros.
+/// Formats a number for readers: four significant digits, no trailing zeros.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -23,13 +23,13 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Says whether `name` can name a file or a folder everywhere, and stay below the one it is put into.
+/// Returns whether `name` is a valid file or folder name on all systems, without path separators.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.bytes().all(plain)
 }
 
-/// Returns a name, as [`is_name`] wants it, for what is read from a file: that of the file, without its ending.
+/// Returns a name valid by [`is_name`] for data from a file: the file's name without its extension.
 pub(crate) fn name_of(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };

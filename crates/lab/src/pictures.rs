@@ -1,4 +1,4 @@
-//! Pictures to code, how they come out of a codec, and how good they are then.
+//! Pictures to code, their decoded form, and their quality.
 
 pub(crate) mod chromium;
 pub mod clip;

@@ -1,8 +1,8 @@
-//! Plots in one house look: what is drawn here, and `plot/draw.rs` draws it as SVG.
+//! Plots in one common style: described here, drawn as SVG by `plot/draw.rs`.
 //!
-//! What a paper published is black, dashed and hollow ([`Series::published`]); what was measured
-//! here has the colours of Okabe and Ito, which colour-blind eyes tell apart, and a marker of its
-//! own for eyes that see no colour at all.
+//! The paper's data is black, dashed and hollow ([`Series::published`]). Data measured here has the
+//! colours of Okabe and Ito, which colour-blind readers can distinguish, and different markers for
+//! monochrome display.
 
 mod axis;
 mod draw;
@@ -11,7 +11,7 @@ pub use axis::Axis;
 
 use crate::notation::is_name;
 
-/// One figure: two axes and what stands between them.
+/// One figure: two axes with series and marks.
 ///
 /// ```
 /// use tautline_lab::plot::{Axis, Plot, Series};
@@ -33,12 +33,12 @@ pub struct Plot {
     marks: Vec<Mark>,
 }
 
-/// One curve, cloud or row of bars, with its entry in the legend.
+/// One curve, scatter or set of bars, with its entry in the legend.
 #[derive(Clone, Debug)]
 pub struct Series {
     label: String,
     points: Vec<(f64, f64)>,
-    /// How far each point may be off along y, both ways; of fewer points than there are, or of none.
+    /// Half lengths of the error bars along y; may be shorter than the points, or empty.
     reaches: Vec<f64>,
     form: Form,
     published: bool,
@@ -52,11 +52,11 @@ enum Form {
     /// A line with a marker on every point.
     Marked,
     Points,
-    /// Level from each point to the next, then up: a distribution function.
+    /// Horizontal from each point to the next, then vertical: a distribution function.
     Steps,
-    /// From the axis up, centred on x; the series of a plot stand side by side.
+    /// From the axis up, centred on x; bars of several series are adjacent.
     Bars,
-    /// From every odd point to the next: when something lasts.
+    /// From every odd point to the next: a duration.
     Spans,
 }
 
@@ -68,10 +68,10 @@ enum Mark {
 }
 
 impl Plot {
-    /// Returns an empty plot that becomes `<name>.svg`.
+    /// Creates an empty plot that becomes `<name>.svg`.
     ///
     /// # Panics
-    /// When the name is not one of lower-case letters, digits and hyphens.
+    /// If the name contains anything but lower-case letters, digits and hyphens.
     pub fn new(name: &str, title: &str, x: Axis, y: Axis) -> Self {
         assert!(is_name(name), "{name:?} cannot name a file");
         let (name, title) = (name.to_owned(), title.to_owned());
@@ -92,14 +92,14 @@ impl Plot {
         self
     }
 
-    /// Adds a thin upright line at `x`; its label may be empty.
+    /// Adds a thin vertical line at `x`; its label may be empty.
     #[must_use]
     pub fn mark_x(mut self, x: f64, label: &str) -> Self {
         self.marks.push(Mark::X(x, label.to_owned()));
         self
     }
 
-    /// Adds a thin level line at `y`; its label may be empty.
+    /// Adds a thin horizontal line at `y`; its label may be empty.
     #[must_use]
     pub fn mark_y(mut self, y: f64, label: &str) -> Self {
         self.marks.push(Mark::Y(y, label.to_owned()));
@@ -111,7 +111,7 @@ impl Plot {
         &self.name
     }
 
-    /// Returns the words above the plot.
+    /// Returns the title of the plot.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -123,28 +123,28 @@ impl Series {
         Self::new(label, points, Form::Line)
     }
 
-    /// Returns a line through the points with a marker on each: few points, each of them a measurement.
+    /// Returns a line with a marker on each point: for few points, each of them a measurement.
     pub fn marked(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Marked)
     }
 
-    /// Draws markers alone.
+    /// Returns markers without a line.
     pub fn points(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Points)
     }
 
-    /// Draws steps: level from each point to the next, as distribution functions are.
+    /// Returns steps, horizontal from each point to the next, as in distribution functions.
     pub fn steps(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Steps)
     }
 
-    /// Draws bars from the axis up to each point; bars of several series stand side by side.
+    /// Returns bars from the axis up to each point; bars of several series are adjacent.
     pub fn bars(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Bars)
     }
 
-    /// Draws level blocks, half a unit of y high, each from one x to another at a y: when something
-    /// lasts.
+    /// Returns horizontal blocks, half a unit of y high, each from one x to another at a y:
+    /// durations.
     pub fn spans(
         label: impl Into<String>,
         spans: impl IntoIterator<Item = (f64, f64, f64)>,
@@ -153,28 +153,28 @@ impl Series {
         Self::new(label, ends.collect(), Form::Spans)
     }
 
-    /// Draws through each point an upright line, so much up and down: how sure it is.
+    /// Adds vertical error bars with these half lengths.
     #[must_use]
     pub fn with_intervals(mut self, half_widths: Vec<f64>) -> Self {
         self.reaches = half_widths;
         self
     }
 
-    /// Says that these are the paper's numbers: black, dashed, hollow.
+    /// Marks these as the paper's numbers: black, dashed, hollow.
     #[must_use]
     pub fn published(mut self) -> Self {
         self.published = true;
         self
     }
 
-    /// Draws the line dashed: theory beside what was measured.
+    /// Draws the line dashed: theory next to measurements.
     #[must_use]
     pub fn dashed(mut self) -> Self {
         self.dashed = true;
         self
     }
 
-    /// Takes the palette's colour of that number, so that series that belong together look so.
+    /// Uses the palette colour `index`, so that related series look alike.
     #[must_use]
     pub fn colour(mut self, index: usize) -> Self {
         self.colour = Some(index);

@@ -1,7 +1,7 @@
-//! What a run leaves in its folder, and how it is read again.
+//! Files of a run: writing and reading.
 //!
 //! ```text
-//! OUT/<key>/result.json    everything but tables and pictures; what was skipped has nothing else
+//! OUT/<key>/result.json    everything but tables and pictures; the only file of a skipped experiment
 //! OUT/<key>/rows.csv       the judged rows
 //! OUT/<key>/<table>.csv    the numbers
 //! OUT/<key>/<plot>.svg     the pictures
@@ -22,7 +22,7 @@ use crate::machine::{self, Machine};
 use crate::notation::is_name;
 use crate::plot::Plot;
 
-/// One experiment's result as it stands in `result.json`.
+/// One experiment's result, as stored in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// [`Experiment::key`].
@@ -33,13 +33,13 @@ pub struct Record {
     pub source: String,
     /// Whether it was a quick run.
     pub quick: bool,
-    /// The seed of the run.
+    /// Version of Tautline, and the kind of build.
     pub seed: u64,
     /// The version of Tautline that ran, and how it was built.
     pub version: String,
-    /// Where the figures come from, with the machine that measured them.
+    /// Origin of the figures, with the machine that measured them.
     pub origin: Origin,
-    /// What the run took, s, however many processors it had.
+    /// Duration of the run in s, on however many processors.
     #[serde(default)]
     pub seconds: f64,
     /// [`Findings::rows`].
@@ -48,7 +48,7 @@ pub struct Record {
     pub notes: Vec<String>,
     /// The names of the CSV files, without `.csv`.
     pub tables: Vec<String>,
-    /// Words above the tables that stand in the report, by their names.
+    /// Captions of the tables that are shown in the report, by name.
     #[serde(default)]
     pub captions: BTreeMap<String, String>,
     /// The pictures.
@@ -59,14 +59,14 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Origin {
-    /// This run.
+    /// Measured by this run.
     Measured {
         /// The machine that ran it.
         machine: Machine,
     },
-    /// A measurement that was committed.
+    /// Read from a committed measurement.
     Committed(Measurement),
-    /// Nowhere: nothing was measured.
+    /// Nothing was measured.
     Skipped(Skipped),
 }
 
@@ -75,15 +75,16 @@ pub enum Origin {
 pub struct Picture {
     /// The file's name without `.svg`.
     pub name: String,
-    /// The words above the picture.
+    /// The caption of the picture.
     pub title: String,
 }
 
 impl Record {
-    /// Writes an outcome into `<out>/<key>/`, in the place of an earlier one; `took` is the run's time.
+    /// Writes an outcome into `<out>/<key>/`, and replaces an earlier one; `took` is the duration
+    /// of the run.
     ///
     /// # Errors
-    /// When a file cannot be written, or findings lack rows, tables or plots.
+    /// If a file cannot be written, or the findings lack rows, tables or plots.
     pub fn write(
         out: &Path,
         experiment: &Experiment,
@@ -131,10 +132,10 @@ impl Record {
         Ok(record)
     }
 
-    /// Reads what an earlier run left in `<out>/<key>/`; `None` if there is nothing.
+    /// Reads the record of an earlier run from `<out>/<key>/`; `None` if there is none.
     ///
     /// # Errors
-    /// When there is something, but no record.
+    /// If there are files, but no valid record.
     pub fn read(out: &Path, key: &str) -> Result<Option<Record>> {
         let file = file(out, key);
         if !file.exists() {
@@ -151,7 +152,7 @@ impl Record {
         parse().map(Some).with_context(|| format!("cannot read {}", file.display()))
     }
 
-    /// Returns the command that makes this record again.
+    /// Returns the command that reproduces this record.
     pub fn command(&self) -> String {
         if let Origin::Committed(measurement) = &self.origin {
             return measurement.command.clone();
@@ -160,7 +161,7 @@ impl Record {
         format!("tautline lab run {}{quick} --seed {}", self.key, self.seed)
     }
 
-    /// Returns what came of it in a few words: how many rows hold, or why none is judged.
+    /// Returns a summary: the number of rows within tolerance, or the reason why none is judged.
     pub fn summary(&self) -> String {
         match &self.origin {
             Origin::Measured { .. } => self.held(),
@@ -188,7 +189,7 @@ impl Record {
     }
 }
 
-/// A sentence for people.
+/// A sentence for the report.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -208,15 +209,15 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Returns where an experiment's record stands in a folder of results.
+/// Returns the path of an experiment's record in a folder of results.
 pub fn file(out: &Path, key: &str) -> PathBuf {
     out.join(key).join(RESULT)
 }
 
-/// Makes sure that a folder is there and can be written to.
+/// Creates a folder if necessary, and checks that it is writable.
 ///
 /// # Errors
-/// When it cannot be.
+/// If it cannot be created or written.
 pub fn create(folder: &Path) -> Result<()> {
     let cannot = || format!("cannot write into {}", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
@@ -227,7 +228,7 @@ pub fn create(folder: &Path) -> Result<()> {
 /// Writes each table as `<name>.csv` into a folder.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub fn write_tables(folder: &Path, tables: &[Table]) -> Result<()> {
     let mut tables = tables.iter();
     tables.try_for_each(|table| {
@@ -238,7 +239,7 @@ pub fn write_tables(folder: &Path, tables: &[Table]) -> Result<()> {
 /// Draws each plot as `<name>.svg` into a folder.
 ///
 /// # Errors
-/// When a plot has nothing to draw, or a file cannot be written.
+/// If a plot is empty, or a file cannot be written.
 pub fn write_plots(folder: &Path, plots: &[Plot]) -> Result<()> {
     let mut plots = plots.iter();
     plots.try_for_each(|plot| {

@@ -1,7 +1,7 @@
-//! A vehicle and an operator that meet at a switchboard, in virtual time: one link from each end to
-//! it, media going up, small messages going both ways.
+//! A vehicle and an operator that communicate through a switchboard, in virtual time: one link from
+//! each end to it, media in the up direction, small messages in both.
 //!
-//! The ends are real sessions, or [`Carriage::Plain`] senders that have no idea of their link.
+//! The ends are real sessions, or [`Carriage::Plain`] senders that ignore the state of their link.
 
 mod address;
 mod carrier;
@@ -28,62 +28,63 @@ use counted::Counted;
 pub(crate) use sent::Sent;
 use switchboard::Switchboard;
 
-/// One run, before it is made.
+/// Parameters of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// Between the vehicle and the switchboard; up is from the vehicle.
+    /// Link between the vehicle and the switchboard; up is from the vehicle.
     pub(crate) vehicle_link: Pair,
-    /// Between the operator and the switchboard; up is from the operator.
+    /// Link between the operator and the switchboard; up is from the operator.
     pub(crate) operator_link: Pair,
-    /// How the vehicle sends.
+    /// Transport of the vehicle.
     pub(crate) vehicle: Carriage,
-    /// How the operator sends.
+    /// Transport of the operator.
     pub(crate) operator: Carriage,
-    /// What the vehicle sends beside messages.
+    /// Media of the vehicle, in addition to messages.
     pub(crate) media: Media,
-    /// Of a message, either way.
+    /// Size of a message, in either direction.
     pub(crate) message_bytes: ByteCount,
-    /// Between two messages, either way.
+    /// Time between two messages, in either direction.
     pub(crate) message_interval: Duration,
     pub(crate) length: Duration,
     pub(crate) seed: u64,
 }
 
-/// The way an end sends.
+/// Transport of an end.
 #[derive(Clone, Debug)]
 pub(crate) enum Carriage {
-    /// By a session.
+    /// A session.
     Session(Box<Config>),
-    /// In datagrams of at most so many bytes, all at once, whatever comes back.
+    /// Datagrams of at most this size, all sent at once, without regard to feedback.
     Plain(ByteCount),
 }
 
-/// What was observed of a run, from the end of the warm-up to its length.
+/// Observations of a run, from the end of the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
     /// Messages from the vehicle.
     pub(crate) reports: Vec<Sent>,
     /// Messages from the operator.
     pub(crate) commands: Vec<Sent>,
-    /// Media units that were handed over.
+    /// Media units that were sent.
     pub(crate) media: Vec<Sent>,
     /// Datagrams from the vehicle to the switchboard.
     pub(crate) vehicle_leg: Vec<Sent>,
     /// Datagrams from the operator to the switchboard.
     pub(crate) operator_leg: Vec<Sent>,
-    /// Media units that were due while the gate was closed.
+    /// Media units that were due at a budget of zero.
     pub(crate) paused: u64,
-    /// Bytes that left both ends, headers of IP and UDP included.
+    /// Bytes sent by both ends, IP and UDP headers included.
     pub(crate) wire: ByteCount,
-    /// Bytes of messages and media units that came.
+    /// Bytes of the messages and media units that arrived.
     pub(crate) payload: ByteCount,
-    /// The session's own pings from the operator, as it writes them into files of latency; none without sessions.
+    /// The session's own pings from the operator, as stored in latency files; empty without
+    /// sessions.
     pub(crate) round_trips: Vec<Sample>,
 }
 
-/// Returns a camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
-/// pictures a second, 480 kbit/s, a key picture every other second that is three times as large;
-/// its rate is set by hand.
+/// Returns a camera as in a tele-operated vehicle of 2011. The paper does not specify one; ours has
+/// 15 pictures per second, 480 kbit/s at a fixed rate, and every other second a key picture that is
+/// three times as large.
 pub(crate) fn camera_of_2011() -> Media {
     Media {
         large_every: 30,
@@ -96,16 +97,16 @@ pub(crate) fn camera_of_2011() -> Media {
 }
 
 impl Setup {
-    /// Makes the run.
+    /// Performs the run.
     ///
     /// # Errors
-    /// For a session or a link that cannot be configured so.
+    /// For an invalid session or link configuration.
     pub(crate) fn run(&self) -> Result<Observed> {
         let mut world = World::new(self.seed);
         world.log_mut().keep(0);
         let middle = world.add(Place::Switchboard(Switchboard::default()), Clock::default());
         let operator = world.add(self.end(Side::Operator)?, Clock::default());
-        // Its first message finds no link yet and is sent again.
+        // Its first message finds no link yet and is retransmitted.
         let vehicle = world.add(self.end(Side::Vehicle)?, Clock::default());
         let place = |node, socket, host| world::End::new(node, socket, address(host));
         world.link(place(vehicle, 0, VEHICLE), place(middle, 0, TO_VEHICLE), &self.vehicle_link)?;
@@ -114,7 +115,7 @@ impl Setup {
             place(middle, 1, TO_OPERATOR),
             &self.operator_link,
         )?;
-        // What was sent last has its time as well.
+        // Leave time for the last messages to arrive.
         world.run_until(Instant::ZERO + self.length + LATEST);
         let (Place::End(vehicle), Place::End(operator), Place::Switchboard(middle)) =
             (world.node(vehicle), world.node(operator), world.node(middle))
@@ -232,13 +233,13 @@ impl Node for Place {
     }
 }
 
-/// As large as a command.
+/// Size of a command.
 pub(crate) const MESSAGE_BYTES: ByteCount = ByteCount::new(60);
-/// IPv4 and UDP.
+/// IPv4 and UDP headers.
 const HEADERS: u64 = 28;
-/// Not measured: the handshake and the rate control's first steps.
+/// Excluded from the measurement: the handshake and the startup of the rate control.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// The longest that a message is waited for.
+/// Maximum waiting time for a message.
 pub(crate) const LATEST: Duration = Duration::from_secs(20);
 
 #[cfg(test)]

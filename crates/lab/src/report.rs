@@ -1,4 +1,4 @@
-//! One page of everything that a folder of results holds, without anything outside it.
+//! A single self-contained page of all records in a folder of results.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,11 +11,11 @@ use crate::experiment::{Experiment, Row, Verdict};
 use crate::notation::number;
 use crate::record::{Origin, Record};
 
-/// Writes `report.html` into `out`, of each of `experiments` that left a result there, and returns
+/// Writes `report.html` into `out`, with each of `experiments` that has a result there, and returns
 /// their records.
 ///
 /// # Errors
-/// When there are no results, when one cannot be read, or the page cannot be written.
+/// If there are no results, one cannot be read, or the page cannot be written.
 pub fn write<'a>(
     out: &Path,
     experiments: impl Iterator<Item = &'a Experiment>,
@@ -43,7 +43,7 @@ fn page(out: &Path, records: &[Record]) -> Result<String> {
     Ok(html)
 }
 
-/// Writes what there is, with the verdicts counted.
+/// Writes the table of contents, with the number of verdicts.
 fn contents(html: &mut String, records: &[Record]) {
     let judged = records.iter().flat_map(|record| &record.rows);
     let count = |verdict| judged.clone().filter(|row| row.verdict() == verdict).count();
@@ -155,7 +155,7 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// Ends a section with the command that runs it again, and what it ran on.
+/// Returns the end of a section: the command that repeats it, and the machine.
 fn again(record: &Record) -> String {
     let measured_by = match &record.origin {
         Origin::Measured { machine } => format!(
@@ -170,7 +170,7 @@ fn again(record: &Record) -> String {
     format!("<p class=\"again\">Again: <code>{command}</code>{measured_by}</p></section>\n")
 }
 
-/// Returns the banner of what this run did not measure.
+/// Returns the banner class of a record that this run did not measure.
 fn look(origin: &Origin) -> Option<&'static str> {
     match origin {
         Origin::Measured { .. } => None,
@@ -179,7 +179,7 @@ fn look(origin: &Origin) -> Option<&'static str> {
     }
 }
 
-/// Writes a table of rows; those that are not judged have no columns for tolerance and verdict.
+/// Writes a table of rows; rows that are not judged have no columns for tolerance and verdict.
 fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let any = |has: fn(&Row) -> bool| rows.iter().any(has);
     let (reference, asked) = (any(|row| row.reference.is_some()), any(|row| row.asked.is_some()));
@@ -231,7 +231,7 @@ fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     html.push_str("</tbody></table></div>\n");
 }
 
-/// Shows a table as it stands in its file.
+/// Renders a table's CSV file.
 fn table(html: &mut String, caption: &str, csv: &str) -> Result<()> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let _ = write!(
@@ -258,7 +258,7 @@ fn table(html: &mut String, caption: &str, csv: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes any text safe between tags and within quoted attributes.
+/// Escapes text for use between tags and in quoted attributes.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -274,18 +274,18 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Makes any text a part of a `data:` address within a quoted attribute.
+/// Encodes text for a `data:` URL in a quoted attribute.
 fn percent_encode(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, ENCODED)
 }
 
-/// More plots than this stand side by side.
+/// Number of plots above which they are arranged side by side.
 const PLOTS_FEW: usize = 6;
 
-/// The page's name within the folder of results.
+/// Name of the page in the folder of results.
 pub const FILE: &str = "report.html";
 
-/// All that could end a `data:` address or its attribute.
+/// All characters that could end a `data:` URL or its attribute.
 const ENCODED: &AsciiSet =
     &CONTROLS.add(b'"').add(b'#').add(b'%').add(b'&').add(b'\'').add(b'<').add(b'>').add(b'?');
 

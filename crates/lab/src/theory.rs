@@ -1,48 +1,51 @@
-//! Reference values of the streaming code for any pair (l, e): what an experiment on it is held against.
+//! Reference values of the streaming code for any pair (l, e), against which experiments are
+//! judged.
 //!
-//! Everything comes from [`tautline_fec::theory`], which says how each value is had and where the paper
-//! errs.
+//! All of them come from [`tautline_fec::theory`], which documents their derivation and the errors
+//! of the paper.
 
 use serde_json::{Map, Value};
 use tautline_fec::theory::{Error, Stream};
 
-/// What is asked for.
+/// Parameters of the calculation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
     /// l: slots from one repair packet to the next.
     pub interval: u32,
-    /// e: share of the packets that the link loses, each alone.
+    /// e: probability that the link loses a packet, independently.
     pub erasure_rate: f64,
-    /// Share of the code rate that a stream is to deliver, above 0 and below 1.
+    /// Share of the code rate that a stream must deliver, above 0 and below 1.
     pub share: f64,
     /// Probability that it delivers less, above 0 and below 1.
     pub failure: f64,
 }
 
-/// One value, and the paper's where that is another.
+/// One value, and the paper's if it differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Its name in JSON, with the unit.
+    /// Its name in JSON, including the unit.
     pub key: &'static str,
-    /// Its name for people.
+    /// Its name for readers.
     pub name: &'static str,
-    /// Slots, intervals of l slots, or operations; empty for what has none.
+    /// Slots, intervals of l slots, or operations; empty if dimensionless.
     pub unit: &'static str,
-    /// What is right; none where it lies beyond what can be computed.
+    /// The right value; `None` beyond the computable range.
     pub value: Option<f64>,
-    /// What the paper prints, where it errs.
+    /// The value printed in the paper, if that is wrong.
     pub printed: Option<f64>,
-    /// Where in \[STREAM\] it stands; empty where it does not.
+    /// Its place in \[STREAM\]; empty if it is not there.
     pub place: &'static str,
 }
 
-/// Returns everything that is known of one repair packet after every `interval - 1` source packets.
+/// Returns all known quantities of a stream with one repair packet after every `interval - 1`
+/// source packets.
 ///
-/// Over a link that loses packets independently, for a large field. O(l), and as long as the longest of
-/// the percentiles: seconds, close to a load of 1.
+/// They hold for a link with independent losses and a large field. O(l), plus the length of the
+/// highest percentile: seconds at a load close to 1.
 ///
 /// # Errors
-/// When there is no such stream, as one whose load l e is 1 or more, or a share or a probability is none.
+/// If there is no such stream, such as one with a load l e of 1 or more, or if a share or
+/// probability is invalid.
 pub fn quantities(question: &Question) -> Result<Vec<Quantity>, Error> {
     let Question { interval, erasure_rate, share, failure } = *question;
     let stream = Stream::new(interval, erasure_rate)?;
@@ -104,8 +107,8 @@ pub fn quantities(question: &Question) -> Result<Vec<Quantity>, Error> {
     ])
 }
 
-/// Returns one object: the question, each value by its key, and beside it, where the paper errs, the
-/// paper's with `_printed` behind the key. What is beyond computing is `null`.
+/// Returns one object with the parameters and each value by its key. Where the paper errs, its
+/// value is added with the suffix `_printed`. Values beyond the computable range are `null`.
 pub fn to_json(question: &Question, quantities: &[Quantity]) -> Value {
     let Question { interval, erasure_rate, share, failure } = *question;
     let asked = [

@@ -1,22 +1,22 @@
-//! Several threads on one list of jobs, with the results in the order of the list.
+//! Several threads that share one list of jobs, with the results in the order of the list.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use anyhow::Result;
 
-/// Returns how many threads this machine runs at a time.
+/// Returns the number of threads that this machine runs in parallel.
 pub fn count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does each job on one of `threads` threads and returns what came of all, in their order.
+/// Runs each job on one of `threads` threads and returns all results, in order.
 ///
-/// `told` hears, on this thread, how many are done and what came of the last of them. Results do not
-/// depend on the threads as long as no job depends on another.
+/// `told` receives, on this thread, the number of finished jobs and the result of the last of them.
+/// Results do not depend on the threads as long as the jobs are independent.
 ///
 /// # Errors
-/// That of the first job to fail; no other is begun then.
+/// That of the first job to fail; no further job is started then.
 pub fn each<Job: Sync, Done: Send>(
     threads: usize,
     jobs: &[Job],
@@ -32,7 +32,7 @@ pub fn each<Job: Sync, Done: Send>(
             let (next, work, tell) = (&next, &work, tell.clone());
             scope.spawn(move || {
                 while let Some((at, job)) = take(jobs, next) {
-                    // The receiver is gone after a first error: then this is over as well.
+                    // After a first error the receiver is gone: end as well.
                     if tell.send((at, work(job))).is_err() {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! What an experiment gives, and where its figures come from.
+//! Results of an experiment, and their origin.
 
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
@@ -9,56 +9,58 @@ use super::table::Table;
 use crate::machine::Machine;
 use crate::plot::Plot;
 
-/// What came of one experiment.
+/// Outcome of one experiment.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Measured by this run on this machine; the rows are judged.
     Measured(Findings),
-    /// Read from a measurement that was committed, perhaps of another machine: shown, and judged only where every
-    /// machine would have measured the same.
+    /// Read from a committed measurement, possibly of another machine: shown, and judged only if
+    /// every machine measures the same.
     Committed(Measurement, Findings),
-    /// Nothing was measured, because something is missing.
+    /// Not measured, because a prerequisite is missing.
     Skipped(Skipped),
 }
 
-/// What one experiment found.
+/// Findings of one experiment.
 ///
-/// All three lists must have something in them: every experiment gives its numbers as CSV, its
-/// picture as SVG, and says how it compares.
+/// All three lists must be non-empty: every experiment provides its numbers as CSV, its picture as
+/// SVG, and a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Every number behind the plots, as CSV files.
     pub tables: Vec<Table>,
     /// The figures, as SVG files.
     pub plots: Vec<Plot>,
-    /// Published against measured, with a verdict each.
+    /// Comparisons of published and measured values, with a verdict each.
     pub rows: Vec<Row>,
-    /// What a reader must know: conditions, machine, where the paper errs. One sentence or two each.
+    /// Information for the reader: conditions, machine, errors of the paper. One or two sentences
+    /// each.
     pub notes: Vec<String>,
 }
 
-/// A measurement that was committed: what it stands in, and what it was made on.
+/// A committed measurement: its file and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
     /// The file, from the repository's root.
     pub file: String,
-    /// The command that makes it anew.
+    /// The command that repeats it.
     pub command: String,
     /// The machine that measured.
     pub machine: Machine,
     /// The day of the measurement, `2026-11-22`.
     pub date: String,
-    /// Whether any machine measures the same, to the byte, as in virtual time: then its rows are judged.
+    /// Whether any machine measures the same, to the byte, as in virtual time: then its rows are
+    /// judged.
     #[serde(default)]
     pub is_reproducible: bool,
 }
 
 impl Measurement {
-    /// Reads a committed table: what it was made on, and its lines. `file` and `command` are told, `made`
-    /// is JSON with a machine and a date, `table` CSV with a head.
+    /// Reads a committed table: its origin and its lines. `made` is JSON with a machine and a date,
+    /// and `table` is CSV with a header.
     ///
     /// # Errors
-    /// When either is not of its form.
+    /// If either is malformed.
     pub(crate) fn read<T: DeserializeOwned>(
         file: &str,
         command: &str,
@@ -79,7 +81,7 @@ impl Measurement {
         Ok((Self { file, command, machine, date, is_reproducible: false }, lines))
     }
 
-    /// Says that any machine measures the same.
+    /// Marks the measurement as the same on any machine.
     pub(crate) fn reproducible(self) -> Self {
         Self { is_reproducible: true, ..self }
     }
@@ -88,15 +90,15 @@ impl Measurement {
 /// The reason why nothing was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// What is missing.
+    /// The missing prerequisite.
     pub missing: String,
-    /// How to get it.
+    /// Instructions to obtain it.
     pub remedy: String,
 }
 
 impl Outcome {
-    /// Returns the findings of a committed measurement. Their rows lose their tolerances unless it is reproducible: what
-    /// another machine measured on another day says nothing about this run.
+    /// Returns the findings of a committed measurement. Unless it is reproducible, their rows lose
+    /// their tolerances: the measurement of another machine on another day does not judge this run.
     pub fn committed(measurement: Measurement, mut findings: Findings) -> Self {
         if !measurement.is_reproducible {
             for row in &mut findings.rows {
@@ -106,7 +108,7 @@ impl Outcome {
         Self::Committed(measurement, findings)
     }
 
-    /// Returns the outcome of an experiment that lacks something.
+    /// Returns the outcome of an experiment that lacks a prerequisite.
     pub fn skipped(missing: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Skipped(Skipped { missing: missing.into(), remedy: remedy.into() })
     }

@@ -1,4 +1,4 @@
-//! One quantity: published, expected, measured, and whether they agree.
+//! One quantity: published, expected and measured values, and their agreement.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::notation::number;
 
-/// One quantity of a paper and what was measured in its place.
+/// One quantity of a paper and its measured counterpart.
 ///
 /// ```
 /// use tautline_lab::experiment::{Row, Verdict};
@@ -16,64 +16,65 @@ use crate::notation::number;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Names the quantity, with the conditions that tell it from its neighbours.
+    /// Name of the quantity, with the conditions that distinguish it from others.
     pub quantity: String,
     /// The unit of all three numbers; empty for a ratio or a count.
     pub unit: String,
-    /// What the paper prints, if it prints it.
+    /// Value printed in the paper, if any.
     pub published: Option<f64>,
-    /// What is right where the paper errs, or what theory says; goes before `published`.
+    /// The right value if the paper errs, or the theoretical one; takes precedence over
+    /// `published`.
     pub reference: Option<f64>,
-    /// A bar that is asked for where no theory gives a number: a demand, no truth; goes before both.
+    /// A requirement without a theoretical value; takes precedence over both.
     #[serde(default)]
     pub asked: Option<f64>,
-    /// What came out here.
+    /// Value measured here.
     #[serde(deserialize_with = "number_or_none")]
     pub measured: f64,
-    /// How far `measured` may be from [`Row::expected`].
+    /// Permitted distance of `measured` from [`Row::expected`].
     pub tolerance: Tolerance,
-    /// Why the tolerance is that wide, or what makes the row true by construction; empty where nothing is
+    /// Reason for the width of the tolerance, or why the row is true by construction; empty if not
     /// judged.
     #[serde(default)]
     pub reason: String,
-    /// Whether the machine's clock measured it, so that a busy machine makes it worse.
+    /// Whether the machine's clock measured it, so that a busy machine affects it.
     #[serde(default)]
     pub is_clocked: bool,
-    /// What a reader of this row must know; may be empty.
+    /// Information for the reader of this row; may be empty.
     pub note: String,
 }
 
-/// The distance that a measured value may have from the expected one.
+/// Permitted distance between the measured and the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
     /// Shown, not judged.
     None,
-    /// Shown, not judged: it could not come out otherwise.
+    /// Shown, not judged: the result is certain.
     ByConstruction,
-    /// Off by at most this share of the expected value.
+    /// At most this relative deviation from the expected value.
     Relative(f64),
-    /// Off by at most so much, in the row's unit.
+    /// At most this deviation, in the row's unit.
     Absolute(f64),
-    /// At least this many times the expected value: a speed.
+    /// At least this multiple of the expected value: a speed.
     AtLeast(f64),
-    /// At most this many times the expected value: a delay, a bound.
+    /// At most this multiple of the expected value: a delay, a bound.
     AtMost(f64),
 }
 
-/// What a row says about the reproduction.
+/// Result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Within its tolerance.
     Within,
-    /// Out of it, not a number, or with a tolerance but nothing to hold it against.
+    /// Out of it, not a number, or with a tolerance but no expected value.
     Out,
     /// Not judged.
     Shown,
 }
 
 impl Row {
-    /// Returns a measured quantity that nothing is known about yet: it is shown, not judged.
+    /// Creates a row with a measured quantity and no comparison yet: it is shown, not judged.
     pub fn new(quantity: impl Into<String>, unit: &str, measured: f64) -> Self {
         Self {
             quantity: quantity.into(),
@@ -89,93 +90,96 @@ impl Row {
         }
     }
 
-    /// Adds what the paper prints.
+    /// Sets the value printed in the paper.
     #[must_use]
     pub fn published(mut self, value: f64) -> Self {
         self.published = Some(value);
         self
     }
 
-    /// Adds what is right or what theory says; the row is then judged by this.
+    /// Sets the right or theoretical value; the row is then judged against it.
     #[must_use]
     pub fn reference(mut self, value: f64) -> Self {
         self.reference = Some(value);
         self
     }
 
-    /// Adds a bar that is asked for where no theory gives a number; the row is then judged by this, with
-    /// [`at_most`](Row::at_most) or [`at_least`](Row::at_least), and its reason says whose bar it is.
+    /// Sets a requirement without a theoretical value. The row is then judged against it, with
+    /// [`at_most`](Row::at_most) or [`at_least`](Row::at_least), and its reason states the origin
+    /// of the requirement.
     #[must_use]
     pub fn asked(mut self, bar: f64) -> Self {
         self.asked = Some(bar);
         self
     }
 
-    /// Judges the row: off by at most this share of the expected value.
+    /// Judges the row: at most this relative deviation from the expected value.
     #[must_use]
     pub fn within(mut self, share: f64) -> Self {
         self.tolerance = Tolerance::Relative(share);
         self
     }
 
-    /// Judges the row: off by at most so much, in the row's unit.
+    /// Judges the row: at most this deviation, in the row's unit.
     #[must_use]
     pub fn within_absolute(mut self, difference: f64) -> Self {
         self.tolerance = Tolerance::Absolute(difference);
         self
     }
 
-    /// Judges the row: at least this many times the expected value.
+    /// Judges the row: at least this multiple of the expected value.
     #[must_use]
     pub fn at_least(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtLeast(factor);
         self
     }
 
-    /// Judges the row: at most this many times the expected value.
+    /// Judges the row: at most this multiple of the expected value.
     #[must_use]
     pub fn at_most(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtMost(factor);
         self
     }
 
-    /// Says why the tolerance is that wide: every row that is judged does.
+    /// Sets the reason for the width of the tolerance; every judged row has one.
     #[must_use]
     pub fn because(mut self, words: impl Into<String>) -> Self {
         self.reason = words.into();
         self
     }
 
-    /// Shows the row and judges it never: these words say why it could not come out otherwise.
+    /// Shows the row without ever judging it; `words` are the reason why its result is certain.
     #[must_use]
     pub fn by_construction(mut self, words: impl Into<String>) -> Self {
         self.tolerance = Tolerance::ByConstruction;
         self.because(words)
     }
 
-    /// Says that the machine's clock measured it: a quick run may share its machine with others.
+    /// Marks the row as measured by the machine's clock: a quick run may share its machine with
+    /// others.
     #[must_use]
     pub fn clocked(mut self) -> Self {
         self.is_clocked = true;
         self
     }
 
-    /// Adds words for the reader.
+    /// Sets a note for the reader.
     #[must_use]
     pub fn note(mut self, words: impl Into<String>) -> Self {
         self.note = words.into();
         self
     }
 
-    /// Returns what `measured` is held against: a bar that is asked for, the reference, or else what the paper
-    /// prints.
+    /// Returns the value against which `measured` is judged: the requirement, the reference, or
+    /// else the value printed in the paper.
     pub fn expected(&self) -> Option<f64> {
         self.asked.or(self.reference).or(self.published)
     }
 
-    /// Returns the largest factor by which `measured` may miss what it is held against, either way.
+    /// Returns the largest permitted factor between `measured` and the expected value, in either
+    /// direction.
     ///
-    /// None where nothing is judged, and where 0 is expected, of which nothing is a multiple.
+    /// `None` if the row is not judged, and for an expected 0, which has no multiples.
     pub fn looseness(&self) -> Option<f64> {
         let expected = self.expected()?.abs();
         let of_share = |share: f64| match share < 1.0 {
@@ -224,7 +228,7 @@ impl fmt::Display for Tolerance {
 }
 
 impl Verdict {
-    /// Returns the word for it in tables.
+    /// Returns the verdict's word in tables.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Within => "within",
@@ -234,7 +238,7 @@ impl Verdict {
     }
 }
 
-/// Reads a number, or `null`, which is how JSON writes "not a number".
+/// Deserializes a number, or `null`, which is the JSON form of NaN.
 fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

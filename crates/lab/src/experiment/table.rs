@@ -2,7 +2,7 @@
 
 use crate::notation::is_name;
 
-/// A table of numbers, written as a CSV file: the first line names the columns.
+/// A table of numbers, written as a CSV file whose first line has the column names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     name: String,
@@ -11,30 +11,30 @@ pub struct Table {
     caption: Option<String>,
 }
 
-/// One field of a [`Table`]; `into()` makes it from numbers and words.
+/// One field of a [`Table`]; `into()` creates it from numbers and text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A quantity in the unit that its column names; not a number is an empty field.
+    /// A quantity in the unit of its column; NaN is an empty field.
     Number(f64),
     /// A count.
     Count(u64),
 }
 
 impl Table {
-    /// Returns an empty table that becomes `<name>.csv`; columns say their unit, `delay_ms`.
+    /// Creates an empty table that becomes `<name>.csv`; column names include the unit, `delay_ms`.
     ///
     /// # Panics
-    /// When the name is not one of lower-case letters, digits and hyphens.
+    /// If the name contains anything but lower-case letters, digits and hyphens.
     pub fn new<const COLUMNS: usize>(name: &str, columns: [&str; COLUMNS]) -> Self {
         assert!(is_name(name), "{name:?} cannot name a file");
         let columns = columns.map(str::to_owned).into();
         Self { name: name.to_owned(), columns, rows: Vec::new(), caption: None }
     }
 
-    /// Makes it stand in the report as well, under these words: for small tables that a reader looks at
-    /// first.
+    /// Shows the table in the report as well, with this caption: for small tables that a reader
+    /// needs first.
     #[must_use]
     pub fn shown(mut self, caption: &str) -> Self {
         self.caption = Some(caption.to_owned());
@@ -44,7 +44,7 @@ impl Table {
     /// Adds one line.
     ///
     /// # Panics
-    /// When it has not as many cells as the table has columns.
+    /// If the number of cells differs from the number of columns.
     pub fn push<const COLUMNS: usize>(&mut self, cells: [Cell; COLUMNS]) {
         assert_eq!(cells.len(), self.columns.len(), "table {}", self.name);
         self.rows.push(cells.into());
@@ -55,12 +55,12 @@ impl Table {
         &self.name
     }
 
-    /// Returns the words above it in the report, if it stands there.
+    /// Returns the caption in the report, if the table is shown there.
     pub fn caption(&self) -> Option<&str> {
         self.caption.as_deref()
     }
 
-    /// Returns the number of lines under the columns' names.
+    /// Returns the number of lines below the header.
     pub fn row_count(&self) -> usize {
         self.rows.len()
     }

@@ -1,4 +1,4 @@
-//! Chromium's decoder, by WebCodecs as the operator's page has it.
+//! Chromium's decoder, through WebCodecs as on the operator's page.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,20 +6,20 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Tells whether this machine has the program.
+/// Returns whether Chromium is installed.
 pub(crate) fn is_there() -> bool {
     Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).status().is_ok()
 }
 
-/// Decodes streams of as many access units each, and returns for each stream after the first, picture by
-/// picture, the sum of the squared differences of its luma to the first's.
+/// Decodes streams of equal length. Returns, for each stream after the first, the sum of squared
+/// luma differences to the first stream for each picture.
 ///
 /// # Errors
-/// When the program cannot be run, or does not show every picture within two minutes.
+/// If the program cannot be run, or does not show every picture within two minutes.
 pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
     let page = folder.path().join("page.html");
-    // A page of a file may read no other file.
+    // A file: page cannot read other files.
     fs::write(&page, PAGE.replace("STREAMS", &serde_json::to_string(&in_hexadecimal(streams))?))?;
     let mut browser = Command::new(PROGRAM)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
@@ -40,7 +40,7 @@ pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
     Ok(errors)
 }
 
-/// Returns what the page writes on its console; it gives up by itself.
+/// Returns the page's console output; the page has its own timeout.
 fn told(browser: &mut Child) -> Result<String> {
     let log = BufReader::new(browser.stderr.take().context("it is piped")?);
     let told = log.lines().map_while(Result::ok).find_map(|line| {
@@ -61,6 +61,6 @@ fn in_hexadecimal(streams: &[Vec<Vec<u8>>]) -> Vec<Vec<String>> {
 
 const PROGRAM: &str = "chromium";
 const PAGE: &str = include_str!("chromium.html");
-/// Around what the page tells; chromium.html has both.
+/// Delimiters of the page's result; chromium.html has both.
 const BEGIN: &str = "<<decoded ";
 const END: &str = ">>";

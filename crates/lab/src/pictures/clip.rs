@@ -1,4 +1,4 @@
-//! A clip that was sent against what the operator was shown of it.
+//! Comparison of a sent clip with the operator's recording.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,62 +13,62 @@ use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Layout, Picture, Sensor, quality, stamp};
 
-/// Figures of how a clip came through.
+/// Quality figures of a transmitted clip.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Pictures from the first to the last that was shown whole: before, the session was still
-    /// beginning, and after, it was already ending.
+    /// Pictures from the first to the last complete one: before the first, the session was still
+    /// starting, and after the last, it was ending.
     pub pictures: u64,
-    /// Slices that these pictures had, six each.
+    /// Slices of these pictures, six each.
     pub slices: u64,
-    /// Slices shown as they were sent, and so before their deadline.
+    /// Slices shown as sent, and thus before their deadline.
     pub slices_in_time: u64,
-    /// Skip slices shown in the place of lost ones.
+    /// Skip slices shown in place of lost ones.
     pub slices_skipped: u64,
-    /// Slices shown, skip slices among them, while the strip was not as its encoder had it.
+    /// Slices shown, including skip slices, while the strip differed from its encoder's state.
     pub slices_corrupt: u64,
-    /// Of each loss, pictures from it until the strip was again as its encoder had it, ascending.
+    /// Pictures from each loss until the strip matched its encoder's state again, ascending.
     pub recovery: Vec<u32>,
-    /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip of which
-    /// nothing new came counts with what stood there.
+    /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip without new
+    /// content counts with the old one.
     pub psnr: Vec<f64>,
-    /// From the start of a strip's readout until it was handed to the console, ascending.
+    /// Time from the start of a strip's readout to its delivery to the console, ascending.
     pub latency: Vec<Duration>,
-    /// Its part until the slice was encoded, ascending.
+    /// Part of the latency up to the end of encoding, ascending.
     pub encoding: Vec<Duration>,
-    /// Its part from then on, ascending: mostly the network's.
+    /// The remaining part of the latency, ascending: mostly the network's.
     pub network: Vec<Duration>,
-    /// Time of a processor that a slice's decoder took, openh264's, ascending.
+    /// CPU time of a slice's decoder, openh264, ascending.
     pub decoding: Vec<Duration>,
-    /// Every slice that was in time, in the order of showing.
+    /// Every slice in time, in display order.
     pub passages: Vec<Passage>,
     /// Bytes of H.264 shown.
     pub bytes: u64,
-    /// Pictures a second of the clip.
+    /// Picture rate of the clip, in pictures per second.
     pub pictures_per_second: f64,
 }
 
-/// One slice on its way from the camera to the eye.
+/// Times of one slice from the camera to the display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Its strip, from above.
+    /// Index of its strip, from the top.
     pub strip: usize,
-    /// When the first of its rows began to be read, by the operator's clock.
+    /// Start of its readout, on the operator's clock.
     pub captured_at: Duration,
-    /// From then until it was encoded.
+    /// Time from capture to the end of encoding.
     pub encoding: Duration,
-    /// From then until it was handed to the console.
+    /// Time from capture to delivery to the console.
     pub latency: Duration,
-    /// Time of a processor that its decoder took, openh264's.
+    /// CPU time of its decoder, openh264.
     pub decoding: Duration,
 }
 
 /// Compares the recording in `folder` with the clip that was sent, strip by strip.
 ///
-/// The stamp in the first strip is drawn into the clip's picture as it was into the sent one.
+/// The stamp in the first strip is drawn into the clip's picture in the same way.
 ///
 /// # Errors
-/// When the recording or the clip cannot be read.
+/// If the recording or the clip cannot be read.
 pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     let shown = Recording::read(folder)?;
     let Some((first, last)) = shown.whole() else {
@@ -205,23 +205,23 @@ impl fmt::Display for Figures {
 struct Slice {
     /// `None` for a skip slice.
     times: Option<Times>,
-    /// Whether the strip then was as its encoder had it.
+    /// Whether the strip matched its encoder's state at that time.
     clean: bool,
     bytes: Vec<u8>,
 }
 
 struct Times {
-    /// The start of a strip's readout, by the operator's clock.
+    /// Start of a strip's readout, on the operator's clock.
     captured_at: Duration,
-    /// From then until it was encoded.
+    /// Time from capture to the end of encoding.
     encoding: Duration,
-    /// From then until it was shown.
+    /// Time from capture to display.
     latency: Duration,
 }
 
-/// What the operator recorded.
+/// The operator's recording.
 struct Recording {
-    /// By picture and strip, in the order of showing.
+    /// Slices by picture and strip, in display order.
     slices: BTreeMap<(u32, usize), Vec<Slice>>,
 }
 
@@ -253,7 +253,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Returns the first and the last picture of which every strip was shown as it was sent.
+    /// Returns the first and the last picture in which every strip was shown as sent.
     fn whole(&self) -> Option<(u32, u32)> {
         let mut sent = BTreeMap::<u32, usize>::new();
         for ((picture, _), slices) in &self.slices {
@@ -300,7 +300,7 @@ impl Entry {
     }
 }
 
-/// What stands on the operator's screen, strip by strip.
+/// Content of the operator's screen, strip by strip.
 struct Screen {
     decoders: Vec<StripDecoder>,
     strips: Vec<Picture>,

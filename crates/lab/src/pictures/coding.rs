@@ -1,4 +1,4 @@
-//! Footage through one encoder a strip and back through decoders.
+//! Encoding of footage with one encoder per strip, and decoding.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use tautline_video::{
 use crate::pictures::footage::Footage;
 use crate::pictures::seams::Seams;
 
-/// One strip's encoder.
+/// Encoder of one strip.
 pub(crate) enum Coder {
-    /// Ours, which tells more of itself than others.
+    /// Our encoder, which exposes more of its state than others.
     Own(Box<avc::StripEncoder>),
     Other(Box<dyn QuantizerEncoder>),
 }
@@ -38,7 +38,7 @@ impl Coder {
         Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
     }
 
-    /// Returns another coder in the same state, that goes on by itself; ours alone can be doubled.
+    /// Returns an independent copy in the same state; only our encoder supports this.
     pub(crate) fn doubled(&self) -> Option<Self> {
         match self {
             Self::Own(encoder) => Some(Self::Own(encoder.clone())),
@@ -46,7 +46,8 @@ impl Coder {
         }
     }
 
-    /// Returns the last picture as its decoder has it, byte for byte; ours alone tells.
+    /// Returns the last picture as its decoder reconstructs it, byte for byte; only for our
+    /// encoder.
     pub(crate) fn reconstruction(&mut self) -> Option<Picture> {
         match self {
             Self::Own(encoder) => Some(encoder.reconstruction()),
@@ -54,7 +55,7 @@ impl Coder {
         }
     }
 
-    /// Tells the encoder that the receiver has a picture, counted from its first; only ours heeds it.
+    /// Acknowledges a picture, counted from the first, to the encoder; only ours uses it.
     pub(crate) fn acknowledge(&mut self, picture: u64) {
         match self {
             Self::Own(encoder) => encoder.acknowledge(picture),
@@ -62,8 +63,8 @@ impl Coder {
         }
     }
 
-    /// Returns the share of a strip of a picture that may take `budget`: by need where the encoder tells it,
-    /// as ours does; equal to the others' otherwise.
+    /// Returns the part of `budget` that a strip of a picture may use: by need if the encoder
+    /// reports it, as ours does; otherwise equal to the others'.
     pub(crate) fn share(
         &self,
         plan: &Plan,
@@ -77,7 +78,7 @@ impl Coder {
         }
     }
 
-    /// Tells the plan what the strip took of what it was given.
+    /// Reports to the plan how much of its budget the strip used.
     pub(crate) fn tell(&self, plan: &Plan, picture: usize, strip: usize, sizes: [ByteCount; 2]) {
         if let Self::Own(encoder) = self {
             plan.done(picture as u32, strip, sizes, encoder.weight());
@@ -101,23 +102,23 @@ impl Coder {
     }
 }
 
-/// What decides how large a slice becomes.
+/// Target size of a slice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Size {
     Budget(ByteCount),
     Quantizer(u8),
 }
 
-/// What all slices together are to take.
+/// Target of all slices together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Rate {
-    /// Every picture has its share of it.
+    /// A bitrate, of which every picture has an equal share.
     Held(Bitrate),
-    /// Whatever one quantizer makes of it.
+    /// A constant quantizer, with any resulting rate.
     Quantizer(u8),
 }
 
-/// Footage as one encoder a strip coded it at one rate.
+/// Footage coded by one encoder per strip at one rate.
 pub(crate) struct Coding {
     pub(crate) backend: Backend,
     pub(crate) rate: Rate,
@@ -126,37 +127,37 @@ pub(crate) struct Coding {
     access_units: Vec<Vec<u8>>,
 }
 
-/// What came of footage at one rate, once it is decoded.
+/// Footage coded at one rate and decoded.
 pub(crate) struct Coded {
     pub(crate) slices: Vec<Slice>,
-    /// Pictures as they come back.
+    /// The decoded pictures.
     pub(crate) shown: Vec<Picture>,
-    /// What each picture was to take; none at a quantizer.
+    /// Budget of each picture; `None` at a constant quantizer.
     picture_budget: Option<ByteCount>,
     seconds: f64,
     layout: Layout,
 }
 
-/// One slice that was coded.
+/// One coded slice.
 pub(crate) struct Slice {
     pub(crate) picture: usize,
     pub(crate) bytes: usize,
-    /// What it was to take; none at a quantizer.
+    /// Its budget; `None` at a constant quantizer.
     pub(crate) budget: Option<ByteCount>,
-    /// What its coding took of one processor.
+    /// CPU time of its encoding.
     pub(crate) encoding: Duration,
     pub(crate) decoding: Duration,
 }
 
 impl Coding {
-    /// Codes all of `footage` in `strips` strips at `rate`: each strip by an encoder of its own, the
-    /// first picture as an IDR.
+    /// Codes all of `footage` in `strips` strips at `rate`: one encoder per strip, the first
+    /// picture as an IDR.
     ///
-    /// A picture's budget is shared as on the vehicle: by a [`Plan`] among strips of our own encoder,
-    /// equally among those of others, which tell nothing to plan with.
+    /// A picture's budget is shared as on the vehicle: by a [`Plan`] among strips of our own
+    /// encoder, equally among those of others, which report nothing to plan with.
     ///
     /// # Errors
-    /// When an encoder fails.
+    /// If an encoder fails.
     pub(crate) fn of(
         footage: &Footage,
         backend: Backend,
@@ -169,11 +170,11 @@ impl Coding {
         Ok(Self { backend, rate, layout, slices, access_units })
     }
 
-    /// Codes the same `footage` once more: each slice's time becomes the least, for what a shared machine
-    /// adds is no part of an encoder.
+    /// Codes the same `footage` again and keeps the minimum time of each slice: delays of a shared
+    /// machine are not part of an encoder.
     ///
     /// # Errors
-    /// When an encoder fails, or does not give the same bytes again.
+    /// If an encoder fails, or does not produce the same bytes again.
     pub(crate) fn again(&mut self, footage: &Footage) -> Result<()> {
         let (slices, access_units) = code(footage, self.backend, self.rate, &self.layout)?;
         ensure!(access_units == self.access_units, "{} gave other bytes", self.backend);
@@ -183,10 +184,10 @@ impl Coding {
         Ok(())
     }
 
-    /// Decodes all slices of the `footage` that was coded.
+    /// Decodes all slices of the coded `footage`.
     ///
     /// # Errors
-    /// When a decoder fails.
+    /// If a decoder fails.
     pub(crate) fn decoded(mut self, footage: &Footage) -> Result<Coded> {
         let shown = decode(&self.layout, &mut self.slices, &self.access_units)?;
         let seconds = shown.len() as f64 / f64::from(footage.rate);
@@ -197,7 +198,7 @@ impl Coding {
 }
 
 impl Rate {
-    /// Returns what one picture is to take; none at a quantizer.
+    /// Returns the budget of one picture; `None` at a constant quantizer.
     fn picture_budget(self, footage: &Footage) -> Option<ByteCount> {
         match self {
             Self::Held(bitrate) => {
@@ -209,13 +210,13 @@ impl Rate {
 }
 
 impl Coded {
-    /// Returns what the slices took in the mean.
+    /// Returns the mean bitrate of the slices.
     pub(crate) fn bitrate(&self) -> Bitrate {
         let bytes: usize = self.slices.iter().map(|slice| slice.bytes).sum();
         Bitrate::from_bps((bytes as f64 * 8.0 / self.seconds).round() as u64)
     }
 
-    /// Returns the mean luma PSNR in dB and SSIM of the pictures against what was captured.
+    /// Returns the mean luma PSNR in dB and SSIM of the decoded pictures against the captured ones.
     pub(crate) fn quality(&self, footage: &Footage) -> Result<(f64, f64)> {
         let mut sums = (0.0, 0.0);
         for (shown, captured) in self.shown.iter().zip(&footage.pictures) {
@@ -226,7 +227,8 @@ impl Coded {
         Ok((sums.0 / count, sums.1 / count))
     }
 
-    /// Returns how much larger the step between strips is than that within them, a share: see [`Seams`].
+    /// Returns by how much the step between strips exceeds that within them, as a share: see
+    /// [`Seams`].
     pub(crate) fn seams(&self, footage: &Footage) -> Result<f64> {
         let mut seams = Seams::default();
         for (shown, captured) in self.shown.iter().zip(&footage.pictures) {
@@ -235,20 +237,20 @@ impl Coded {
         Ok(seams.excess())
     }
 
-    /// Returns the share of one processor that the encoders take.
+    /// Returns the encoders' load as a share of one processor.
     pub(crate) fn load(&self) -> f64 {
         self.slices.iter().map(|slice| slice.encoding.as_secs_f64()).sum::<f64>() / self.seconds
     }
 
-    /// Returns sizes over their budget, ascending, of the slices after each strip's IDR; none at a
-    /// quantizer.
+    /// Returns sizes relative to their budget, ascending, of the slices after each strip's IDR;
+    /// empty at a constant quantizer.
     pub(crate) fn size_shares(&self) -> Vec<f64> {
         let share = |slice: &Slice| Some(slice.bytes as f64 / slice.budget?.get() as f64);
         sorted(self.predicted().filter_map(share))
     }
 
-    /// Returns sizes of pictures over their budget, ascending, of those after the IDRs; none at a
-    /// quantizer.
+    /// Returns picture sizes relative to their budget, ascending, of those after the IDRs; empty at
+    /// a constant quantizer.
     pub(crate) fn picture_shares(&self) -> Vec<f64> {
         let Some(budget) = self.picture_budget else { return Vec::new() };
         let mut bytes = vec![0; self.shown.len()];
@@ -256,12 +258,12 @@ impl Coded {
         sorted(bytes.iter().skip(1).map(|bytes| *bytes as f64 / budget.get() as f64))
     }
 
-    /// Returns the times of coding in ms, ascending, of the slices after each strip's IDR.
+    /// Returns the encoding times in ms, ascending, of the slices after each strip's IDR.
     pub(crate) fn encoding_times(&self) -> Vec<f64> {
         sorted(self.predicted().map(|slice| slice.encoding.as_secs_f64() * 1e3))
     }
 
-    /// Returns the times of decoding in ms, ascending.
+    /// Returns the decoding times in ms, ascending.
     pub(crate) fn decoding_times(&self) -> Vec<f64> {
         sorted(self.slices.iter().map(|slice| slice.decoding.as_secs_f64() * 1e3))
     }
@@ -271,8 +273,8 @@ impl Coded {
     }
 }
 
-/// Returns the backends that our own is held against and itself: the anchor of comparisons first,
-/// x264 where this build has it.
+/// Returns our own backend and those it is compared with: the anchor of the comparisons first, x264
+/// if this build has it.
 pub(crate) fn backends() -> Vec<Backend> {
     let mut backends = Backend::all();
     let is_own = |backend: &Backend| *backend == Backend::Avc(LossRecovery::Idr);
@@ -283,7 +285,7 @@ pub(crate) fn backends() -> Vec<Backend> {
     backends
 }
 
-/// Codes every slice once, in the order of reading.
+/// Codes every slice once, in readout order.
 fn code(
     footage: &Footage,
     backend: Backend,
@@ -343,14 +345,15 @@ fn decode(layout: &Layout, slices: &mut [Slice], access_units: &[Vec<u8>]) -> Re
     Ok(shown)
 }
 
-/// Returns the value that `share` of the ascending ones do not exceed; not a number for none.
+/// Returns the smallest value that is not exceeded by `share` of the ascending ones; NaN if there
+/// are none.
 pub(crate) fn quantile(ascending: &[f64], share: f64) -> f64 {
     let last = ascending.len().saturating_sub(1);
     let at = (ascending.len() as f64 * share).ceil() as usize;
     ascending.get(at.saturating_sub(1).min(last)).copied().unwrap_or(f64::NAN)
 }
 
-/// Returns the mean; not a number for none.
+/// Returns the mean; NaN if there are no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,4 +1,4 @@
-//! Pictures to code: the simulated windscreen camera's, and those of real clips where there are any.
+//! Footage: pictures of the simulated windscreen camera, and of real clips if there are any.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,18 @@ use tautline_video::Picture;
 use super::kept::{self, Kept};
 use crate::notation;
 
-/// A run of pictures, all of one size.
+/// A sequence of pictures of one size.
 pub(crate) struct Footage {
-    /// Names it in tables; a file's name in lower-case letters, digits and hyphens.
+    /// Name in tables and files, in lower-case letters, digits and hyphens.
     pub(crate) name: String,
     pub(crate) pictures: Vec<Picture>,
-    /// Pictures a second.
+    /// Pictures per second.
     pub(crate) rate: u32,
 }
 
 impl Footage {
-    /// Returns what the simulated camera sees of a drive on the course of `seed`, from its fifth second on.
+    /// Returns the simulated camera's pictures of a drive on the course of `seed`, from its fifth
+    /// second on.
     pub(crate) fn simulated(size: Size, rate: u32, count: usize, seed: u64) -> Result<Self> {
         let camera = Camera::new(size.width, size.height)?;
         let mut world = World::new(seed);
@@ -47,11 +48,11 @@ impl Footage {
         Ok(Self { name: "simulated".to_owned(), pictures, rate })
     }
 
-    /// Returns the first `count` pictures of a clip, scaled, with those that it lacks for `rate` made by
-    /// interpolation along the motion. Those of the [recorded clips](clips) are kept in target/footage.
+    /// Returns the first `count` pictures of a clip, scaled, and interpolated along the motion to
+    /// `rate`. Those of the [recorded clips](clips) are cached in target/footage.
     ///
     /// # Errors
-    /// When ffmpeg is missing, or fails, or the clip is shorter.
+    /// If ffmpeg is missing or fails, or the clip is too short.
     pub(crate) fn clip(path: &Path, size: Size, rate: u32, count: usize) -> Result<Self> {
         let kept = Kept::of(Path::new(KEPT), path, [size.width, size.height], rate);
         let kept = path.starts_with(CLIPS).then_some(kept);
@@ -59,7 +60,8 @@ impl Footage {
             Some(pictures) => pictures,
             None => {
                 let pictures = interpolated(path, size, rate, count)?;
-                // Where nothing can be kept, as on a full disk, the next makes them again.
+                // If nothing can be cached, as on a full disk, the next experiment renders them
+                // again.
                 let _ = kept.map(|kept| kept.keep(&pictures));
                 pictures
             }
@@ -67,10 +69,10 @@ impl Footage {
         Ok(Self { name: notation::name_of(path), pictures, rate })
     }
 
-    /// Writes the pictures as a video that any player shows, coded so finely that little of them is lost.
+    /// Writes the pictures as a video file for any player, coded with little loss.
     ///
     /// # Errors
-    /// When ffmpeg is missing, or fails.
+    /// If ffmpeg is missing or fails.
     pub(crate) fn write(&self, file: &Path) -> Result<()> {
         let first = self.pictures.first().context("no pictures")?;
         let mut ffmpeg = Command::new("ffmpeg")
@@ -94,11 +96,11 @@ impl Footage {
         Ok(())
     }
 
-    /// Makes what the simulated camera sees and then each clip's pictures, with a camera's noise, and
-    /// gives one after the other to `take`; the next is made meanwhile.
+    /// Renders the simulated camera's pictures, then each clip's, with a camera's noise. Passes one
+    /// after the other to `take`, and renders the next at the same time.
     ///
     /// # Errors
-    /// When one cannot be made, or `take` fails.
+    /// If one cannot be rendered, or `take` fails.
     pub(crate) fn each(
         clips: &[PathBuf],
         size: Size,
@@ -112,7 +114,7 @@ impl Footage {
             Some(clip) => Self::clip(clip, size, rate, count)?.with_noise(seed),
         };
         std::thread::scope(|scope| {
-            // Not one more than the next: they are large.
+            // Render at most one ahead: they are large.
             let (give, given) = mpsc::sync_channel(0);
             scope.spawn(move || {
                 let mut all = std::iter::once(None).chain(clips.iter().map(Some));
@@ -122,11 +124,12 @@ impl Footage {
         })
     }
 
-    /// Adds a camera's noise to the luma, at a PSNR of 40 dB: coding has removed the clips' own.
+    /// Adds a camera's noise to the luma, at a PSNR of 40 dB: coding has removed the clips' own
+    /// noise.
     pub(crate) fn with_noise(mut self, seed: u64) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let noise = Normal::new(0.0_f32, NOISE)?;
-        // Noise is noise: a picture's worth, begun somewhere else for every picture.
+        // One picture's noise suffices, with a different start offset for every picture.
         let field: Vec<f32> = (0..NOISE_FIELD).map(|_| noise.sample(&mut random)).collect();
         for (number, picture) in self.pictures.iter_mut().enumerate() {
             let start = number * NOISE_SHIFT % NOISE_FIELD;
@@ -141,7 +144,7 @@ impl Footage {
     }
 }
 
-/// Has ffmpeg make a clip's pictures.
+/// Decodes and interpolates a clip's pictures with ffmpeg.
 fn interpolated(path: &Path, size: Size, rate: u32, count: usize) -> Result<Vec<Picture>> {
     let Size { width, height } = size;
     let filter = format!("minterpolate=fps={rate}:mi_mode=mci,scale={width}:{height}");
@@ -163,7 +166,7 @@ fn interpolated(path: &Path, size: Size, rate: u32, count: usize) -> Result<Vec<
     pictures.with_context(|| format!("{} ended", path.display()))
 }
 
-/// The size of pictures, both sides multiples of 16.
+/// Size of pictures; both sides are multiples of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) width: usize,
@@ -171,16 +174,16 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The windscreen camera's, of as many rows as the paper's.
+    /// Size of the windscreen camera, with as many rows as the paper's.
     pub(crate) const HD: Self = Self { width: Windscreen::WIDTH, height: Windscreen::HEIGHT };
     /// 1080 rows, rounded up to whole macroblocks.
     pub(crate) const FULL_HD: Self = Self { width: 1920, height: 1088 };
-    /// What a quick run can afford.
+    /// Size for quick runs.
     pub(crate) const SMALL: Self = Self { width: 352, height: 192 };
 }
 
-/// Returns two of the clips that lie where recordings are kept, the first by name and the one that moves the most, and
-/// a note for the reader if there are none.
+/// Returns two of the recorded clips, the first by name and the one with the most motion. If there
+/// are none, it also returns a note for the reader.
 pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     let mut clips: Vec<PathBuf> = std::fs::read_dir(CLIPS)
         .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
@@ -188,7 +191,7 @@ pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     clips.retain(|path| path.extension().is_some_and(|extension| extension == "mp4"));
     clips.sort();
     let is_cut = |clip: &PathBuf| clip.to_string_lossy().contains("cut");
-    // Of the motorway's cuts the last moves the most.
+    // The last cut of the motorway has the most motion.
     let last = clips.iter().rposition(is_cut).map(|last| clips.swap_remove(last));
     clips.truncate(1);
     clips.extend(last);
@@ -197,15 +200,15 @@ pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     (clips, note)
 }
 
-/// Beside the repository: recordings of others are no part of it.
+/// Outside the repository, which contains no recordings of others.
 const CLIPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/clips");
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/footage");
-/// Until the simulated car has its speed.
+/// Time until the simulated car has reached its speed.
 const HEAD_START_SECONDS: u32 = 5;
 /// 255 / 10^(40 / 20), in steps of luma.
 const NOISE: f32 = 2.55;
 const NOISE_FIELD: usize = 1 << 20;
-/// Odd, and far from any row's length.
+/// An odd number, far from any row length.
 const NOISE_SHIFT: usize = 386_117;
 
 #[cfg(test)]

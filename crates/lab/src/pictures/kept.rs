@@ -1,5 +1,5 @@
-//! Pictures of the recorded clips as ffmpeg made them, kept for the next experiment that shows the same: to
-//! interpolate one takes a third of a second of a processor.
+//! Cache of the recorded clips' pictures as rendered by ffmpeg, shared by experiments.
+//! Interpolating one takes a third of a second of CPU time.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -18,14 +18,14 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Names where such pictures of a clip are kept, in `folder`.
+    /// Returns the cache entry of a clip at this size and rate, in `folder`.
     pub(super) fn of(folder: &Path, clip: &Path, size: [usize; 2], rate: u32) -> Self {
         let stem = clip.file_stem().unwrap_or_default().to_string_lossy();
         let name = format!("{stem}-{}x{}-{rate}.yuv", size[0], size[1]);
         Self { clip: clip.to_owned(), size, file: folder.join(name) }
     }
 
-    /// Returns how many are kept, of the clip as it is now.
+    /// Returns the number of cached pictures, if the clip is unchanged.
     fn count(&self) -> Option<usize> {
         let [clip, kept] = [&self.clip, &self.file].map(|file| fs::metadata(file).ok());
         let (clip, kept) = (clip?, kept?);
@@ -35,24 +35,24 @@ impl Kept {
         is_younger.then_some(kept.len() as usize / bytes)
     }
 
-    /// Returns the first `count` pictures, if as many are kept.
+    /// Returns the first `count` pictures, if enough are cached.
     pub(super) fn read(&self, count: usize) -> Option<Vec<Picture>> {
         self.count().filter(|kept| *kept >= count)?;
         let mut file = BufReader::new(File::open(&self.file).ok()?);
         (0..count).map(|_| read(&mut file, self.size)).collect::<Result<_>>().ok()
     }
 
-    /// Keeps pictures, unless more are kept already.
+    /// Caches pictures, unless more are cached already.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub(super) fn keep(&self, pictures: &[Picture]) -> Result<()> {
         if self.count().is_some_and(|kept| kept >= pictures.len()) {
             return Ok(());
         }
         let folder = self.file.parent().context("a file is in a folder")?;
         fs::create_dir_all(folder)?;
-        // Whole or not at all: another experiment may read it meanwhile, or write it too.
+        // Write atomically: another experiment may read or write it at the same time.
         let new = tempfile::NamedTempFile::new_in(folder)?;
         let mut writer = BufWriter::new(&new);
         for picture in pictures {
@@ -67,10 +67,10 @@ impl Kept {
     }
 }
 
-/// Reads the next of raw pictures.
+/// Reads the next raw picture.
 ///
 /// # Errors
-/// When there is no whole one left.
+/// If no complete one is left.
 pub(super) fn read(from: &mut impl Read, [width, height]: [usize; 2]) -> Result<Picture> {
     let mut picture = Picture::new(width, height)?;
     let (luma, cb, cr) = picture.planes_mut();
@@ -102,7 +102,7 @@ mod tests {
         kept.keep(&pictures).unwrap();
         kept.keep(&pictures[..1]).unwrap();
         assert_eq!(kept.read(3).unwrap(), pictures, "one takes the place of three");
-        // The clip is changed after it.
+        // The clip changes afterwards.
         let later = fs::metadata(&kept.file).unwrap().modified().unwrap();
         File::options().write(true).open(&clip).unwrap().set_modified(later).unwrap();
         assert!(kept.read(1).is_none(), "another clip's");

@@ -1,4 +1,4 @@
-//! Whole pictures by others' encoders, each with its own rate control.
+//! Complete pictures coded by other encoders, each with its own rate control.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,20 +15,20 @@ use super::kept;
 /// An encoder with its rate control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer {
-    /// x264 superfast in ffmpeg: constrained baseline, no delay, average bit rate.
+    /// x264 superfast in ffmpeg: constrained baseline, no delay, average bitrate.
     X264,
-    /// openh264, bit rate mode, without skipped pictures.
+    /// openh264, bitrate mode, without skipped pictures.
     Openh264,
 }
 
-/// What a peer made of footage.
+/// Footage coded by a peer.
 pub(crate) struct Made {
     pub(crate) bytes: ByteCount,
     pub(crate) shown: Vec<Picture>,
 }
 
 impl Peer {
-    /// All of them.
+    /// All peers.
     pub const ALL: [Self; 2] = [Self::X264, Self::Openh264];
 
     /// Returns its name in tables.
@@ -39,10 +39,10 @@ impl Peer {
         }
     }
 
-    /// Codes footage in pictures of `slices` slices, the first an IDR and no other.
+    /// Codes footage in pictures of `slices` slices, with the first picture as the only IDR.
     ///
     /// # Errors
-    /// When ffmpeg is missing or has no libx264, or a codec fails.
+    /// If ffmpeg is missing or has no libx264, or a codec fails.
     pub(crate) fn code(self, footage: &Footage, bitrate: Bitrate, slices: u32) -> Result<Made> {
         match self {
             Self::X264 => x264(footage, bitrate, slices),

@@ -1,21 +1,21 @@
-//! Whether the edges between strips are seen: no filter works across them.
+//! Visibility of the edges between strips, across which no loop filter works.
 
 use anyhow::{Result, ensure};
 use tautline_video::{Layout, Picture};
 
-/// Steps of what coding has changed, from one row of luma to the next, summed over pictures.
+/// Steps in the coding error from one row of luma to the next, summed over pictures.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Seams {
-    /// At the edges between strips, and at those between rows of macroblocks within them: sum and samples.
+    /// Steps at the edges between strips, and between macroblock rows within them: sum and samples.
     between: (u64, u64),
     within: (u64, u64),
 }
 
 impl Seams {
-    /// Adds a picture of strips as in `layout`.
+    /// Adds a picture with the strips of `layout`.
     ///
     /// # Errors
-    /// When the two pictures are not of the layout's size.
+    /// If the two pictures do not have the layout's size.
     pub(crate) fn add(&mut self, layout: &Layout, shown: &Picture, source: &Picture) -> Result<()> {
         let width = layout.width();
         let size = [width, layout.height()];
@@ -37,8 +37,8 @@ impl Seams {
         Ok(())
     }
 
-    /// Returns how much larger the mean step between strips is than that within them, a share: 0 where no seam can be
-    /// seen; not a number where nothing was changed.
+    /// Returns by how much the mean step between strips exceeds that within them, as a share. It is
+    /// 0 if there is no visible seam, and NaN if coding changed nothing.
     pub(crate) fn excess(&self) -> f64 {
         let mean = |(sum, count): (u64, u64)| sum as f64 / count as f64;
         mean(self.between) / mean(self.within) - 1.0
@@ -51,8 +51,8 @@ const MACROBLOCK: usize = 16;
 mod tests {
     use super::*;
 
-    /// Returns the seams of a grey picture whose strips are brighter, one by one, and whose rows of macroblocks are,
-    /// by so much.
+    /// Returns the seams of a grey picture in which each strip, and each macroblock row, is
+    /// brighter by the given steps.
     fn seams(strip_step: u8, row_step: u8) -> Seams {
         let layout = Layout::of(64, 192).unwrap();
         let source = Picture::new(64, 192).unwrap();
@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_seam_is_a_step_that_others_have_not() {
-        // Strips of two rows of macroblocks: from the second of one to the first of the next is strip less row step.
+        // Strips of two macroblock rows: the step from the second of one to the first of the next
+        // is strip minus row step.
         assert_eq!(seams(8, 4).excess(), 0.0);
         assert_eq!(seams(10, 4).excess(), 0.5);
         assert!(seams(0, 0).excess().is_nan());

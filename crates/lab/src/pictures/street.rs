@@ -1,26 +1,26 @@
-//! A drive through a street of houses, as footage that needs no recording: by day, at night and in rain.
+//! A drive through a street of houses, as footage without recordings: by day, at night and in rain.
 //!
-//! Everything follows from a seed by whole numbers, sums, products, quotients and roots, so that a seed gives the same
-//! bytes on every machine: [`hash`](Footage::hash) tells them by one number.
+//! Everything derives from a seed by integer arithmetic, sums, products, quotients and roots, so
+//! that a seed yields the same bytes on every machine; [`hash`](Footage::hash) verifies that.
 
 use anyhow::Result;
 use tautline_video::Picture;
 
 use super::footage::{Footage, Size};
 
-/// What the street is like.
+/// Conditions in the street.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mood {
     /// By day, with a camera's noise of 40 dB.
     City,
-    /// Lamps, headlights, lit windows, and the grain of a camera at its limit.
+    /// Lamps, headlights, lit windows, and high camera noise.
     Night,
-    /// Grey light, a road that mirrors, falling drops, and drops on the windscreen.
+    /// Grey light, a reflecting road, falling drops, and drops on the windscreen.
     Rain,
 }
 
 impl Mood {
-    /// All of them.
+    /// All conditions.
     pub const ALL: [Self; 3] = [Self::City, Self::Night, Self::Rain];
 
     fn name(self) -> &'static str {
@@ -31,7 +31,7 @@ impl Mood {
         }
     }
 
-    /// Returns the standard deviation of the sensor's noise, luma and chroma.
+    /// Returns the standard deviation of the sensor noise, luma and chroma.
     fn noise(self) -> [f32; 2] {
         match self {
             Self::City => [2.55, 1.0],
@@ -60,7 +60,7 @@ impl Footage {
         Ok(Self { name: mood.name().to_owned(), pictures, rate })
     }
 
-    /// Returns FNV-1a, 64 bits, of all samples in their order: luma, Cb, Cr, picture by picture.
+    /// Returns the 64-bit FNV-1a hash of all samples in order: luma, Cb, Cr, picture by picture.
     pub(crate) fn hash(&self) -> u64 {
         let planes = self.pictures.iter().flat_map(|it| [it.luma(), it.cb(), it.cr()]);
         planes.flatten().fold(0xcbf2_9ce4_8422_2325, |hash, sample| {
@@ -69,7 +69,7 @@ impl Footage {
     }
 }
 
-/// The camera in the street at one time.
+/// The camera in the street at one instant.
 struct View {
     mood: Mood,
     size: Size,
@@ -77,13 +77,13 @@ struct View {
     time: f32,
     /// Metres from the middle of the road, and along it.
     at: [f32; 2],
-    /// Samples to which one metre comes at a distance of one.
+    /// Focal length in samples.
     focal: f32,
 }
 
-/// A colour, luma from 0 to 255 and chroma around 0.
+/// A colour: luma from 0 to 255, and chroma around 0.
 type Colour = [f32; 3];
-/// What is seen: its colour, where it is, and the light that it gives itself.
+/// A visible point: its colour, its position, and its own light.
 type Sight = (Colour, [f32; 3], Colour);
 
 impl View {
@@ -116,7 +116,7 @@ impl View {
         }
     }
 
-    /// Bends what is seen where a drop lies on the windscreen; each stays for a second.
+    /// Refracts the view through drops on the windscreen; each stays for a second.
     fn through_drops(&self, x: f32, y: f32) -> (f32, f32) {
         if self.mood != Mood::Rain {
             return (x, y);
@@ -139,7 +139,7 @@ impl View {
         (x - apart[0] * 2.5 * (1.0 - near), y - apart[1] * 2.5 * (1.0 - near))
     }
 
-    /// Returns what is seen in a direction, in the light that there is.
+    /// Returns the illuminated colour in a direction.
     fn lit(&self, direction: [f32; 2]) -> Colour {
         let (colour, [x, height, z], lamp) = self.seen(direction);
         let ahead = z - self.at[1];
@@ -165,7 +165,8 @@ impl View {
         }
     }
 
-    /// Returns the colour by day, the place, and light of its own at night, of what is seen in a direction.
+    /// Returns the daylight colour, the position, and the own light at night, of the point in a
+    /// direction.
     fn seen(&self, [right, down]: [f32; 2]) -> (Colour, [f32; 3], Colour) {
         let dark = [0.0; 3];
         let mut nearest = f32::INFINITY;
@@ -199,7 +200,7 @@ impl View {
     }
 
     fn ground(&self, x: f32, z: f32, distance: f32) -> Colour {
-        // The road is seen at a glancing angle: along it a sample is longer.
+        // The road is seen at a glancing angle, which lengthens a sample along it.
         let grain = distance / self.focal * (1.0 + distance / 8.0);
         let rough = self.texture([x, z], grain, 11);
         if x.abs() > 5.0 {
@@ -212,7 +213,7 @@ impl View {
             .max(edge(0.07 - (x.abs() - 4.6).abs(), grain));
         let asphalt = 84.0 + 38.0 * rough;
         let asphalt = match self.mood {
-            // The sky and the houses, seen from below, in patches.
+            // Reflections of the sky and the houses, in patches.
             Mood::Rain => {
                 let ripple = self.texture([x * 0.6, z * 0.25 + self.time * 0.2], grain, 12);
                 let mirrored = self.texture([x * 0.4, (z - self.at[1]) * 0.1 + z * 0.2], grain, 13);
@@ -242,7 +243,7 @@ impl View {
         (colour, lamp)
     }
 
-    /// Returns how far a car is that is seen in a direction, and what is seen of it.
+    /// Returns the distance of a car in a direction, and its visible point.
     fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Sight)> {
         let number = mix(self.seed, car, 20);
         let (oncoming, parked) = (car.is_multiple_of(3), car % 3 == 1);
@@ -283,7 +284,7 @@ impl View {
         Some((distance, (colour, [x, height, z], lamp)))
     }
 
-    /// Returns noise around 0 by place, of four sizes, each as far as it can be seen.
+    /// Returns position-dependent noise around 0 in four sizes, each faded by its visibility.
     fn texture(&self, [x, y]: [f32; 2], grain: f32, salt: u64) -> f32 {
         let octave = |size: f32, weight: f32| {
             let seen = fade(size, grain);
@@ -292,7 +293,7 @@ impl View {
         octave(2.0, 0.4) + octave(0.5, 0.3) + octave(0.12, 0.3) + octave(0.03, 0.25)
     }
 
-    /// Returns noise from -1 to 1 between whole places.
+    /// Returns noise from -1 to 1, interpolated between grid points.
     fn smooth(&self, [x, y]: [f32; 2], salt: u64) -> f32 {
         let (column, row) = (x.floor(), y.floor());
         let ease = |t: f32| t * t * (3.0 - 2.0 * t);
@@ -306,7 +307,7 @@ impl View {
         above + (below - above) * v
     }
 
-    /// Draws drops that fall, each seen in one picture alone.
+    /// Draws falling drops, each visible in only one picture.
     fn streaks(&self, luma: &mut [u8]) {
         let Size { width, height } = self.size;
         let picture = (self.time * 1000.0) as u64;
@@ -324,7 +325,7 @@ impl View {
     }
 }
 
-/// Adds noise that is nearly normal.
+/// Adds approximately normal noise.
 fn grain(picture: &mut Picture, [luma, chroma]: [f32; 2], seed: u64) {
     let (y, cb, cr) = picture.planes_mut();
     for (salt, (plane, deviation)) in
@@ -350,7 +351,7 @@ impl Plus for Colour {
     }
 }
 
-/// Returns one of 2^64 numbers by three (splitmix64's end).
+/// Mixes three numbers into 64 bits (the finalizer of splitmix64).
 fn mix(a: u64, b: u64, salt: u64) -> u64 {
     let mut z =
         a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xd1b5_4a32_d192_ed03);
@@ -367,19 +368,19 @@ fn unit(bits: u64) -> f32 {
     (bits >> 40) as f32 / (1 << 24) as f32
 }
 
-/// Returns what swings between -1 and 1 in `period` seconds, without a sine.
+/// Returns an oscillation between -1 and 1 with `period` seconds, without a sine.
 fn wave(time: f32, period: f32) -> f32 {
     let turn = time / period - (time / period).floor();
     let up = 1.0 - (4.0 * turn - 2.0).abs();
     up * (1.5 - 0.5 * up * up)
 }
 
-/// Returns 1 well within an edge, 0 well without it, and what a sample of this size sees between.
+/// Returns 1 well inside an edge, 0 well outside, and a blend for a sample of this size in between.
 fn edge(within: f32, grain: f32) -> f32 {
     (0.5 + within / grain.max(1e-4)).clamp(0.0, 1.0)
 }
 
-/// Returns how much is seen of what repeats after `size`, by samples of `grain`.
+/// Returns the visibility of a pattern that repeats after `size`, with samples of `grain`.
 fn fade(size: f32, grain: f32) -> f32 {
     (size / grain * 0.5 - 1.0).clamp(0.0, 1.0)
 }
@@ -388,7 +389,7 @@ fn near_whole(value: f32) -> f32 {
     (value - (value + 0.5).floor()).abs()
 }
 
-/// Returns how much of the lamps' light falls on a place across the street: they stand on one side.
+/// Returns the lamps' light at a position across the street: they are on one side.
 fn lamp_side(x: f32) -> f32 {
     1.0 / (1.0 + (x - 5.5) * (x - 5.5) / 30.0)
 }
@@ -397,13 +398,13 @@ fn clamp(value: f32) -> u8 {
     (value + 0.5).clamp(0.0, 255.0) as u8
 }
 
-/// Metres a second.
+/// Speed in metres per second.
 const SPEED: f32 = 9.0;
-/// Metres above the road.
+/// Camera height in metres above the road.
 const EYE: f32 = 1.4;
-/// From the middle of the road to the houses, m.
+/// Distance from the middle of the road to the houses, in m.
 const WALL: f32 = 8.0;
-/// The width of a house, m.
+/// Width of a house, in m.
 const HOUSE: f32 = 13.0;
 const CARS: u64 = 9;
 

@@ -1,4 +1,4 @@
-//! VMAF, where the ffmpeg that is installed has it.
+//! VMAF, if the installed ffmpeg has it.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use tautline_video::Picture;
 
-/// Says whether the installed ffmpeg can measure it.
+/// Returns whether the installed ffmpeg has VMAF.
 pub(crate) fn is_installed() -> bool {
     let filters = Command::new("ffmpeg").args(["-v", "error", "-filters"]).output();
     filters.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(" libvmaf "))
 }
 
-/// Returns the mean VMAF of `shown` against `captured`, 100 the best.
+/// Returns the mean VMAF of `shown` against `captured`; 100 is the best.
 pub(crate) fn of(shown: &[Picture], captured: &[Picture]) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let [shown_file, captured_file] =

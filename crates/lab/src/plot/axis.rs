@@ -1,4 +1,4 @@
-//! Axes: where a value lies, which ticks there are and what stands at them.
+//! Axes: positions of values, ticks and their labels.
 
 use std::ops::Range;
 
@@ -22,35 +22,35 @@ enum Scale {
     Categories(Vec<String>),
 }
 
-/// An axis laid over data: positions are linear in the picture.
+/// An axis fitted to data: positions are linear in the picture.
 #[derive(Clone, Debug)]
 pub(super) struct Laid {
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Positions with a label and a line of the grid.
+    /// Positions with a label and a grid line.
     pub(super) ticks: Vec<(f64, String)>,
-    /// Positions with a fainter line only.
+    /// Positions with only a fainter line.
     pub(super) ticks_minor: Vec<f64>,
     log: bool,
 }
 
 impl Axis {
-    /// Returns an even axis; the label names the quantity and its unit, `delay, ms`.
+    /// Creates a linear axis; the label names the quantity and its unit, `delay, ms`.
     pub fn linear(label: &str) -> Self {
         Self::new(label, Scale::Linear)
     }
 
-    /// Returns a logarithmic axis; values that are not positive are not drawn.
+    /// Creates a logarithmic axis; values that are not positive are not drawn.
     pub fn log(label: &str) -> Self {
         Self::new(label, Scale::Log)
     }
 
-    /// Returns an axis of names: the first stands at x = 0, the next at 1.
+    /// Creates an axis of names: the first is at x = 0, the next at 1.
     pub fn categories<S: Into<String>>(label: &str, names: impl IntoIterator<Item = S>) -> Self {
         Self::new(label, Scale::Categories(names.into_iter().map(Into::into).collect()))
     }
 
-    /// Shows exactly this range; what lies beyond is cut off. Without it the data decide.
+    /// Sets the exact range; points outside are clipped. By default the data determine it.
     #[must_use]
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
@@ -68,7 +68,7 @@ impl Axis {
         Self { label: label.to_owned(), scale, range: None, ticks: None }
     }
 
-    /// Lays the axis over `values`; `from_zero` asks that zero be in sight, for bars.
+    /// Fits the axis to `values`; `from_zero` includes zero, for bars.
     pub(super) fn lay(&self, values: impl Iterator<Item = f64>, from_zero: bool) -> Laid {
         match &self.scale {
             Scale::Categories(names) => Laid {
@@ -90,7 +90,8 @@ impl Axis {
     fn lay_linear(&self, values: impl Iterator<Item = f64>, from_zero: bool) -> Laid {
         let (low, high) = self.range.unwrap_or_else(|| {
             let (low, high) = extent(values).unwrap_or((0.0, 1.0));
-            // From zero on, unless the values lie so far from it that most of the axis were empty.
+            // Start at zero, unless the values are so far from it that most of the axis would be
+            // empty.
             let low = if from_zero || (low > 0.0 && low < high / 2.0) { low.min(0.0) } else { low };
             if low < high { (low, high) } else { (low - 0.5, high + 0.5) }
         });
@@ -110,7 +111,7 @@ impl Axis {
     fn lay_log(&self, values: impl Iterator<Item = f64>) -> Laid {
         let (low, high) = self.range.unwrap_or_else(|| {
             let (low, high) = extent(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
-            // Whole decades where there are several, else no more room than the data need.
+            // Whole decades if there are several, otherwise no more space than the data need.
             if high / low > 30.0 {
                 (10_f64.powf(low.log10().floor()), 10_f64.powf((high.log10() - 1e-9).ceil()))
             } else {
@@ -144,7 +145,7 @@ impl Axis {
 }
 
 impl Laid {
-    /// Returns where a value lies, or `None` if it cannot be on this axis.
+    /// Returns the position of a value, or `None` if it cannot be on this axis.
     pub(super) fn position(&self, value: f64) -> Option<f64> {
         let position = if self.log { value.log10() } else { value };
         position.is_finite().then_some(position)
@@ -174,7 +175,7 @@ impl Ranged for Laid {
 }
 
 impl ValueFormatter<f64> for Laid {
-    /// Returns what stands at a tick.
+    /// Returns the label of a tick.
     fn format_ext(&self, position: &f64) -> String {
         let here = |(at, _): &&(f64, String)| at == position;
         self.ticks.iter().find(here).map_or_else(String::new, |(_, words)| words.clone())
@@ -190,14 +191,14 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Returns the step of 1, 2 or 5 times a power of ten that is nearest above `rough`.
+/// Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `rough`.
 fn nice_step(rough: f64) -> f64 {
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
     step.unwrap_or(10.0) * power
 }
 
-/// Writes a value on a logarithmic axis: plain as long as it is short, else as a power of ten.
+/// Formats a value on a logarithmic axis: plain if it is short, otherwise as a power of ten.
 fn log_words(value: f64) -> String {
     if (0.001..1e7).contains(&value) {
         return thousands(&number(value));
@@ -225,7 +226,7 @@ fn superscript(digit: char) -> char {
     }
 }
 
-/// Puts thin spaces between groups of three digits of a whole number with five or more.
+/// Puts thin spaces between groups of three digits in integers of five or more.
 pub(crate) fn thousands(digits: &str) -> String {
     if digits.len() < 5 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits.to_owned();

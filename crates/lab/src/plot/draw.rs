@@ -17,7 +17,7 @@ impl Plot {
     /// Draws the plot.
     ///
     /// # Errors
-    /// When there is nothing to draw: no series, or not one finite point.
+    /// If there is nothing to draw: no series, or no finite point.
     pub fn to_svg(&self) -> Result<String> {
         svg(self)
     }
@@ -85,7 +85,7 @@ impl Plot {
     }
 }
 
-/// Draws the grid and what stands along it.
+/// Draws the grid and its labels.
 fn mesh<'a, 'b>(
     area: &'a Area<'b>,
     x: &Laid,
@@ -111,11 +111,11 @@ fn mesh<'a, 'b>(
     Ok(chart)
 }
 
-/// Draws the legend from `top` on, wrapped, and returns where it ends.
+/// Draws the legend from `top` on, wrapped, and returns its lower end.
 fn draw_legend<'a>(plot: &Plot, root: &Area<'a>, top: i32) -> std::result::Result<i32, Error<'a>> {
     let (mut left, mut middle) = (MARGIN, top + 8);
     for (index, series) in plot.series.iter().enumerate() {
-        // Without fonts at hand, a character is taken to be as wide as it mostly is.
+        // Without font metrics, assume the typical width of a character.
         let width = 44 + (series.label.chars().count() as f64 * 7.9) as i32;
         if left > MARGIN && left + width > WIDTH as i32 - MARGIN {
             (left, middle) = (MARGIN, middle + 24);
@@ -228,7 +228,7 @@ fn draw_curve<'b>(
     Ok(())
 }
 
-/// Draws the bars of the series that is number `place.0` of `place.1`.
+/// Draws the bars of series `place.0` of `place.1`.
 fn draw_bars<'b>(
     chart: &mut Chart<'_, 'b>,
     series: &Series,
@@ -257,7 +257,7 @@ fn draw_bars<'b>(
     Ok(())
 }
 
-/// Draws the blocks of a series, half a unit of y high each.
+/// Draws the blocks of a series, each half a unit of y high.
 fn draw_spans<'b>(
     chart: &mut Chart<'_, 'b>,
     series: &Series,
@@ -286,7 +286,7 @@ impl Series {
         matches!(self.form, Form::Marked | Form::Points)
     }
 
-    /// Returns the points as positions, with the corners of steps put in.
+    /// Returns the points as positions, with the corners of steps inserted.
     fn path(&self, x: &Laid, y: &Laid) -> Vec<(f64, f64)> {
         let at = |(a, b): &(f64, f64)| Some((x.position(*a)?, y.position(*b)?));
         let mut path = Vec::new();
@@ -302,7 +302,7 @@ impl Series {
     }
 }
 
-/// Cuts a path to the rectangle between two corners; each piece lies inside.
+/// Clips a path to the rectangle between two corners; each piece lies inside.
 fn clip(path: &[(f64, f64)], low: (f64, f64), high: (f64, f64)) -> Vec<Vec<(f64, f64)>> {
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     for pair in path.windows(2) {
@@ -315,7 +315,7 @@ fn clip(path: &[(f64, f64)], low: (f64, f64), high: (f64, f64)) -> Vec<Vec<(f64,
     pieces
 }
 
-/// Returns the part of the segment that is within all four edges, by Liang and Barsky's algorithm.
+/// Returns the part of the segment within all four edges, by Liang and Barsky's algorithm.
 fn clip_segment(
     from: (f64, f64),
     to: (f64, f64),
@@ -342,7 +342,7 @@ fn clip_segment(
         }
     }
     let at = |share: f64| (from.0 + share * dx, from.1 + share * dy);
-    // The ends themselves, bit for bit, so that pieces join.
+    // Keep the ends bit for bit, so that pieces join.
     let start = if enter == 0.0 { from } else { at(enter) };
     let end = if leave == 1.0 { to } else { at(leave) };
     (enter <= leave).then_some((start, end))
@@ -430,8 +430,8 @@ const AXIS: RGBColor = RGBColor(120, 132, 143);
 const GRID: RGBColor = RGBColor(222, 227, 231);
 const GRID_MINOR: RGBColor = RGBColor(240, 243, 245);
 
-/// Of Okabe and Ito, without the yellow, which is too faint on white, and the black, which is the
-/// papers'.
+/// Palette of Okabe and Ito, without the yellow, which is too faint on white, and the black, which
+/// is reserved for the papers.
 const PALETTE: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

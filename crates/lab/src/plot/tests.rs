@@ -8,7 +8,7 @@ fn plot() -> Plot {
     Plot::new("a-plot", "A <plot> & more", Axis::linear("delay, ms"), Axis::linear("share"))
 }
 
-/// Returns the elements of that name in a well-formed SVG.
+/// Returns the number of elements with this name in a well-formed SVG.
 fn elements(svg: &str, name: &str) -> usize {
     let document = roxmltree::Document::parse(svg).expect("well-formed");
     document.descendants().filter(|node| node.tag_name().name() == name).count()

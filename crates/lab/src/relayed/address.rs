@@ -1,4 +1,4 @@
-//! Where each end and the switchboard are.
+//! Addresses of both ends and the switchboard.
 
 use std::net::SocketAddr;
 

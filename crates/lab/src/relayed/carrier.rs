@@ -4,27 +4,27 @@ use tautline_scenario::endpoint::Transport;
 use tautline_transport::{ChannelNumber, Event, Route, SendError, Session, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// What stands between the applications and the link.
+/// Transport between an application and its link.
 pub(super) enum Carrier {
     Session(Box<Session>),
     Plain(Plain),
 }
 
-/// A sender that cuts units into datagrams and sends them, whatever comes back.
+/// A sender that fragments units into datagrams and sends them, without regard to feedback.
 pub(super) struct Plain {
     datagram_bytes_max: usize,
     route: Route,
-    /// Units sent until now, by channel.
+    /// Units sent so far, by channel.
     sent: [u64; 2],
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
-    /// What has come of units that are not whole yet, part by part.
+    /// Received parts of incomplete units.
     parts: BTreeMap<(u8, u64), BTreeMap<u32, Vec<u8>>>,
 }
 
 impl Plain {
     pub(super) fn new(datagram_bytes_max: ByteCount, route: Route) -> Self {
-        // No rate control: as much as comes is sent.
+        // No rate control: everything is sent.
         let budget = Event::Budget { media: Bitrate::from_bps(u64::MAX), shown: Bitrate::ZERO };
         Self {
             datagram_bytes_max: datagram_bytes_max.get() as usize,
@@ -36,8 +36,8 @@ impl Plain {
         }
     }
 
-    /// Cuts a unit into datagrams that begin with their channel, their unit's number and the count of
-    /// its datagrams.
+    /// Fragments a unit into datagrams that begin with their channel, their unit's number and the
+    /// number of datagrams.
     fn send(&mut self, channel: ChannelNumber, unit: &[u8]) -> UnitNumber {
         let number = self.sent[usize::from(channel.get())];
         self.sent[usize::from(channel.get())] += 1;
@@ -126,5 +126,5 @@ impl Transport for Carrier {
     }
 }
 
-/// Channel, unit, count of parts, part.
+/// Channel, unit, number of parts, part.
 const HEAD_BYTES: usize = 17;

@@ -8,7 +8,7 @@ use super::carrier::Carrier;
 use super::round_trips::RoundTrips;
 use super::sent::{Sent, digest};
 
-/// Traffic, with every datagram that left, by its digest, and the session's round trips.
+/// Traffic, with the digest of every datagram sent, and the session's round trips.
 #[derive(Default)]
 pub(super) struct Counted {
     pub(super) traffic: Traffic,

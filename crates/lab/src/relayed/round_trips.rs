@@ -2,7 +2,7 @@ use tautline_net::latency::{Leg, OneWay, Sample};
 use tautline_transport::RoundTrip;
 use tautline_units::{Duration, Instant};
 
-/// The samples that an operator's process would write of its session into files of latency.
+/// Samples of a session that an operator's process would write into latency files.
 #[derive(Default)]
 pub(super) struct RoundTrips {
     samples: Vec<Sample>,
@@ -10,7 +10,7 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Takes those of the newest round trips that are not there yet.
+    /// Adds those of the newest round trips that are not recorded yet.
     pub(super) fn take<'a>(&mut self, newest: impl Iterator<Item = &'a RoundTrip>) {
         for trip in newest {
             if trip.number >= self.next_number {
@@ -20,7 +20,7 @@ impl RoundTrips {
         }
     }
 
-    /// Returns those whose ping left within so long after the world's start.
+    /// Returns those whose ping was sent between the two instants.
     pub(super) fn within(&self, from: Instant, until: Instant) -> Vec<Sample> {
         let is_within =
             |sample: &&Sample| (from..until).contains(&(Instant::ZERO + sample.sent_at));
@@ -30,7 +30,7 @@ impl RoundTrips {
 
 fn sample(trip: &RoundTrip) -> Sample {
     let RoundTrip { sent_at, seen_at, answered_at, back_at, .. } = *trip;
-    // The virtual world begins with Unix time.
+    // The virtual world starts at the Unix epoch.
     let unix = |at: Instant| -> Duration { at.since(Instant::ZERO) };
     let times = [sent_at, seen_at, answered_at, back_at];
     Sample {

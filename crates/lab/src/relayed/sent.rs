@@ -1,7 +1,7 @@
 use tautline_scenario::measure::Unit;
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// Something that was sent, and when it came.
+/// A unit or datagram sent, with its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
@@ -15,13 +15,13 @@ impl Sent {
         Self { at: unit.offered.at, bytes: unit.offered.bytes, arrived }
     }
 
-    /// Returns how long it took; `None` if it never came.
+    /// Returns its delay; `None` if it never arrived.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.arrived.map(|arrived| arrived.since(self.at))
     }
 }
 
-/// Tells datagrams apart, without keeping them (FNV-1a).
+/// Returns a hash that identifies a datagram (FNV-1a).
 pub(super) fn digest(datagram: &[u8]) -> u64 {
     datagram.iter().fold(0xCBF2_9CE4_8422_2325, |digest, byte| {
         (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)

@@ -6,13 +6,13 @@ use tautline_units::Instant;
 use super::address::{OPERATOR, VEHICLE, address};
 use super::sent::digest;
 
-/// A node that passes on what comes from one end to the other, without a look inside.
+/// A node that forwards everything from one end to the other, without looking inside.
 ///
-/// Holds nothing: what is handed in leaves before anything else is.
+/// It stores nothing: each datagram leaves before the next arrives.
 #[derive(Default)]
 pub(super) struct Switchboard {
     outbox: VecDeque<(Route, Vec<u8>)>,
-    /// When each datagram came, by its digest: from the vehicle, from the operator.
+    /// Arrival time of each datagram by its digest: from the vehicle, from the operator.
     pub(super) arrived: [BTreeMap<u64, Instant>; 2],
 }
 
