@@ -1,4 +1,4 @@
-//! Comparisons that are wider than a paper's table: many settings, each through the same trials.
+//! Comparisons beyond a paper's table: many settings, each with the same trials.
 
 pub mod budgets;
 pub mod encoders;

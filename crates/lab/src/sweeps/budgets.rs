@@ -1,4 +1,5 @@
-//! The vehicle's encoders over a thin link, in virtual time: what is refused, what comes whole, how late.
+//! The vehicle's encoders over a low-rate uplink, in virtual time: refused slices, complete
+//! pictures, latency.
 
 mod operator;
 mod scene;
@@ -24,54 +25,54 @@ pub use self::scene::Scene;
 use self::vehicle::Vehicle;
 use crate::pictures::coding::{mean, quantile, sorted};
 
-/// One drive over thin links.
+/// One drive over low-rate links.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// The links, media going up.
+    /// The links; media goes up.
     pub links: Vec<Pair>,
-    /// How long it lasts.
+    /// Duration of the drive.
     pub length: Duration,
-    /// From a slice's hand-over until it is too old.
+    /// Time after which a sent slice is too old.
     pub deadline: Duration,
-    /// Whether what comes is decoded and compared.
+    /// Whether received pictures are decoded and compared.
     pub decodes: bool,
-    /// Of links, sessions.
+    /// Seed of links and sessions.
     pub seed: u64,
 }
 
-/// What came of a drive.
+/// Results of a drive.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Slices that were encoded, and those of them that the session refused.
+    /// Slices encoded.
     pub encoded: u64,
-    /// See [`encoded`](Self::encoded).
+    /// Slices that the session refused, of the [`encoded`](Self::encoded) ones.
     pub refused: u64,
     /// IDRs among them.
     pub idrs: u64,
-    /// Pictures of which a slice was encoded, a second, after the settling.
+    /// Pictures per second with at least one encoded slice, after the settling time.
     pub picture_rate: f64,
-    /// Of these, the share that was shown whole and clean.
+    /// Share of these that were shown complete and clean.
     pub whole: f64,
-    /// From the start of a picture's readout until the last of its strips was shown, ms, ascending.
+    /// Time from the start of a picture's readout to the display of its last strip, ms, ascending.
     pub picture_ms: Vec<f64>,
-    /// The same of each slice.
+    /// The same for each slice.
     pub slice_ms: Vec<f64>,
-    /// When the first whole picture was shown, after the start.
+    /// Time from the start to the display of the first complete picture.
     pub first_at: Option<Duration>,
-    /// The longest time between two whole pictures after that.
+    /// Longest time between two complete pictures after that.
     pub freeze: Duration,
-    /// The share of the links' capacity that was used, headers included, after the settling.
+    /// Share of the links' capacity in use, headers included, after the settling time.
     pub used: f64,
-    /// The share of the links' capacity that was H.264 of slices shown.
+    /// Share of the links' capacity used by the H.264 bytes of displayed slices.
     pub goodput: f64,
-    /// Luma PSNR of whole pictures, dB, ascending, each as large as the source's; empty unless it was asked for.
+    /// Luma PSNR of complete pictures at the source's size, dB, ascending; empty unless requested.
     pub psnr: Vec<f64>,
-    /// When pictures got another size, since the start, and how many times smaller than the source's they were then.
+    /// Times since the start at which the picture size changed, and the new reduction factor.
     pub reductions: Vec<(Duration, usize)>,
 }
 
 impl Drive {
-    /// Returns a drive over `count` links that carry `rate` together.
+    /// Returns a drive over `count` links with a total rate of `rate`.
     pub fn over(rate: Bitrate, count: u64, seed: u64) -> Self {
         let each = Bitrate::from_bps(rate.bps() / count);
         let queue = (each * QUEUE).get().max(3_000);
@@ -86,10 +87,10 @@ impl Drive {
         }
     }
 
-    /// Drives.
+    /// Performs the drive.
     ///
     /// # Errors
-    /// For links or encoders that cannot be had.
+    /// For an invalid link or encoder configuration.
     pub fn run(&self, scene: &Scene) -> Result<Figures> {
         let setup = Setup::new(self.seed, self.links.clone());
         let vehicle = Vehicle::new(scene, self.deadline)?;
@@ -141,7 +142,7 @@ fn figures(
     let seconds = time.end.since(time.start).as_secs_f64();
     let is_whole =
         |picture: &u32| operator.shown.get(picture).filter(|shown| shown.len() == strips);
-    // The last ones are still under way.
+    // The last pictures are still in transit.
     let until = time.end - Duration::from_millis(500);
     let begun = vehicle.begun.iter().filter(|(_, at)| (time.start..until).contains(at));
     let begun: Vec<_> = begun.collect();
@@ -176,7 +177,7 @@ fn figures(
 }
 
 impl Figures {
-    /// Returns the share of the slices encoded that the session refused.
+    /// Returns the share of the encoded slices that the session refused.
     pub fn refused_share(&self) -> f64 {
         self.refused as f64 / self.encoded.max(1) as f64
     }
@@ -244,10 +245,10 @@ impl Application for Side<'_> {
     }
 }
 
-/// Of IP and UDP.
+/// IP and UDP headers.
 const HEADERS_BYTES: u64 = 28;
 const SETTLING: Duration = Duration::from_secs(3);
 const ONE_WAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_secs(1);
-/// A mobile link carries more towards it than from it.
+/// A mobile link's downlink is faster than its uplink.
 const DOWN_FACTOR: f64 = 4.0;

@@ -1,4 +1,5 @@
-//! Encoders by strips on the same footage: quality at rate, time, and size against the budget.
+//! Strip encoders on the same footage: quality at rate, encoding time, and size relative to the
+//! budget.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,80 +15,82 @@ use crate::pictures::footage::{Footage, Size};
 use crate::pictures::vmaf;
 use crate::plot::{Axis, Plot, Series};
 
-/// What is coded.
+/// Footage to code.
 #[derive(Clone, Debug)]
 pub enum Scene {
-    /// What the simulated camera sees, at 1280x720 and 60 pictures a second.
+    /// The simulated camera at 1280x720 and 60 pictures per second.
     Simulated,
     /// The same at 1920x1088 and 30.
     SimulatedFullHd,
-    /// The same at a size that needs no time.
+    /// The same at a small size, for speed.
     SimulatedSmall,
-    /// A video, brought to 1280x720 and to 60 pictures a second along the motion; needs ffmpeg.
+    /// A video, scaled to 1280x720 and motion-interpolated to 60 pictures per second; needs ffmpeg.
     Clip(PathBuf),
 }
 
-/// The terms under which scenes are coded.
+/// Settings for coding the scenes.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Pictures of each scene; at least two.
+    /// Pictures per scene; at least two.
     pub pictures: usize,
-    /// Whether a camera's noise of 40 dB is added, which coded clips have lost.
+    /// Whether to add camera noise of 40 dB, which coded clips have lost.
     pub noise: bool,
-    /// Whole rates that every encoder is held to.
+    /// Total bitrates at which every encoder is tested.
     pub bitrates: Vec<Bitrate>,
-    /// Quantizers that every encoder is set to.
+    /// Constant quantizers at which every encoder is tested.
     pub quantizers: Vec<u8>,
-    /// Strips of a picture.
+    /// Strips per picture.
     pub strips: usize,
-    /// Runs, each encoder's in turn, of which the least time of each slice counts.
+    /// Number of runs, with the encoders in turn; the minimum time of each slice counts.
     pub repeats: usize,
 }
 
-/// What came of one scene.
+/// Results for one scene.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The footage's name.
     pub footage: String,
-    /// Encoder by encoder, the anchor of BD-rates first; of each the rates, then the quantizers.
+    /// Results by encoder, the anchor of BD-rates first; for each the bitrates, then the
+    /// quantizers.
     pub trials: Vec<Trial>,
 }
 
-/// One footage by one encoder at one rate.
+/// Result of one footage with one encoder at one rate.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The encoder.
     pub backend: Backend,
-    /// The rate that it was held to, or none at a quantizer.
+    /// The target bitrate; `None` at a quantizer.
     pub wanted: Option<Bitrate>,
-    /// The quantizer, or none at a rate.
+    /// The quantizer; `None` at a bitrate.
     pub quantizer: Option<u8>,
-    /// The rate that came out.
+    /// The resulting bitrate.
     pub taken: Bitrate,
-    /// Mean luma PSNR in dB, and SSIM, of whole pictures as decoded against those captured.
+    /// Mean luma PSNR in dB, and SSIM, of the decoded pictures against the captured ones.
     pub quality: (f64, f64),
-    /// How much larger the luma's step of coding error is between strips than within them, a share.
+    /// Excess of the luma step in the coding error between strips over that within them, as a
+    /// share.
     pub seams: f64,
-    /// VMAF, where ffmpeg has it.
+    /// VMAF, if ffmpeg has it.
     pub vmaf: Option<f64>,
-    /// The encoder's processor time a slice, ms, ascending; without IDRs.
+    /// The encoder's CPU time per slice, ms, ascending; without IDRs.
     pub encoding: Vec<f64>,
-    /// The same of the decoder.
+    /// The decoder's CPU time per slice, likewise.
     pub decoding: Vec<f64>,
-    /// Slices' sizes over what each was given, ascending; without IDRs; none at a quantizer.
+    /// Slice sizes relative to their budgets, ascending; without IDRs; empty at a quantizer.
     pub sizes: Vec<f64>,
-    /// The same of whole pictures.
+    /// The same for complete pictures.
     pub picture_sizes: Vec<f64>,
-    /// The share of one processor that encoding takes.
+    /// Encoding load as a share of one processor.
     pub load: f64,
 }
 
 impl Comparison {
-    /// Codes a scene with every backend of this build, and with x264's other presets if there is x264.
+    /// Codes a scene with every backend of this build, including x264's other presets if available.
     ///
     /// # Errors
-    /// When a clip cannot be read, a codec fails, there are more strips than rows of macroblocks, or
-    /// nothing is asked for.
+    /// If a clip cannot be read, a codec fails, there are more strips than macroblock rows, or no
+    /// rate is requested.
     pub fn of(run: &Run<'_>, scene: &Scene, terms: &Terms) -> Result<Self> {
         ensure!(terms.pictures > 1, "two pictures at least");
         run.progress(0, 1, "footage");
@@ -109,12 +112,12 @@ impl Comparison {
                 codings.push(Coding::of(&footage, backend, rate, terms.strips)?);
             }
         }
-        // In turns, so that what the machine does meanwhile does not meet one encoder alone.
+        // In turns, so that other load on the machine does not affect a single encoder.
         for turn in 1..terms.repeats {
             for (at, codings) in codings.chunks_mut(rates.len()).enumerate() {
                 told(turn * backends.len() + at, backends[at]);
                 for coding in codings {
-                    // At a quantizer it is quality that is asked for, and no time.
+                    // Runs at a quantizer measure quality, not time.
                     if matches!(coding.rate, Rate::Held(_)) {
                         coding.again(&footage)?;
                     }
@@ -126,25 +129,25 @@ impl Comparison {
         Ok(Self { footage: footage.name, trials })
     }
 
-    /// Returns the encoder that BD-rates are against.
+    /// Returns the anchor of the BD-rates.
     pub fn anchor(&self) -> Option<Backend> {
         self.trials.first().map(|trial| trial.backend)
     }
 
-    /// Returns every encoder, the anchor first.
+    /// Returns all encoders, the anchor first.
     pub fn backends(&self) -> Vec<Backend> {
         let mut backends: Vec<Backend> = self.trials.iter().map(|trial| trial.backend).collect();
         backends.dedup();
         backends
     }
 
-    /// Returns an encoder at a rate.
+    /// Returns the result of an encoder at a bitrate.
     pub fn held(&self, backend: Backend, bitrate: Bitrate) -> Option<&Trial> {
         self.of_backend(backend).find(|trial| trial.wanted == Some(bitrate))
     }
 
-    /// Returns how much more an encoder needs than the anchor for the same PSNR, a share: first held to the
-    /// rates, then at the quantizers.
+    /// Returns an encoder's bitrate excess over the anchor at equal PSNR, as a share: first at the
+    /// bitrates, then at the quantizers.
     pub fn excess(&self, backend: Backend) -> [Option<f64>; 2] {
         let curve = |backend: Backend, held: bool| -> Vec<Point> {
             let of_kind = self.of_backend(backend).filter(|trial| trial.wanted.is_some() == held);
@@ -158,7 +161,7 @@ impl Comparison {
         self.trials.iter().filter(move |trial| trial.backend == backend)
     }
 
-    /// Draws quality over rate, of every encoder held to its rates.
+    /// Plots quality over rate for every encoder at the bitrates.
     pub fn plot(&self) -> Plot {
         let curve = |backend: &Backend| {
             let held = self.of_backend(*backend).filter(|trial| trial.wanted.is_some());
@@ -171,7 +174,7 @@ impl Comparison {
             .with_all(self.backends().iter().map(curve))
     }
 
-    /// Tabulates every trial of some comparisons.
+    /// Returns a table of all trials of some comparisons.
     pub fn table(comparisons: &[Self]) -> Table {
         let columns = [
             "footage",
@@ -200,7 +203,7 @@ impl Comparison {
     }
 }
 
-/// A table for eyes: a line for each trial, then the BD-rates.
+/// A table for readers: one line per trial, then the BD-rates.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.footage)?;
@@ -236,7 +239,7 @@ impl fmt::Display for Comparison {
 }
 
 impl Scene {
-    /// Names it without looking.
+    /// Returns its name without rendering it.
     pub fn name(&self) -> String {
         match self {
             Self::Simulated => "simulated 720p60".to_owned(),
@@ -263,7 +266,7 @@ impl Scene {
 }
 
 impl Default for Terms {
-    /// Returns a second and a half with noise, six strips, at rates around the paper's 8 to 12 Mbit/s.
+    /// Returns 1.5 s with noise, six strips, and rates around the paper's 8 to 12 Mbit/s.
     fn default() -> Self {
         Self {
             pictures: 90,
@@ -303,17 +306,17 @@ impl Trial {
         })
     }
 
-    /// Returns the mean of the slices' sizes over what each was given; not a number at a quantizer.
+    /// Returns the mean of the slice sizes relative to their budgets; NaN at a quantizer.
     pub fn mean_size(&self) -> f64 {
         mean(&self.sizes)
     }
 
-    /// Returns the time of a slice that `share` of them do not exceed, ms.
+    /// Returns the `share` quantile of the encoding time per slice, ms.
     pub fn encoding_at(&self, share: f64) -> f64 {
         quantile(&self.encoding, share)
     }
 
-    /// Returns the size over what was given that `share` of the slices do not exceed.
+    /// Returns the `share` quantile of the slice sizes relative to their budgets.
     pub fn size_at(&self, share: f64) -> f64 {
         quantile(&self.sizes, share)
     }
@@ -366,7 +369,7 @@ impl fmt::Display for Trial {
     }
 }
 
-/// Returns the encoders compared: the anchor first, x264's other presets last.
+/// Returns the encoders to compare: the anchor first, x264's other presets last.
 fn backends() -> Vec<Backend> {
     let backends = coding::backends();
     #[cfg(feature = "x264")]

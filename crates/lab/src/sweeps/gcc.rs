@@ -1,6 +1,6 @@
-//! A call of WebRTC's: its congestion control as one end of the world in which Tautline's sessions are measured.
+//! A WebRTC call: its congestion control as an endpoint in the world of Tautline's sessions.
 //!
-//! The controller is the crate goog_cc's, a port of libwebrtc's; decision 13 says how the call is made.
+//! The controller is the crate goog_cc, a port of libwebrtc's; decision 13 describes the set-up.
 
 mod feedback;
 mod sender;
@@ -27,25 +27,26 @@ enum Role {
 struct Receiver {
     collector: Collector,
     came: Vec<(u32, Instant)>,
-    /// When the next report is due, if something came since the last.
+    /// Time of the next report, if anything arrived since the last.
     report_at: Option<Instant>,
 }
 
 impl Endpoint {
-    /// Returns the end that sends, from `now` on.
+    /// Creates the sending end, starting at `now`.
     pub fn sender(now: Instant) -> Self {
         Self(Role::Sender(Box::new(Sender::new(now))))
     }
 
-    /// Returns the end that reports what comes.
+    /// Creates the end that reports arrivals.
     pub fn receiver() -> Self {
         Self(Role::Receiver(Receiver::default()))
     }
 
-    /// Returns every packet that this end sent, with when it came to `receiver`; by the clocks of both.
+    /// Returns every packet that this end sent, with its arrival time at `receiver`, by the clocks
+    /// of both.
     ///
     /// # Panics
-    /// If this is no sender or the other no receiver.
+    /// If this is not a sender, or the other not a receiver.
     pub fn passages(&self, receiver: &Endpoint) -> Vec<Passage> {
         let (Role::Sender(sender), Role::Receiver(receiver)) = (&self.0, &receiver.0) else {
             panic!("a sender is asked for what came to a receiver");
@@ -105,13 +106,13 @@ impl Node for Endpoint {
     fn handle_timeout(&mut self, now: Instant) {
         match &mut self.0 {
             Role::Sender(sender) => sender.handle_timeout(now),
-            // What is due is sent by the poll that follows.
+            // The following poll sends whatever is due.
             Role::Receiver(_) => {}
         }
     }
 }
 
-/// Returns the address under which a receiver answers the sender.
+/// Returns the address to which a receiver replies.
 pub fn here() -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], 4_000))
 }
@@ -121,7 +122,7 @@ pub fn there() -> SocketAddr {
     SocketAddr::from(([10, 0, 9, 9], 5_000))
 }
 
-/// WebRTC reports every 50 to 250 ms, the faster the more comes; from 400 kbit/s on every 50 ms.
+/// WebRTC reports every 50 to 250 ms, more often at higher rates; from 400 kbit/s on, every 50 ms.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Rate control, scheduler and code together, on real and modelled links: `tautline lab links`.
+//! Rate control, scheduler and code together, on recorded and modelled links: `tautline lab links`.
 //!
-//! Two sessions of the transport itself, in virtual time: a vehicle whose source always fills its
-//! budget with media units, an operator who receives them and sends 50 commands a second. What is
-//! counted is what the application has of it: the payload of the units that were whole at the
-//! other end within their deadline.
+//! Two real sessions of the transport run in virtual time. A vehicle's source always fills its
+//! budget with media units; an operator receives them and sends 50 commands per second. The result
+//! is the application's goodput: the payload of the units that arrived complete within their
+//! deadline.
 
 pub mod case;
 pub mod combo;

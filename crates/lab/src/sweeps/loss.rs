@@ -1,5 +1,5 @@
-//! Strips' streams with slices lost at random, from the vehicle's encoder through the operator's downlink
-//! into decoders: none of them may ever stop, and each loss is recovered from.
+//! Strip streams with randomly lost slices, from the vehicle's encoder through the operator's
+//! downlink to decoders. No decoder may ever stop, and each loss must be recovered.
 
 mod pattern;
 mod slice;
@@ -30,44 +30,45 @@ pub use toll::{Scene, Terms, Toll};
 use crate::pictures::coding::{quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
 
-/// The number of pictures, and the share of them that is lost.
+/// Number of pictures, and their loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// Pictures of the strip.
     pub pictures: usize,
-    /// The probability of a slice to be lost.
+    /// Probability that a slice is lost.
     pub loss: f64,
-    /// Pictures from a slice's arrival until the vehicle knows of it.
+    /// Pictures from a slice's arrival until the vehicle learns of it.
     pub round_trip: usize,
-    /// From which what is lost follows.
+    /// Seed of the losses.
     pub seed: u64,
 }
 
-/// The outcome of one way of coding.
+/// Results of one coding method.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// The encoder and its loss recovery.
     pub name: String,
     /// Slices lost.
     pub lost: usize,
-    /// Pictures of each loss until the strip is again as its encoder has it, ascending; one that
-    /// another loss overtook is not counted.
+    /// Pictures from each loss until the strip matches its encoder's state again, ascending. A loss
+    /// followed by another before recovery is not counted.
     pub recovery: Vec<f64>,
-    /// IDRs coded, the first among them.
+    /// IDRs coded, including the first.
     pub idrs: usize,
-    /// Whether ffmpeg was there to decode it too.
+    /// Whether ffmpeg was available to decode it too.
     pub by_ffmpeg: bool,
 }
 
-/// Codes a strip in every way of this build, loses slices, and has openh264 and ffmpeg decode the rest.
+/// Codes a strip with every method of this build, loses slices, and decodes the rest with openh264
+/// and ffmpeg.
 ///
-/// The vehicle's own part codes, and the operator's own conceals and tells what came, a round trip later.
-/// Into `folder`, if one is given, go each way's stream, `N.h264`, and `N.json`: the lengths of its
-/// access units, and the way's name, for decoders elsewhere.
+/// The vehicle's own code encodes; the operator's own code conceals, and reports arrivals a round
+/// trip later. If `folder` is given, each method's stream `N.h264` is written there. `N.json` has
+/// the lengths of its access units and the method's name, for other decoders.
 ///
 /// # Errors
-/// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be clean and is
-/// not, or takes longer to recover from a loss than its way promises; when a file cannot be written.
+/// If a decoder fails or returns fewer pictures than were coded; if a strip reported as clean is
+/// not, or recovery takes longer than the method promises; if a file cannot be written.
 pub fn run(faults: Faults, folder: Option<&Path>) -> Result<Vec<Passed>> {
     let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, faults.seed)?;
     let layout = Layout::of(Size::SMALL.width, Size::SMALL.height)?;
@@ -113,17 +114,17 @@ impl fmt::Display for Passed {
     }
 }
 
-/// One way of coding and of loss recovery.
+/// One method of coding and of loss recovery.
 struct Way {
     backend: Backend,
-    /// Whether the vehicle hears what the operator tells.
+    /// Whether the vehicle receives the operator's reports.
     hears: bool,
-    /// Pictures that a loss shows at most, if none follows it.
+    /// Maximum number of pictures affected by a loss, without a further one.
     most: Option<usize>,
 }
 
-/// Returns every way of this build and what it may take: a loss is seen when the next picture comes, and
-/// what is told of it is known a round trip after that.
+/// Returns every method of this build and its limit. A loss is detected when the next picture
+/// arrives, and its report arrives a round trip after that.
 fn ways(round_trip: usize) -> Vec<Way> {
     let (period, references) = (PERIOD, 16);
     let known = 1 + round_trip;
@@ -140,13 +141,13 @@ fn ways(round_trip: usize) -> Vec<Way> {
     let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
     let others = Backend::refreshing(period).into_iter();
     let others = others.filter(|backend| !matches!(backend, Backend::Avc(_)));
-    // What sweeps of others promise is not known.
+    // The limit of other encoders' refresh is unknown.
     let others = others.map(|backend| (backend, false, None));
     let all = idrs.chain(own).chain(others);
     all.map(|(backend, hears, most)| Way { backend, hears, most }).collect()
 }
 
-/// A stream as it came to the decoder.
+/// A stream as it arrived at the decoder.
 struct Stream {
     access_units: Vec<Vec<u8>>,
     lost: usize,
@@ -163,7 +164,7 @@ impl Stream {
         let mut told = VecDeque::new();
         let mut random = ChaCha8Rng::seed_from_u64(faults.seed);
         for number in 0..faults.pictures {
-            // There and back again: the camera never jumps.
+            // Forwards and backwards, so that the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
             let mut asked = Request::Nothing;
@@ -201,15 +202,15 @@ impl Stream {
     }
 }
 
-/// One strip at the operator, beside one that lost nothing.
+/// One strip at the operator, next to a lossless one.
 struct Receiver {
     downlink: Downlink,
     decoder: StripDecoder,
     clean: StripDecoder,
-    /// What the clean one shows of pictures that have yet to be shown.
+    /// Pictures of the lossless decoder that are still to be shown.
     wanted: VecDeque<(usize, Picture)>,
     stream: Stream,
-    /// The picture of the last loss, until the strip is clean.
+    /// Picture of the last loss, until the strip is clean.
     corrupt_from: Option<usize>,
 }
 
@@ -225,7 +226,7 @@ impl Receiver {
         })
     }
 
-    /// Takes a coded picture, or its loss.
+    /// Handles a coded picture, or its loss.
     fn handle(&mut self, number: usize, coded: Encoded, lost: bool, now: Instant) -> Result<()> {
         let wanted = self.clean.decode(&coded.bytes)?.context("a whole stream gave no picture")?;
         self.wanted.push_back((number, wanted));
@@ -243,7 +244,7 @@ impl Receiver {
 
     fn show(&mut self, Shown { slice, is_clean }: Shown) -> Result<()> {
         let number = slice.picture as usize;
-        // Nothing is shown for what was lost before an IDR.
+        // Nothing is shown for pictures lost before an IDR.
         while self.wanted.front().is_some_and(|(wanted, _)| *wanted < number) {
             self.wanted.pop_front();
         }
@@ -262,13 +263,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Returns what the operator would tell now, and whether it asks for an IDR.
+    /// Returns the operator's current report, and whether it requests an IDR.
     fn report(&self) -> (Option<StripReport>, bool) {
         (self.downlink.reports(Instant::ZERO)[0], self.downlink.keyframe_strips() & 1 != 0)
     }
 }
 
-/// Has ffmpeg decode the stream; false if there is none.
+/// Decodes the stream with ffmpeg; false if ffmpeg is missing.
 fn check_with_ffmpeg(stream: &Stream) -> Result<bool> {
     if Command::new("ffmpeg").arg("-version").output().is_err() {
         return Ok(false);
@@ -297,7 +298,7 @@ const MIDDLE_STRIP: usize = 2;
 const BUDGET: ByteCount = ByteCount::new(900);
 const PERIOD_OF_PICTURES: Duration = Duration::from_nanos(1_000_000_000 / RATE as u64);
 const PERIOD: u8 = 8;
-/// Against the encoder's own picture, where what is left is below what can be seen.
+/// PSNR against the encoder's own picture above which no difference is visible.
 const RECOVERED_DB: f64 = 50.0;
 
 #[cfg(test)]
@@ -313,8 +314,9 @@ mod tests {
         }
     }
 
-    /// Returns the first picture that is shown clean, and how many IDRs were coded in 120, when the first of the
-    /// strip's slices is lost or not and the vehicle knows `round_trip` pictures later what the operator tells.
+    /// Returns the first picture shown clean, and the number of IDRs in 120 pictures. The first
+    /// slice of the strip is optionally lost, and the vehicle receives the operator's reports
+    /// `round_trip` pictures later.
     fn begin(round_trip: usize, is_first_lost: bool) -> (Option<u32>, usize) {
         let footage = Footage::simulated(Size::SMALL, RATE, 2, 1).unwrap();
         let rows = Layout::of(Size::SMALL.width, Size::SMALL.height).unwrap().strip_rows(2);
@@ -353,7 +355,7 @@ mod tests {
         for round_trip in [3, 6, 18, 30] {
             assert_eq!(begin(round_trip, false), (Some(0), 1), "{round_trip} pictures");
             let (first, idrs) = begin(round_trip, true);
-            // The next picture, the 30 ms that are waited for the one before, and the round trip.
+            // The next picture, the 30 ms wait for the one before, and the round trip.
             let most = 1 + 2 + round_trip as u32;
             assert!(first.is_some_and(|first| first <= most), "{round_trip} pictures: {first:?}");
             assert_eq!(idrs, 2, "{round_trip} pictures");

@@ -1,4 +1,5 @@
-//! Our own encoder with its rate control, beside others' with theirs: quality at rate, by whole pictures.
+//! Our own encoder with its rate control, compared with others and theirs: quality at rate, by
+//! complete pictures.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,38 +16,38 @@ use crate::pictures::footage::{Footage, Size};
 pub use crate::pictures::peers::Peer;
 pub use crate::pictures::street::Mood;
 
-/// What is coded, at 1280x720 and 60 pictures a second.
+/// Footage to code, at 1280x720 and 60 pictures per second.
 #[derive(Clone, Debug)]
 pub enum Scene {
-    /// A street that is drawn.
+    /// A rendered street.
     Street(Mood),
     /// A video; needs ffmpeg.
     Clip(PathBuf),
 }
 
-/// What came of one scene.
+/// Results for one scene.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The footage's name and the hash of its samples.
     pub footage: (String, u64),
-    /// Ours first, then each peer's.
+    /// Ours first, then each peer.
     pub curves: Vec<Curve>,
 }
 
-/// One encoder's outcomes.
+/// Results of one encoder.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// The encoder.
     pub name: String,
-    /// For each rate what it took, and the mean luma PSNR in dB.
+    /// For each target, the resulting bitrate and the mean luma PSNR in dB.
     pub points: Vec<Point>,
 }
 
 impl Comparison {
-    /// Codes a scene at all rates.
+    /// Codes a scene at all bitrates.
     ///
     /// # Errors
-    /// When a clip cannot be read, ffmpeg is missing, or a codec fails.
+    /// If a clip cannot be read, ffmpeg is missing, or a codec fails.
     pub fn of(run: &Run<'_>, scene: &Scene, bitrates: &[Bitrate], count: usize) -> Result<Self> {
         run.progress(0, 1, "footage");
         let footage = match scene {
@@ -78,13 +79,13 @@ impl Comparison {
         Ok(Self { footage: (footage.name, hash), curves })
     }
 
-    /// Returns how much more ours needs than another for the same PSNR, a share.
+    /// Returns our bitrate excess over another encoder at equal PSNR, as a share.
     pub fn excess(&self, other: &Curve) -> Option<f64> {
         bd_rate(&other.points, &self.curves.first()?.points)
     }
 }
 
-/// A table for eyes.
+/// A table for readers.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, hash) = &self.footage;

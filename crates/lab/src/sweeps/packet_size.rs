@@ -1,8 +1,8 @@
-//! Which packet size suits a link: delay bins, and the size that they recommend ([UGV]).
+//! Packet size for a link: delay bins, and the size that they recommend ([UGV]).
 //!
-//! Whoever measures, on models or on a live session, fills one [`Trial`] for each [`Size`] and asks
-//! [`Recommendation::of`]. A trial is made of rounds, so that its shares have an error: round `i` of
-//! every trial should meet the same conditions (the same seed, or the same minute).
+//! A measurement, on models or on a live session, fills one [`Trial`] per [`Size`] and calls
+//! [`Recommendation::of`]. A trial consists of rounds, so that its shares have an error. Round `i`
+//! of every trial should have the same conditions: the same seed, or the same minute.
 
 mod bins;
 mod recommendation;
@@ -16,7 +16,7 @@ pub use trial::{Round, Size, Trial};
 use crate::experiment::Table;
 use crate::plot::{Axis, Plot, Series};
 
-/// Makes the table of all bins, one line for each size and kind of message.
+/// Returns the table of all bins, with one line per size and kind of message.
 pub fn table(name: &str, trials: &[Trial]) -> Table {
     let columns = [
         "up_bytes",
@@ -52,8 +52,8 @@ pub fn table(name: &str, trials: &[Trial]) -> Table {
     table
 }
 
-/// Draws the share of messages end to end within each limit; `x` says what stands along the axis
-/// and `at` where a size stands on it.
+/// Plots the share of end-to-end messages within each limit. `x` is the label of the axis, and `at`
+/// returns the position of a size on it.
 pub fn plot(name: &str, title: &str, trials: &[Trial], x: &str, at: fn(Size) -> f64) -> Plot {
     let y = Axis::linear("share of messages, end to end").range(0.0, 1.0);
     let series = LIMITS.iter().enumerate().map(|(limit, below)| {
@@ -66,8 +66,7 @@ pub fn plot(name: &str, title: &str, trials: &[Trial], x: &str, at: fn(Size) -> 
     Plot::new(name, title, Axis::linear(x), y).with_all(series)
 }
 
-/// Writes the paper's table for people: a block of lines for each kind of message, a column for
-/// each size.
+/// Formats the paper's table for readers: a block of lines per kind of message, a column per size.
 pub fn text(trials: &[Trial]) -> String {
     let totals: Vec<Round> = trials.iter().map(Trial::total).collect();
     let mut lines = vec![

@@ -1,4 +1,4 @@
-//! The end that looks: what of each picture came whole and clean, how late, and how well.
+//! The operator's end: completeness, cleanness, latency and quality of each received picture.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use tautline_video::{Decoder, Picture, Slice, SliceKind, quality};
 
 use super::scene::Scene;
 
-/// The operator's end, and what it was shown.
+/// The operator's end, and the pictures that it displayed.
 pub(super) struct Operator<'a> {
     scene: &'a Scene,
     media_deadline: Duration,
@@ -24,9 +24,9 @@ pub(super) struct Operator<'a> {
     decodes: bool,
     command_at: Instant,
     fed_back: Option<(VideoFeedback, Instant)>,
-    /// Strips shown clean, of each picture, with their bytes.
+    /// Strips shown clean, per picture, with their bytes.
     pub(super) shown: BTreeMap<u32, BTreeMap<u8, (Instant, usize)>>,
-    /// Strips decoded clean, of pictures that are not whole yet.
+    /// Strips decoded clean, of incomplete pictures.
     decoded: BTreeMap<u32, BTreeMap<u8, Picture>>,
     pub(super) psnr: Vec<f64>,
     pub(super) slice_ms: Vec<f64>,
@@ -71,21 +71,21 @@ impl<'a> Operator<'a> {
 
     fn decode(&mut self, slice: &Slice) -> Option<Picture> {
         let decoder = &mut self.decoders[usize::from(slice.strip)];
-        // It may be of another size.
+        // Its size may differ.
         if slice.kind == SliceKind::Idr {
             *decoder = StripDecoder::new().expect("there was one before");
         }
         decoder.decode(&slice.bytes).ok().flatten()
     }
 
-    /// Compares a whole picture, as large as it is shown, with the source's.
+    /// Compares a complete picture, at its displayed size, with the source's.
     fn compare(&mut self, picture: u32) {
         let Some(strips) = self.decoded.remove(&picture) else { return };
         self.decoded.retain(|other, _| *other > picture);
         let source = self.scene.picture(picture);
         let height = strips.values().map(Picture::height).sum();
         let width = strips[&0].width();
-        // Strips of two sizes are none of one picture.
+        // Strips of two sizes do not belong to one picture.
         let Ok(mut joined) = Picture::new(width, height) else { return };
         let mut row = 0;
         for strip in strips.values() {
@@ -113,12 +113,13 @@ impl<'a> Operator<'a> {
     }
 }
 
-/// Returns a picture's luma in another size, as a page shows it: each pixel from the four around it.
+/// Returns a picture's luma scaled as on a page: each pixel is interpolated from the four around
+/// it.
 fn enlarged(picture: &Picture, width: usize, height: usize) -> Picture {
     if (picture.width(), picture.height()) == (width, height) {
         return picture.clone();
     }
-    // What is coded beyond the whole factor is not shown.
+    // Pixels coded beyond the integer factor are not shown.
     let factor = (width as f64 / picture.width() as f64).ceil();
     let place = |at: usize, most: usize| {
         let place = ((at as f64 + 0.5) / factor - 0.5).clamp(0.0, most as f64 - 1.0);
@@ -177,5 +178,5 @@ impl Application for Operator<'_> {
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);
 const COMMAND_BYTES: usize = 100;
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
-/// Of commands, and of what is told of the video.
+/// Deadline of commands and of video feedback.
 const DEADLINE: Duration = Duration::from_millis(250);

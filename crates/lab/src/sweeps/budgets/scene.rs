@@ -6,31 +6,31 @@ use tautline_video::{Layout, Picture};
 
 use crate::pictures::footage::{Footage, Size};
 
-/// The pictures of a drive, there and back again.
+/// The pictures of a drive, played forwards and backwards.
 pub struct Scene {
     footage: Footage,
     pub(super) layout: Layout,
 }
 
 impl Scene {
-    /// Returns what the simulated camera sees.
+    /// Returns the simulated camera's pictures.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// If they cannot be rendered.
     pub fn simulated(is_small: bool, rate: u32, count: usize, seed: u64) -> Result<Self> {
         let size = if is_small { Size::SMALL } else { Size::HD };
         Self::of(Footage::simulated(size, rate, count, seed)?.with_noise(seed)?)
     }
 
-    /// Returns a clip.
+    /// Returns the pictures of a clip.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn clip(path: &Path, rate: u32, count: usize) -> Result<Self> {
         Self::of(Footage::clip(path, Size::HD, rate, count)?)
     }
 
-    /// Returns pictures a second.
+    /// Returns the picture rate per second.
     pub(super) fn rate(&self) -> f64 {
         f64::from(self.footage.rate)
     }

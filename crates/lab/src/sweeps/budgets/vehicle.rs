@@ -1,4 +1,4 @@
-//! The end that sees: the simulated camera's strips, the vehicle's encoders, and its telemetry.
+//! The vehicle's end: the simulated camera's strips, the vehicle's encoders, and its telemetry.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use tautline_video::{Backend, Layout, Picture, Reduction, SliceKind};
 
 use super::scene::Scene;
 
-/// The vehicle's end, and what became of what it saw.
+/// The vehicle's end, and the outcome of its pictures.
 pub(super) struct Vehicle<'a> {
     pub(super) scene: &'a Scene,
     deadline: Duration,
@@ -27,7 +27,7 @@ pub(super) struct Vehicle<'a> {
     control: EncoderControl,
     latest: Latest,
     start: Instant,
-    /// The strip that is read next, whether its picture is coded, and how much smaller.
+    /// The next picture and strip to read, whether that picture is coded, and its reduction.
     next: (u32, usize),
     takes: bool,
     reduced: Option<Reduced>,
@@ -67,7 +67,7 @@ impl<'a> Vehicle<'a> {
         })
     }
 
-    /// Returns when the rows of a strip begin and end to be read.
+    /// Returns the start and the end of a strip's readout.
     fn read_at(&self, (picture, strip): (u32, usize)) -> Range<Instant> {
         let begun = self.start + self.scene.period() * picture;
         let strips = match &self.reduced {
@@ -82,7 +82,7 @@ impl<'a> Vehicle<'a> {
         self.read_at(self.next).end + ENCODING
     }
 
-    /// Begins a picture, if it is taken.
+    /// Starts a picture, if the encoder control takes it.
     fn begin(&mut self, picture: u32, now: Instant) {
         self.takes = self.control.take(picture, now) == Taking::Taken;
         if !self.takes {
@@ -177,7 +177,7 @@ impl<'a> Vehicle<'a> {
     }
 }
 
-/// A picture that is coded smaller, and the source's strips that it is made of.
+/// A picture coded at a reduced size, and the source strips that it consists of.
 struct Reduced {
     reduction: Reduction,
     strips: Vec<Picture>,
@@ -222,5 +222,5 @@ impl Application for Vehicle<'_> {
 const ENCODING: Duration = Duration::from_millis(1);
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_BYTES: usize = 300;
-/// Of what is no video.
+/// Deadline of everything but video.
 const DEADLINE: Duration = Duration::from_millis(250);

@@ -1,20 +1,20 @@
-//! The links that are shared.
+//! The shared links.
 
 use tautline_sim::link::{Config, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
-/// A link that two flows share, the same both ways but for the queue.
+/// A link that two flows share, with equal directions except for the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// Rate, and the time in which a full queue drains: `10mbps-15ms`.
+    /// Rate, and drain time of a full queue: `10mbps-15ms`.
     pub name: String,
-    /// What it carries, headers of IP and UDP included.
+    /// Its capacity, IP and UDP headers included.
     pub rate: Bitrate,
-    /// Of the propagation, one way.
+    /// Propagation delay, one way.
     pub delay: Duration,
-    /// Drop-tail.
+    /// Size of the drop-tail queue.
     pub queue: ByteCount,
-    /// The queue over what fills the link in a round trip.
+    /// Queue size in bandwidth-delay products.
     pub queue_bdp: f64,
 }
 
@@ -34,12 +34,12 @@ impl Bottleneck {
         Self { name, rate, delay, queue: rate * drains, queue_bdp }
     }
 
-    /// Returns the round trip without a queue.
+    /// Returns the round-trip time without queueing.
     pub fn round_trip(&self) -> Duration {
         self.delay * 2
     }
 
-    /// Returns how long a datagram of so many bytes occupies the link, headers included.
+    /// Returns the transmission time of a datagram of `bytes` bytes, headers included.
     pub fn time_of(&self, bytes: ByteCount) -> Duration {
         Duration::from_secs_f64(bytes.get() as f64 * 8.0 / self.rate.as_f64())
     }

@@ -1,4 +1,4 @@
-//! What a run is described by.
+//! Measures of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,37 @@ use tautline_units::{Duration, Instant};
 use super::bottleneck::Bottleneck;
 use super::shared::{BIN, DEADLINE, HEADERS, Session, Trail, WARM_UP};
 
-/// What one run showed after its warm-up of 20 s. What is said of media, waiting and causes is of all sessions
-/// of the run together.
+/// Measures of one run after its warm-up of 20 s. Those of media, queueing and causes cover all
+/// sessions of the run together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
-    /// Of what the link carries, by the first session and by the other flow: bytes that came into the queue,
-    /// headers and repair included.
+    /// Shares of the link's capacity used by the first session and by the other flow: bytes that
+    /// entered the queue, headers and repair packets included.
     pub shares: [f64; 2],
-    /// Jain's index of the two: 1 where both have the same, 1/2 where one has all.
+    /// Jain's index of the two: 1 for equal shares, 1/2 if one has everything.
     pub jain: f64,
-    /// Payload of each session's units that were whole at the other end in time, Mbit/s.
+    /// Payload of each session's units that arrived complete and in time, Mbit/s.
     pub in_time_mbps: Vec<f64>,
-    /// Media units that were not in time, of those offered.
+    /// Share of the offered media units that were not in time.
     pub missed: f64,
-    /// Datagrams of the sessions that the link dropped, of those that it was given.
+    /// Share of the sessions' datagrams that the link dropped.
     pub dropped: f64,
-    /// What the sessions' datagrams waited in the queue, those that were not dropped: 50, 95, 99 and
-    /// 100 %, ms.
+    /// Queueing delay of the sessions' datagrams that were not dropped: 50, 95, 99 and 100 %, ms.
     pub waiting_ms: [f64; 4],
-    /// From the second session's beginning until both rates, over 2 s, are within 20 % of each other for 5 s, s;
-    /// `None`: never, or the other is no session.
+    /// Time from the second session's start until both rates, over 2 s, stay within 20 % of each
+    /// other for 5 s, in s. `None` if that never happens, or the other flow is not a session.
     pub alike_after_s: Option<f64>,
-    /// The share of the time in which they are; `None`: the other is no session.
+    /// Share of the time in which they are; `None` if the other flow is not a session.
     pub alike: Option<f64>,
-    /// Why the sessions' rates were what they were: shares of the time.
+    /// Limiting causes of the sessions' rates, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,
-    /// Of what the link carries, each flow's share by the second, from the start on.
+    /// Share of the link's capacity used by each flow, per second, from the start.
     pub by_second: [Vec<f64>; 2],
-    /// A digest of everything that happened: equal for equal runs.
+    /// Digest of all events, equal for equal runs.
     pub digest: u64,
 }
 
-/// Describes a run of that length.
+/// Computes the measures of a run of length `length`.
 pub(super) fn of(trail: &Trail, bottleneck: &Bottleneck, length: Duration) -> Measures {
     let time = Instant::ZERO + WARM_UP..Instant::ZERO + length;
     let seconds = time.end.since(time.start).as_secs_f64();
@@ -79,7 +78,7 @@ pub(super) fn of(trail: &Trail, bottleneck: &Bottleneck, length: Duration) -> Me
     }
 }
 
-/// Returns bytes in time, units offered and units missed of those handed over within `time`.
+/// Returns bytes in time, units offered and units missed, for units sent within `time`.
 fn media(session: &Session, time: &std::ops::Range<Instant>) -> [f64; 3] {
     let (mut bytes, mut offered, mut missed) = (0, 0_u64, 0_u64);
     for unit in within(&session.units, time.clone()) {
@@ -97,7 +96,8 @@ fn jain([a, b]: [f64; 2]) -> f64 {
     (a + b).powi(2) / (2.0 * (a * a + b * b))
 }
 
-/// Returns of each [`BIN`] whether the rates over the [`SPAN`] that ends there are within 20 % of each other.
+/// Returns, for each [`BIN`], whether the rates over the [`SPAN`] ending there are within 20 % of
+/// each other.
 fn alike(carried: &[Vec<u64>; 2]) -> Vec<bool> {
     let spans = |flow: usize| {
         (1..=carried[flow].len())
@@ -106,7 +106,7 @@ fn alike(carried: &[Vec<u64>; 2]) -> Vec<bool> {
     spans(0).zip(spans(1)).map(|(a, b)| a.min(b) >= ALIKE * a.max(b) && a.min(b) > 0.0).collect()
 }
 
-/// Returns how long after bin `begun` they are alike for [`LASTING`] bins.
+/// Returns the time from bin `begun` until they are alike for [`LASTING`] bins.
 fn alike_after(alike: &[bool], begun: usize) -> Option<f64> {
     let after = alike.get(begun..)?;
     let at = after.windows(LASTING).position(|lasting| lasting.iter().all(|alike| *alike))?;
@@ -126,7 +126,7 @@ fn causes(sessions: &[Session]) -> BTreeMap<Cause, f64> {
     counts.into_iter().map(|(cause, count)| (cause, count as f64 / all as f64)).collect()
 }
 
-/// In bins of [`BIN`]: 2 s and 5 s.
+/// In units of [`BIN`]: 2 s and 5 s.
 const SPAN: usize = 20;
 const LASTING: usize = 50;
 const ALIKE: f64 = 0.8;
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn two_are_alike_when_the_less_has_four_fifths_for_five_seconds() {
-        // The second begins after 1 s, has half for 4 s, then as much.
+        // The second starts after 1 s, has half the rate for 4 s, then the same rate.
         let first = vec![100; 200];
         let second = [vec![0; 10], vec![50; 40], vec![100; 150]].concat();
         let alike = alike(&[first.clone(), second]);
-        // 12 of 20 bins with all and 8 with half are four fifths.
+        // 12 of 20 bins at full rate and 8 at half are four fifths.
         assert_eq!(alike_after(&alike, 10), Some(5.1));
         assert_eq!(share_of(&alike), 139.0 / 200.0);
         let never = self::alike(&[first, vec![70; 200]]);

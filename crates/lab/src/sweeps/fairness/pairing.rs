@@ -1,28 +1,28 @@
-//! Who shares a link with a session.
+//! Flows that share a link with a session.
 
 use std::fmt;
 
 use tautline_units::{Duration, Instant};
 
-/// The flow beside a session that has begun at the start.
+/// The flow that competes with a session started at time zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pairing {
-    /// Another session, at the same time.
+    /// Another session, started at the same time.
     Together,
-    /// Another session, 10 s later.
+    /// Another session, started 10 s later.
     Later,
-    /// Another session at the same time, whose way back is longer by two round trips.
+    /// Another session started at the same time, whose return path is longer by two round trips.
     Farther,
     /// Bulk data over TCP with CUBIC, from the first second on.
     Cubic,
-    /// The same with the first BBR.
+    /// The same with BBRv1.
     Bbr,
     /// A call with libwebrtc's congestion control, from the first second on.
     Gcc,
 }
 
 impl Pairing {
-    /// Every pairing.
+    /// All pairings.
     pub const ALL: [Self; 6] =
         [Self::Together, Self::Later, Self::Farther, Self::Cubic, Self::Bbr, Self::Gcc];
 
@@ -46,7 +46,7 @@ impl Pairing {
         }
     }
 
-    /// Returns how to build what this build lacks for it; `None`: it has all.
+    /// Returns the build instructions if this build lacks support, otherwise `None`.
     pub const fn missing(self) -> Option<&'static str> {
         match self {
             Self::Gcc if cfg!(not(feature = "gcc")) => {
@@ -56,7 +56,8 @@ impl Pairing {
         }
     }
 
-    /// Returns when the other begins: up to 99 ms later with another seed, so that they do not meet in step.
+    /// Returns the start time of the other flow, shifted by up to 99 ms depending on the seed to
+    /// avoid phase locking.
     pub(super) fn begins(self, seed: u64) -> Instant {
         let at = match self {
             Self::Together | Self::Farther => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! One run: two flows through one link, and what is observed of them.
+//! One run: two flows through one link, and its observations.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,45 +20,45 @@ use crate::sweeps::gcc;
 use crate::sweeps::links::followed::Followed;
 use crate::sweeps::links::trail::Passage;
 
-/// One run, before it is made.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shared<'a> {
     pub(super) bottleneck: &'a Bottleneck,
     pub(super) pairing: Pairing,
-    /// From the world's beginning, the warm-up included.
+    /// Duration from the world's start, warm-up included.
     pub(super) length: Duration,
     pub(super) seed: u64,
 }
 
-/// What was observed of a run.
+/// Observations of a run.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// When the second flow began.
+    /// Start time of the second flow.
     pub(super) begun: Instant,
-    /// The bytes of each flow that came into the queue, headers included, by [`BIN`].
+    /// Bytes of each flow that entered the queue, headers included, per [`BIN`].
     pub(super) carried: [Vec<u64>; 2],
-    /// One or two.
+    /// One or two sessions.
     pub(super) sessions: Vec<Session>,
-    /// A digest of everything that happened.
+    /// Digest of all events.
     pub(super) digest: u64,
 }
 
-/// What was observed of a session.
+/// Observations of a session.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Every datagram from vehicle to operator.
+    /// All datagrams from vehicle to operator.
     pub(super) passages: Vec<Passage>,
-    /// Every media unit.
+    /// All media units.
     pub(super) units: Vec<Unit>,
-    /// How often each was why the rate was what it was, after the warm-up.
+    /// How often each cause limited the rate, after the warm-up.
     pub(super) causes: BTreeMap<Cause, u64>,
 }
 
 impl Shared<'_> {
-    /// Makes the run.
+    /// Performs the run.
     ///
     /// # Errors
-    /// For a session or link that cannot be configured so.
+    /// For an invalid session or link configuration.
     pub(super) fn run(&self) -> Result<Trail> {
         let mut world = World::new(self.seed);
         world.log_mut().keep(0);
@@ -72,7 +72,7 @@ impl Shared<'_> {
         world.run_until(begun);
         let second = self.join(&mut world, link, &pair)?;
         let foreign = self.watch(&mut world, link);
-        // What waits at the end has its time as well.
+        // Leave time for the queue to drain at the end.
         world.run_until(Instant::ZERO + self.length + AFTERWARDS);
         let mut sessions = vec![session(&world, first)];
         let other = match second {
@@ -109,7 +109,7 @@ impl Shared<'_> {
         Setup { clocks, ..setup }
     }
 
-    /// Puts the second flow into the world, where it is not in the link already.
+    /// Adds the second flow to the world, unless the link model already contains it.
     fn join(&self, world: &mut World<Member>, link: LinkId, pair: &Pair) -> Result<Second> {
         let mut down = pair.down.clone();
         match self.pairing {
@@ -129,7 +129,7 @@ impl Shared<'_> {
         Ok(Second::Session(nodes))
     }
 
-    /// Runs to the end and returns what flows in the link itself brought, by [`BIN`].
+    /// Runs to the end and returns the bytes of cross traffic in the link model, per [`BIN`].
     fn watch(&self, world: &mut World<Member>, link: LinkId) -> Vec<u64> {
         let mut before = 0;
         let bins = (1..=self.bin_count()).map(|bin| {
@@ -140,7 +140,7 @@ impl Shared<'_> {
         bins.collect()
     }
 
-    /// Returns the bytes of what arrived, by when it left.
+    /// Returns the bytes that arrived, by departure time.
     fn bins(&self, passages: &[Passage]) -> Vec<u64> {
         let mut bins = vec![0; self.bin_count() as usize];
         for passage in passages.iter().filter(|passage| passage.arrived.is_some()) {
@@ -187,12 +187,12 @@ fn session(world: &World<Member>, nodes: [NodeId; 2]) -> Session {
     }
 }
 
-/// A flow beside a session.
+/// The flow next to a session.
 enum Second {
     Session([NodeId; 2]),
     #[cfg(feature = "gcc")]
     Call([NodeId; 2]),
-    /// The link's model has it.
+    /// Simulated by the link model.
     InLink,
 }
 
@@ -275,23 +275,23 @@ impl Node for Member {
     }
 }
 
-/// No two clocks agree, and none runs true: vehicle and operator of each session, ahead by so many milliseconds and
-/// gaining so many microseconds a second.
+/// Clocks of vehicle and operator in each session: offsets in ms, and drifts in microseconds per
+/// second. No two clocks agree, and none is exact.
 const CLOCKS: [[(u64, f64); 2]; 2] =
     [[(3_217, 18.0), (1_003, -23.0)], [(2_111, -7.0), (4_409, 12.0)]];
-/// Not measured: a second session that begins after 10 s has as long to find its share.
+/// Excluded from the measurement: a second session that starts after 10 s has 10 s to converge.
 pub(super) const WARM_UP: Duration = Duration::from_secs(20);
-/// What a unit is worth something for, one way.
+/// Deadline of a unit, one way.
 pub(super) const DEADLINE: Duration = Duration::from_millis(100);
-/// What is carried is told by so long.
+/// Interval over which throughput is measured.
 pub(super) const BIN: Duration = Duration::from_millis(100);
 /// IPv4 (20) and UDP (8), as the links count them.
 pub(super) const HEADERS: ByteCount = ByteCount::new(28);
 /// Six slices of 60 pictures.
 const UNITS_PER_SECOND: u64 = 360;
-/// A unit's number.
+/// Size of a unit's number.
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);
-/// So high that it binds nowhere.
+/// High enough never to be the limit.
 const RATE_MAX: Bitrate = Bitrate::from_mbps(80);
-/// More than the longest queue.
+/// Longer than the drain time of the largest queue.
 const AFTERWARDS: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
-//! The table: each pairing on each bottleneck, the median of its seeds with the least and the most.
+//! The summary table: each pairing on each bottleneck, with median, minimum and maximum over the
+//! seeds.
 
 use std::collections::BTreeMap;
 
@@ -15,52 +16,54 @@ use crate::plot::{Axis, Plot, Series};
 pub struct Line {
     /// The link.
     pub bottleneck: Bottleneck,
-    /// The flow beside the session.
+    /// The flow next to the session.
     pub pairing: Pairing,
-    /// What the seeds showed, or what to do for it.
+    /// Results over the seeds, or the build instructions if it could not run.
     pub outcome: Result<Summary, &'static str>,
 }
 
-/// What all seeds of one line showed.
+/// Results of all seeds in one line.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How many there were.
+    /// Number of runs.
     pub runs: usize,
-    /// The first session's share of the link and the other flow's, %.
+    /// Shares of the link used by the first session and by the other flow, %.
     pub shares_percent: [Spread; 2],
     /// [`Measures::jain`](super::measure::Measures::jain).
     pub jain: Spread,
     /// Payload in time of the first session, Mbit/s.
     pub in_time_mbps: Spread,
-    /// Of all sessions, %.
+    /// Units missed by all sessions, %.
     pub missed_percent: Spread,
-    /// Of all sessions, %.
+    /// Datagrams dropped of all sessions, %.
     pub dropped_percent: Spread,
     /// [`Measures::waiting_ms`](super::measure::Measures::waiting_ms).
     pub waiting_ms: [Spread; 4],
-    /// [`Measures::alike_after_s`](super::measure::Measures::alike_after_s), of those runs in which it came to that.
+    /// [`Measures::alike_after_s`](super::measure::Measures::alike_after_s), over the runs that
+    /// converged.
     pub alike_after_s: Option<Spread>,
-    /// How many these were; `None` where the other is no session.
+    /// Number of those runs; `None` if the other flow is not a session.
     pub alike_runs: Option<usize>,
-    /// The share of the time in which they are, %.
+    /// Share of the time with similar rates, %.
     pub alike_percent: Option<Spread>,
-    /// The cause that held longest, and its share of the time in the mean, %.
+    /// The most frequent limiting cause, and its mean share of the time, %.
     pub cause: Option<(Cause, f64)>,
 }
 
-/// What several seeds gave.
+/// Distribution of a value over several seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub least: f64,
-    /// The most.
+    /// The maximum.
     pub most: f64,
 }
 
 impl Spread {
-    /// Returns that of `values`, of an even number the middle of the two in the middle; `None` if there are none.
+    /// Returns the spread of `values`; for an even count, the median is the mean of the middle two.
+    /// `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -70,7 +73,7 @@ impl Spread {
         Some(Self { median, least, most })
     }
 
-    /// Returns the median, and least and most behind it where they round to others.
+    /// Formats the median, followed by minimum and maximum if they round to other values.
     pub fn text(&self, decimals: usize) -> String {
         let [median, least, most] =
             [self.median, self.least, self.most].map(|value| format!("{value:.decimals$}"));
@@ -81,7 +84,7 @@ impl Spread {
     }
 }
 
-/// Sums up what a sweep found, with a line for what this build could not run.
+/// Summarizes the results of a sweep, with a line for pairings that this build could not run.
 pub fn of(sweep: &Sweep, found: &[Found]) -> Vec<Line> {
     let mut lines = Vec::new();
     for bottleneck in &sweep.bottlenecks {
@@ -129,7 +132,7 @@ fn cause(runs: &[&Found]) -> Option<(Cause, f64)> {
     shares.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
-/// The printed table's columns.
+/// Columns of the printed table.
 pub const HEADS: [&str; 15] = [
     "link",
     "beside",
@@ -149,7 +152,7 @@ pub const HEADS: [&str; 15] = [
 ];
 
 impl Line {
-    /// Returns the line for people, by [`HEADS`].
+    /// Returns the cells of the printed line, in the order of [`HEADS`].
     pub fn cells(&self) -> [String; HEADS.len()] {
         let mut cells = [(); HEADS.len()].map(|()| "-".to_owned());
         cells[0] = self.bottleneck.name.clone();
@@ -319,7 +322,7 @@ pub fn runs_table(found: &[Found]) -> Table {
     table
 }
 
-/// Returns both flows' shares by the second, of the first seed.
+/// Returns both flows' shares per second, for the first seed.
 pub fn seconds_table(found: &[Found]) -> Table {
     let columns = ["link", "beside", "seed", "second", "share", "share_other"];
     let mut table = Table::new("seconds", columns);
@@ -339,7 +342,8 @@ pub fn seconds_table(found: &[Found]) -> Table {
     table
 }
 
-/// Returns one plot for each link: the first session's share over time beside each, of the first seed.
+/// Returns one plot per link: the first session's share over time next to each flow, for the first
+/// seed.
 pub fn plots(found: &[Found]) -> Vec<Plot> {
     let firsts: Vec<&Found> = firsts(found).collect();
     let places = firsts.chunk_by(|a, b| a.bottleneck == b.bottleneck);

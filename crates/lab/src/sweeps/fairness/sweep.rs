@@ -1,4 +1,4 @@
-//! Every pairing on every bottleneck, by seeds.
+//! All pairings on all bottlenecks, over several seeds.
 
 use anyhow::Result;
 use tautline_units::Duration;
@@ -10,41 +10,41 @@ use super::shared::Shared;
 use crate::experiment::Progress;
 use crate::workers;
 
-/// What to let share what, and for how long.
+/// Parameters of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The links.
     pub bottlenecks: Vec<Bottleneck>,
-    /// The flows beside a session; what this build has not is left out of the runs.
+    /// The flows next to a session; those that this build lacks are skipped.
     pub pairings: Vec<Pairing>,
     /// The first seed.
     pub first_seed: u64,
-    /// How many seeds, from the first on.
+    /// Number of seeds, from the first on.
     pub seeds: u64,
-    /// Of each run, the warm-up of 20 s included.
+    /// Duration of each run, warm-up of 20 s included.
     pub length: Duration,
-    /// How many runs are made at a time; the results do not depend on it.
+    /// Number of parallel runs; the results do not depend on it.
     pub threads: usize,
 }
 
-/// One run's place in a sweep, with what it showed.
+/// One run of a sweep, with its results.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The link.
     pub bottleneck: Bottleneck,
-    /// The flow beside the session.
+    /// The flow next to the session.
     pub pairing: Pairing,
     /// The run's seed.
     pub seed: u64,
-    /// What it showed.
+    /// Its measures.
     pub measures: Measures,
 }
 
 impl Sweep {
-    /// Makes all runs; the result is in order of bottleneck, pairing and seed.
+    /// Performs all runs; the result is in order of bottleneck, pairing and seed.
     ///
     /// # Errors
-    /// That of the first run that could not be made.
+    /// That of the first run that failed.
     pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
         let mut jobs = Vec::new();
         for bottleneck in &self.bottlenecks {

@@ -1,10 +1,11 @@
-//! Transport-wide feedback: which packets came, and when, to a quarter of a millisecond.
+//! Transport-wide feedback: arrival times of packets, with a resolution of a quarter of a
+//! millisecond.
 
 use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// One report: as large on the wire as WebRTC's, two bytes a packet and a little more.
+/// One report: as large on the wire as WebRTC's, slightly more than two bytes per packet.
 pub(super) struct Feedback {
     first: u32,
     base: Instant,
@@ -25,7 +26,7 @@ impl Collector {
         }
     }
 
-    /// Gives the report of what came since the last one.
+    /// Returns the report of the arrivals since the last one.
     pub(super) fn report(&mut self) -> Option<Feedback> {
         let base = self.arrivals.first()?.1;
         let last = self.arrivals.iter().map(|(number, _)| *number).max()?;

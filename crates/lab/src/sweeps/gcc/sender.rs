@@ -1,4 +1,5 @@
-//! A video sender of WebRTC: its congestion control, its pacer, an encoder that obeys.
+//! A WebRTC video sender: its congestion control, its pacer, and an encoder that follows the
+//! target.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,31 +16,31 @@ use tautline_units::{ByteCount, Instant};
 use super::super::links::trail::Passage;
 use super::feedback::Feedback;
 
-/// A sender that sends as WebRTC does.
+/// A sender that behaves like WebRTC's.
 pub(super) struct Sender {
     controller: GoogCcNetworkController,
     /// The encoder's rate, bit/s.
     target: f64,
     /// The pacer's rate, bit/s.
     pacing: f64,
-    /// Bytes that may be in flight.
+    /// Congestion window in bytes.
     window: Option<i64>,
     probes: VecDeque<Probe>,
-    /// Media that waits in the pacer, packet by packet.
+    /// Media packets queued in the pacer.
     queue: VecDeque<usize>,
     unit_at: Instant,
     send_at: Instant,
     process_at: Instant,
-    /// Every packet by its number, with the controller's own view of it.
+    /// All packets by number, in the controller's representation.
     sent: Vec<SentPacket>,
-    /// Every packet by its number; `arrived` is the receiver's to fill in.
+    /// All packets by number; the receiver fills in `arrived`.
     pub(super) passages: Vec<Passage>,
-    /// The first number that no feedback has spoken of.
+    /// First number without feedback.
     open: usize,
     in_flight: i64,
 }
 
-/// A burst that the controller asked for.
+/// A probe cluster requested by the controller.
 struct Probe {
     config: ProbeClusterConfig,
     packets: i32,
@@ -65,7 +66,7 @@ impl Sender {
             stream_based_config: streams,
             ..NetworkControllerConfig::default()
         };
-        // Losses and round trips are taken from the transport-wide feedback: there is no RTCP here.
+        // Losses and round-trip times come from the transport-wide feedback: there is no RTCP here.
         let feedback_only = GoogCcConfig { feedback_only: true };
         let mut sender = Self {
             controller: GoogCcNetworkController::new(config, feedback_only),
@@ -110,12 +111,12 @@ impl Sender {
         }
     }
 
-    /// Gives the next packet's number and size, if it may leave.
+    /// Returns the next packet's number and size, if it may be sent.
     pub(super) fn poll_packet(&mut self, now: Instant) -> Option<(u32, usize)> {
         if now < self.send_at || !self.may_send() {
             return None;
         }
-        // A probe takes media along, and fills up with padding.
+        // A probe carries queued media, filled up with padding.
         let bytes = self.queue.pop_front().unwrap_or(PACKET_BYTES);
         let wire = (bytes + HEADERS) as i64;
         let mut pacing_info = PacedPacketInfo::default();
@@ -156,7 +157,7 @@ impl Sender {
                 receive_time,
                 ..PacketResult::default()
             });
-            // Feedback may be lost: everything up to the newest number is settled.
+            // Feedback may be lost: everything up to the newest number is accounted for.
             while self.open <= number as usize {
                 self.in_flight -= self.sent[self.open].size.bytes();
                 self.open += 1;
@@ -171,7 +172,7 @@ impl Sender {
         self.obey(update);
     }
 
-    /// Cuts one unit into packets, unless the pacer is full.
+    /// Splits one unit into packets, unless the pacer is full.
     fn encode(&mut self) {
         let waiting: usize = self.queue.iter().sum();
         if waiting as f64 * 8.0 > self.target * QUEUE_MAX.as_secs_f64() {
@@ -192,7 +193,7 @@ impl Sender {
 
     fn obey(&mut self, update: NetworkControlUpdate) {
         if let Some(target) = update.target_rate {
-            // The encoder drops that share of its pictures while too much is in flight.
+            // The encoder drops this share of its pictures while too much is in flight.
             self.target = target.target_rate.bps_float() * (1.0 - target.cwnd_reduce_ratio);
         }
         if let Some(pacer) = update.pacer_config {
@@ -235,18 +236,18 @@ fn time(at: Instant) -> Timestamp {
     Timestamp::from_micros((at.as_nanos() / 1_000) as i64)
 }
 
-/// Six slices of 60 pictures a second: what Tautline's sender is given.
+/// Six slices of 60 pictures per second, as for Tautline's sender.
 const UNIT_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 360);
-/// What WebRTC asks its controllers for.
+/// Interval at which WebRTC calls its controllers.
 const PROCESS_INTERVAL: Duration = Duration::from_millis(25);
-/// WebRTC's encoder pauses when the pacer holds too much; its own bound of 2 s would show as delay
+/// WebRTC's encoder pauses when the pacer holds too much. Its own limit of 2 s would show as delay
 /// of the pictures, which is not measured here.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 const PACKET_BYTES: usize = 1_200;
-/// IPv4 and UDP.
+/// IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// WebRTC's own least and first rates.
+/// WebRTC's own minimum and initial rates.
 const RATE_MIN: i64 = 30_000;
 const RATE_START: i64 = 300_000;
-/// So high that it binds nowhere.
+/// High enough never to be the limit.
 const RATE_MAX: i64 = 80_000_000;

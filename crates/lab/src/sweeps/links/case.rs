@@ -1,4 +1,4 @@
-//! What is done to the links of a set beside what they do by themselves.
+//! Impairments of the links in a set, in addition to their own.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use tautline_units::{Duration, Instant};
 use super::drive::Drive;
 use super::trail::Cut;
 
-/// One kind of trouble.
+/// One kind of impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
-    /// None but the links' own.
+    /// None in addition to the links' own.
     Plain,
-    /// One link, another with each seed, is cut for two seconds in the middle.
+    /// One link, which depends on the seed, is cut for two seconds in the middle.
     Blackout,
-    /// One link's delay wanders between 100 and about 1200 ms, both ways.
+    /// One link's delay varies between 100 and about 1200 ms, both ways.
     Swing,
-    /// The links are by turns modems of two carriers in the countryside: each carrier's fail together,
-    /// and now and then all do.
+    /// The links alternate between modems of two carriers in the countryside. Each carrier's links
+    /// fail together, and occasionally all do.
     Carriers,
 }
 
 impl Case {
-    /// Every case.
+    /// All cases.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Blackout, Self::Swing, Self::Carriers];
 
     /// Returns the name in tables and on the command line.
@@ -37,7 +37,7 @@ impl Case {
         }
     }
 
-    /// Does to a run what this case is.
+    /// Applies this case to a run.
     pub fn befall(self, drive: &mut Drive) {
         let count = drive.links.len().max(1);
         let chosen = drive.seed as usize % count;
@@ -70,7 +70,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Lets a link's delay wander: 100 ms and the absolute value of a process, 1100 ms at 2.75 sigma.
+/// Makes a link's delay vary: 100 ms plus the absolute value of a process, 1100 ms at 2.75 sigma.
 fn swing(pair: &mut Pair) {
     for direction in [&mut pair.up, &mut pair.down] {
         direction.delay_ms = 100.0;

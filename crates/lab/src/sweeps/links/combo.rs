@@ -1,4 +1,4 @@
-//! The ways of sending that are compared: rate control, scheduler and code, each by name.
+//! Named combinations of rate control, scheduler and code to compare.
 
 use strum::VariantArray;
 use tautline_transport::Config;
@@ -7,12 +7,12 @@ use tautline_transport::rate::{self, Kind::*};
 use tautline_transport::sender::planner::{self, Kind::*};
 use tautline_units::Bitrate;
 
-/// One way of sending.
+/// One combination of rate control, scheduler and code.
 #[derive(Clone, Debug)]
 pub struct Combo {
     /// `controller/schedule/code`.
     pub name: String,
-    /// Whether it is also measured on each link alone: what several links are worth.
+    /// Whether it is also measured on each link alone, to show the benefit of several links.
     pub alone: bool,
     transport: Config,
 }
@@ -24,14 +24,14 @@ impl Combo {
     }
 }
 
-/// Returns whether the combo of that name codes 4 packets into 9 whatever happens: what the others
-/// are held against.
+/// Returns whether the combo with this name always codes 4 packets into 9, as the reference of the
+/// comparison does.
 pub fn is_four_of_nine(name: &str) -> bool {
     name.ends_with("/4-of-9")
 }
 
-/// Returns every combo, the paper's own first and this project's own last; behind these, as it is by
-/// default, each rate control that none of them has.
+/// Returns all combos, the paper's own first and this project's own last. After these come, with
+/// default settings, the rate controls that none of them uses.
 pub fn all() -> Vec<Combo> {
     let mut all = chosen();
     for kind in rate::Kind::VARIANTS {
@@ -45,7 +45,7 @@ pub fn all() -> Vec<Combo> {
 
 fn chosen() -> Vec<Combo> {
     vec![
-        // As [LLMLNCL]: no thought of a link's loss, no delay.
+        // As in [LLMLNCL]: ignores the links' loss and delay.
         combo("two-state/transmission-end/4-of-9", |c| {
             of(c, TwoState, TransmissionEnd, 4.0 / 9.0);
             c.spread = false;
@@ -72,11 +72,11 @@ fn chosen() -> Vec<Combo> {
         alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
         combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
         combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
-        // The target of misses, in percent; every unit outlives any link.
+        // Miss target in percent; every unit survives the loss of any one link.
         alone("delay-rate/quantile/0.5", |c| ours(c, 0.005, true)),
         combo("delay-rate/quantile/1", |c| ours(c, 0.01, true)),
         combo("delay-rate/quantile/2", |c| ours(c, 0.02, true)),
-        // The same where a unit need not outlive a link.
+        // The same without the requirement that a unit survives the loss of a link.
         combo("delay-rate/quantile-free/0.5", |c| ours(c, 0.005, false)),
         combo("delay-rate/quantile-free/1", |c| ours(c, 0.01, false)),
         combo("delay-rate/quantile-free/2", |c| ours(c, 0.02, false)),
@@ -96,14 +96,14 @@ fn alone(name: &str, configure: impl FnOnce(&mut Config)) -> Combo {
     Combo { alone: true, ..combo(name, configure) }
 }
 
-/// Sets the three; the quantile schedule plans its own code rate.
+/// Sets the three parameters; the quantile schedule plans its own code rate.
 fn of(config: &mut Config, controller: rate::Kind, schedule: planner::Kind, code_rate: f64) {
     config.rate.controller = controller;
     config.schedule = schedule;
     config.protect.code_rate = code_rate;
 }
 
-/// Plans size, repair and shares so that the share `misses` of units is missed, at best.
+/// Plans size, repair and shares for a miss share of at most `misses`.
 fn ours(config: &mut Config, misses: f64, spread: bool) {
     of(config, DelayRate, Quantile, 1.0);
     config.protect.miss_target = misses;

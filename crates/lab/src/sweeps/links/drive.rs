@@ -1,4 +1,4 @@
-//! One run: two sessions in a world, over given links, and what is observed of it.
+//! One run: two sessions in a world, over given links, and its observations.
 
 use anyhow::Result;
 use tautline_scenario::measure::units;
@@ -14,34 +14,35 @@ use super::followed::Followed;
 use super::measure::{self, Measures};
 use super::trail::{Carried, Cut, Passage, Trail, WARM_UP};
 
-/// One run, before it is made.
+/// Parameters of one run.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// The links, media going up.
+    /// The links; media goes up.
     pub links: Vec<Pair>,
-    /// The one link that the session may use, or all. The others are there all the same, so that
-    /// this one meets the same fate as among them.
+    /// The only link that the session may use; `None` for all. The others still exist, so that this
+    /// one behaves as it does among them.
     pub only: Option<usize>,
-    /// What both sessions are configured with; its media deadline is set to [`Drive::deadline`].
+    /// Configuration of both sessions; its media deadline is set to [`Drive::deadline`].
     pub transport: Config,
-    /// From a unit's hand-over to its delivery, one way.
+    /// Time from a unit's sending to its delivery, one way.
     pub deadline: Duration,
-    /// Media units a second, at even intervals; 360 are six slices of 60 pictures.
+    /// Media units per second, at even intervals; 360 are six slices of 60 pictures.
     pub units_per_second: u64,
-    /// The most that the source sends, if its budget is above.
+    /// Maximum rate of the source, if its budget is higher.
     pub rate_max: Bitrate,
-    /// From the world's beginning, the warm-up included.
+    /// Duration from the world's start, warm-up included.
     pub length: Duration,
-    /// Of every random number: links, sessions.
+    /// Seed of every random number: links, sessions.
     pub seed: u64,
-    /// What happens to links.
+    /// Events on the links.
     pub script: Script,
-    /// Whether each datagram is followed, as [`Measures::queueing_p99_ms`] needs it.
+    /// Whether each datagram is tracked, as required by [`Measures::queueing_p99_ms`].
     pub follows: bool,
 }
 
 impl Drive {
-    /// Returns a run over `links` with everything else at its default: 30 s, 65 ms, 360 units a second.
+    /// Returns a run over `links` with all other parameters at their defaults: 30 s, 65 ms, 360
+    /// units per second.
     pub fn new(links: Vec<Pair>, transport: Config, seed: u64) -> Self {
         Self {
             links,
@@ -62,16 +63,16 @@ impl Drive {
         self.script.cut(cut.link, cut.from, cut.to);
     }
 
-    /// Makes the run and measures it.
+    /// Performs the run and measures it.
     ///
     /// # Errors
-    /// For a transport or a link that cannot be configured so.
+    /// For an invalid transport or link configuration.
     pub fn run(&self) -> Result<Measures> {
         Ok(measure::of(&self.trail(self.follows || !self.script.is_empty())?))
     }
 
-    /// Makes the run, measures it, and gives every datagram of the session that left after the
-    /// warm-up.
+    /// Performs the run, measures it, and returns every datagram of the session that was sent after
+    /// the warm-up.
     ///
     /// # Errors
     /// As [`Drive::run`].
@@ -80,7 +81,7 @@ impl Drive {
         Ok((measure::of(&trail), trail.passages()))
     }
 
-    /// Returns the first cut, if there is one.
+    /// Returns the first cut, if any.
     fn first_cut(&self) -> Option<Cut> {
         let mut steps = self.script.steps().iter();
         let (from, link) = steps.find_map(|(at, step)| match step {
@@ -99,7 +100,7 @@ impl Drive {
         let before = carried(&run);
         run.play(&measured, end);
         let after = carried(&run);
-        // The last units have their time as well.
+        // Leave time for the last units to arrive.
         run.until(end + self.deadline);
         let carried = before.iter().zip(after).map(|(before, after)| Carried {
             datagrams: after.datagrams - before.datagrams,
@@ -128,7 +129,7 @@ impl Drive {
     fn start(&self, follows: bool) -> Result<Run<Followed>> {
         let mut transport = self.transport.clone();
         transport.media_deadline = self.deadline;
-        // No two clocks agree, and neither runs true.
+        // The clocks neither agree nor are exact.
         let clocks = [
             Clock::new(Duration::from_millis(3_217), 18.0),
             Clock::new(Duration::from_millis(1_003), -23.0),
@@ -158,5 +159,5 @@ fn carried(run: &Run<Followed>) -> Vec<Carried> {
     carried.collect()
 }
 
-/// A unit's number.
+/// Size of a unit's number.
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);

@@ -1,4 +1,4 @@
-//! Traffic whose datagrams are followed from their departure to their arrival.
+//! Traffic whose datagrams are tracked from departure to arrival.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,24 @@ use tautline_units::{ByteCount, Instant};
 
 use super::departure::{Departure, Sealed};
 
-/// Traffic, with every sealed datagram that leaves and comes if it is followed; all instants are
-/// the world's.
+/// Traffic, with the departures and arrivals of all sealed datagrams if they are tracked; all
+/// instants are in world time.
 #[derive(Debug, Default)]
 pub(in crate::sweeps) struct Followed {
     pub(in crate::sweeps) traffic: Traffic,
     follows: bool,
     from: Instant,
-    /// How often each was why the first link's rate was what it was, when a unit was due after the warm-up.
+    /// How often each cause limited the first link's rate, sampled at each due unit after the
+    /// warm-up.
     pub(in crate::sweeps) causes: BTreeMap<Cause, u64>,
-    /// Media packets sent until now, per link.
+    /// Media packets sent so far, per link.
     media_sent: Vec<u64>,
     pub(in crate::sweeps) departures: Vec<Departure>,
     pub(in crate::sweeps) arrivals: Vec<(Sealed, Instant)>,
 }
 
 impl Followed {
-    /// Follows datagrams if it `follows`; the warm-up ends at `from`.
+    /// Creates traffic that tracks datagrams if `follows` is set; the warm-up ends at `from`.
     pub(in crate::sweeps) fn new(traffic: Traffic, follows: bool, from: Instant) -> Self {
         Self { traffic, follows, from, ..Self::default() }
     }
@@ -67,7 +68,7 @@ impl Application for Followed {
         let mut media = false;
         self.media_sent.resize(self.media_sent.len().max(session.links().count()), 0);
         for (before, link) in self.media_sent.iter_mut().zip(session.links()) {
-            // A session that begins anew counts anew.
+            // A restarted session restarts its counters.
             media |= *before != link.media.sent && link.route.socket == route.socket;
             *before = link.media.sent;
         }

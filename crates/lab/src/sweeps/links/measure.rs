@@ -1,4 +1,4 @@
-//! What a run is judged by.
+//! Measures by which a run is judged.
 
 use std::collections::BTreeMap;
 
@@ -10,72 +10,72 @@ use tautline_units::{Duration, Instant};
 
 use super::trail::{Cut, Trail, WARM_UP};
 
-/// What one run showed, after its warm-up of two seconds.
+/// Measures of one run, after its warm-up of two seconds.
 ///
-/// A unit belongs to the instant of its hand-over. It is on time if the world saw it delivered
-/// within the deadline; the clocks of the two ends play no part.
+/// A unit belongs to the instant of its sending. It is on time if it was delivered within the
+/// deadline in world time; the clocks of the two ends do not matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
-    /// Payload of the units on time over the time measured, Mbit/s.
+    /// Payload of the units on time per second, Mbit/s.
     pub goodput_mbps: f64,
-    /// The same over whole seconds: the 5th percentile of them.
+    /// 5th percentile of the goodput over whole seconds.
     pub goodput_p5_mbps: f64,
-    /// The same by the second.
+    /// Goodput per second.
     pub goodput_by_second_mbps: Vec<f64>,
-    /// Units offered that were not on time, refused ones included, over units offered.
+    /// Share of the offered units that were not on time, refused ones included.
     pub missed: f64,
     /// Units offered.
     pub offered: u64,
-    /// Units that the session refused, over units offered.
+    /// Share of the offered units that the session refused.
     pub refused: f64,
-    /// Time in which the budget was zero, so that no unit was offered, over all time.
+    /// Share of the time with a zero budget, in which no unit was offered.
     pub paused: f64,
-    /// Bytes on the wire in the media's direction, IP and UDP headers included, over the payload
-    /// of the units on time.
+    /// Bytes on the wire in the media's direction, IP and UDP headers included, divided by the
+    /// payload of the units on time.
     pub overhead: f64,
-    /// Delay of the units delivered, in time or not: 50, 95, 99 and 100 %, ms.
+    /// Delay of the delivered units, in time or not: 50, 95, 99 and 100 %, ms.
     pub delay_ms: [f64; 4],
-    /// The longest time without a unit on time, ms.
+    /// Longest time without a unit on time, ms.
     pub gap_ms: f64,
-    /// Time in which the picture stood still, over all time. Six units on end make a picture; the
-    /// time between two whole ones is frozen when it is over three usual ones and 150 ms over one
-    /// (the rule of WebRTC's statistics, `freezeCount`).
+    /// Share of the time in which the picture was frozen. Six successive units make a picture. The
+    /// time between two complete pictures is a freeze if it exceeds three usual intervals, and one
+    /// interval by 150 ms (the rule of WebRTC's statistic `freezeCount`).
     pub frozen: f64,
-    /// Datagrams that each link was given in the media's direction.
+    /// Datagrams sent on each link in the media's direction.
     pub datagrams: Vec<u64>,
-    /// The share of these that the links dropped.
+    /// Share of these that the links dropped.
     pub dropped: f64,
-    /// The share of these that the links marked.
+    /// Share of these that the links marked.
     pub marked: f64,
-    /// How much longer than the least of its link a datagram was on its way, its own transmission included: the 99th
-    /// percentile by link, ms; none where datagrams are not followed.
+    /// Delay of a datagram above its link's minimum, its own transmission time included: the 99th
+    /// percentile per link, ms. Empty if datagrams are not tracked.
     pub queueing_p99_ms: Vec<f64>,
-    /// Why the first link's rate was what it was: shares of the time.
+    /// Limiting causes of the first link's rate, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,
-    /// The 99th percentile of the commands' delay the other way, ms.
+    /// 99th percentile of the delay of commands, in the other direction, ms.
     pub command_p99_ms: f64,
-    /// The longest time without a command, ms.
+    /// Longest time without a command, ms.
     pub command_gap_ms: f64,
-    /// What happened round the first cut of a link, if there was one.
+    /// Reaction to the first cut of a link, if there was one.
     pub outage: Option<Outage>,
-    /// A digest of everything that happened: equal for equal runs.
+    /// Digest of all events, equal for equal runs.
     pub digest: u64,
 }
 
 /// A session's reaction to the loss of one link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
-    /// From the cut to the last media datagram given to that link before its return, ms; not a
-    /// number where the link was not in use.
+    /// Time from the cut to the last media datagram sent on that link before its return, ms; NaN if
+    /// the link was not in use.
     pub notice_ms: f64,
-    /// From the link's return until it again carries half of what it did in the second before the
-    /// cut, over 100 ms, ms; at the run's end what had passed until then.
+    /// Time from the link's return until it carries half of its rate in the second before the cut,
+    /// over 100 ms, in ms. If that did not happen, the time until the end of the run.
     pub recover_ms: f64,
-    /// Units missed, of those handed over from one deadline after the cut until the return.
+    /// Units missed among those sent from one deadline after the cut until the return.
     pub missed_beyond: u64,
 }
 
-/// Measures a run.
+/// Computes the measures of a run.
 pub(super) fn of(trail: &Trail) -> Measures {
     let (from, to) = (Instant::ZERO + WARM_UP, Instant::ZERO + trail.length);
     let seconds = to.since(from).as_secs_f64();
@@ -175,7 +175,7 @@ fn queueing_p99_ms(trail: &Trail) -> Vec<f64> {
     p99.collect()
 }
 
-/// Returns the share of the time that lies between whole pictures too far apart.
+/// Returns the share of the time in freezes between complete pictures.
 fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
     let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
         / u32::try_from(trail.units_per_second.max(1)).unwrap_or(u32::MAX);
@@ -192,8 +192,8 @@ fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
 const PICTURE_UNITS: usize = 6;
 /// IPv4 (20) and UDP (8), as the links count them.
 const HEADERS: u64 = 28;
-/// What a link carried before it was cut is taken over so long.
+/// Interval over which a link's rate before a cut is measured.
 const FORMER: Duration = Duration::from_secs(1);
-/// What it carries afterwards, over so long.
+/// Interval over which its rate afterwards is measured.
 const CARRIES: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! A scenario with a bar, and those that others are judged on.
+//! A scenario with a requirement, and the scenarios on roads.
 
 pub(super) mod bad_day;
 pub(super) mod l4s;
@@ -18,27 +18,27 @@ use crate::experiment::Row;
 /// One scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// Names it on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Says what the links are and what must come of it.
+    /// Description of the links and the requirement.
     pub title: &'static str,
-    /// From quick to full: the length of each run in seconds, and how many seeds.
+    /// Length of each run in seconds and number of seeds, for quick and full runs.
     quick: (u64, u64),
     full: (u64, u64),
-    /// What is done to the links.
+    /// Impairment of the links.
     case: Case,
     drive: fn(transport::Config, u64) -> Drive,
-    /// What the same seeds are driven as besides; its runs stand behind the others in what is judged.
+    /// Second configuration for the same seeds; its runs follow the others in the list to judge.
     against: Option<fn(transport::Config, u64) -> Drive>,
     judge: fn(&[Measures]) -> Vec<Row>,
 }
 
 impl Scenario {
-    /// Makes its runs from seed `first` on, with sessions configured as `transport`, and judges them: as many as `count`
-    /// says, or as many as are usual.
+    /// Performs its runs from seed `first` on, with sessions configured as `transport`, and judges
+    /// them. `count` overrides the default number of runs.
     ///
     /// # Errors
-    /// For a transport that cannot be configured so.
+    /// For an invalid transport configuration.
     pub fn run(
         &self,
         transport: &transport::Config,
@@ -61,7 +61,7 @@ impl Scenario {
     }
 }
 
-/// One link where nothing else is said, 8 Mbit/s and 2 Mbit/s of media at most.
+/// Scenarios with one link unless stated otherwise, of 8 Mbit/s, with at most 2 Mbit/s of media.
 pub(super) const ROADS: &[Scenario] = &[
     Scenario {
         name: "loss-10",
@@ -112,7 +112,7 @@ pub(super) const ROADS: &[Scenario] = &[
         judge: |runs| {
             let p99 = runs.iter().map(|run| run.delay_ms[2]).fold(0.0, f64::max);
             let row = Row::new("99th percentile of the delay, the worst run", "ms", p99);
-            // The good link's own 25 ms, and as much again for a slice's packets one after another.
+            // The good link's own 25 ms, and the same again for a slice's packets in sequence.
             vec![
                 row.reference(50.0).at_most(1.0),
                 missed("later than 150 ms or never", runs).reference(0.1).at_most(1.0),
@@ -153,7 +153,7 @@ pub(super) const ROADS: &[Scenario] = &[
     },
 ];
 
-/// Returns the units missed beyond one deadline after a cut, and the time to notice it.
+/// Returns the units missed more than one deadline after a cut, and the time to detect it.
 fn outages(runs: &[Measures]) -> (Row, Row) {
     let outages = || runs.iter().filter_map(|run| run.outage);
     let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();

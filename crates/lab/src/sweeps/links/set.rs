@@ -1,4 +1,4 @@
-//! The sets of links that are compared on: recordings, and models that need no data.
+//! Sets of links for comparisons: recordings, and models that need no data.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::notation;
 
-/// A set of links by name.
+/// A named set of links.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// Names it in tables and on the command line.
+    /// Name in tables and on the command line.
     pub name: String,
     links: Vec<Source>,
 }
@@ -32,12 +32,13 @@ struct Source {
 enum Kind {
     Recorded(Arc<Trace>),
     Driving(Carrier),
-    /// Mean Mbit/s.
+    /// Mean rate in Mbit/s.
     Wandering(f64),
 }
 
 impl Set {
-    /// Returns the models' sets: driving LTE modems of two carriers, and wandering links.
+    /// Returns the sets of models: driving LTE modems of two carriers, and links with varying
+    /// capacity.
     pub fn models() -> Vec<Set> {
         let driving = |count: usize| {
             let carriers = [Carrier::A, Carrier::B, Carrier::A, Carrier::B];
@@ -62,10 +63,10 @@ impl Set {
         ]
     }
 
-    /// Returns the recordings' sets: two, three and four links, and each four of five.
+    /// Returns the sets of recordings: two, three and four links, and each four of five.
     ///
     /// # Errors
-    /// For a file that is missing in `folder`, or is no recording.
+    /// For a file that is missing in `folder`, or is not a recording.
     pub fn recorded(folder: &Path) -> Result<Vec<Set>> {
         let all: Vec<Source> =
             RECORDINGS.iter().map(|recording| recording.load(folder)).collect::<Result<_>>()?;
@@ -75,7 +76,7 @@ impl Set {
         };
         let mut sets =
             vec![set("two", &[0, 1]), set("three", &[0, 1, 2]), set("four", &[0, 1, 2, 3])];
-        // Without the fifth is "four".
+        // Without the fifth it equals "four".
         for (left_out, source) in all.iter().enumerate().take(4) {
             let links: Vec<usize> = (0..5).filter(|at| *at != left_out).collect();
             sets.push(set(&format!("without-{}", source.name), &links));
@@ -83,7 +84,7 @@ impl Set {
         Ok(sets)
     }
 
-    /// Returns every recording alone: the five and two more that are slower still.
+    /// Returns every recording alone: the five, and two slower ones.
     ///
     /// # Errors
     /// As [`Set::recorded`].
@@ -93,10 +94,10 @@ impl Set {
         all.map(|recording| Ok(set(recording.load(folder)?))).collect()
     }
 
-    /// Returns one set of recordings in files of any name, each as long as it is.
+    /// Returns a set of recordings in arbitrary files, each with its own length.
     ///
     /// # Errors
-    /// For a file that cannot be read or is no recording.
+    /// For a file that cannot be read or is not a recording.
     pub fn of_files(files: &[impl AsRef<Path>]) -> Result<Set> {
         let read = |file: &Path| Source::read(file, notation::name_of(file), None);
         let links: Vec<Source> =
@@ -109,8 +110,8 @@ impl Set {
         Ok(Set { name, links })
     }
 
-    /// Returns what a recorded link could carry between two instants of a run of that seed, IP and UDP
-    /// headers included; `None` for a model, and where there is no such link.
+    /// Returns the capacity of a recorded link between two instants of a run with this seed, IP and
+    /// UDP headers included. `None` for a model, or if there is no such link.
     pub fn capacity(
         &self,
         seed: u64,
@@ -129,7 +130,7 @@ impl Set {
         Some(ByteCount::new((chances(to) - chances(from)) * OPPORTUNITY_BYTES.get()))
     }
 
-    /// Returns how many links there are.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         self.links.len()
     }
@@ -144,7 +145,7 @@ impl Set {
         self.links.iter().map(|source| source.name.as_str())
     }
 
-    /// Returns the links as a run of that seed meets them: every recording starts elsewhere.
+    /// Returns the links of a run with this seed: every recording starts at another offset.
     pub fn pairs(&self, seed: u64) -> Vec<Pair> {
         let pair = |(at, source): (usize, &Source)| source.pair(seed, at as u64);
         self.links.iter().enumerate().map(pair).collect()
@@ -152,7 +153,7 @@ impl Set {
 }
 
 impl Source {
-    /// Reads a recording that starts again after `period`, or after its last line.
+    /// Reads a recording that repeats after `period`, or after its last line.
     fn read(file: &Path, name: String, period: Option<Duration>) -> Result<Self> {
         let text =
             std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -170,7 +171,7 @@ impl Source {
     }
 }
 
-/// Returns the recorded uplink behind a modem's queue; the way back is roomy.
+/// Returns the recorded uplink behind a modem's queue; the return path has ample capacity.
 fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
     let mut up = Config::of_trace(Arc::clone(trace)).with_delay(DELAY);
     up.queue_bytes = QUEUE_BYTES;
@@ -180,14 +181,15 @@ fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
     Pair { up, down: roomy() }
 }
 
-/// Returns where a link of that place starts in its recording.
+/// Returns a link's start offset in its recording.
 fn start_ms(trace: &Trace, seed: u64, at: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(START_STREAM + at);
     rng.random_range(0..trace.period().as_millis() as u64)
 }
 
-/// Returns the reference page's link: its capacity's logarithm wanders, its delay too.
+/// Returns the reference page's link: its capacity is log-normal and varying, and its delay varies
+/// too.
 fn wandering(mbps: f64) -> Pair {
     let up = Config {
         rate_mbps: Some(mbps),
@@ -220,7 +222,7 @@ impl Recording {
     }
 }
 
-/// In the order in which sets are made of them; some end inside an outage, hence the periods.
+/// In the order in which sets use them; some end inside an outage, hence the periods.
 const RECORDINGS: [Recording; 5] = [
     Recording { name: "lte-uplink-6mbps", period_s: 140 },
     Recording { name: "lte-5mbps-outages", period_s: 196 },
@@ -229,15 +231,15 @@ const RECORDINGS: [Recording; 5] = [
     Recording { name: "evdo-uplink-1mbps-outages", period_s: 265 },
 ];
 
-/// Too slow for a place in a set.
+/// Too slow to be in a set.
 const RECORDINGS_SLOW: [Recording; 2] = [
     Recording { name: "lte-uplink-1mbps", period_s: 196 },
     Recording { name: "evdo-half-mbps-stress", period_s: 265 },
 ];
 
-/// One way, without queues: the reference page's.
+/// One-way delay without queueing, from the reference page.
 const DELAY: Duration = Duration::from_millis(15);
-/// Modems hold much more than a few hundred milliseconds: 1.3 s at 6 Mbit/s.
+/// Modem queue. Modems hold much more than a few hundred milliseconds: 1.3 s at 6 Mbit/s.
 const QUEUE_BYTES: u64 = 1_000_000;
 const START_STREAM: u64 = 1 << 40;
 

@@ -1,4 +1,4 @@
-//! What many runs of one combo on one set come to.
+//! Summary of many runs of one combo on one set.
 
 use tautline_scenario::measure::quantile;
 use tautline_units::Duration;
@@ -14,43 +14,43 @@ use crate::plot::{Axis, Plot, Series};
 pub struct Summary {
     /// The set.
     pub set: String,
-    /// The trouble.
+    /// The impairment.
     pub case: Case,
-    /// One way.
+    /// Deadline, one way.
     pub deadline: Duration,
-    /// The combo; with `alone`, the best of the links alone.
+    /// The combo; with `alone`, the best single link.
     pub combo: String,
-    /// Whether each seed's best link alone is meant.
+    /// Whether it is each seed's best single link.
     pub alone: bool,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Median over the runs, Mbit/s.
+    /// Goodput, median over the runs, Mbit/s.
     pub goodput_mbps: f64,
-    /// Median over the runs of their 5th percentile, Mbit/s.
+    /// 5th percentile of the goodput per second, median over the runs, Mbit/s.
     pub goodput_p5_mbps: f64,
-    /// Units missed over units offered, of all runs together.
+    /// Share of the offered units missed, over all runs.
     pub missed: f64,
-    /// Median over the runs.
+    /// Overhead, median over the runs.
     pub overhead: f64,
-    /// Median over the runs of each run's 99th percentile, ms.
+    /// 99th percentile of the delay, median over the runs, ms.
     pub delay_p99_ms: f64,
-    /// The worst of the runs, ms.
+    /// Longest gap of all runs, ms.
     pub gap_ms: f64,
-    /// Share of the time without a budget.
+    /// Share of the time with a zero budget.
     pub paused: f64,
-    /// Median over the runs that used the link that was cut, ms.
+    /// Time to detect the cut, median over the runs that used the cut link, ms.
     pub notice_ms: f64,
-    /// The same.
+    /// Time to recover, likewise.
     pub recover_ms: f64,
-    /// Units missed later than one deadline after the cut, all runs together.
+    /// Units missed more than one deadline after the cut, over all runs.
     pub missed_beyond: Option<u64>,
-    /// Goodput over that of the best combo that codes 4 of 9.
+    /// Goodput relative to that of the best combo that codes 4 of 9.
     pub ratio: f64,
-    /// Each run's goodput over that of its best link alone: the worst of the runs.
+    /// Goodput relative to the run's best single link: the minimum over the runs.
     pub over_best_link: f64,
 }
 
-/// Sums runs up: one line per set, case, deadline and combo, in the order of the runs.
+/// Summarizes runs: one line per set, case, deadline and combo, in the order of the runs.
 pub fn of(found: &[Found]) -> Vec<Summary> {
     let mut lines: Vec<Summary> = Vec::new();
     let same = |a: &Found, b: &Found| (&a.set, a.case, a.deadline) == (&b.set, b.case, b.deadline);
@@ -72,7 +72,7 @@ pub fn of(found: &[Found]) -> Vec<Summary> {
     lines
 }
 
-/// Returns, of each seed, the run with one link alone that had the most goodput.
+/// Returns, for each seed, the run with a single link that had the highest goodput.
 fn best_alone(runs: &[Found]) -> Vec<&Found> {
     let mut best: Vec<&Found> = Vec::new();
     for run in runs.iter().filter(|run| run.alone.is_some()) {
@@ -123,7 +123,7 @@ fn line(runs: &[&Found], best: &[&Found]) -> Summary {
 }
 
 impl Summary {
-    /// Returns the combo's name, and whether one link alone is meant.
+    /// Returns the combo's name, with a suffix for a single link.
     pub fn label(&self) -> String {
         if self.alone { format!("{}, best link alone", self.combo) } else { self.combo.clone() }
     }
@@ -245,8 +245,8 @@ pub fn summary_table(lines: &[Summary]) -> Table {
     table
 }
 
-/// Returns one plot per set, case and deadline: goodput against share missed, a mark per combo; and one
-/// of the seconds' 5th percentile.
+/// Returns two plots per set, case and deadline: goodput against the missed share, with one mark
+/// per combo, and the 5th percentile over the seconds.
 pub fn plots(lines: &[Summary]) -> Vec<Plot> {
     let same =
         |a: &Summary, b: &Summary| (&a.set, a.case, a.deadline) == (&b.set, b.case, b.deadline);
@@ -259,7 +259,7 @@ pub fn plots(lines: &[Summary]) -> Vec<Plot> {
 fn against_missed(place: &[Summary]) -> Plot {
     let (name, title) = names(place, "goodput");
     let marks = place.iter().map(|line| {
-        // A log axis has no zero: less than a unit in ten thousand is drawn as that.
+        // A log axis has no zero: a share below 0.01 % is drawn as 0.01 %.
         let missed = (line.missed * 100.0).max(0.01);
         Series::points(line.label(), vec![(missed, line.goodput_mbps)])
     });

@@ -1,4 +1,4 @@
-//! Every combo on every set, case, deadline and seed.
+//! All combos on all sets, cases, deadlines and seeds.
 
 use anyhow::Result;
 use tautline_units::{Bitrate, Duration};
@@ -11,51 +11,51 @@ use super::set::Set;
 use crate::experiment::Progress;
 use crate::workers;
 
-/// What to compare, on what, and for how long.
+/// Parameters of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The ways of sending.
+    /// The combinations to compare.
     pub combos: Vec<Combo>,
     /// The links.
     pub sets: Vec<Set>,
-    /// The troubles.
+    /// The impairments.
     pub cases: Vec<Case>,
-    /// One way, from hand-over to delivery.
+    /// Deadlines, one way from sending to delivery.
     pub deadlines: Vec<Duration>,
-    /// The first seed; each has offsets into the recordings of its own.
+    /// The first seed; each has its own offsets into the recordings.
     pub first_seed: u64,
-    /// How many seeds, from the first on.
+    /// Number of seeds, from the first on.
     pub seeds: u64,
-    /// Of each run, the warm-up included.
+    /// Duration of each run, warm-up included.
     pub length: Duration,
     /// [`Drive::units_per_second`].
     pub units_per_second: u64,
     /// [`Drive::rate_max`].
     pub rate_max: Bitrate,
-    /// How many runs are made at a time; the results do not depend on it.
+    /// Number of parallel runs; the results do not depend on it.
     pub threads: usize,
 }
 
-/// One run's place in a sweep, with what it showed.
+/// One run of a sweep, with its results.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// [`Set::name`].
     pub set: String,
-    /// Which trouble.
+    /// The impairment.
     pub case: Case,
-    /// One way.
+    /// Deadline, one way.
     pub deadline: Duration,
     /// [`Combo::name`].
     pub combo: String,
-    /// The link that was used alone, by name.
+    /// Name of the single link used, if any.
     pub alone: Option<String>,
     /// The run's seed.
     pub seed: u64,
-    /// What it showed.
+    /// Its measures.
     pub measures: Measures,
 }
 
-/// One run to be made.
+/// One run to perform.
 struct Job<'a> {
     set: &'a Set,
     case: Case,
@@ -66,15 +66,16 @@ struct Job<'a> {
 }
 
 impl Sweep {
-    /// Returns how many runs this is.
+    /// Returns the number of runs.
     pub fn run_count(&self) -> usize {
         self.jobs().len()
     }
 
-    /// Makes all runs; the result is in order of set, case, deadline, combo, link alone and seed.
+    /// Performs all runs; the result is in order of set, case, deadline, combo, single link and
+    /// seed.
     ///
     /// # Errors
-    /// That of the first run that could not be made.
+    /// That of the first run that failed.
     pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
         let jobs = self.jobs();
         let told = |done: usize, made: &Found| {

@@ -1,4 +1,4 @@
-//! What is observed of a run.
+//! Observations of a run.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,70 +11,70 @@ use super::departure::{Departure, Sealed};
 /// A link cut from one instant to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The link, by its place in [`Drive::links`](super::drive::Drive::links).
+    /// Index of the link in [`Drive::links`](super::drive::Drive::links).
     pub link: usize,
-    /// Its beginning.
+    /// Start of the cut.
     pub from: Instant,
-    /// Its end.
+    /// End of the cut.
     pub to: Instant,
 }
 
-/// One datagram on its way from vehicle to operator.
+/// One datagram from vehicle to operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When it left, in the world's time.
+    /// Departure, in world time.
     pub at: Instant,
-    /// The link's place among those of the run.
+    /// Index of the link in the run.
     pub link: u8,
-    /// UDP payload.
+    /// UDP payload size.
     pub bytes: ByteCount,
-    /// Whether it held a media packet.
+    /// Whether it contained a media packet.
     pub media: bool,
-    /// When it arrived, if it did.
+    /// Arrival; `None` if it was lost.
     pub arrived: Option<Instant>,
 }
 
-/// What was observed of a run.
+/// Observations of a run.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// From the world's beginning, the warm-up included.
+    /// Duration from the world's start, warm-up included.
     pub(super) length: Duration,
-    /// From a unit's hand-over to its delivery, one way.
+    /// Time from a unit's sending to its delivery, one way.
     pub(super) deadline: Duration,
-    /// Media units a second.
+    /// Media units per second.
     pub(super) units_per_second: u64,
-    /// The first cut of a link, if there was one.
+    /// The first cut of a link, if any.
     pub(super) cut: Option<Cut>,
-    /// Every media unit that the vehicle handed over.
+    /// All media units that the vehicle offered.
     pub(super) units: Vec<Unit>,
-    /// Every instant at which a unit was due and the budget zero.
+    /// Instants at which a unit was due and the budget was zero.
     pub(super) pauses: Vec<Instant>,
     pub(super) departures: Vec<Departure>,
     pub(super) arrivals: Vec<(Sealed, Instant)>,
-    /// Every command that the operator handed over.
+    /// All commands that the operator offered.
     pub(super) commands: Vec<Unit>,
-    /// Per link, what it took in the media's direction from the warm-up's end on.
+    /// Load of each link in the media's direction, after the warm-up.
     pub(super) carried: Vec<Carried>,
-    /// How often each was why the first link's rate was what it was, after the warm-up.
+    /// How often each cause limited the first link's rate, after the warm-up.
     pub(super) causes: BTreeMap<Cause, u64>,
-    /// A digest of everything that happened.
+    /// Digest of all events.
     pub(super) digest: u64,
 }
 
-/// What a link took.
+/// Load of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) datagrams: u64,
-    /// UDP payload.
+    /// UDP payload size.
     pub(super) bytes: ByteCount,
-    /// Datagrams that it dropped, for whatever reason.
+    /// Datagrams dropped for any reason.
     pub(super) dropped: u64,
-    /// Datagrams that it marked.
+    /// Datagrams marked.
     pub(super) marked: u64,
 }
 
 impl Trail {
-    /// Returns every datagram of the session that left after the warm-up.
+    /// Returns all datagrams of the session that were sent after the warm-up.
     pub(super) fn passages(&self) -> Vec<Passage> {
         let arrived: HashMap<Sealed, Instant> = self.arrivals.iter().copied().collect();
         let measured = Instant::ZERO + WARM_UP..Instant::ZERO + self.length;
@@ -90,5 +90,6 @@ impl Trail {
     }
 }
 
-/// Not measured: the first handshake, pings and steps of the rate control.
+/// Excluded from the measurement: the first handshake and pings, and the startup of the rate
+/// control.
 pub const WARM_UP: Duration = Duration::from_secs(2);

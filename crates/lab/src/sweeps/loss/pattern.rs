@@ -1,40 +1,41 @@
-//! Which slices do not come.
+//! Loss patterns of slices.
 
 use std::fmt;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A way of losing slices, told to one slice after the other in the order in which they are sent.
+/// A loss pattern, applied to slices in sending order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pattern {
-    /// Each for itself, with this probability.
+    /// Independent losses with this probability.
     Random(f64),
-    /// Bursts of slices one after the other, from the least to the greatest length, that come to this share of all.
+    /// Bursts of consecutive slices with uniform lengths, which amount to this share of all.
     Bursts {
-        /// The share of slices that is lost.
+        /// Share of slices lost.
         share: f64,
-        /// Slices, the least and the most of a burst.
+        /// Minimum and maximum length of a burst, in slices.
         lengths: [u32; 2],
     },
     /// All slices of a picture at once, with this probability.
     Pictures(f64),
-    /// One slice of so many.
+    /// One slice out of the given number.
     Every(u32),
-    /// Each with this probability, from the third second to the thirteenth; none before and after.
+    /// Independent losses with this probability, from the third second to the thirteenth; none
+    /// before and after.
     Spell(f64),
 }
 
-/// The slices of one run that do not come.
+/// The lost slices of one run.
 pub(super) struct Losses {
     pattern: Pattern,
-    /// Slices of a picture.
+    /// Slices per picture.
     strips: u32,
-    /// Pictures a second.
+    /// Pictures per second.
     rate: u32,
     random: ChaCha8Rng,
     slice: u32,
-    /// Slices of the burst or picture under way that are yet to be lost.
+    /// Slices still to be lost in the current burst or picture.
     left: u32,
 }
 
@@ -44,7 +45,7 @@ impl Losses {
         Self { pattern, strips: strips as u32, rate, random, slice: 0, left: 0 }
     }
 
-    /// Returns whether the next slice is lost; no slice of the first picture is.
+    /// Returns whether the next slice is lost; the first picture is never lost.
     pub(super) fn next(&mut self) -> bool {
         let (slice, picture) = (self.slice, self.slice / self.strips);
         self.slice += 1;
@@ -66,7 +67,7 @@ impl Losses {
             }
             Pattern::Bursts { share, lengths: [least, most] } => {
                 let mean = f64::from(least + most) / 2.0;
-                // Between two bursts as many slices come as make the share.
+                // The gap between two bursts is as long as the share requires.
                 let begins = (share / (mean * (1.0 - share))).clamp(0.0, 1.0);
                 if self.left == 0 && self.random.random_bool(begins) {
                     self.left = self.random.random_range(least..=most);
@@ -84,7 +85,7 @@ impl Losses {
 }
 
 impl Pattern {
-    /// Those that a mobile link has, and a few that none has.
+    /// Patterns of mobile links, and some more severe ones.
     pub const ALL: [Self; 10] = [
         Self::Random(0.005),
         Self::Random(0.01),
@@ -145,7 +146,7 @@ mod tests {
         let lost: Vec<bool> = (0..60_000).map(|_| losses.next()).collect();
         let runs = lost.split(|lost| !lost).map(<[bool]>::len).filter(|run| *run > 0);
         let runs: Vec<usize> = runs.collect();
-        // Two may touch.
+        // Two bursts may be adjacent.
         assert!(runs.iter().all(|run| (3..=60).contains(run)));
         assert!(runs.iter().filter(|run| **run <= 30).count() * 20 > runs.len() * 19);
     }

@@ -1,7 +1,7 @@
 use tautline_units::Instant;
 use tautline_video::{Encoded, Slice};
 
-/// Returns what was coded as the vehicle hands it over, read and coded at once.
+/// Converts a coded strip to the vehicle's slice, with instantaneous readout and coding.
 pub(super) fn slice_of(coded: Encoded, picture: u32, strip: u8, now: Instant) -> Slice {
     let Encoded { kind, history, motion, bytes, .. } = coded;
     Slice {

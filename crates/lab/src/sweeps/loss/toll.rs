@@ -1,5 +1,5 @@
-//! What a pattern of losses costs with each way of loss recovery: whole pictures, as the vehicle codes and the
-//! operator shows them, a round trip apart.
+//! Cost of a loss pattern with each method of loss recovery. Complete pictures are coded as on the
+//! vehicle and shown as at the operator, a round trip apart.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -20,67 +20,67 @@ use super::slice::slice_of;
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
 
-/// The terms of every run.
+/// Common settings of all runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// Pictures of a run.
+    /// Pictures per run.
     pub pictures: usize,
-    /// What they may take together.
+    /// Total bitrate.
     pub bitrate: Bitrate,
-    /// Pictures from a slice's arrival until the vehicle knows of it.
+    /// Pictures from a slice's arrival until the vehicle learns of it.
     pub round_trip: usize,
-    /// Of the drive and its noise, and of what is lost.
+    /// Seed of the drive, its noise, and the losses.
     pub seed: u64,
 }
 
-/// Pictures that are coded, there and back again.
+/// Pictures to code, played forwards and backwards.
 pub struct Scene(Footage);
 
-/// What one way came to under one pattern.
+/// Result of one method under one pattern.
 #[derive(Clone, Debug)]
 pub struct Toll {
-    /// The way.
+    /// The method.
     pub way: String,
-    /// What was lost.
+    /// The loss pattern.
     pub pattern: String,
-    /// The share of slices that did not come.
+    /// Share of slices lost.
     pub lost: f64,
-    /// The share of slices that were shown otherwise than their encoder has them, the lost ones among them.
+    /// Share of slices shown that differ from their encoder's state, including lost ones.
     pub damaged: f64,
-    /// The mean of the pictures' luma PSNR against what the camera saw, dB.
+    /// Mean luma PSNR of the pictures against the camera's, dB.
     pub psnr: f64,
-    /// The tenth of the pictures that was worst has at most this, dB.
+    /// 10th percentile of the pictures' PSNR, dB.
     pub psnr_tenth: f64,
-    /// IDRs, the first of each strip among them.
+    /// IDRs, including the first of each strip.
     pub idrs: usize,
-    /// What all slices took.
+    /// Total bitrate of all slices.
     pub taken: Bitrate,
 }
 
 impl Scene {
-    /// Returns what the simulated camera sees, 60 times a second and with a camera's noise.
+    /// Returns the simulated camera's pictures, 60 per second, with camera noise.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// If they cannot be rendered.
     pub fn simulated(is_small: bool, count: usize, seed: u64) -> Result<Self> {
         let size = if is_small { Size::SMALL } else { Size::HD };
         Ok(Self(Footage::simulated(size, RATE, count, seed)?.with_noise(seed)?))
     }
 
-    /// Returns a clip, brought to 1280x720 and 60 pictures a second.
+    /// Returns a clip, scaled to 1280x720 and interpolated to 60 pictures per second.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn clip(path: &Path, count: usize) -> Result<Self> {
         Ok(Self(Footage::clip(path, Size::HD, RATE, count)?))
     }
 }
 
 impl Toll {
-    /// Codes the scene in one way, loses slices by a pattern, and judges what is shown.
+    /// Codes the scene with one method, loses slices by a pattern, and measures the shown pictures.
     ///
     /// # Errors
-    /// When a codec fails, or a strip is said to be clean and is not.
+    /// If a codec fails, or a strip reported as clean is not.
     pub fn of(scene: &Scene, way: LossRecovery, pattern: Pattern, terms: &Terms) -> Result<Self> {
         let Scene(footage) = scene;
         let first = footage.pictures.first().context("no pictures")?;
@@ -156,15 +156,15 @@ impl fmt::Display for Toll {
     }
 }
 
-/// The operator's end, beside decoders that lose nothing.
+/// The operator's end, next to lossless decoders.
 struct Screen {
     downlink: Downlink,
     decoders: Vec<StripDecoder>,
     clean: Vec<StripDecoder>,
-    /// What the clean ones show of strips that have yet to be shown.
+    /// Pictures of the lossless decoders that are still to be shown.
     wanted: BTreeMap<(u32, u8), Picture>,
-    /// Of each picture the strips shown, those of them that are not as their encoder has them, and the sum of the
-    /// luma's squared errors.
+    /// For each picture: the strips shown, those that differ from their encoder's state, and the
+    /// sum of squared luma errors.
     shown: BTreeMap<u32, (usize, usize, f64)>,
 }
 
@@ -218,8 +218,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Returns the share of slices that are damaged, and the pictures' luma PSNR, ascending: of pictures that were
-    /// shown in full.
+    /// Returns the share of damaged slices, and the luma PSNR of completely shown pictures,
+    /// ascending.
     fn judge(&self, layout: &Layout) -> (f64, Vec<f64>) {
         let whole = self.shown.values().filter(|(strips, ..)| *strips == layout.strip_count());
         let pixels = (layout.width() * layout.height()) as f64;
@@ -230,7 +230,8 @@ impl Screen {
     }
 }
 
-/// Returns a picture of those that are there, there and back again: the camera never jumps.
+/// Returns picture `number` of the footage, played forwards and backwards so that the camera never
+/// jumps.
 fn turn(pictures: &[Picture], number: usize) -> &Picture {
     let last = pictures.len() - 1;
     let turn = number % (2 * last).max(1);

@@ -1,20 +1,20 @@
 use tautline_units::Duration;
 
-/// Counts of messages by their delay, against the paper's limits.
+/// Counts of messages by delay, for the paper's limits.
 ///
-/// A message may be within several limits, and one that never came is within none: the shares are
-/// those of all messages sent. (The paper's are shares of the messages received.)
+/// A message may be within several limits, and a lost one is within none. The shares refer to all
+/// messages sent. (The paper's refer to the messages received.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bins {
     within: [u64; LIMITS.len()],
     arrived: u64,
     lost: u64,
-    /// Of those that arrived.
+    /// Sum of the delays of those that arrived.
     sum: Duration,
 }
 
 impl Bins {
-    /// Counts a message that came after `delay`.
+    /// Counts a message that arrived after `delay`.
     pub fn arrive(&mut self, delay: Duration) {
         self.arrived += 1;
         self.sum += delay;
@@ -23,12 +23,12 @@ impl Bins {
         }
     }
 
-    /// Counts messages that never came, or too late to be of use.
+    /// Counts messages that were lost, or too late to be useful.
     pub fn lose(&mut self, count: u64) {
         self.lost += count;
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another.
     pub fn append(&mut self, other: &Bins) {
         for (within, others) in self.within.iter_mut().zip(other.within) {
             *within += others;
@@ -38,7 +38,7 @@ impl Bins {
         self.sum += other.sum;
     }
 
-    /// Returns the mean delay of those that came, in ms; not a number without any.
+    /// Returns the mean delay of those that arrived, in ms; NaN if there are none.
     pub fn mean_ms(&self) -> f64 {
         self.sum.as_secs_f64() * 1e3 / self.arrived as f64
     }
@@ -48,20 +48,20 @@ impl Bins {
         self.arrived + self.lost
     }
 
-    /// Returns the share of the messages that never came; `None` without messages.
+    /// Returns the share of the messages lost; `None` without messages.
     pub fn lost_share(&self) -> Option<f64> {
         (self.sent() > 0).then(|| self.lost as f64 / self.sent() as f64)
     }
 
-    /// Returns the share of the messages sent that came within each of [`LIMITS`]; `None` without
-    /// messages.
+    /// Returns the share of the sent messages that arrived within each of [`LIMITS`]; `None`
+    /// without messages.
     pub fn shares(&self) -> Option<[f64; LIMITS.len()]> {
         (self.sent() > 0).then(|| self.within.map(|within| within as f64 / self.sent() as f64))
     }
 }
 
-/// The delays below which messages are counted; their effect on control, as [UGV] tells it, is in
-/// [`EFFECTS`].
+/// Delay limits by which messages are counted; [`EFFECTS`] describes their effect on control, as in
+/// [UGV].
 pub const LIMITS: [Duration; 4] = [
     Duration::from_millis(125),
     Duration::from_millis(250),
@@ -69,12 +69,12 @@ pub const LIMITS: [Duration; 4] = [
     Duration::from_millis(500),
 ];
 
-/// What a delay below each limit, and above the one before it, does to the operator's control.
+/// Effect on the operator's control of a delay below each limit, and above the one before it.
 pub const EFFECTS: [&str; LIMITS.len()] =
     ["not noticed", "noticed, no effect on control", "control is challenging", "control is hard"];
 
-/// The place in [`LIMITS`] of the delay that a size is chosen by: 250 ms, the longest without
-/// effect on control.
+/// Index in [`LIMITS`] of the delay by which a size is chosen: 250 ms, the longest without effect
+/// on control.
 pub const CHOSEN_BY: usize = 1;
 
 #[cfg(test)]

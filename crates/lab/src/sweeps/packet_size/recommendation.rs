@@ -1,40 +1,40 @@
-//! The size that a sweep recommends, and why.
+//! The size that a sweep recommends, with reasons.
 
 use std::fmt;
 
 use super::bins::{CHOSEN_BY, LIMITS};
 use super::trial::{Size, Trial};
 
-/// A size, and what speaks for it.
+/// A recommended size, with its reasons.
 ///
-/// The paper takes the largest share of messages within 250 ms, whatever the difference. Here sizes
-/// that cannot be told from the best are equal, and of these the one with the fewest bytes of
-/// overhead is taken: fewer bytes are less load, so less queue for whatever else the link carries.
-/// Of sizes with the same overhead, to a thousandth, it is the largest.
+/// The paper picks the largest share of messages within 250 ms, however small the difference. Here
+/// sizes that are statistically indistinguishable from the best are equal. Among these, the one
+/// with the least overhead is chosen: fewer bytes mean less load and less queueing for other
+/// traffic. Among sizes whose overhead is equal to within a thousandth, the largest is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
-    /// The size to use.
+    /// The recommended size.
     pub size: Size,
     /// Its share of messages end to end within 250 ms.
     pub within: f64,
-    /// Its share of bytes on the wire that are no application's.
+    /// Its share of bytes on the wire that are not application data.
     pub overhead: f64,
-    /// The size with the largest share within 250 ms: what the paper's rule takes.
+    /// The size with the largest share within 250 ms, which the paper's rule picks.
     pub largest: Size,
-    /// That share.
+    /// Its share within 250 ms.
     pub largest_within: f64,
-    /// Sizes that cannot be told from the largest, itself among them, in the order of the trials.
+    /// Sizes indistinguishable from the largest, including itself, in the order of the trials.
     pub equal: Vec<Size>,
-    /// Sizes tried.
+    /// Number of sizes tried.
     pub tried: usize,
 }
 
 impl Recommendation {
-    /// Chooses among `trials`; `None` if none of them has a message from end to end.
+    /// Chooses among `trials`; `None` if none of them has an end-to-end message.
     ///
-    /// Two trials are compared round by round: they differ if the mean difference is more than
-    /// two of its standard errors. With a single round each, the error is that of
-    /// independent messages, which flatters: delays come in runs.
+    /// Two trials are compared round by round: they differ if the mean difference exceeds two
+    /// standard errors. With a single round each, the error is that of independent messages, which
+    /// is too optimistic, because delays are correlated.
     pub fn of(trials: &[Trial]) -> Option<Self> {
         let judged: Vec<Judged<'_>> = trials.iter().filter_map(Judged::of).collect();
         let largest = judged.iter().reduce(|a, b| if b.within > a.within { b } else { a })?;
@@ -83,7 +83,7 @@ impl fmt::Display for Recommendation {
     }
 }
 
-/// A trial that has something to be judged by.
+/// A trial with data to judge.
 struct Judged<'a> {
     trial: &'a Trial,
     within: f64,
@@ -127,7 +127,8 @@ impl<'a> Judged<'a> {
 
 /// Chance alone exceeds two standard errors about once in twenty comparisons.
 const ERRORS_APART: f64 = 2.0;
-/// Where the packets are smaller than any size tried, overhead differs by chance alone.
+/// Overhead difference treated as chance: packets smaller than all sizes tried have the same
+/// overhead.
 const OVERHEAD_SAME: f64 = 0.001;
 
 #[cfg(test)]
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use crate::sweeps::packet_size::Round;
 
-    /// Returns a trial of `bytes` with so many of 100 messages in time in each round.
+    /// Returns a trial of `bytes` with the given number of 100 messages in time in each round.
     fn trial(bytes: u64, in_time: &[u64], overhead_percent: u64) -> Trial {
         let round = |in_time: &u64| {
             let mut round = Round::default();

@@ -1,4 +1,4 @@
-//! Sweeps of packet sizes over modelled links, by real sessions.
+//! Sweeps of packet sizes over modelled links, with real sessions.
 
 use anyhow::Result;
 use tautline_scenario::traffic::Media;
@@ -9,46 +9,46 @@ use super::{Bins, Round, Size, Trial};
 use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Observed, Sent, Setup};
 use crate::workers;
 
-/// A sweep before it is made: the same rounds for every size.
+/// Parameters of a sweep, with the same rounds for every size.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The vehicle's link to the switchboard; up is from it.
+    /// Link from the vehicle to the switchboard; up is from the vehicle.
     pub vehicle_link: Pair,
-    /// The operator's link to the switchboard; up is from it.
+    /// Link from the operator to the switchboard; up is from the operator.
     pub operator_link: Pair,
-    /// What both sessions are configured with, save for the size.
+    /// Configuration of both sessions, except for the size.
     pub transport: tautline_transport::Config,
-    /// Media units a second.
+    /// Media units per second.
     pub units_per_second: u64,
-    /// The most that the media source sends, if its budget is above.
+    /// Maximum rate of the media source, if its budget is higher.
     pub rate_max: Bitrate,
-    /// How long a media unit is worth something.
+    /// Deadline of a media unit.
     pub media_deadline: Duration,
-    /// Of a message, either way.
+    /// Size of a message, in either direction.
     pub message_bytes: ByteCount,
-    /// What is counted.
+    /// Kinds of messages counted.
     pub ways: Ways,
-    /// Runs of each size, each with another seed; the same for every size.
+    /// Runs per size, each with another seed; the same for every size.
     pub rounds: u64,
-    /// The length of a round, a warm-up of 3 s included.
+    /// Length of a round, warm-up of 3 s included.
     pub length: Duration,
-    /// Of every random number.
+    /// Seed of every random number.
     pub seed: u64,
 }
 
-/// What the three kinds of messages are.
+/// Definition of the three kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
-    /// As the paper has it: datagrams from each end to the switchboard, and messages from the
-    /// operator to the vehicle.
+    /// As in the paper: datagrams from each end to the switchboard, and messages from the operator
+    /// to the vehicle.
     Legs,
-    /// As an operator feels it: media units one way, commands the other way, and from a command to
-    /// the arrival of the first media unit that is handed over after the command came.
+    /// As an operator perceives it: media units one way, commands the other way, and the time from
+    /// a command to the arrival of the first media unit sent after the command arrived.
     Control,
 }
 
 impl Sweep {
-    /// Returns a sweep over one link, the operator being wired to the switchboard.
+    /// Returns a sweep over one link, with a wired operator.
     pub fn over(vehicle_link: Pair, rounds: u64, length: Duration, seed: u64) -> Self {
         Self {
             vehicle_link,
@@ -65,10 +65,10 @@ impl Sweep {
         }
     }
 
-    /// Tries `sizes` in turn; `progress` hears how many rounds are over, of how many.
+    /// Tries `sizes` in turn; `progress` receives the number of finished rounds and the total.
     ///
     /// # Errors
-    /// For a size, a session or a link that cannot be configured so.
+    /// For an invalid size, session or link configuration.
     pub fn trials(&self, sizes: &[Size], progress: impl Fn(u64, u64, &str)) -> Result<Vec<Trial>> {
         let rounds = |size: &Size| {
             let size = *size;
@@ -112,7 +112,7 @@ impl Sweep {
     }
 }
 
-/// Returns a wired way to the switchboard, through copper and fibre: 15 ms and no end of capacity.
+/// Returns a wired link to the switchboard over copper and fibre: 15 ms and ample capacity.
 fn wired() -> Pair {
     let config = Config::of_rate(Bitrate::from_mbps(1_000));
     Pair::symmetric(config.with_delay(Duration::from_millis(15)))
@@ -143,7 +143,7 @@ fn bins(sent: &[Sent]) -> Bins {
     bins
 }
 
-/// Counts, for each command, how long until the operator has what shows its effect.
+/// Measures, for each command, the time until the operator has a unit that shows its effect.
 fn answers(observed: &Observed) -> Bins {
     let mut bins = Bins::default();
     for command in &observed.commands {
@@ -160,7 +160,7 @@ fn answers(observed: &Observed) -> Bins {
     bins
 }
 
-/// Commands come as often as an operator's hands move.
+/// Interval of commands, as frequent as an operator's hand movements.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use tautline_units::ByteCount;
 
 use super::bins::Bins;
 
-/// The largest datagram in each direction.
+/// Maximum datagram size in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// From vehicle to operator.
@@ -19,33 +19,33 @@ impl fmt::Display for Size {
     }
 }
 
-/// What one round of a trial saw.
+/// Observations of one round of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// Messages on the vehicle's way alone: to the switchboard, or to the operator if none stands
+    /// Messages on the vehicle's leg: to the switchboard, or to the operator if there is none
     /// between them.
     pub vehicle: Bins,
-    /// Messages on the operator's way alone, likewise.
+    /// Messages on the operator's leg, likewise.
     pub operator: Bins,
-    /// Messages from one end to the other.
+    /// End-to-end messages.
     pub end_to_end: Bins,
-    /// Bytes on the wire in both directions, headers of IP and UDP included.
+    /// Bytes on the wire in both directions, IP and UDP headers included.
     pub wire: ByteCount,
-    /// The applications' bytes among them.
+    /// Application bytes among them.
     pub payload: ByteCount,
 }
 
-/// One size and what came of it, round by round.
+/// One size with its results, round by round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The size tried.
     pub size: Size,
-    /// At least one.
+    /// The rounds; at least one.
     pub rounds: Vec<Round>,
 }
 
 impl Trial {
-    /// Returns all rounds in one.
+    /// Returns the sum of all rounds.
     pub fn total(&self) -> Round {
         let mut total = Round::default();
         for round in &self.rounds {
@@ -69,7 +69,7 @@ impl Round {
         ]
     }
 
-    /// Returns the share of the bytes on the wire that are no application's: headers, repair
+    /// Returns the share of the bytes on the wire that are not application data: headers, repair
     /// packets and probes.
     pub fn overhead_share(&self) -> Option<f64> {
         let wire = self.wire.get();

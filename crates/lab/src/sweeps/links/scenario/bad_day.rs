@@ -1,5 +1,6 @@
-//! Links that change, lose, reorder, and that others use: what one of 10 Mbit/s, 15 ms each way, must
-//! bear, alone and beside others. The source fills its budget; a unit is worth something for 100 ms.
+//! Links that vary, lose, reorder, or carry cross traffic: requirements for one link of 10 Mbit/s,
+//! 15 ms each way, alone and with others. The source fills its budget; the deadline of a unit is
+//! 100 ms.
 
 use tautline_sim::link::{Config, Cubic, Jitter, Pair, Policer, Step};
 use tautline_sim::preset::{Carrier, Preset};
@@ -300,7 +301,7 @@ pub(super) fn up(change: impl FnOnce(&mut Config)) -> Pair {
     pair
 }
 
-/// Returns how much later with each seed something happens: reports and packets stand elsewhere then.
+/// Returns a time shift that depends on the seed, which varies the phase of reports and packets.
 fn shift(seed: u64) -> f64 {
     (seed * 13 % 100) as f64 / 1e3
 }
@@ -320,7 +321,7 @@ fn turning(seed: u64, late: f64) -> Pair {
 }
 
 pub(super) fn shared(seed: u64, queue_bytes: u64) -> Pair {
-    // It is there before anything is measured.
+    // It starts before the measurement.
     let cubic = Cubic { rtt_ms: 30.0, from_s: 1.0 + shift(seed), until_s: None };
     up(|link| (link.queue_bytes, link.cubic) = (queue_bytes, Some(cubic)))
 }
@@ -341,7 +342,7 @@ fn reordering(tau_ms: f64) -> Pair {
     up(|link| (link.jitter, link.reorder) = (Some(Jitter { sigma_ms: 50.0, tau_ms }), true))
 }
 
-/// Returns a link with a way back of so many kbit/s that takes so many milliseconds.
+/// Returns a link with a return path of `kbps` kbit/s and `millis` ms.
 fn back(kbps: u64, millis: u64) -> Pair {
     let down = Config::of_rate(Bitrate::from_kbps(kbps)).with_delay(Duration::from_millis(millis));
     Pair { down, ..even() }
@@ -359,7 +360,8 @@ fn gap(runs: &[Measures], bar: f64) -> Row {
     Row::new("longest gap, the worst run", "ms", longest).reference(bar).at_most(1.0)
 }
 
-/// Judges what is carried in the last second that begins within 3 s of the dip's end, of what was before it.
+/// Judges the throughput of the second that begins 3 s after the end of the dip, relative to that
+/// before it.
 fn recovered(runs: &[Measures]) -> Row {
     let second = |at: f64| (at - WARM_UP.as_secs_f64()) as usize;
     let share = |run: &Measures| {
@@ -390,7 +392,8 @@ fn missed_for_it(runs: &[Measures]) -> Row {
     missed("missed", runs).reference(0.0).within_absolute(0.0)
 }
 
-/// Judges the misses of all runs by their target, both ways: too few are a budget that is not spent.
+/// Judges the misses of all runs against their target, in both directions: too few mean an unused
+/// budget.
 fn on_target(runs: &[Measures], percent: f64) -> [Row; 2] {
     let most = missed("missed, 1.5 times the target at most", runs).reference(percent).at_most(1.5);
     let least = missed("missed, a 1.5th of it at least", runs).reference(percent);
@@ -415,6 +418,6 @@ fn frozen(runs: &[Measures]) -> Row {
     row.reference(0.0).within_absolute(0.0)
 }
 
-/// When the dip comes, and how long it is, in seconds.
+/// Start and length of the dip, in seconds.
 const DIP_AT: f64 = 8.0;
 const DIP: f64 = 2.0;

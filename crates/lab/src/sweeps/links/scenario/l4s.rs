@@ -1,4 +1,5 @@
-//! Links that mark: what a queue of one millisecond leaves of 10 Mbit/s, 15 ms each way, against the same without marks.
+//! Links with ECN marking: throughput with an L4S queue of 1 ms on 10 Mbit/s, 15 ms each way,
+//! compared to the same without marks.
 
 use tautline_sim::link::{L4s, Pair};
 use tautline_transport as transport;
@@ -57,7 +58,8 @@ fn marking() -> Pair {
     up(|link| link.l4s = Some(L4s::default()))
 }
 
-/// Judges the first half of the runs, on the link that marks, by the second, where none does.
+/// Judges the first half of the runs, on the marking link, against the second half, on the link
+/// without marks.
 fn judge(runs: &[Measures]) -> Vec<Row> {
     let (marked, plain) = runs.split_at(runs.len() / 2);
     let worst = |runs: &[Measures]| {
