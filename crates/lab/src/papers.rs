@@ -1,7 +1,7 @@
-//! The registry: every table and figure of the papers that the lab measures again.
+//! The registry: every table and figure of the papers that the lab reproduces.
 //!
-//! A folder for each paper, a file for each experiment, with its key, title and source on top. Files
-//! without one hold what several experiments of a paper share.
+//! Each paper has a folder, and each experiment a file, with its key, title and source at the top.
+//! Files without one contain code shared by several experiments of a paper.
 
 use strsim::levenshtein;
 
@@ -56,11 +56,11 @@ pub(crate) mod ugv {
     mod waits;
 }
 
-/// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
+/// \[STREAM\]: a streaming code compared to retransmission and block codes, in delay and rate.
 ///
-/// The paper measured real transfers between servers; here a link is simulated, slot by slot with this
-/// project's own coders at its ends, and in virtual time with two sessions of the transport. Definitions
-/// stand in `link`, `arq`, `block`, `coded` and `sessions`.
+/// The paper measured real transfers between servers. Here a link is simulated: slot by slot with
+/// this project's own coders at its ends, and in virtual time with two sessions of the transport.
+/// Definitions are in `link`, `arq`, `block`, `coded` and `sessions`.
 pub(crate) mod streaming {
     mod arq;
     mod block;
@@ -83,7 +83,7 @@ pub(crate) mod streaming {
     mod trial;
 }
 
-/// \[CAR\]: transports for media in a car, on a wire with losses and in a wireless network.
+/// \[CAR\]: transports for media in a car, on a lossy wire and in a wireless network.
 pub(crate) mod car {
     pub(super) mod conclusion;
     pub(super) mod delays;
@@ -93,7 +93,7 @@ pub(crate) mod car {
     pub(super) mod wireless;
 }
 
-/// \[TIMING\]: what serialization costs, and what that means for safety.
+/// \[TIMING\]: the cost of serialization, and its consequences for safety.
 pub(crate) mod serialization {
     mod codecs;
     pub(super) mod here;
@@ -108,17 +108,17 @@ pub fn all() -> impl Iterator<Item = &'static Experiment> {
     ALL.iter()
 }
 
-/// Returns the experiment of that key.
+/// Returns the experiment with this key.
 pub fn find(key: &str) -> Option<&'static Experiment> {
     all().find(|experiment| experiment.key == key)
 }
 
-/// Returns whether an experiment measures time by the machine's clock: it is to have the machine to itself.
+/// Returns whether an experiment measures time by the machine's clock and must run alone.
 pub fn is_timed(key: &str) -> bool {
     TIMED.contains(&key)
 }
 
-/// Returns the keys that look like a mistyped one, the nearest first.
+/// Returns the keys similar to a mistyped one, the closest first.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
         .map(|experiment| (levenshtein(key, experiment.key), experiment.key))
@@ -188,7 +188,7 @@ const ALL: &[Experiment] = &[
     serialization::leader::EXPERIMENT,
 ];
 
-/// Experiments with rows that the machine's clock measured.
+/// Experiments with rows measured by the machine's clock.
 const TIMED: [&str; 12] = [
     "lte-table-1",
     "lte-table-2",
@@ -204,7 +204,7 @@ const TIMED: [&str; 12] = [
     "timing-leader",
 ];
 
-/// More would hide the one that was meant.
+/// Maximum number of suggestions; more would hide the intended one.
 const NEAR_MAX: usize = 3;
 
 #[cfg(test)]

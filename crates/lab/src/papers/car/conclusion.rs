@@ -1,4 +1,4 @@
-//! The paper's conclusion: what should carry the video, and what the sender that it asks for does.
+//! The paper's conclusion: the best transport for the video, and the sender that it asks for.
 
 use anyhow::Result;
 
@@ -15,8 +15,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Shows for each network which transport has the best picture in time, and where one that takes no more of the
-/// network is better than Tautline.
+/// Lists, for each network, the transport with the best picture in time, and those that are better
+/// than Tautline without using more of the network.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let videos = Videos::read()?;
     let lines = videos.lines(|_| true);
@@ -82,7 +82,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(videos.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// A figure of quality: its name, its value and its interval.
+/// A quality figure: its name, its value and its confidence interval.
 #[derive(Clone, Copy)]
 struct Figure {
     said: &'static str,
@@ -99,7 +99,7 @@ impl Line {
             && self.loss_percent == other.loss_percent
     }
 
-    /// Returns whether the paper's Table 3 has figures of this network.
+    /// Returns whether the paper's Table 3 covers this network.
     fn is_of_table_3(&self) -> bool {
         (self.codec.as_str(), self.loss_percent, self.power_dbm) == ("mpeg2", 1.5, None)
     }
@@ -112,12 +112,13 @@ impl Line {
     }
 }
 
-/// Returns those with a better picture than `line`, beyond chance, that take no more of the network.
+/// Returns the lines with a significantly better picture than `line` that do not use more of the
+/// network.
 fn better<'a>(network: &[&'a Line], line: &Line, figure: Figure) -> Vec<&'a Line> {
     let (own, own_ci) = (figure.of)(line);
     let is = |other: &&&Line| {
         let (value, ci) = (figure.of)(other);
-        // That of the difference; few seeds have none.
+        // Interval of the difference; none for few seeds.
         let interval = match line.seeds.min(other.seeds) < SEEDS_LEAST {
             true => 0.0,
             false => own_ci.hypot(ci),
@@ -130,7 +131,7 @@ fn better<'a>(network: &[&'a Line], line: &Line, figure: Figure) -> Vec<&'a Line
 
 fn best(network: &[&Line], figure: Figure) -> Option<Row> {
     let of = |line: &&&Line| ((figure.of)(line).0 * 1e4) as i64;
-    // Of several the one that takes the fewest bytes.
+    // Among equals, the one with the fewest bytes.
     let cost = |line: &&&Line| -(line.network_bytes_per_byte * 1e4) as i64;
     let best = network.iter().max_by_key(|line| (of(line), cost(line)))?;
     let what = format!("best, {}, {}, {}", figure.said, best.codec, best.network());
@@ -144,7 +145,7 @@ fn best(network: &[&Line], figure: Figure) -> Option<Row> {
     Some(Row::new(what, "dB", value).note(note))
 }
 
-/// Judges how many of the others have a better picture at no more bytes: none is asked.
+/// Judges how many others have a better picture at no more bytes; the requirement is none.
 fn beaten(network: &[&Line], own: &Line, figure: Figure) -> Row {
     let name = said(&own.transport);
     let better = better(network, own, figure);
@@ -180,7 +181,8 @@ fn beaten(network: &[&Line], own: &Line, figure: Figure) -> Row {
     )
 }
 
-/// Draws quality in time over what it takes of the network, for each network; the packets' delays are in `car-delay`.
+/// Plots quality in time over network usage, for each network; the packets' delays are in
+/// `car-delay`.
 fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
     let plot = |(number, network): (usize, &Vec<&Line>)| {
         let first = network[0];
@@ -189,7 +191,8 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
             first.codec,
             first.network()
         );
-        // Of one link; two take about twice as many. What is lost on the way is not counted: a bare UDP has less than it sends.
+        // Range for one link; two use about twice as much. Lost packets are not counted: plain UDP
+        // has less than it sends.
         let x = Axis::linear("bytes on the network a byte of video").range(0.95, 1.25);
         let y = Axis::linear("PSNR, dB").range(10.0, 50.0);
         let point = |line: &&Line| {
@@ -215,7 +218,7 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
     networks.iter().enumerate().map(plot).collect()
 }
 
-/// Less is not seen.
+/// Smallest visible difference.
 const LEAST_DB: f64 = 0.1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Jitter, of which the paper gives a bound in words, and one-way delays, of which it gives none.
+//! Jitter, which the paper bounds in its text, and one-way delays, which it does not give.
 
 use anyhow::Result;
 
@@ -17,7 +17,7 @@ pub(crate) const JITTER: Experiment = Experiment {
     run: jitter,
 };
 
-/// Shows the jitter of every transport at 1200 kB/s.
+/// Shows the jitter of all transports at 1200 kB/s.
 fn jitter(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let lines = transports.lines(|line| line.rate_kbyte_per_s == RATE_OF_ALL);
@@ -68,7 +68,7 @@ pub(crate) const DELAY: Experiment = Experiment {
     run: delay,
 };
 
-/// Shows percentiles of the one-way delay at every rate, and what they cost.
+/// Shows percentiles of the one-way delay at every rate, and the network usage.
 fn delay(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let lines = transports.lines(|_| true);
@@ -130,7 +130,7 @@ fn delay(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(transports.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Holds a row against the paper's bound, where it has several seeds.
+/// Judges a row against the paper's bound if it has several seeds.
 fn bounded(row: Row, seeds: u64) -> Row {
     let row = row.published(JITTER_MAX_MS);
     match seeds >= SEEDS_LEAST {
@@ -141,7 +141,7 @@ fn bounded(row: Row, seeds: u64) -> Row {
     }
 }
 
-/// Returns whether what repeats losses has more jitter than UDP, at each loss.
+/// Returns whether retransmitting transports have more jitter than UDP, at each loss.
 fn reliable(transports: &Transports, rtt: u64) -> Vec<Row> {
     let rows = LOSSES.iter().flat_map(|loss| {
         let line = |name| transports.line(name, RATE_OF_ALL, *loss, rtt);
@@ -158,7 +158,7 @@ fn reliable(transports: &Transports, rtt: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Draws a figure over the loss, a plot for each round trip.
+/// Plots a figure over the loss, one plot per round-trip time.
 fn by_loss(
     transports: &Transports,
     name: &str,
@@ -177,8 +177,8 @@ fn by_loss(
 
 const JITTER_MAX_MS: f64 = 4.0;
 const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
-/// The paper's that repeat what is lost.
+/// The paper's transports that retransmit lost packets.
 const RELIABLE: [&str; 4] = ["reno", "reno-large", "westwood", "sctp"];
-/// More lines could not be told apart.
+/// Subset to plot: more lines would be indistinguishable.
 const DRAWN: [&str; 9] =
     ["udp", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two", "cubic", "bbr"];

@@ -1,4 +1,4 @@
-//! Fig. 3 and Table 2: what of a constant bit rate comes, by each transport.
+//! Fig. 3 and Table 2: throughput of a constant bitrate by each transport.
 
 use anyhow::Result;
 
@@ -15,7 +15,7 @@ pub(crate) const FIG_3: Experiment = Experiment {
     run,
 };
 
-/// Shows what came at each rate; the plot is of the paper's 1.5 %.
+/// Shows the throughput at each rate; the plot is for the paper's 1.5 %.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let lines = transports.lines(|line| line.loss_percent == PLOTTED_LOSS);
@@ -68,7 +68,8 @@ fn plot(transports: &Transports, rtt: u64) -> Plot {
     plot
 }
 
-/// Returns what the paper says of Fig. 3 in words, as far as it can be held against figures.
+/// Returns the statements about Fig. 3 in the paper's text, as far as they can be compared with
+/// figures.
 fn judged(transports: &Transports, rate: u64, rtt: u64) -> Vec<Row> {
     let line = |name| transports.line(name, rate, PLOTTED_LOSS, rtt);
     let place = format!("{rate} kB/s, {rtt} ms round trip");
@@ -152,7 +153,7 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     run: intervals,
 };
 
-/// Shows how far apart UDP's packets are, of those that came.
+/// Shows the intervals between UDP's received packets.
 fn intervals(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let (mut table, mut rows) =
@@ -162,7 +163,7 @@ fn intervals(_: &Run<'_>) -> Result<Outcome> {
         let is = |line: &Line| {
             (line.transport.as_str(), line.rate_kbyte_per_s) == ("udp", rate) && line.rtt_ms == 20
         };
-        // The least loss: between two that came, few are missing.
+        // The lowest loss: few packets are missing between two received ones.
         let Some(line) = transports.lines(is).into_iter().next() else { continue };
         let measured = 1328e3 / line.throughput_kbyte_per_s * line.received_share;
         table.push([rate.into(), published.into(), measured.into()]);
@@ -191,7 +192,8 @@ fn point((rate, micros): (u64, f64)) -> (f64, f64) {
 
 const PLOTTED_LOSS: f64 = 1.5;
 const RATES: [u64; 4] = [450, 700, 1200, 2000];
-/// More lines could not be told apart; the Lite protocols' lie on those of the others.
+/// Subset to plot: more lines would be indistinguishable, and those of the Lite protocols coincide
+/// with the others.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two"];
 const PUBLISHED_MICROS: [(u64, f64); 4] =

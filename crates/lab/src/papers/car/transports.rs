@@ -1,4 +1,4 @@
-//! What `make transports` measured last: the lab itself boots no kernel.
+//! The last results of `make transports`: the lab itself boots no kernel.
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -7,14 +7,14 @@ use crate::experiment::{Measurement, Outcome, Row};
 use crate::notation::number;
 use crate::plot::Series;
 
-/// Every line of the testbed's table, as it was committed, and what it was measured on.
+/// All lines of the testbed's committed table, and the origin of the measurement.
 pub(super) struct Transports {
     lines: Vec<Line>,
     pub(super) measurement: Measurement,
 }
 
-/// One transport at one rate, loss and round trip: means over seeds, and half the widths of their
-/// intervals of 0.95.
+/// One transport at one rate, loss and round-trip time: means over seeds, and half widths of the 95
+/// % confidence intervals.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Line {
     pub(super) transport: String,
@@ -22,9 +22,9 @@ pub(super) struct Line {
     pub(super) loss_percent: f64,
     pub(super) rtt_ms: u64,
     pub(super) seeds: u64,
-    /// How long packets were offered.
+    /// Duration for which packets were offered.
     pub(super) seconds: u64,
-    /// Packets that came, of those that the application had.
+    /// Share of the offered packets that arrived.
     pub(super) received_share: f64,
     pub(super) throughput_kbyte_per_s: f64,
     pub(super) throughput_ci: f64,
@@ -37,11 +37,11 @@ pub(super) struct Line {
     pub(super) network_bytes_per_byte: f64,
 }
 
-/// A transport as the testbed names it, and as the paper or its makers do.
+/// Name of a transport in the testbed, and in the paper or by its authors.
 pub(super) struct Name {
     pub(super) here: &'static str,
     pub(super) said: &'static str,
-    /// Whether the paper has it.
+    /// Whether it is in the paper.
     pub(super) is_papers: bool,
 }
 
@@ -49,19 +49,20 @@ impl Transports {
     /// Reads the committed table.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is malformed.
     pub(super) fn read() -> Result<Self> {
         let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
-        // In virtual time.
+        // Measured in virtual time.
         Ok(Self { lines, measurement: measurement.reproducible() })
     }
 
-    /// Returns the lines that are so, in the order of the table.
+    /// Returns the lines that satisfy `is`, in the order of the table.
     pub(super) fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
         self.lines.iter().filter(|line| is(line)).collect()
     }
 
-    /// Returns one transport's line of a rate, loss and round trip; of several lengths the longest.
+    /// Returns one transport's line of a rate, loss and round-trip time; of several durations, the
+    /// longest.
     pub(super) fn line(
         &self,
         transport: &str,
@@ -76,7 +77,7 @@ impl Transports {
         self.lines.iter().filter(is).max_by_key(|line| line.seconds)
     }
 
-    /// Returns a figure of 1200 kB/s over the loss by each of `drawn`, with its intervals.
+    /// Returns a figure at 1200 kB/s over the loss for each of `drawn`, with its intervals.
     pub(super) fn over_loss(
         &self,
         drawn: &[&str],
@@ -96,7 +97,7 @@ impl Transports {
         series.collect()
     }
 
-    /// Returns what a reader must know of these figures.
+    /// Returns notes for the reader of these figures.
     pub(super) fn notes(&self) -> Vec<String> {
         let range = |values: Vec<u64>| match (values.iter().min(), values.iter().max()) {
             (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
@@ -112,7 +113,7 @@ impl Transports {
         notes
     }
 
-    /// Returns the round trips that were measured, the shortest first.
+    /// Returns the measured round-trip times, the shortest first.
     pub(super) fn rtts(&self) -> Vec<u64> {
         let mut rtts: Vec<u64> = self.lines.iter().map(|line| line.rtt_ms).collect();
         rtts.sort_unstable();
@@ -121,17 +122,17 @@ impl Transports {
     }
 }
 
-/// Returns every transport, in the order of the tables.
+/// Returns all transports, in the order of the tables.
 pub(super) fn names() -> impl Iterator<Item = &'static Name> {
     NAMES.iter()
 }
 
-/// Returns what a transport is called.
+/// Returns a transport's display name.
 pub(super) fn said(here: &str) -> &str {
     names().find(|name| name.here == here).map_or(here, |name| name.said)
 }
 
-/// Returns the outcome of what needs lines that the table lacks.
+/// Returns the outcome of an experiment whose lines are missing in the table.
 pub(super) fn lacking(what: &str) -> Outcome {
     Outcome::skipped(
         format!("the committed measurement has no {what}"),
@@ -139,7 +140,7 @@ pub(super) fn lacking(what: &str) -> Outcome {
     )
 }
 
-/// Returns how sure a mean over seeds is: of one run nobody knows.
+/// Formats the confidence interval of a mean over seeds; a single run has none.
 pub(super) fn sure(interval: f64, seeds: u64) -> String {
     match seeds {
         ..2 => of_seeds(seeds),
@@ -147,7 +148,7 @@ pub(super) fn sure(interval: f64, seeds: u64) -> String {
     }
 }
 
-/// Returns of how many seeds a figure is whose interval is not told.
+/// Formats the number of seeds of a figure without an interval.
 pub(super) fn of_seeds(seeds: u64) -> String {
     match seeds {
         ..2 => "one seed".to_owned(),
@@ -155,13 +156,13 @@ pub(super) fn of_seeds(seeds: u64) -> String {
     }
 }
 
-/// Returns the interval as it is drawn: of few seeds it would hide the rest, and none is.
+/// Returns the interval to plot: with few seeds it would hide the rest, so it is 0.
 pub(super) fn drawn_interval(interval: f64, seeds: u64) -> f64 {
     if seeds < SEEDS_LEAST { 0.0 } else { interval }
 }
 
-/// Judges the sign of a difference of two means, in which the paper's has `sign`: where both have several seeds, and the
-/// difference is beyond both intervals together.
+/// Judges the sign of a difference of two means against the paper's `sign`. It is judged only if
+/// both have several seeds, and the difference exceeds the combined interval.
 pub(super) fn ordered(row: Row, interval: f64, seeds: u64, sign: f64, paper: &str) -> Row {
     let note = sure(interval, seeds);
     if seeds < SEEDS_LEAST {
@@ -209,13 +210,13 @@ const NAMES: [Name; 20] = [
     Name { here: "quic-datagrams", said: "QUIC, datagrams", is_papers: false },
     Name { here: "udp-lite-sealed", said: "UDP-Lite, sealed", is_papers: false },
 ];
-/// Of constant rates the one at which today's transports were measured too.
+/// The one constant rate at which today's transports were measured too.
 pub(super) const RATE_OF_ALL: u64 = 1200;
-/// Of which a mean has an interval that says something.
+/// Minimum number of seeds for a meaningful confidence interval.
 pub(super) const SEEDS_LEAST: u64 = 3;
 const MEASURED: &str = include_str!("transports.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Where a reader of the report finds them.
+/// Path for the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/transports.csv";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Table 3 and Fig. 5: what of a video is seen, by each transport.
+//! Table 3 and Fig. 5: video quality by each transport.
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub(crate) const TABLE_3: Experiment = Experiment {
     run: table_3,
 };
 
-/// Shows the paper's twelve figures of a wire and its six of a wireless network beside ours.
+/// Compares the paper's twelve figures for a wire and its six for a wireless network with ours.
 fn table_3(_: &Run<'_>) -> Result<Outcome> {
     let videos = Videos::read()?;
     let lines = videos.lines(|line| {
@@ -63,7 +63,7 @@ pub(crate) const FIG_5: Experiment = Experiment {
     run: fig_5,
 };
 
-/// Shows the structural similarity at every loss; the paper's figure has no numbers that could be read.
+/// Shows the structural similarity at every loss; the paper's figure has no readable numbers.
 fn fig_5(_: &Run<'_>) -> Result<Outcome> {
     let videos = Videos::read()?;
     let lines = videos.lines(|line| line.codec == PAPERS_CODEC && line.power_dbm.is_none());
@@ -97,21 +97,22 @@ fn fig_5(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(videos.measurement, Findings { tables, plots, rows, notes: notes() }))
 }
 
-/// Every line of the testbed's table of videos, as it was committed.
+/// All lines of the testbed's committed table of videos.
 pub(super) struct Videos {
     lines: Vec<Line>,
     pub(super) measurement: Measurement,
 }
 
-/// One transport, codec, loss and round trip: means over seeds, and half the widths of their
-/// intervals of 0.95; `in_time` is with a play-out limit of 30 ms after the least one-way delay.
+/// One transport, codec, loss and round-trip time: means over seeds, and half widths of the 95 %
+/// confidence intervals. `in_time` is with a play-out limit of 30 ms after the minimum one-way
+/// delay.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Line {
     pub(super) transport: String,
     pub(super) codec: String,
     pub(super) loss_percent: f64,
     pub(super) rtt_ms: u64,
-    /// Of the wireless network, whose losses and delays are its own.
+    /// Power of the wireless network, which has its own losses and delays.
     pub(super) power_dbm: Option<i64>,
     pub(super) seeds: u64,
     pub(super) received_share: f64,
@@ -134,14 +135,14 @@ impl Videos {
     /// Reads the committed table.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is malformed.
     pub(super) fn read() -> Result<Self> {
         let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
-        // In virtual time.
+        // Measured in virtual time.
         Ok(Self { lines, measurement: measurement.reproducible() })
     }
 
-    /// Returns a transport's line of the paper's codec on a wire of the paper's loss.
+    /// Returns a transport's line for the paper's codec on a wire with the paper's loss.
     fn wire(&self, transport: &str, rtt_ms: u64) -> Option<&Line> {
         self.lines.iter().find(|line| {
             (line.transport.as_str(), line.codec.as_str()) == (transport, PAPERS_CODEC)
@@ -150,7 +151,7 @@ impl Videos {
         })
     }
 
-    /// Returns the same of the paper's wireless network.
+    /// Returns the same for the paper's wireless network.
     fn air(&self, transport: &str) -> Option<&Line> {
         self.lines.iter().find(|line| {
             (line.transport.as_str(), line.codec.as_str()) == (transport, PAPERS_CODEC)
@@ -158,20 +159,20 @@ impl Videos {
         })
     }
 
-    /// Returns the round trips of the paper's loss, the shortest first.
+    /// Returns the round-trip times measured at the paper's loss, the shortest first.
     fn rtts(&self) -> Vec<u64> {
         let is = |line: &&Line| line.power_dbm.is_none() && line.loss_percent == PAPERS_LOSS;
         let rtts = self.lines.iter().filter(is).map(|line| line.rtt_ms);
         rtts.collect::<std::collections::BTreeSet<u64>>().into_iter().collect()
     }
 
-    /// Returns the lines that are so, in the order of the table.
+    /// Returns the lines that satisfy `is`, in the order of the table.
     pub(super) fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
         self.lines.iter().filter(|line| is(line)).collect()
     }
 }
 
-/// Returns the outcome of what needs videos, where none is committed.
+/// Returns the outcome of an experiment that needs videos, if none is committed.
 pub(super) fn lacking() -> Outcome {
     Outcome::skipped(
         "the committed measurement has no video",
@@ -222,7 +223,7 @@ fn table(videos: &Videos) -> Table {
     table
 }
 
-/// Returns the rows of the wireless network at -35 dBm, beside another's flow.
+/// Returns the rows of the wireless network at -35 dBm with cross traffic.
 fn wireless(videos: &Videos) -> Vec<Row> {
     let is = |line: &Line| line.codec == PAPERS_CODEC && line.power_dbm == Some(PAPERS_POWER_DBM);
     let mut rows = Vec::new();
@@ -238,8 +239,8 @@ fn wireless(videos: &Videos) -> Vec<Row> {
     rows
 }
 
-/// Judges which of two is better, UDP or another, by the sign that the paper's difference has: its values are of another
-/// video.
+/// Judges whether UDP or another is better by the sign of the paper's difference: its values are
+/// from another video.
 fn order(place: &str, one: (&Line, f64), udp: (&Line, f64), pick: fn(&Line) -> (f64, f64)) -> Row {
     let ((line, published), (udp, udp_published)) = (one, udp);
     let ((value, ci), (udp_value, udp_ci)) = (pick(line), pick(udp));
@@ -277,7 +278,8 @@ fn wireless_orders(videos: &Videos) -> Vec<Row> {
     rows
 }
 
-/// Returns what a limit of 30 ms moves: in the paper TCP's figures alone, and up.
+/// Returns the effect of a 30 ms limit: in the paper it changes only TCP's figures, and improves
+/// them.
 fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
     let rows = PUBLISHED.iter().filter_map(|it| {
         let line = videos.wire(it.here, rtt_ms)?;
@@ -294,7 +296,7 @@ fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Draws the paper's eighteen figures beside ours; of the round trips the one of its reference.
+/// Plots the paper's eighteen figures next to ours, at the round-trip time of its reference.
 fn published_plot(videos: &Videos) -> Plot {
     let [x, y] = [Axis::linear("").range(0.0, 7.0), Axis::linear("PSNR, dB")];
     let title = "Table 3: 1 UDP, 2 Reno, 3 large windows, 4 Westwood, 5 DCCP, 6 SCTP";
@@ -314,7 +316,7 @@ fn published_plot(videos: &Videos) -> Plot {
     Plot::new("table-3", title, x, y).with_all(series)
 }
 
-/// Draws a figure over the loss, at a round trip of 20 ms.
+/// Plots a figure over the loss, at a round-trip time of 20 ms.
 fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> (f64, f64)) -> Plot {
     let title = format!("{y}, MPEG-2, round trip of {RTT_MS} ms");
     let (x, y) = (Axis::linear("lost, %").range(0.0, 5.5), Axis::linear(y));
@@ -334,7 +336,7 @@ fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> (f64, f64)) -> Pl
     plot
 }
 
-/// Returns what a reader must know of these figures.
+/// Returns notes for the reader of these figures.
 pub(super) fn notes() -> Vec<String> {
     vec![
         "Ten seconds of the simulated windscreen camera, 640x368 at 25 pictures/s, MPEG-2 of constant quality in \
@@ -353,11 +355,11 @@ pub(super) fn notes() -> Vec<String> {
 /// One transport in the paper's Table 3, dB.
 pub(super) struct Published {
     pub(super) here: &'static str,
-    /// 1.5 % lost on a wire.
+    /// 1.5 % loss on a wire.
     wire: f64,
     /// The same, with a buffer of 30 ms.
     pub(super) buffered: f64,
-    /// At -35 dBm.
+    /// Wireless at -35 dBm.
     wireless: f64,
 }
 
@@ -376,17 +378,17 @@ const ODDITIES: [&str; 2] = [
     "In the paper Westwood in the wireless network, 37.67 dB, beats UDP there by 5 dB and itself on a wire by 7: what \
      is repeated by the radio itself is lost to none, and its text says that TCP and UDP hardly differ.",
 ];
-/// More lines could not be told apart.
+/// Subset to plot: more lines would be indistinguishable.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two"];
 const PAPERS_CODEC: &str = "mpeg2";
 const PAPERS_LOSS: f64 = 1.5;
-/// That of the plots.
+/// Round-trip time of the plots.
 const RTT_MS: u64 = 20;
 const PAPERS_POWER_DBM: i64 = -35;
 const MEASURED: &str = include_str!("videos.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Where a reader of the report finds them.
+/// Path for the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/videos.csv";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Table 1, Figs. 1 and 4, and the bit errors of 3.1: the paper's wireless network, as a model that sockets
-//! of the kernel meet.
+//! Table 1, Figs. 1 and 4, and the bit errors of 3.1: the paper's wireless network, as a model used
+//! by kernel sockets.
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     run: table_1,
 };
 
-/// Shows what UDP at 5 MB/s and TCP carry at each power, nobody else there.
+/// Shows the throughput of UDP at 5 MB/s and of TCP at each power, without other stations.
 fn table_1(_: &Run<'_>) -> Result<Outcome> {
     let air = Air::read()?;
     let mut table = Table::new("table-1", ["power_dbm", "transport", "published", "mbyte_per_s"]);
@@ -65,7 +65,7 @@ pub(crate) const FIG_1: Experiment = Experiment {
     run: fig_1,
 };
 
-/// Shows the share of UDP's packets that is lost at each rate, and where.
+/// Shows the loss of UDP at each rate, and where it occurs.
 fn fig_1(_: &Run<'_>) -> Result<Outcome> {
     let air = Air::read()?;
     let columns =
@@ -109,7 +109,7 @@ fn fig_1(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(air.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Returns the losses at a rate, and where most of them are, beside the figure's text.
+/// Returns the loss at a rate, and where most of it occurs, compared to the figure's text.
 fn losses(line: &Line, power: i64) -> [Row; 2] {
     let sent = line.rate_kbyte_per_s as f64 / 1e3;
     let place = format!("{} MB/s at {power} dBm", number(sent));
@@ -141,7 +141,8 @@ fn losses(line: &Line, power: i64) -> [Row; 2] {
     }
 }
 
-/// Returns the mean jitter of each of the paper's transports beside another's flow, and of how many seeds it is.
+/// Returns the mean jitter of each of the paper's transports with cross traffic, and its number of
+/// seeds.
 pub(super) fn jitters() -> Result<Vec<(String, f64, u64)>> {
     let is = |line: &Line| (line.disturbed, line.rate_kbyte_per_s) == (true, FIG_4_RATE);
     let lines = Air::read()?.lines;
@@ -161,7 +162,8 @@ pub(crate) const FIG_4: Experiment = Experiment {
     run: fig_4,
 };
 
-/// Shows how what came in a second is spread, of 2000 kB/s at -35 dBm beside another's flow.
+/// Shows the distribution of the throughput per second, at 2000 kB/s and -35 dBm with cross
+/// traffic.
 fn fig_4(_: &Run<'_>) -> Result<Outcome> {
     let air = Air::read()?;
     let lines = air.lines(|line| {
@@ -256,7 +258,7 @@ pub(crate) const BIT_ERRORS: Experiment = Experiment {
     run: bit_errors,
 };
 
-/// Shows how many of the packets with a changed bit are of use to the application.
+/// Shows how many of the packets with a bit error are useful to the application.
 fn bit_errors(_: &Run<'_>) -> Result<Outcome> {
     let air = Air::read()?;
     let lines = air.lines(|line| {
@@ -309,13 +311,14 @@ fn bit_errors(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(air.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Every line of the testbed's table of the wireless network, as it was committed.
+/// All lines of the testbed's committed table of the wireless network.
 struct Air {
     lines: Vec<Line>,
     measurement: Measurement,
 }
 
-/// One transport at one rate and power: means over seeds; of seconds, percentiles over those of all seeds.
+/// One transport at one rate and power: means over seeds; percentiles over the seconds of all
+/// seeds.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     transport: String,
@@ -345,7 +348,7 @@ struct Line {
 impl Air {
     fn read() -> Result<Self> {
         let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
-        // In virtual time.
+        // Measured in virtual time.
         Ok(Self { lines, measurement: measurement.reproducible() })
     }
 
@@ -375,15 +378,15 @@ const PUBLISHED_CEILINGS: [(&str, [(i64, f64); 3]); 2] = [
 const SATURATING: u64 = 5000;
 const FIG_4_RATE: u64 = 2000;
 const BIT_ERRORS_RATE: u64 = 1200;
-/// Of the bytes of a packet of UDP-Lite those behind IP's and its own header, and ours of 12.
+/// Share of the bytes of a UDP-Lite packet that are behind IP's and its own header, and our 12.
 const UNCOVERED_PERCENT: f64 = 1316.0 / 1356.0 * 100.0;
 const SEALED: &str = "udp-lite-sealed";
-/// More lines could not be told apart.
+/// Subset to plot: more lines would be indistinguishable.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "bbr"];
 const MEASURED: &str = include_str!("wireless.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Where a reader of the report finds them.
+/// Path for the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/wireless.csv";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One block of packets, coded for real, and when a decoder has it.
+//! One block of packets, really coded, and the time of its completion.
 
 use anyhow::{Result, ensure};
 use rand::Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use tautline_fec::Error;
 use tautline_fec::block::Code;
 
-/// One block's packets, sent again and again.
+/// One block's packets, sent repeatedly.
 pub(super) struct Block {
     code: Code,
     packets: Vec<Vec<u8>>,
@@ -14,8 +14,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns a block of `source_count` random packets and the repair packets that make
-    /// `packet_count` of them.
+    /// Creates a block of `source_count` random packets with repair packets up to `packet_count`.
     pub(super) fn new(
         source_count: usize,
         packet_count: usize,
@@ -34,9 +33,9 @@ impl Block {
         Ok(Self { code, packets, recovered: vec![vec![0; packet_bytes]; source_count] })
     }
 
-    /// Gives the packets to the decoder in the order of their delays, and returns the delay of the
-    /// one with which it has the block; `None` if all that came is not enough. A packet with an
-    /// infinite delay does not come.
+    /// Passes the packets to the decoder in the order of their delays, and returns the delay of the
+    /// one that completes the block, or `None` if the block stays incomplete. A packet with an
+    /// infinite delay is lost.
     pub(super) fn complete_after(&mut self, delays: &[f64]) -> Result<Option<f64>> {
         let mut order: Vec<usize> =
             (0..delays.len()).filter(|index| delays[*index].is_finite()).collect();

@@ -1,4 +1,4 @@
-//! Fig. 2: when a block is complete, if each packet's delay is Gaussian and independent.
+//! Fig. 2: completion time of a block if each packet's delay is Gaussian and independent.
 
 use anyhow::{Context, Result};
 use rand::SeedableRng;
@@ -17,8 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Compares the latest of 6 packets with the 6th of 8: in closed form, and as the block code of
-/// this crate completes blocks whose packets come one by one.
+/// Compares the latest of 6 packets with the 6th of 8: in closed form, and with this crate's block
+/// code as packets arrive one by one.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let uncoded = Curve { place: K, count: K, name: "6 of 6, uncoded", simulated: Vec::new() };
     let coded = Curve { place: K, count: N, name: "6 of 8, coded", simulated: Vec::new() };
@@ -50,12 +50,12 @@ const K: u32 = 6;
 const N: u32 = 8;
 const DELAY_MEAN: f64 = 20.0;
 const DELAY_DEVIATION: f64 = 5.0;
-/// Where the paper reads its gain.
+/// Level at which the paper reads its gain.
 const LEVEL: f64 = 0.95;
-/// Bytes of a simulated packet: the delays do not depend on them.
+/// Size of a simulated packet; the delays do not depend on it.
 const PACKET_BYTES: usize = 8;
 
-/// One way to send a block: complete with the `place`-th of `count` packets.
+/// One way to send a block, which is complete with the `place`-th of `count` packets.
 struct Curve {
     place: u32,
     count: u32,
@@ -84,7 +84,7 @@ fn quantile(place: u32, count: u32, probability: f64) -> Result<f64> {
     Ok(OrderStatistic::new(place, count)?.gaussian_quantile(&delay, probability)?)
 }
 
-/// Sends blocks with both curves' protection, the same delays for their source packets.
+/// Sends blocks with both curves' protection, with the same delays for their source packets.
 fn simulate(run: &Run<'_>, curves: &mut [Curve; 2]) -> Result<()> {
     let blocks = run.choose(20_000, 2_000_000);
     let mut random = ChaCha8Rng::seed_from_u64(run.seed);
@@ -148,7 +148,7 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Returns the probabilities at which both are told and drawn.
+/// Returns the probabilities that are tabulated and plotted.
 fn levels() -> impl Iterator<Item = f64> {
     (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0)
 }

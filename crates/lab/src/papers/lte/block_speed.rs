@@ -1,4 +1,4 @@
-//! Table II: how fast the block code encodes and decodes.
+//! Table II: encoding and decoding speed of the block code.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// Times both block codes of this crate in every shape of the table, on every kernel of this CPU.
 ///
 /// The decoder loses as many source packets as there are repair packets, spread over the block. A
-/// time is the best of many; every output is compared with what it must be.
+/// time is the minimum of many; every output is verified.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let kernels: Vec<Kernel> = Kernel::all().collect();
     let total = kernels.len() * SCHEMES.len() * PUBLISHED.len();
@@ -58,14 +58,14 @@ struct Shape {
     published: Rates,
 }
 
-/// What a code does, in Mbit/s of source packets.
+/// Speeds in Mbit/s of source packets.
 #[derive(Clone, Copy)]
 struct Rates {
     encode: f64,
     decode: f64,
 }
 
-/// What one code does on one kernel in one shape.
+/// Speed of one code on one kernel in one shape.
 struct Speed<'a> {
     scheme: Scheme,
     kernel: Kernel,
@@ -99,7 +99,7 @@ impl Block {
         for source in &mut packets[..SOURCES] {
             random.fill_bytes(source);
         }
-        // What the timed runs are held against comes from the readable kernel.
+        // The reference results come from the scalar kernel.
         let (sources, outputs) = packets.split_at_mut(SOURCES);
         let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
         let mut outputs: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
@@ -141,8 +141,8 @@ impl Block {
     }
 }
 
-/// Returns the least time that `work` took within the budget, a few times at least: one alone may be when
-/// another process has the core.
+/// Returns the minimum time of `work` within the budget, over several runs: a single one may be
+/// interrupted by another process.
 fn best_time(budget: Duration, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let clock = Clock::start();
     let mut best = Duration::MAX;
@@ -180,7 +180,7 @@ fn table(speeds: &[Speed<'_>]) -> Table {
     table
 }
 
-/// Draws one of the two directions: the Cauchy code on every kernel, the FFT code on the best.
+/// Plots one of the two directions: the Cauchy code on every kernel, the FFT code on the best.
 fn plot(file: &str, title: &str, speeds: &[Speed<'_>], of: fn(Rates) -> f64) -> Plot {
     let curve = |scheme: Scheme, kernel: Kernel| -> Vec<(f64, f64)> {
         let wanted = |speed: &&Speed<'_>| speed.scheme == scheme && speed.kernel == kernel;
@@ -213,7 +213,7 @@ fn rows(run: &Run<'_>, best: Kernel, speeds: &[Speed<'_>]) -> Vec<Row> {
                 format!("{direction}, M = {}, {}", speed.shape.repairs, name(speed.scheme));
             let row = Row::new(quantity, "Mbit/s", measured).published(published).clocked();
             let row = row.note(format!("{} times the paper", number(measured / published)));
-            // One repair packet is a sum without coefficients: no work for an FFT.
+            // One repair packet is a sum without coefficients, which needs no FFT.
             let has_work = speed.scheme == Scheme::Cauchy || speed.shape.repairs > 1;
             rows.push(match has_work && is_gfni(best) {
                 true => row.at_least(run.choose(QUICK_FACTOR, FACTOR)).because(WHY),
@@ -249,7 +249,7 @@ fn notes(best: Kernel) -> Vec<String> {
     ]
 }
 
-/// Returns whether it is one of the kernels that [`FACTOR`] is asked of.
+/// Returns whether [`FACTOR`] is required of this kernel.
 fn is_gfni(kernel: Kernel) -> bool {
     #[cfg(target_arch = "x86_64")]
     return matches!(kernel, Kernel::Gfni256(_) | Kernel::Gfni512(_));
@@ -276,9 +276,10 @@ const fn shape(repairs: usize, encode: f64, decode: f64) -> Shape {
     Shape { repairs, published: Rates { encode, decode } }
 }
 
-/// Times the paper's speed that is asked for: what this code does on a processor with GFNI, whole.
+/// Required multiple of the paper's speed: the speed of this code on a processor with GFNI, rounded
+/// down.
 const FACTOR: f64 = 30.0;
-/// The same of a build that is not optimized, on a busy machine.
+/// The same for a non-optimized build on a busy machine.
 const QUICK_FACTOR: f64 = 3.0;
 const WHY: &str = "asked of kernels for GFNI, over the paper's laptop; a tenth of it in a quick run, which hardly \
                    warms up and may share its core with other tests";

@@ -1,4 +1,4 @@
-//! What a sudden change of the budget does to the slices around it.
+//! Effect of a sudden change of the budget on the slices around it.
 
 use anyhow::Result;
 use tautline_units::{Bitrate, ByteCount};
@@ -18,7 +18,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Steps the budget down to a tenth and up again, in the middle of a picture, and looks at each slice.
+/// Steps the budget down to a tenth and up again, in the middle of a picture, and examines each
+/// slice.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let levels = run.choose(
         [1_500, 500, 1_500, 500, 1_500].map(Bitrate::from_kbps),
@@ -34,7 +35,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             for slice in &slices {
                 slice.list(&footage, backend, &mut findings.tables[0]);
             }
-            // A skipped slice of a small picture may be larger than the least share.
+            // A skip slice of a small picture may exceed the minimum share.
             let most = run.choose(1.05, 1.0);
             findings.rows.extend(rows(&footage, backend, &slices, most, &mut findings.tables[1]));
             let points = slices.iter().filter(|slice| slice.is_predicted());
@@ -79,13 +80,13 @@ fn footages(run: &Run<'_>, count: usize, notes: &mut Vec<String>) -> Result<Vec<
     Ok(footages)
 }
 
-/// One slice beside its budget.
+/// One slice with its budget.
 struct Slice {
     picture: usize,
     strip: usize,
     budget: ByteCount,
     bytes: usize,
-    /// The level that it belongs to, and how many slices of its own strip that level had before.
+    /// Its budget level, and the number of earlier slices of its strip at that level.
     level: usize,
     after: usize,
     is_lower: bool,
@@ -100,7 +101,7 @@ impl Slice {
         self.picture as f64 + self.strip as f64 / Layout::STRIP_COUNT as f64
     }
 
-    /// Returns whether a slice is not a strip's first, which is an IDR.
+    /// Returns whether a slice is not its strip's first, which is an IDR.
     fn is_predicted(&self) -> bool {
         self.picture > 0
     }
@@ -156,7 +157,7 @@ fn code(
     Ok(slices)
 }
 
-/// Judges the slices after the steps, and lists them by their place after the step.
+/// Judges the slices after the steps, and lists them by their position after the step.
 fn rows(
     footage: &Footage,
     backend: Backend,
@@ -236,5 +237,5 @@ fn around() -> Table {
     Table::new("after-steps", columns)
 }
 
-/// Slices of each strip after a step that are listed.
+/// Listed slices of each strip after a step.
 const LISTED: usize = 6;

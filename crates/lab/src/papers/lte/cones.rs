@@ -1,9 +1,9 @@
-//! Beyond Figs. 16 and 17: cones hit against added latency, with and without the guard.
+//! Beyond Figs. 16 and 17: cones hit over added latency, with and without the guard.
 //!
-//! The paper drives a car between cones, with precision, at the latency that it has, and prints no
-//! numbers. Here the simulated car laps the test track under `tautline-guard`. Who drives is the
-//! test track's `Autopilot`, no person: it sees the car as it was at the capture of the newest
-//! picture shown, and reacts at once.
+//! The paper drives a car between cones, precisely, at its own latency, and prints no numbers. Here
+//! the simulated car laps the test track under `tautline-guard`. The driver is the test track's
+//! `Autopilot`, not a person. It sees the car as it was at the capture of the newest displayed
+//! picture, and reacts at once.
 
 use anyhow::Result;
 use tautline_guard::Config;
@@ -52,7 +52,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// One way of driving.
+/// One driving configuration.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     foresight: usize,
@@ -60,7 +60,7 @@ struct Case {
     added_ms: u64,
 }
 
-/// Some laps of a case, each of another course.
+/// Several laps of a case, each on another course.
 struct Driven {
     case: Case,
     laps: Vec<Lap>,
@@ -71,9 +71,9 @@ struct All<'a> {
     added: &'a [u64],
 }
 
-/// How far a driver carries on in mind what a picture shows: a name, and the share of the delay.
+/// Extrapolation of a picture by the driver: a name, and the share of the delay.
 const FORESIGHTS: [(&str, f64); 3] = [("none", 0.0), ("half", 0.5), ("all", 1.0)];
-/// The guards, by their places here.
+/// The guards, by index.
 const GUARDS: [&str; 3] = ["guard", "bound alone", "no bound"];
 const GUARD: usize = 0;
 const BOUND_ALONE: usize = 1;
@@ -98,7 +98,8 @@ impl Case {
     }
 }
 
-/// Returns the default settings, or such that nothing is too late, with the bound or without.
+/// Returns the default settings, or lenient ones in which nothing is too late, with or without the
+/// bound.
 fn config(guard: usize) -> Config {
     let ms = Duration::from_millis;
     let lenient = Latency {
@@ -142,7 +143,8 @@ impl Driven {
         Mean::of(self.laps.iter().map(|lap| lap.loop_age))
     }
 
-    /// Returns whether more cones were hit than in the same laps of `other`, by over two standard errors.
+    /// Returns whether more cones were hit than in the same laps of `other`, by over two standard
+    /// errors.
     fn is_worse_than(&self, other: &Self) -> bool {
         let count = self.laps.len() as f64;
         let pairs = self.laps.iter().zip(&other.laps);
@@ -169,7 +171,7 @@ impl All<'_> {
         rows
     }
 
-    /// Returns what the network did, and whether the guard saw it.
+    /// Returns the network's delays, and whether the guard measured them.
     fn delays(&self) -> Vec<Row> {
         let unbound = self.of(0, NO_BOUND);
         let (least, most) = (&unbound[0], &unbound[self.added.len() - 1]);
@@ -192,13 +194,13 @@ impl All<'_> {
         ]
     }
 
-    /// Returns what the guard changes for one driver.
+    /// Returns the effect of the guard for one driver.
     fn compared(&self, foresight: usize, name: &str) -> Vec<Row> {
         let [guard, bound, none] =
             [GUARD, BOUND_ALONE, NO_BOUND].map(|guard| self.of(foresight, guard));
         let first = [guard, bound, none].map(|of| of[0].mean_cones());
         let worse = guard.iter().zip(none).filter(|(with, without)| with.is_worse_than(without));
-        // What nobody drives costs no cones, and says nothing.
+        // Laps that cannot be driven cost no cones, and are not informative.
         let is_driven: Vec<bool> = guard.iter().map(|driven| driven.whole() == 1.0).collect();
         let late = |of: &[Driven], is_counted: &dyn Fn(usize) -> bool| {
             let late = of.iter().enumerate();
@@ -321,13 +323,13 @@ impl All<'_> {
         plots
     }
 
-    /// Draws what a guard lets be hit, as far as it lets anybody drive a whole lap.
+    /// Plots the cones hit under a guard, for the delays at which it permits complete laps.
     fn quartiles(&self, foresight: usize, guard: usize) -> [Series; 2] {
         let line = |share: f64| -> Vec<(f64, f64)> {
             let drivable = self.of(foresight, guard).iter().filter(|driven| driven.whole() == 1.0);
             drivable.map(|driven| (driven.x(), driven.cones(share))).collect()
         };
-        // Out along one quartile, back along the other.
+        // Forwards along one quartile, backwards along the other.
         let around = line(0.25).into_iter().chain(line(0.75).into_iter().rev()).collect();
         let quartiles = format!("{}, quartiles", GUARDS[guard]);
         [
@@ -370,9 +372,9 @@ fn notes(laps: u64) -> Vec<String> {
     ]
 }
 
-/// Milliseconds added, in a full run.
+/// Delays added in a full run, in ms.
 const ADDED_MS: [u64; 11] = [0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500];
-/// ms added from which on a lap without a bound costs cones.
+/// Added ms from which a lap without a bound costs cones.
 const LATE_MS: u64 = 250;
-/// ms added up to which the default guard drives without a stop.
+/// Added ms up to which the default guard drives without a stop.
 const DRIVABLE_MS: u64 = 250;

@@ -1,8 +1,8 @@
 //! Figs. 3 and 6: the latency of a constant-rate stream over one to four links, packet by packet,
-//! and how much of it a packet shares with those that follow.
+//! and its autocorrelation.
 //!
-//! Sent by whole sessions, once as the paper's Fig. 3 was, whatever the link carries, and once under the
-//! rate control of two states, by a source that heeds it.
+//! The stream is sent by complete sessions. One has no rate control, as in the paper's Fig. 3. The
+//! other is under the two-state rate control, with a source that follows it.
 
 use anyhow::Result;
 use tautline_transport::rate::Kind;
@@ -44,7 +44,7 @@ pub(crate) const MANY_LINKS: Experiment = Experiment {
     run: many_links,
 };
 
-/// Measures Fig. 6, and further: one to four links.
+/// Measures Fig. 6 and beyond: one to four links.
 fn many_links(run: &Run<'_>) -> Result<Outcome> {
     let recorded = Recorded::growing(run)?;
     let note = recorded.note();
@@ -62,15 +62,15 @@ fn many_links(run: &Run<'_>) -> Result<Outcome> {
     outcome("fig-6", "over one to four links", &measured, rows, note)
 }
 
-/// The length of each run; the paper's figures are taken to show about as much.
+/// Length of each run; the paper's figures appear to show about as much.
 const SECONDS: u64 = 60;
-/// Packets a second: 1 MB/s.
+/// Packets per second: 1 MB/s.
 const PER_SECOND: u64 = (APPLICATION / PACKET_BYTES as f64) as u64;
-/// Lags whose mean is told.
+/// Number of lags in the mean.
 const LAGS: usize = 50;
-/// The utilisation of every link: the reference's.
+/// Utilisation of every link, from the reference.
 const UTILISATION: f64 = 0.675;
-/// As many packets as the paper takes for its lower graph.
+/// Number of packets in the paper's lower graph.
 const BEST: usize = 500;
 const CONTROLS: [Kind; 2] = [Kind::Fixed, Kind::TwoState];
 
@@ -79,12 +79,12 @@ const CONTROLS: [Kind; 2] = [Kind::Fixed, Kind::TwoState];
 struct Case {
     links: usize,
     control: Kind,
-    /// Modelled, if they are none of these.
+    /// The recorded links; `None` for modelled ones.
     recorded: Option<Set>,
 }
 
 impl Case {
-    /// Returns recorded links, under the paper's control.
+    /// Returns a case with recorded links, under the paper's control.
     fn over(set: Set) -> Self {
         Self { links: set.len(), control: Kind::TwoState, recorded: Some(set) }
     }
@@ -103,14 +103,14 @@ impl Case {
     }
 }
 
-/// A link's first grant over its share of the stream: pings go over it too.
+/// A link's initial grant relative to its share of the stream: it also carries pings.
 const GRANTED: f64 = 1.1;
 
 /// One run.
 struct One {
     latencies: Vec<f64>,
     lost: f64,
-    /// Autocorrelation at each lag from 0 on.
+    /// Autocorrelation at each lag, from 0 on.
     lags: Vec<f64>,
     best: f64,
     calmest: f64,
@@ -119,19 +119,19 @@ struct One {
 /// All runs of a case.
 struct Measured {
     case: Case,
-    /// The first run's latencies in ms, in the order of sending.
+    /// Latencies of the first run in ms, in sending order.
     first: Vec<f64>,
     /// Autocorrelation at each lag from 0 on, mean of the runs.
     lags: Vec<f64>,
     /// Its mean over lags 1 to 50.
     correlation: f64,
-    /// The same, of each run's [`BEST`] least latencies in the order of sending: the paper's.
+    /// The same for the [`BEST`] smallest latencies of each run in sending order, as in the paper.
     best: f64,
-    /// The same, of each run's calmest stretch of [`BEST`] packets.
+    /// The same for the calmest stretch of [`BEST`] packets in each run.
     calmest: f64,
-    /// The largest latency, of the median run.
+    /// Maximum latency, median over the runs.
     largest: f64,
-    /// The share of packets that never came.
+    /// Share of packets lost.
     lost: f64,
     runs: usize,
 }
@@ -215,7 +215,7 @@ fn correlation_rows(measured: &Measured) -> [Row; 4] {
     ]
 }
 
-/// Judges what the paper shows of one link.
+/// Judges the paper's statements about one link.
 fn rows_of_one(measured: &Measured) -> Vec<Row> {
     let name = measured.name();
     let [correlation, best, calmest, lost] = correlation_rows(measured);
@@ -235,7 +235,7 @@ fn rows_of_one(measured: &Measured) -> Vec<Row> {
     vec![correlation, best, calmest, lost, largest.within(0.5).because(because)]
 }
 
-/// Shows what came over recorded links, by a source that heeds them.
+/// Shows the results over recorded links, with a source that follows the rate control.
 fn rows_of_recording(measured: &Measured) -> [Row; 3] {
     let name = measured.name();
     let row = |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
@@ -246,7 +246,8 @@ fn rows_of_recording(measured: &Measured) -> [Row; 3] {
     ]
 }
 
-/// Tells how the autocorrelation falls with the number of links, under one control.
+/// Returns rows for the decrease of the autocorrelation with the number of links, under one
+/// control.
 fn decrease_rows(streams: &[Measured]) -> Vec<Row> {
     let is_papers = streams[0].case.control == Kind::TwoState;
     let mut rows = Vec::new();
@@ -312,7 +313,7 @@ fn outcome(
             latencies.quantile(1.0).into(),
         ]);
     }
-    // An outage of a recording takes seconds: a curve beside it would be flat.
+    // An outage in a recording takes seconds: next to it, the other curves would be flat.
     let modelled = streams.iter().take_while(|stream| stream.case.recorded.is_none()).count();
     let modelled = &streams[..modelled];
     let (runs, seconds) = (streams[0].runs, streams[0].first.len() / PER_SECOND as usize);
@@ -357,7 +358,7 @@ fn over_lags(autocorrelation: &[f64]) -> f64 {
     autocorrelation[1..].iter().sum::<f64>() / LAGS as f64
 }
 
-/// Returns the [`BEST`] least latencies in the order of sending.
+/// Returns the [`BEST`] smallest latencies in sending order.
 fn best(latencies: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..latencies.len()).collect();
     order.sort_by(|a, b| latencies[*a].total_cmp(&latencies[*b]));
@@ -366,15 +367,15 @@ fn best(latencies: &[f64]) -> Vec<f64> {
     order.into_iter().map(|at| latencies[at]).collect()
 }
 
-/// Returns the stretch of [`BEST`] packets with the least mean latency.
+/// Returns the stretch of [`BEST`] packets with the smallest mean latency.
 fn calmest(latencies: &[f64]) -> &[f64] {
     let sum = |stretch: &[f64]| stretch.iter().sum::<f64>();
     let stretches = latencies.chunks_exact(BEST);
     stretches.min_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or(latencies)
 }
 
-/// Returns the largest latency of each tenth of a second of the first run: what an eye sees of a curve of
-/// 86,400 points.
+/// Returns the largest latency in each tenth of a second of the first run: the visible detail of a
+/// curve with 86,400 points.
 fn tenths(stream: &Measured) -> Vec<(f64, f64)> {
     let tenth = (PER_SECOND / 10) as usize;
     let largest = |packets: &[f64]| packets.iter().copied().fold(0.0, f64::max);

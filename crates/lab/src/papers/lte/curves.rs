@@ -1,34 +1,35 @@
-//! Quality at rate of every mode, and whether refresh is the best of what the paper compared.
+//! Rate-quality curves of every mode, and whether refresh is the best of those compared in the
+//! paper.
 
 use super::loss_recovery::{BAND, COLUMNS, INTER, INTRA, MODES, modes};
 use crate::experiment::{Cell, Row, Table};
 use crate::plot::{Axis, Plot, Series};
 
-/// What each mode needs for its quality on one footage.
+/// Rate-quality curves of all modes on one footage.
 pub(super) struct Curves<'a> {
     footage: &'a str,
     average: Average,
-    /// Of each mode, in their order: dB and Mbit/s.
+    /// Points of each mode, in order: dB and Mbit/s.
     modes: [Vec<(f64, f64)>; MODES],
 }
 
-/// What a mean PSNR is of.
+/// Population of a mean PSNR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Average {
     /// Single slices, as in the paper.
     Slices,
-    /// Whole pictures.
+    /// Complete pictures.
     Pictures,
 }
 
-/// The place where a curve comes to a quality, if it does.
+/// Rate at which a curve reaches a quality.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Reach {
     /// At this rate, Mbit/s.
     At(f64),
-    /// No rate is enough.
+    /// No measured rate suffices.
     Never,
-    /// At a lower rate than any that was measured.
+    /// At a rate below the measured ones.
     Below,
 }
 
@@ -44,8 +45,8 @@ impl Average {
 }
 
 impl<'a> Curves<'a> {
-    /// Makes curves of trials that are in the order of modes, as many of each; `point` gives dB and
-    /// Mbit/s.
+    /// Creates curves from trials in the order of modes, equally many of each; `point` returns dB
+    /// and Mbit/s.
     pub(super) fn new<Trial>(
         footage: &'a str,
         average: Average,
@@ -57,12 +58,12 @@ impl<'a> Curves<'a> {
         Self { footage, average, modes: std::array::from_fn(curve) }
     }
 
-    /// Returns what each mode needs for a quality, Mbit/s; none if it does not come to it.
+    /// Returns the rate that each mode needs for a quality, Mbit/s; `None` if it does not reach it.
     pub(super) fn rates(&self, quality: f64) -> [Option<f64>; MODES] {
         self.modes.each_ref().map(|curve| rate_at(curve, quality))
     }
 
-    /// Returns the quality that each mode has at a rate of its own, dB.
+    /// Returns the quality of each mode at its given rate, dB.
     pub(super) fn qualities(&self, rates: [Option<f64>; MODES]) -> [Option<f64>; MODES] {
         std::array::from_fn(|mode| value_at(&self.modes[mode], rates[mode]?))
     }
@@ -82,8 +83,8 @@ impl<'a> Curves<'a> {
         table.push(cells);
     }
 
-    /// Returns up to which quality refresh is ahead of intra, and whether it is the best where the
-    /// paper says so.
+    /// Returns the quality up to which refresh is ahead of intra, and whether it is the best where
+    /// the paper claims so.
     pub(super) fn claim(&self) -> Row {
         let words = PAPERS_BEST.map(|quality| format!("{} at {quality} dB", self.judge(quality)));
         let quantity = self.named("refresh ahead of intra up to");
@@ -93,8 +94,9 @@ impl<'a> Curves<'a> {
             .note(format!("{never}The paper's claim {}.", words.join(", ")))
     }
 
-    /// Returns what refresh needs where the paper says that it is the best, over the least that intra or inter
-    /// does: the claim as it is stated. 0 where neither comes there, not a number where refresh does not.
+    /// Returns the rate of refresh at the paper's qualities, relative to the lower rate of intra
+    /// and inter: the paper's claim as stated. It is 0 if neither of those reaches the quality, and
+    /// NaN if refresh does not.
     pub(super) fn least(&self) -> [Row; PAPERS_BEST.len()] {
         PAPERS_BEST.map(|quality| {
             let [refresh, other] = self.least_rates(quality);
@@ -109,7 +111,7 @@ impl<'a> Curves<'a> {
         })
     }
 
-    /// Adds what all that the paper compared needs where it says that refresh is the best, to a
+    /// Adds the rates of all modes compared in the paper, at the qualities of its claim, to a
     /// [table of claims](claims).
     pub(super) fn list_claims(&self, table: &mut Table) {
         for quality in PAPERS_BEST {
@@ -132,12 +134,12 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// Returns a quantity's name, with what it is of.
+    /// Returns a quantity's name, with its population and footage.
     pub(super) fn named(&self, quantity: &str) -> String {
         format!("{quantity}, by {}, {}", self.average.name(), self.footage)
     }
 
-    /// Returns whether refresh needs less than intra and inter alone.
+    /// Returns whether refresh needs a lower rate than intra and inter alone.
     fn judge(&self, quality: f64) -> &'static str {
         match self.least_rates(quality).into() {
             (Some(0.0), Some(0.0)) => "is not measured",
@@ -147,8 +149,8 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// Returns the least rate of refresh without a word from the receiver, and of intra and inter; 0 for one
-    /// below what was measured, none where no rate is enough.
+    /// Returns the lowest rates of refresh without feedback, and of intra and inter. The value is 0
+    /// below the measured range, and `None` if no rate suffices.
     fn least_rates(&self, quality: f64) -> [Option<f64>; 2] {
         [[BAND, COLUMNS], [INTRA, INTER]].map(|names| {
             let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
@@ -169,8 +171,8 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// Returns the quality at the highest rate at which the better of band and columns is above intra; none if
-    /// it never is.
+    /// Returns the quality at the highest rate at which the better of band and columns is above
+    /// intra; `None` if it never is.
     fn crossing(&self) -> Option<f64> {
         let intra = &self.modes[index(INTRA)];
         let (most, least) = (intra.first()?.1, intra.last()?.1);
@@ -184,7 +186,7 @@ impl<'a> Curves<'a> {
         ahead.next()
     }
 
-    /// Draws the curves, dashed those of modes that hear of losses.
+    /// Plots the curves; those of modes with loss feedback are dashed.
     pub(super) fn plot(&self, loss: &str) -> Plot {
         let by = self.average.name();
         let name = format!("{by}-{}", self.footage);
@@ -200,7 +202,7 @@ impl<'a> Curves<'a> {
     }
 }
 
-/// Returns a table with a column for each mode, for [`Curves::list`].
+/// Returns a table with one column per mode, for [`Curves::list`].
 pub(super) fn table(name: &str, caption: &str) -> Table {
     let modes = modes();
     let columns: [&str; MODES + 2] = std::array::from_fn(|column| match column {
@@ -211,7 +213,7 @@ pub(super) fn table(name: &str, caption: &str) -> Table {
     Table::new(name, columns).shown(caption)
 }
 
-/// Returns the value of the mode of that name; not a number for none.
+/// Returns the value of the mode with this name; NaN if it has none.
 pub(super) fn of(values: [Option<f64>; MODES], name: &str) -> f64 {
     values[index(name)].unwrap_or(f64::NAN)
 }
@@ -238,23 +240,24 @@ fn index(name: &str) -> usize {
     modes.position(|mode| mode.name == name).expect("it is one of the modes")
 }
 
-/// Returns where a curve of (value, rate) has a value, between measurements by the rate's logarithm.
+/// Returns the rate at which a curve of (value, rate) has a value, interpolated in the logarithm of
+/// the rate.
 fn rate_at(curve: &[(f64, f64)], value: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].0 >= value) != (pair[1].0 >= value))?;
     let share = (value - pair[0].0) / (pair[1].0 - pair[0].0);
     Some((pair[0].1.ln() + share * (pair[1].1.ln() - pair[0].1.ln())).exp())
 }
 
-/// Returns the value that a curve of (value, rate) has at a rate.
+/// Returns the value of a curve of (value, rate) at a rate.
 fn value_at(curve: &[(f64, f64)], rate: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].1 >= rate) != (pair[1].1 >= rate))?;
     let share = (rate / pair[0].1).ln() / (pair[1].1 / pair[0].1).ln();
     Some(pair[0].0 + share * (pair[1].0 - pair[0].0))
 }
 
-/// The paper's most important quality.
+/// The most important quality in the paper.
 pub(super) const QUALITY_DB: f64 = 36.0;
-/// Where the paper has refresh as the best.
+/// Qualities at which the paper claims that refresh is the best.
 const PAPERS_BEST: [f64; 2] = [QUALITY_DB, 37.0];
 const CROSSING_STEPS: u32 = 400;
 
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_claim_holds_as_far_as_refresh_needs_least() {
-        // Intra is ahead from 36.2 dB on; inter never comes there.
+        // Intra is ahead from 36.2 dB on; inter never gets there.
         let points = |name: &str| match name {
             INTRA => [(42.0, 10.0), (34.0, 4.5)],
             INTER => [(34.0, 10.0), (30.0, 1.0)],

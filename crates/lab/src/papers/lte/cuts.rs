@@ -1,7 +1,8 @@
-//! How long the picture stands still when links of a car on the road are cut.
+//! Duration of picture freezes when links of a moving car are cut.
 //!
-//! The paper's modems fail one at a time and on their own. Here some of four are cut for three
-//! seconds every ten, the two that carry most among them; decision 5 says what is done about it.
+//! The paper's modems fail one at a time and independently. Here some of four links are cut for
+//! three seconds every ten, including the two that carry the most; decision 5 describes the
+//! countermeasures.
 
 use anyhow::Result;
 use tautline_scenario::cuts::{Choice, Measures};
@@ -19,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Makes the same runs with each choice of links.
+/// Performs the same runs with each choice of links.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let seeds = run.choose(1, 24);
     let first = run.seed.wrapping_mul(seeds);
@@ -128,7 +129,7 @@ fn table(measured: &mut [(&Case, Measures)]) -> Table {
     table
 }
 
-/// Shares of cuts with a longer gap.
+/// Plots the share of cuts with a longer gap.
 fn plot(measured: &mut [(&Case, Measures)]) -> Plot {
     let series = measured.iter_mut().map(|(case, measures)| {
         measures.gaps.sort_by(f64::total_cmp);
@@ -148,5 +149,5 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A picture that stands still for longer is noticed.
+/// Freeze duration above which a viewer notices it.
 const FROZEN_MS: f64 = 200.0;

@@ -1,4 +1,4 @@
-//! Encoders by strips, each at several bitrates: what they need for a quality, and what of a processor.
+//! Strip encoders at several bitrates: the rate for a quality, and the processor load.
 
 use anyhow::Result;
 use tautline_units::Bitrate;
@@ -59,7 +59,7 @@ fn scenes(run: &Run<'_>, notes: &mut Vec<String>) -> Vec<Scene> {
     let (clips, none) = clips();
     notes.extend(none);
     let simulated = [Scene::Simulated, Scene::SimulatedFullHd];
-    // One: `tautline lab encoders` takes any.
+    // One clip: `tautline lab encoders` accepts any.
     simulated.into_iter().chain(clips.into_iter().next_back().map(Scene::Clip)).collect()
 }
 
@@ -146,7 +146,8 @@ impl Subject<'_> {
         })
     }
 
-    /// Times over another encoder's in the same run: machines differ, ratios less.
+    /// Returns times relative to another encoder's in the same run: ratios vary less between
+    /// machines.
     fn ratios(&self, trial: &Trial, bitrate: Bitrate) -> Vec<Row> {
         let others = self.comparison.backends().into_iter().filter(|other| *other != self.backend);
         let ratio = |other: Backend| {
@@ -188,5 +189,5 @@ fn notes(anchor: Option<Backend>) -> Vec<String> {
     notes
 }
 
-/// At which rates the times and sizes are asked for.
+/// Bitrates at which times and sizes have requirements.
 const ASKED: &[Bitrate] = &[Bitrate::from_mbps(8), Bitrate::from_mbps(12)];

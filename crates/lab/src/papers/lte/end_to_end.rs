@@ -1,4 +1,5 @@
-//! Fig. 14: from an event before the camera to its picture, by the paper's measure and by the stamp.
+//! Fig. 14: delay from an event in front of the camera to its picture, by the paper's method and by
+//! the stamp.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Takes the slices that the whole system carried, and measures twice.
+/// Measures the slices carried by the complete system in both ways.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(match system::driven(run)? {
         Ok(came) => Outcome::Measured(findings(run, &came.passages)),
@@ -95,8 +96,8 @@ fn findings(run: &Run<'_>, shown: &[Passage]) -> Findings {
     }
 }
 
-/// Returns how much longer than half a picture, and than the mean of all `stamp`s, events wait for the slice in the
-/// middle that shows them and for its way, in the mean, ms: slices that were late or lost leave gaps.
+/// Returns the mean extra delay in ms due to late or lost slices: the wait of events for the middle
+/// slice that shows them, plus its delay, minus half a picture and the mean `stamp`.
 fn added_by_gaps(shown: &[Passage], stamp: f64) -> f64 {
     let middle: Vec<&Passage> = shown.iter().filter(|shown| shown.strip == MIDDLE_STRIP).collect();
     let gap = |pair: &[&Passage]| ms(pair[1].captured_at.saturating_sub(pair[0].captured_at));
@@ -107,8 +108,8 @@ fn added_by_gaps(shown: &[Passage], stamp: f64) -> f64 {
     waits / all - PICTURE_MS / 2.0 - stamp
 }
 
-/// Returns what the paper's way gives, in ms, for events at arbitrary times in the middle of the
-/// picture.
+/// Returns the results of the paper's method, in ms, for events at random times in the middle of
+/// the picture.
 fn count_pictures(seed: u64, shown: &[Passage]) -> Vec<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let middle: Vec<&Passage> = shown.iter().filter(|shown| shown.strip == MIDDLE_STRIP).collect();

@@ -1,4 +1,4 @@
-//! Fig. 10: quality at rate with one slice of sixteen lost: intra, inter and intra refresh.
+//! Fig. 10: rate-quality of intra, inter and intra refresh with one slice in sixteen lost.
 
 use anyhow::Result;
 use tautline_video::Picture;
@@ -20,7 +20,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let tables = vec![table(), curves::claims("one slice of 16 lost"), rates(), best(), causes()];
     let mut findings = Findings { tables, ..Findings::default() };
     let plan = Plan {
-        // What comes before the sixteen lets a band settle.
+        // The pictures before the sixteen let a band settle.
         pictures: WARM_UP + SLICES,
         quantizers: run.choose(&[24, 32, 40], &[20, 24, 28, 32, 38, 44]),
     };
@@ -32,16 +32,16 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// One mode at one quantizer over one footage, all losses averaged.
+/// One mode at one quantizer over one footage, averaged over all losses.
 struct Trial {
     mode: Mode,
     qp: u8,
     mbps: f64,
-    /// Mean PSNR of the slices in dB, and Mbit/s, where nothing is lost.
+    /// Mean PSNR of the slices in dB, and Mbit/s, without losses.
     clean: (f64, f64),
     /// Mean of the slices' PSNR, dB.
     by_slices: f64,
-    /// Mean of the whole pictures' PSNR, of which the one strip has the loss, dB.
+    /// Mean PSNR of complete pictures in which one strip has the loss, dB.
     by_pictures: f64,
 }
 
@@ -68,7 +68,7 @@ fn list(run: &Run<'_>, footage: &Strips, trials: &[Trial], findings: &mut Findin
             ]);
             findings.rows.extend(cause.rows(&curves));
         }
-        // What holds in every footage: without any recovery a loss outlasts the finest quantizer.
+        // True for every footage: without recovery, a loss outweighs the finest quantizer.
         let gain = curves::of(curves.best(), INTRA) - curves::of(curves.best(), INTER);
         findings.rows.push(
             Row::new(curves.named("best PSNR, intra over inter"), "dB", gain)
@@ -81,13 +81,14 @@ fn list(run: &Run<'_>, footage: &Strips, trials: &[Trial], findings: &mut Findin
     }
 }
 
-/// What the claim hangs on, at 36 dB: what refresh saves of intra's rate, against what it has damaged for longer.
+/// Factors behind the claim at 36 dB: the bitrate that refresh saves relative to intra, and its
+/// longer damage.
 struct Cause {
-    /// Intra's rate over that of refresh by bands, nothing lost.
+    /// Intra's rate relative to that of band refresh, without losses.
     gain: f64,
-    /// What the loss takes of refresh by bands, dB.
+    /// Quality lost by band refresh, dB.
     refresh_db: f64,
-    /// What it takes of intra.
+    /// Quality lost by intra, dB.
     intra_db: f64,
 }
 
@@ -111,7 +112,7 @@ impl Cause {
     }
 }
 
-/// Judges the claim where it is stated, on a whole run's footage.
+/// Judges the claim where it is stated, in full runs.
 fn judge(run: &Run<'_>, row: Row) -> Row {
     match run.quick {
         true => row.note("Not judged: three quantizers of a small picture are too few."),
@@ -134,7 +135,7 @@ impl Trial {
     }
 }
 
-/// Codes the strips' slices, and decodes them once for every strip and place of the loss.
+/// Codes the strips' slices, and decodes them once per strip and position of the loss.
 fn trial(footage: &Strips, mode: Mode, qp: u8) -> Result<Trial> {
     let first = if mode.never_recovers() { 0 } else { WARM_UP };
     let ways = LOST.map(|place| {
@@ -220,5 +221,5 @@ fn note() -> String {
 /// The paper's number of slices.
 const SLICES: usize = 16;
 const WARM_UP: usize = 20;
-/// Places of the lost slice; the first cannot be shown as the one before it.
+/// Positions of the lost slice; the first slice has no predecessor to show instead.
 const LOST: [usize; 3] = [1, 6, 11];

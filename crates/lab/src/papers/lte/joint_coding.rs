@@ -1,10 +1,10 @@
-//! Fig. 8: what two jointly coded modems save, against two baselines.
+//! Fig. 8: gain of two jointly coded modems over two baselines.
 //!
-//! The paper takes single packets' latencies, measured modem by modem, and draws a slice's packets
-//! from them independently. But packets of one slice share their link's queue: drawn independently,
-//! four of them meet four different moments. The honest baseline sends the same slices uncoded
-//! through the same queues. Everything is sent by whole sessions under the two-state control, on links without
-//! outages and once with them, and beside it under Tautline's own control.
+//! The paper measures the latencies of single packets on each modem, and draws a slice's packets
+//! from them independently. But packets of one slice share their link's queue: independent draws
+//! give four of them four different moments. The fair baseline sends the same slices uncoded
+//! through the same queues. Complete sessions send everything under the two-state control, on links
+//! without outages and once with them, and additionally under Tautline's own control.
 
 mod point;
 
@@ -24,7 +24,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Measures all curves at one utilisation, the gains over a range of them, and both over recordings.
+/// Measures all curves at one utilisation, the gains over a range of them, and both over
+/// recordings.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let utilisations: &[f64] = run.choose(&[UTILISATION], &UTILISATIONS);
     let recorded = Recorded::growing(run)?;
@@ -103,13 +104,13 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Of the modems' loads over their mean capacities.
+/// Load of the modems relative to their mean capacities.
 const UTILISATIONS: [f64; 4] = [0.5, 0.55, 0.6, 0.65];
-/// The most at which the rate control still carries the whole stream.
+/// Highest load at which the rate control still carries the full stream.
 const UTILISATION: f64 = 0.6;
-/// Where the reference met the paper's gain, by queues without a rate control.
+/// Load at which the reference matched the paper's gain, with queues and no rate control.
 const REFERENCE_LOAD: f64 = 0.675;
-/// The plots' latencies, over modelled and over recorded links.
+/// Latency ranges of the plots, over modelled and over recorded links.
 const MODELLED_MS: (f64, f64) = (15.0, 60.0);
 const RECORDED_MS: (f64, f64) = (15.0, 300.0);
 /// The paper's gain at [`LEVEL`].
@@ -122,7 +123,7 @@ const HONEST_WITHIN: f64 = 0.6;
 const CARRIED_WHY: &str =
     "slices come in the sizes that the budget allows: a fiftieth is left to it";
 
-/// Tautline's own control, in the place of the paper's.
+/// Tautline's own rate control, used instead of the paper's.
 const OWN: rate::Kind = rate::Kind::DelayRate;
 fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point) -> Vec<Row> {
     let at = |what: &str| format!("gain at .95, load {UTILISATION}: {what}");
@@ -177,7 +178,8 @@ fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point)
     rows
 }
 
-/// Judges what Tautline's own control makes of it, at the same load and at the reference's, beside the paper's control.
+/// Judges the results under Tautline's own control, at the same load and at the reference's, next
+/// to the paper's control.
 fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<Row> {
     let of = |load: f64, what: &str| format!("own control, load {load}: {what}");
     let carried = |load: f64, point: &Point| {
@@ -216,7 +218,7 @@ fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<R
     ]
 }
 
-/// Returns the utilisation between two points at which the paper's gain is met.
+/// Returns the utilisation between two points at which the paper's gain is reached.
 fn met_between((at_low, below): (f64, &Point), (at_high, above): (f64, &Point)) -> Option<f64> {
     let (low, high) = (below.gain_drawn(), above.gain_drawn());
     let share = (PUBLISHED_GAIN - low) / (high - low);
@@ -224,7 +226,8 @@ fn met_between((at_low, below): (f64, &Point), (at_high, above): (f64, &Point)) 
     inside.then_some(at_low + share * (at_high - at_low))
 }
 
-/// Shows what is saved over recordings. Two recorded links have no common rate: all slices go over the first alone.
+/// Shows the gains over recordings. Two recorded links have no common rate, so all slices go over
+/// the first alone.
 fn recorded_rows(point: &Point, name: &str) -> [Row; 4] {
     let row = |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
     [
@@ -239,7 +242,7 @@ fn levels() -> impl Iterator<Item = f64> {
     (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0)
 }
 
-/// A curve's name, and its quantile at a probability.
+/// A curve's name, and its quantile function.
 type Curve = (&'static str, fn(&Point, f64) -> f64);
 
 const CURVES: [Curve; 5] = [

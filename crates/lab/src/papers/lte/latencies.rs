@@ -1,4 +1,4 @@
-//! Many latencies and what is told of them.
+//! Statistics of latencies.
 
 /// A collection of latencies in ms, ascending; not empty.
 pub(super) struct Latencies {
@@ -23,7 +23,7 @@ impl Latencies {
         (squares / self.sorted.len() as f64).sqrt()
     }
 
-    /// Returns the latency that a share `probability` does not exceed.
+    /// Returns the quantile at `probability`.
     pub(super) fn quantile(&self, probability: f64) -> f64 {
         let rank = (probability * self.sorted.len() as f64) as usize;
         self.sorted[rank.min(self.sorted.len() - 1)]
@@ -34,7 +34,7 @@ impl Latencies {
         self.sorted.partition_point(|latency| *latency < ms) as f64 / self.sorted.len() as f64
     }
 
-    /// Returns the quantile of the latest of `count` independent draws from these.
+    /// Returns the quantile of the maximum of `count` independent draws from these.
     pub(super) fn quantile_of_latest(&self, count: u32, probability: f64) -> f64 {
         self.quantile(probability.powf(1.0 / f64::from(count)))
     }

@@ -1,4 +1,4 @@
-//! Ways of loss recovery, in a closed loop: what is lost is known at the encoder a round trip later.
+//! Methods of loss recovery in a closed loop: the encoder learns of a loss a round trip later.
 
 use anyhow::{Context, Result};
 use tautline_video::avc::LossRecovery;
@@ -8,14 +8,14 @@ use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refr
 use crate::pictures::coding::{Coder, Size};
 use crate::pictures::footage::Footage;
 
-/// Footage cut into its strips.
+/// Footage split into its strips.
 pub(super) struct Strips {
     pub(super) name: String,
-    /// Every strip's pictures, from the top.
+    /// Pictures of every strip, from the top.
     pub(super) strips: Vec<Vec<Picture>>,
-    /// Pictures a second.
+    /// Pictures per second.
     pub(super) rate: u32,
-    /// Luma samples of a whole picture.
+    /// Luma samples of a complete picture.
     pub(super) pixels: f64,
 }
 
@@ -33,7 +33,7 @@ impl Strips {
     }
 }
 
-/// One way of coding and of loss recovery.
+/// One method of coding and of loss recovery.
 #[derive(Clone, Copy)]
 pub(super) struct Mode {
     pub(super) name: &'static str,
@@ -41,35 +41,35 @@ pub(super) struct Mode {
     answer: Answer,
 }
 
-/// What the encoder does about what it hears.
+/// Reaction of the encoder to feedback.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Nothing.
+    /// None.
     None,
-    /// Nothing, for every picture is an IDR.
+    /// None, because every picture is an IDR.
     IntraOnly,
-    /// This, when a loss is heard of.
+    /// This refresh, after a reported loss.
     Refresh(Refresh),
-    /// It knows what it hears to have come, and begins to recover when a loss is heard of.
+    /// It uses acknowledged pictures as references, and starts to recover after a reported loss.
     Acknowledged,
 }
 
-/// A strip as it is coded where nothing is lost, and in each of several ways of losing slices.
+/// A strip coded without losses, and for each of several loss patterns.
 pub(super) struct Coded {
     clean: Vec<Vec<u8>>,
-    /// Each picture's sum of squared differences of the luma, where nothing is lost.
+    /// Sum of squared luma differences of each picture, without losses.
     pub(super) errors: Vec<f64>,
-    /// Of each way, the slices from the first on that is coded after a loss was heard of.
+    /// For each pattern, the slices from the first one coded after a loss was reported.
     ways: Vec<Vec<Vec<u8>>>,
 }
 
 impl Coded {
-    /// Returns the slices where nothing is lost.
+    /// Returns the slices without losses.
     pub(super) fn clean(&self) -> Vec<&[u8]> {
         self.clean.iter().map(Vec::as_slice).collect()
     }
 
-    /// Returns the slices in one of the ways of losing some.
+    /// Returns the slices for one of the loss patterns.
     pub(super) fn way(&self, index: usize) -> Vec<&[u8]> {
         let heard = &self.ways[index];
         let before = &self.clean[..self.clean.len() - heard.len()];
@@ -78,15 +78,16 @@ impl Coded {
 }
 
 impl Mode {
-    /// Returns whether the mode recovers only by what an encoder does at its stream's beginning.
+    /// Returns whether the mode recovers only by means at the start of its stream.
     pub(super) fn never_recovers(&self) -> bool {
         self.answer == Answer::None && self.backend == Backend::Avc(LossRecovery::Idr)
     }
 
-    /// Codes a strip at one quantizer, in each of several ways of slices not arriving (none beyond a
-    /// way's end), and if all arrive.
+    /// Codes a strip at one quantizer, for each of several loss patterns and without losses. Beyond
+    /// the end of a pattern nothing is lost.
     ///
-    /// Until a loss is heard of, a way is coded as if there were none: it goes on from there.
+    /// Until a loss is reported, a pattern shares the coding without losses, and then continues
+    /// from there.
     pub(super) fn code(
         &self,
         sources: &[Picture],
@@ -128,7 +129,7 @@ impl Mode {
         Ok(coded)
     }
 
-    /// Returns whether what is coded depends on what was lost.
+    /// Returns whether the coding depends on the losses.
     pub(super) fn answers_loss(&self) -> bool {
         matches!(self.answer, Answer::Refresh(_) | Answer::Acknowledged)
     }
@@ -157,23 +158,23 @@ impl Mode {
     }
 }
 
-/// What is heard of the picture a round trip ago.
+/// Feedback about the picture one round trip ago.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Heard {
     Lost,
-    /// It came, but follows from one that did not.
+    /// It arrived, but depends on one that did not.
     Corrupt,
-    /// It is as its encoder has it, or nothing is heard of it yet.
+    /// It matches its encoder's state, or there is no feedback yet.
     Clean,
 }
 
-/// What a receiver knows of its strip, by the histories of slices.
+/// State of a receiver's strip, tracked by the histories of slices.
 #[derive(Clone, Default)]
 struct Receiver {
-    /// Pictures that came in a row.
+    /// Consecutive pictures received.
     unbroken: u32,
     corrupt: bool,
-    /// Of each picture, whether it was as its encoder has it.
+    /// For each picture, whether it matched its encoder's state.
     clean: Vec<bool>,
 }
 
@@ -186,7 +187,7 @@ impl Receiver {
         self.clean.push(!self.corrupt);
     }
 
-    /// Returns what is heard before picture `number` is coded.
+    /// Returns the feedback available before picture `number` is coded.
     fn tells(&self, number: usize, lost: &[bool]) -> Heard {
         let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Clean };
         match (lost.get(picture), self.clean.get(picture)) {
@@ -197,8 +198,8 @@ impl Receiver {
     }
 }
 
-/// Returns our own encoder in every way that it has, after intra and inter alone, and x264's intra
-/// refresh, if there is x264.
+/// Returns intra and inter alone, then our own encoder with all its methods, and x264's intra
+/// refresh if available.
 pub(super) fn modes() -> [Mode; MODES] {
     let own = |name: &'static str, way: LossRecovery, answer: Answer| Mode {
         name,
@@ -235,8 +236,8 @@ pub(super) fn modes() -> [Mode; MODES] {
     ]
 }
 
-/// Decodes a strip's slices, in the place of a lost one the picture before again, and returns each
-/// shown picture's sum of squared differences of the luma.
+/// Decodes a strip's slices, with the previous picture repeated for a lost one. Returns the sum of
+/// squared luma differences of each shown picture.
 pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Result<Vec<f64>> {
     let (mut concealer, mut decoder) = (Concealer::new(), StripDecoder::new()?);
     let mut errors = Vec::with_capacity(slices.len());
@@ -251,7 +252,7 @@ pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Re
     Ok(errors)
 }
 
-/// Returns the luma PSNR, dB, of samples with that sum of squared differences.
+/// Returns the luma PSNR in dB for a sum of squared differences.
 pub(super) fn psnr(error: f64, samples: f64) -> f64 {
     quality::decibels(error / samples).min(PSNR_MAX)
 }
@@ -260,15 +261,15 @@ pub(super) const INTRA: &str = "intra";
 pub(super) const INTER: &str = "inter";
 pub(super) const BAND: &str = "refresh: band";
 pub(super) const COLUMNS: &str = "refresh: columns";
-/// How many there are.
+/// Number of modes.
 pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };
-/// The paper's: a loss is gone within so many pictures.
+/// Refresh period of the paper: a loss is gone within this many pictures.
 pub(super) const PERIOD: u8 = 16;
-/// Pictures until a loss is heard of: 100 ms at 60 a second.
+/// Pictures until a loss is reported: 100 ms at 60 per second.
 pub(super) const ROUND_TRIP: usize = 6;
-/// A round trip of pictures, and as many more that may be lost in a row.
+/// One round trip of pictures, and as many more that may be lost in sequence.
 const REFERENCES: u8 = 12;
-/// An exact picture has no finite PSNR.
+/// Cap for an exact picture, whose PSNR is infinite.
 const PSNR_MAX: f64 = 60.0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Fig. 15: a slice's latency over one to four modems.
+//! Fig. 15: latency of a slice over one to four modems.
 
 use anyhow::Result;
 
@@ -67,15 +67,15 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// What came over a set of recorded links.
+/// Results over a set of recorded links.
 struct OverRecordings {
     name: String,
     latencies: Latencies,
-    /// Of what the source sends at most.
+    /// Share of the source's maximum rate that arrived.
     carried: f64,
 }
 
-/// Sends the stream over each set of recorded links, by the code that the modelled links of that number have.
+/// Sends the stream over each set of recorded links, with the code used for as many modelled links.
 fn over_recordings(sets: &[Set], seed: u64) -> Result<Vec<OverRecordings>> {
     let work = |set: &Set| {
         let packet_count = RECORDED_CODES[set.len() - 1];
@@ -104,9 +104,9 @@ impl OverRecordings {
     }
 }
 
-/// N of one to four links.
+/// N for one to four links.
 const RECORDED_CODES: [usize; 4] = [4, 8, 7, 7];
-/// The whole stream over one link's mean capacity, uncoded.
+/// Load of the full uncoded stream relative to one link's mean capacity.
 const UTILISATION: f64 = 0.62;
 
 fn runs(run: &Run<'_>) -> u64 {
@@ -117,22 +117,22 @@ fn seconds(run: &Run<'_>) -> u64 {
     run.choose(30, 120)
 }
 
-/// One number of modems and one code, with what the reference says.
+/// One number of modems and one code, with the reference's values.
 struct Case {
     name: &'static str,
     links: usize,
     packet_count: usize,
-    /// Mean, standard deviation, 95 and 99.9 %, in ms; the last not where the reference has none.
+    /// Mean, standard deviation, 95 and 99.9 %, in ms; NaN if the reference lacks the last.
     reference: [f64; 4],
     judged: Judged,
 }
 
-/// What of a case is held against the reference.
+/// Values of a case that are judged against the reference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judged {
     /// All four.
     Wholly,
-    /// Mean and 95 %: the tail is a matter of few outages.
+    /// Mean and 95 %: the tail depends on few outages.
     Middle,
 }
 
@@ -189,12 +189,12 @@ impl Case {
     }
 }
 
-/// What came in one case.
+/// Results of one case.
 struct Measured {
     case: &'static Case,
     latencies: Latencies,
     lost: f64,
-    /// Of what the source sends at most.
+    /// Share of the source's maximum rate that arrived.
     carried: f64,
 }
 
@@ -237,7 +237,7 @@ impl Measured {
     }
 }
 
-/// Judges what the paper says of the third and the fourth modem.
+/// Judges the paper's statements about the third and the fourth modem.
 fn claims(measured: &[Measured]) -> Vec<Row> {
     let of = |name: &str| {
         let found = measured.iter().find(|measured| measured.case.name == name);
@@ -323,7 +323,7 @@ fn summary(measured: &[Measured]) -> Table {
     table
 }
 
-/// Returns the share of slices in each half millisecond, at its middle.
+/// Returns the share of slices in each half millisecond, at its midpoint.
 fn bins(latencies: &Latencies) -> Vec<(f64, f64)> {
     let below = |ms: f64| latencies.share_below(ms);
     (30..90)
@@ -349,7 +349,8 @@ fn density(measured: &[Measured]) -> Plot {
     Plot::new("fig-15", "Latency of a slice by number of modems", x, y).with_all(series)
 }
 
-/// Plots the share later than x, on a logarithmic scale: where the numbers of modems differ most.
+/// Plots the share of slices later than x, on a logarithmic scale, which shows best how the numbers
+/// of modems differ.
 fn tail(measured: &[Measured]) -> Plot {
     let x = Axis::linear("latency of a slice, ms").range(15.0, 150.0);
     let y = Axis::log("share of slices that are later").range(1e-4, 1.0);

@@ -1,4 +1,4 @@
-//! Fig. 13: when slices are read and coded, with one encoder and with two in turn.
+//! Fig. 13: times of reading and coding slices, with one encoder and with two in turn.
 
 use anyhow::Result;
 use tautline_units::{Bitrate, Duration, Instant};
@@ -97,7 +97,8 @@ fn rows(run: &Run<'_>, workers: usize, passages: &[Passage]) -> Vec<Row> {
     ]
 }
 
-/// Returns how many slices were in memory at once: at most, 99 % of the time, and at most.
+/// Returns the number of slices in memory at once: not exceeded for 99 % of the time, and the
+/// maximum.
 fn buffers(passages: &[Passage]) -> (usize, usize) {
     let begin = |passage: &Passage| (passage.captured_at, 1_i32);
     let end = |passage: &Passage| (passage.encoded_at, -1_i32);
@@ -105,7 +106,7 @@ fn buffers(passages: &[Passage]) -> (usize, usize) {
         passages.iter().flat_map(|passage| [begin(passage), end(passage)]).collect();
     changes.sort_unstable();
     let mut in_use = 0_i32;
-    // The time spent at each level.
+    // Time spent at each level.
     let mut times = vec![Duration::ZERO; passages.len() + 1];
     let mut since = changes.first().map_or(Instant::ZERO, |(at, _)| *at);
     for (at, change) in changes {
@@ -122,12 +123,12 @@ fn buffers(passages: &[Passage]) -> (usize, usize) {
     (usual.unwrap_or(most), most)
 }
 
-/// Draws the first two pictures.
+/// Plots the first two pictures.
 fn diagram(workers: usize, passages: &[Passage]) -> Plot {
     let shown = &passages[..passages.len().min(2 * Layout::STRIP_COUNT)];
     let start = shown.first().map_or(Instant::ZERO, |passage| passage.captured_at);
     let at = |instant: Instant| instant.since(start).as_secs_f64() * 1e3;
-    // The first line on top.
+    // The first line is at the top.
     let line = |number: usize| (workers + 1 - number) as f64;
     let reading = shown.iter().map(|p| (at(p.captured_at), at(p.read_at), line(0)));
     let waiting = shown.iter().map(|p| (at(p.read_at), at(p.begun_at), line(1 + p.worker)));

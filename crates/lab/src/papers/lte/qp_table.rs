@@ -1,4 +1,4 @@
-//! Fig. 11: which pair of quantizers makes slices of a desired size.
+//! Fig. 11: the pair of quantizers that yields a desired slice size.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Makes the table and draws it.
+/// Computes the table and plots it.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let (footage, none) = footage(run)?;
     let statistics = Statistics::of(run, &footage)?;
@@ -78,13 +78,13 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Returns the share of slices whose size is within a tenth of what was looked up.
+/// Returns the share of slices whose size is within 10 % of the requested one.
 fn within_tenth(shares: &[f64]) -> f64 {
     let within = shares.iter().filter(|share| (0.9..=1.1).contains(*share)).count();
     within as f64 / shares.len() as f64
 }
 
-/// Judges how far nine slices in ten are from the size that was looked up.
+/// Judges the 90th percentile of the deviation from the requested size.
 fn within(run: &Run<'_>, shares: &[f64]) -> Row {
     let off = crate::pictures::coding::sorted(shares.iter().map(|share| (share - 1.0).abs()));
     let off = crate::pictures::coding::quantile(&off, 0.9);
@@ -97,10 +97,10 @@ fn within(run: &Run<'_>, shares: &[f64]) -> Row {
     }
 }
 
-/// Makes the table of one clip, as `tautline lab qp-table` writes it.
+/// Computes the table of one clip, as `tautline lab qp-table` writes it.
 ///
 /// # Errors
-/// When the clip cannot be read.
+/// If the clip cannot be read.
 pub fn of_clip(run: &Run<'_>, clip: &std::path::Path, pictures: usize) -> Result<QpTable> {
     let footage = Footage::clip(clip, Size::HD, RATE, pictures)?;
     Statistics::of(run, &[footage])?.table()
@@ -123,7 +123,7 @@ fn footage(run: &Run<'_>) -> Result<(Vec<Footage>, Option<String>)> {
     Ok((all, none))
 }
 
-/// What slices came to at every pair of quantizers.
+/// Slice sizes at every pair of quantizers.
 struct Statistics {
     pairs: BTreeMap<Quantizers, Sizes>,
 }
@@ -166,7 +166,7 @@ impl Statistics {
         Ok(Self { pairs })
     }
 
-    /// Returns the pairs along the best quality for a size.
+    /// Returns the pairs with the best quality for each size.
     fn table(&self) -> Result<QpTable> {
         let mut by_size: Vec<(&Quantizers, &Sizes)> = self.pairs.iter().collect();
         by_size.sort_by(|a, b| a.1.mean().total_cmp(&b.1.mean()));
@@ -181,7 +181,8 @@ impl Statistics {
         QpTable::new(entries).context("no quantizer was measured")
     }
 
-    /// Returns every slice's size over the mean of its pair, ascending, for the pairs of the table.
+    /// Returns every slice's size relative to the mean of its pair, ascending, for the pairs in the
+    /// table.
     fn shares(&self, table: &QpTable) -> Vec<f64> {
         let of = |quantizers: Quantizers| &self.pairs[&quantizers];
         let shares = table.entries().flat_map(|(_, quantizers)| {
@@ -214,7 +215,7 @@ impl Sizes {
                 let source = picture.rows(rows.clone())?;
                 let coded = encoder.encode_at(&source, quantizers, Refresh::No)?;
                 let shown = decoder.decode(&coded.bytes)?.context("a slice gave no rows")?;
-                // The first is an IDR, which the paper's stream has once.
+                // The first is an IDR, which occurs only once in the paper's stream.
                 if number == 0 {
                     continue;
                 }
@@ -226,13 +227,13 @@ impl Sizes {
     }
 }
 
-/// The paper's: every macroblock is intra once in 16 pictures.
+/// Refresh of the paper: every macroblock is intra coded once in 16 pictures.
 const REFRESH: LossRecovery = LossRecovery::IntraRefresh { period: 16 };
 /// One refresh, after the IDR.
 const PICTURES: usize = 17;
 const RATE: u32 = 60;
 const FINEST: u8 = 16;
-/// Of the I quantizer to the P quantizer.
+/// Differences of the I quantizer from the P quantizer.
 const DIFFERENCES: &[i8] = &[-4, 0, 4];
 const LENGTH_SHOWN: u64 = 12;
 const PSNR_MAX: f64 = 60.0;

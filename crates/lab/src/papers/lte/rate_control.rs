@@ -1,5 +1,5 @@
-//! III.B: the rate control of two states, over time: on a step of the capacity, on links that wander, and on
-//! recordings.
+//! III.B: the two-state rate control over time: on a capacity step, on links with varying capacity,
+//! and on recordings.
 
 use anyhow::{Context, Result};
 use tautline_sim::link::{Config, Pair, Step};
@@ -21,7 +21,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Lets a source fill its budget over one link, and looks at what the link is granted.
+/// Records the granted rate of one link with a source that fills its budget.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let Recorded { sets: recordings, none } = Recorded::singles(run)?;
     let names = ["step", "wandering"].map(String::from).into_iter();
@@ -71,15 +71,15 @@ const LOW: f64 = 8.0;
 const DOWN_AT: u64 = 25;
 const UP_AT: u64 = 45;
 const STEP_SECONDS: u64 = 80;
-/// Bytes a second of the link that wanders.
+/// Mean capacity of the varying link, in bytes per second.
 const WANDERING: f64 = 1.5e6;
 
-/// What came over one link under one control.
+/// Results of one link under one control.
 struct Ridden {
     name: String,
     control: Kind,
     came: Came,
-    /// What the recording could carry, Mbit/s.
+    /// Capacity of the recording, Mbit/s.
     capacity: Option<f64>,
 }
 
@@ -189,14 +189,14 @@ impl Ridden {
     }
 }
 
-/// What [LLMLNCL] waits before a probation, and its eight reports.
+/// Waiting time of [LLMLNCL] before a probation, plus its eight reports.
 const PROBATION_SECONDS: f64 = 2.3;
-/// Percent of the capacity: a probation raises by a fifth.
+/// Expected percentage of the capacity: a probation raises the rate by a fifth.
 const STEADY: f64 = 100.0 / 1.2;
-/// Of the capacity.
+/// Share of the capacity to reach.
 const CLIMBED: f64 = 0.8;
 
-/// Returns the grants that lasted for a second or more, each with its first second: the rates between
+/// Returns the grants that lasted for at least a second, each with its start: the rates between
 /// probations.
 fn levels(looks: &[Look]) -> Vec<(f64, f64)> {
     let parts = looks.chunk_by(|a, b| a.granted == b.granted);
@@ -204,7 +204,7 @@ fn levels(looks: &[Look]) -> Vec<(f64, f64)> {
     lasting.map(|part| (part[0].second, part[0].granted)).collect()
 }
 
-/// Returns the median rise from one level to a higher one, and the median time between two.
+/// Returns the median ratio of a rise between levels, and the median time between two.
 fn steps(levels: &[(f64, f64)]) -> (f64, f64) {
     let rising = levels.windows(2).filter(|pair| pair[1].1 > 1.01 * pair[0].1);
     let (raises, pauses): (Vec<f64>, Vec<f64>) =
@@ -277,7 +277,7 @@ fn over_time(both: &[Ridden]) -> Plot {
         .with(line(&both[1], "granted", &|look| look.granted))
 }
 
-/// Lists where the control differs from the published code.
+/// Lists the deviations of the control from the published code.
 fn deviations() -> Table {
     let mut table = Table::new("deviations", ["number", "deviation"]).shown("Where it deviates");
     for (number, deviation) in DEVIATIONS.iter().enumerate() {
@@ -286,7 +286,7 @@ fn deviations() -> Table {
     table
 }
 
-/// As `tautline_transport::rate::TwoState` has them.
+/// The same list as in `tautline_transport::rate::TwoState`.
 const DEVIATIONS: [&str; 8] = [
     "sent and received samples are of the same datagrams, not of the same 100 ms",
     "a link that sends less than .7 of its grant does not probe",
@@ -307,7 +307,7 @@ mod tests {
         let looks: Vec<Look> = (0..120)
             .map(|at| {
                 let second = f64::from(at) / 20.0;
-                // A level of two seconds, then a raise and a fall that do not last.
+                // A level of two seconds, then a short raise and a short fall.
                 let granted = match (at / 50, at % 50) {
                     (turn, 0..40) => 8.0 * 1.2_f64.powi(turn),
                     (turn, 40..45) => 9.6 * 1.2_f64.powi(turn),

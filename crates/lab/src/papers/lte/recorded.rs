@@ -1,4 +1,4 @@
-//! Recorded links for streams of slices and packets, where they are kept beside the repository.
+//! Recorded links for streams of slices and packets, if they are stored next to the repository.
 
 use std::path::Path;
 
@@ -7,25 +7,25 @@ use anyhow::Result;
 use crate::experiment::Run;
 use crate::sweeps::links::set::Set;
 
-/// Recorded links, or the words for a reader why there are none.
+/// Recorded links, or a note for the reader why there are none.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// Sets of links, each sent over together.
+    /// Sets of links that are used together.
     pub(super) sets: Vec<Set>,
-    /// Why there are none.
+    /// Reason why there are none.
     pub(super) none: Option<String>,
 }
 
 impl Recorded {
-    /// Reads every recording, each a link by itself.
+    /// Reads every recording as a separate link.
     ///
     /// # Errors
-    /// For a file that is missing where others are, or is no recording.
+    /// For a file that is missing although others exist, or is not a recording.
     pub(super) fn singles(run: &Run<'_>) -> Result<Self> {
         Self::where_kept(run, Set::single_recordings)
     }
 
-    /// Reads sets of one, two, three and four links, each with those of the one before and another.
+    /// Reads sets of one, two, three and four links; each adds one link to the previous set.
     ///
     /// # Errors
     /// As [`Self::singles`].
@@ -37,7 +37,7 @@ impl Recorded {
         })
     }
 
-    /// Returns the words for a reader of what was sent over these.
+    /// Returns a note for the reader about these links.
     pub(super) fn note(&self) -> String {
         if let Some(none) = &self.none {
             return none.clone();
@@ -62,7 +62,7 @@ impl Recorded {
     }
 }
 
-/// Names a set in rows: a link by what it is, several by their number.
+/// Returns a set's name in rows: a single link by its name, several by their number.
 pub(super) fn name_of(set: &Set) -> String {
     match set.len() {
         1 => format!("recorded, {}", set.name),
@@ -70,9 +70,9 @@ pub(super) fn name_of(set: &Set) -> String {
     }
 }
 
-/// What is measured of a recording.
+/// Measured duration of a recording.
 pub(super) const SECONDS: u64 = 100;
-/// As many as the paper has.
+/// Maximum number of links, as in the paper.
 const LINKS_MOST: usize = 4;
-/// Beside the repository: recordings of others are no part of it.
+/// Outside the repository, which contains no recordings of others.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/links");

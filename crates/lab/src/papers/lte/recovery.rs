@@ -1,4 +1,5 @@
-//! How long a lost slice is seen: what decoders show with it lost against what they show without.
+//! Duration for which a lost slice is visible: the output of decoders with the loss compared to
+//! that without.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,13 +11,13 @@ use tautline_video::{Backend, Concealer, Decoder, Picture, Quantizers, Refresh, 
 
 use crate::pictures::chromium;
 
-/// A decoder that shows what came.
+/// A decoder for the comparison.
 #[derive(Clone, Copy, Debug, strum::VariantArray)]
 pub(super) enum Shown {
     Openh264,
-    /// libavcodec, by the program; the paper's.
+    /// libavcodec, through ffmpeg; the paper's decoder.
     Ffmpeg,
-    /// What the operator's page has.
+    /// The decoder of the operator's page.
     Chromium,
 }
 
@@ -39,8 +40,8 @@ impl Shown {
         }
     }
 
-    /// Returns for each stream after the first, picture by picture, the sum of the squared differences of its
-    /// luma to the first's.
+    /// Returns, for each stream after the first, the sum of squared luma differences to the first
+    /// stream for each picture.
     fn errors(
         self,
         streams: &[Vec<Vec<u8>>],
@@ -65,19 +66,20 @@ impl Shown {
     }
 }
 
-/// One loss, and how long it was seen.
+/// One loss, and the duration of its visibility.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
-    /// The picture that was lost.
+    /// Number of the lost picture.
     pub(super) lost: usize,
-    /// Pictures from it to the last of which anything that can be seen is left.
+    /// Pictures from it to the last one with a visible difference.
     pub(super) seen: usize,
-    /// Pictures from it to the last of which any pixel differs.
+    /// Pictures from it to the last one in which any pixel differs.
     pub(super) differing: usize,
 }
 
-/// Codes a strip at one quantizer, loses each of `losses` in a stream of its own, and compares what each
-/// decoder shows, pixel by pixel. A picture that stays different to the stream's end counts to there.
+/// Codes a strip at one quantizer, loses each of `losses` in a separate stream, and compares the
+/// output of each decoder pixel by pixel. A difference that persists counts to the end of the
+/// stream.
 pub(super) fn of(
     sources: &[Picture],
     way: LossRecovery,
@@ -102,7 +104,8 @@ pub(super) fn of(
     decoders.iter().map(by).collect()
 }
 
-/// Returns the access units as the operator's decoder gets them, a skip slice in the place of the lost one.
+/// Returns the access units that the operator's decoder receives, with a skip slice in place of the
+/// lost one.
 fn passed(coded: &[Vec<u8>], lost: Option<usize>) -> Result<Vec<Vec<u8>>> {
     let mut concealer = Concealer::new();
     let pass = |(number, bytes): (usize, &Vec<u8>)| match lost == Some(number) {
@@ -113,7 +116,8 @@ fn passed(coded: &[Vec<u8>], lost: Option<usize>) -> Result<Vec<Vec<u8>>> {
 }
 
 impl Recovery {
-    /// Judges the loss of a picture by the squared errors of all pictures' luma, of so many samples each.
+    /// Evaluates the loss of a picture from the squared luma errors of all pictures, of `samples`
+    /// samples each.
     fn of(lost: usize, errors: &[u64], samples: usize) -> Self {
         let until = |differs: &dyn Fn(u64) -> bool| {
             errors[lost..].iter().rposition(|error| differs(*error)).map_or(0, |last| last + 1)
@@ -157,7 +161,7 @@ fn by_ffmpeg(access_units: &[Vec<u8>], width: usize, height: usize) -> Result<Ve
     Ok(shown)
 }
 
-/// Of a strip's luma against what it is without the loss: what is left is below what can be seen.
+/// PSNR of a strip's luma against the output without loss, above which no difference is visible.
 pub(super) const RECOVERED_DB: f64 = 50.0;
 const RATE: u32 = 60;
 

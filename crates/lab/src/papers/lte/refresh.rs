@@ -1,5 +1,5 @@
-//! Beyond Fig. 10: every way of loss recovery over seconds, with what it hears, through the losses of a display at
-//! the 95th percentile of delay.
+//! Beyond Fig. 10: all methods of loss recovery over seconds, with feedback, under the losses of a
+//! display at the 95th percentile of delay.
 
 use anyhow::{Result, ensure};
 use tautline_video::Layout;
@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Codes every footage in every mode, with one slice in twenty lost and with none.
+/// Codes every footage in every mode, with one slice in twenty lost and without losses.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let claims = curves::claims("one slice in 20 lost");
     let tables = vec![table(), claims, without_loss(), at_that_rate(), with_loss()];
@@ -49,13 +49,13 @@ struct Trial {
     lossy: Quality,
 }
 
-/// What was sent and how it was shown.
+/// Bitrate and quality.
 #[derive(Clone, Copy)]
 struct Quality {
     mbps: f64,
     /// Mean of the slices' PSNR, dB.
     by_slices: f64,
-    /// Mean of the whole pictures' PSNR, dB.
+    /// Mean of the complete pictures' PSNR, dB.
     by_pictures: f64,
 }
 
@@ -83,7 +83,7 @@ fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
         lossy.list(shown, &mut findings.tables[3]);
         lossy.list(lossy.rates(QUALITY_DB), &mut findings.tables[4]);
         findings.rows.push(lossy.claim());
-        // Whatever the footage: what never recovers is the worst.
+        // For any footage, a mode that never recovers is the worst.
         let gain = curves::of(shown, BAND) - curves::of(shown, INTER);
         let row = Row::new(lossy.named("band over inter at 36 dB's rate"), "dB", gain);
         findings.rows.push(row.asked(0.5).at_least(1.0).because("set by hand: half a dB is seen"));
@@ -107,20 +107,20 @@ impl Trial {
     }
 }
 
-/// The slices that come too late for a display at the 95th percentile of delay.
+/// Slices that arrive too late for a display at the 95th percentile of delay.
 struct Late {
-    /// Of each strip, picture by picture.
+    /// Whether each slice is late, by strip and picture.
     strips: Vec<Vec<bool>>,
     latencies: Latencies,
-    /// Late slices of all.
+    /// Share of late slices.
     share: f64,
-    /// Slices late in a row of one strip, in the mean.
+    /// Mean number of consecutive late slices of one strip.
     run: f64,
 }
 
 impl Late {
-    /// Sends six slices a picture over two links by whole sessions, and shows each at the delay that 95 % of a
-    /// minute's do not exceed.
+    /// Sends six slices per picture over two links with complete sessions. Each slice is displayed
+    /// at the 95th percentile of one minute's delays.
     fn of(run: &Run<'_>, pictures: usize) -> Result<Self> {
         let seconds = run.choose(20, 60);
         let load = Stream::of_paper(Vec::new(), CODED, seconds).wire_bytes() / 2.0;
@@ -137,7 +137,7 @@ impl Late {
             strip.chunk_by(|a, b| a == b).filter(|part| part[0]).count()
         });
         let run = count / runs.sum::<usize>() as f64;
-        // The first slice begins the stream: it is waited for.
+        // The first slice starts the stream, and is waited for.
         let first = |strip| all(strip).take(pictures).enumerate().map(|(at, late)| late && at > 0);
         let strips = (0..Layout::STRIP_COUNT).map(|strip| first(strip).collect()).collect();
         Ok(Self { strips, share: count / late.len() as f64, latencies, run })
@@ -242,10 +242,10 @@ fn note() -> String {
     )
 }
 
-/// As many packets as the paper's slices have, with K = 4, and as much load on each link.
+/// Packets of a slice as in the paper, with K = 4, and the same load on each link.
 const CODED: usize = 7;
 const UTILISATION: f64 = 0.55;
 /// One slice in twenty.
 const LOSS: f64 = 0.05;
-/// Until a band has settled, and the first answers have come.
+/// Pictures until a band has settled and the first feedback has arrived.
 const WARM_UP: usize = 20;

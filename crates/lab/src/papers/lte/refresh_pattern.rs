@@ -1,5 +1,5 @@
-//! Fig. 9: which macroblocks of a P slice are intra coded, picture by picture, and how long a lost slice
-//! is seen.
+//! Fig. 9: the intra coded macroblocks of P slices, picture by picture, and the visible duration of
+//! a lost slice.
 
 use anyhow::{Context, Result};
 use strum::VariantArray;
@@ -19,8 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Finds the intra columns of a coded stream from outside: they come out alike whatever picture the
-/// decoder had before.
+/// Detects the intra columns of a coded stream externally: their output does not depend on the
+/// decoder's previous picture.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let size = run.choose(Size::SMALL, Size::HD);
     let footage = Footage::simulated(size, 60, SOURCES, run.seed)?.with_noise(run.seed)?;
@@ -80,7 +80,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(Findings { tables: vec![table, recoveries], plots, rows, notes }))
 }
 
-/// Makes the rows of `found`: by mode, picture by picture, the intra columns.
+/// Returns rows from `found`: the intra columns by mode and picture.
 fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     let refreshed = |columns: &[Vec<usize>]| {
         let mut distinct: Vec<usize> = columns.iter().flatten().copied().collect();
@@ -109,7 +109,7 @@ fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     rows
 }
 
-/// Returns, for every picture after the first, the columns that depend on no picture before.
+/// Returns, for every picture after the first, the columns that do not depend on earlier pictures.
 fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
     let (width, height) = (sources[0].width(), sources[0].height());
     let mut encoder = backend.open_at(width, height, 60)?;
@@ -138,7 +138,7 @@ fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
     Ok(found)
 }
 
-/// Returns an IDR that looks like nothing that a camera sees.
+/// Returns an IDR unlike any camera picture.
 fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
     let mut picture = Picture::new(width, height)?;
     for (at, value) in picture.planes_mut().0.iter_mut().enumerate() {
@@ -148,7 +148,7 @@ fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
     Ok(encoder.encode_at(&picture, Quantizers::both(QP), Refresh::Idr)?.bytes.to_vec())
 }
 
-/// A way of intra refresh, and the pictures in which it has gone over all of them.
+/// A method of intra refresh, and the number of pictures for a complete refresh.
 struct Mode {
     name: &'static str,
     way: LossRecovery,
@@ -156,7 +156,7 @@ struct Mode {
 }
 
 impl Mode {
-    /// Judges how long losses were seen.
+    /// Judges the visible duration of losses.
     fn recovered(&self, decoder: Shown, recoveries: &[Recovery]) -> [Row; 2] {
         let worst =
             |of: fn(&Recovery) -> usize| recoveries.iter().map(of).max().unwrap_or(0) as f64;
@@ -173,18 +173,18 @@ impl Mode {
     }
 }
 
-/// The paper's two spacings, and bands that take as long.
+/// The paper's two spacings, and bands with the same duration.
 const MODES: &[Mode] = &[
     Mode { name: "columns", way: LossRecovery::IntraColumns { spacing: 16 }, pictures: 16 },
     Mode { name: "columns-8", way: LossRecovery::IntraColumns { spacing: 8 }, pictures: 8 },
     Mode { name: "band", way: LossRecovery::IntraRefresh { period: 16 }, pictures: 16 },
     Mode { name: "band-8", way: LossRecovery::IntraRefresh { period: 8 }, pictures: 8 },
 ];
-/// Decoded after the first: as many as the longest of them takes.
+/// Pictures decoded after the first: the longest period.
 const PICTURES: usize = 16;
-/// Lost, each in a stream of its own, in different places of a refresh.
+/// Lost pictures, each in a separate stream, at different phases of a refresh.
 const LOSSES: [usize; 6] = [17, 22, 27, 20, 24, 30];
-/// The last loss has twice its time.
+/// The last loss has twice the period left.
 const SOURCES: usize = 30 + 2 * PICTURES + 1;
 const MIDDLE_STRIP: usize = 2;
 const QP: u8 = 28;

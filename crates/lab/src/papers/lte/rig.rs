@@ -1,4 +1,4 @@
-//! The vehicle's camera and encoders, run in real time and watched.
+//! The vehicle's camera and encoders, run in real time and measured.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,20 +18,20 @@ use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slic
 use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size};
 
-/// One slice on its way out of the vehicle, by the rig's clock.
+/// One slice on its way out of the vehicle, on the rig's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     pub(super) picture: u32,
     pub(super) strip: usize,
-    /// Which of the encoders took it.
+    /// Index of its encoder.
     pub(super) worker: usize,
-    /// The first of its rows begins to be read.
+    /// Start of its readout.
     pub(super) captured_at: Instant,
-    /// The last has been read.
+    /// End of its readout.
     pub(super) read_at: Instant,
     pub(super) begun_at: Instant,
     pub(super) encoded_at: Instant,
-    /// Its rows are decoded, if a decoder was there.
+    /// Time at which its rows are decoded, if there is a decoder.
     pub(super) decoded_at: Option<Instant>,
     pub(super) bytes: AccessUnit,
 }
@@ -51,24 +51,24 @@ impl Passage {
         }
     }
 
-    /// Returns the time from the first row to the whole slice.
+    /// Returns the time from its first row to the complete slice.
     pub(super) fn latency(&self) -> Duration {
         self.encoded_at.since(self.captured_at)
     }
 }
 
-/// Returns the pictures that a rig shows: the simulated camera's, of the paper's size unless it must
-/// be quick, with a camera's noise.
+/// Returns the rig's footage: the simulated camera's pictures with camera noise, in the paper's
+/// size unless the run is quick.
 pub(super) fn footage(run: &Run<'_>) -> Result<Footage> {
     let size = run.choose(Size::SMALL, Size::HD);
     Footage::simulated(size, RATE, run.choose(12, 60), run.seed)?.with_noise(run.seed)
 }
 
-/// What runs.
+/// Parameters of a rig.
 #[derive(Clone, Copy)]
 pub(super) struct Rig {
     pub(super) backend: Backend,
-    /// Encoders that take strips in turn.
+    /// Number of encoders, which take strips in turn.
     pub(super) workers: usize,
     pub(super) strips: usize,
     pub(super) bitrate: Bitrate,
@@ -76,7 +76,7 @@ pub(super) struct Rig {
     pub(super) behind: Behind,
 }
 
-/// The decoder that takes each slice as it comes, on a thread of its own.
+/// The decoder that decodes each slice on arrival, in its own thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Nothing,
@@ -114,19 +114,19 @@ impl Behind {
     }
 }
 
-/// What came out of a rig.
+/// Results of a rig.
 pub(super) struct Watched {
-    /// Every slice, in the order of reading.
+    /// All slices, in readout order.
     pub(super) passages: Vec<Passage>,
-    /// Slices that never came out: their encoder was behind, or all of a picture's, for the camera was.
+    /// Missing slices: an encoder was late, or for a complete picture, the camera was.
     pub(super) missing: usize,
 }
 
 impl Rig {
-    /// Runs camera and encoders in real time over `footage`, there and back again.
+    /// Runs camera and encoders in real time over `footage`, forwards and backwards.
     ///
     /// # Errors
-    /// When hardly a slice comes out: then nothing can be said.
+    /// If hardly any slice is produced: the result would be meaningless.
     pub(super) fn watch(self, footage: &Footage) -> Result<Watched> {
         let Self { backend, workers, strips, bitrate, pictures, behind } = self;
         let first = footage.pictures.first().context("no pictures")?;
@@ -166,7 +166,7 @@ impl Rig {
     }
 }
 
-/// Decodes what comes as it comes, if there are decoders.
+/// Decodes slices on arrival, if there are decoders.
 fn collect(
     receiver: &Receiver<Passage>,
     mut decoders: Vec<Option<Box<dyn Decoder>>>,
@@ -183,13 +183,13 @@ fn collect(
     Ok(passages)
 }
 
-/// Returns the passages after the pictures that are IDRs: how a drive is, not how it begins.
+/// Returns the passages after the initial IDRs, for the steady state.
 pub(super) fn settled(passages: &[Passage]) -> &[Passage] {
     let from = passages.partition_point(|passage| passage.picture < SETTLING_PICTURES);
     &passages[from..]
 }
 
-/// A sensor of pictures made before: the cost of drawing them is no part of what is measured.
+/// A sensor with prerendered pictures: rendering is not part of the measurement.
 struct Replay {
     pictures: Vec<Picture>,
     layout: Layout,
@@ -203,7 +203,7 @@ impl Replay {
         Self { pictures: footage.pictures.clone(), layout, rate: footage.rate, begun: 0, left }
     }
 
-    /// Returns the picture that is shown: the clip runs forward and then backward, without a jump.
+    /// Returns the current picture: the clip runs forwards and backwards, without a jump.
     fn showing(&self) -> &Picture {
         let last = self.pictures.len() - 1;
         let turn = self.begun % (2 * last).max(1);
@@ -233,13 +233,13 @@ impl Sensor for Replay {
     }
 }
 
-/// The paper's pictures a second.
+/// Picture rate of the paper.
 pub(super) const RATE: u32 = 60;
-/// What is measured, unless it is said: our own.
+/// Backend under test by default: our own.
 pub(super) const BACKEND: Backend = Backend::Avc(LossRecovery::Idr);
-/// An IDR may come twice while encoders warm up.
+/// Pictures to skip: IDRs may repeat while encoders warm up.
 const SETTLING_PICTURES: u32 = 6;
 
-/// Why what stages take in real time has the bound that it has.
+/// Reason for the bound on real-time stages.
 pub(super) const SLOWER: &str = "a bound, no spread; ten times it in a quick run, whose build is not \
                                  optimized and whose machine is busy with other tests";

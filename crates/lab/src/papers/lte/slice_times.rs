@@ -1,4 +1,4 @@
-//! From the first row of a slice to the slice, and to its decoded rows, in real time.
+//! Time from the first row of a slice to the coded slice, and to its decoded rows, in real time.
 
 use anyhow::Result;
 use tautline_units::Bitrate;
@@ -17,7 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Runs camera and encoders by six strips and by twelve, alone and with each decoder behind.
+/// Runs camera and encoders with six strips and with twelve, alone and with each decoder.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut findings = Findings { tables: vec![table()], ..Findings::default() };
     let footages = footages(run, &mut findings.notes)?;
@@ -68,7 +68,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// Returns the run from which the machine took the least.
+/// Returns the run with the least interference from the machine.
 fn quietest(taken: &[Times]) -> &Times {
     let p99 = |times: &&Times| quantile(times.last(), 0.99);
     taken.iter().min_by(|a, b| p99(a).total_cmp(&p99(b))).expect("there is one at least")
@@ -99,13 +99,13 @@ fn setups(run: &Run<'_>) -> Vec<Rig> {
     setups
 }
 
-/// What slices took, in ms, ascending.
+/// Times of slices in ms, ascending.
 struct Times {
-    /// From the sensor's first row to the whole slice.
+    /// From the sensor's first row to the complete slice.
     coded: Vec<f64>,
-    /// From there to the decoded rows; empty without a decoder.
+    /// From the sensor's first row to the decoded rows; empty without a decoder.
     decoded: Vec<f64>,
-    /// Slices that never came out.
+    /// Missing slices.
     missing: usize,
 }
 
@@ -121,12 +121,12 @@ impl Times {
         }
     }
 
-    /// Returns what counts: with a decoder, the decoded rows.
+    /// Returns the relevant times: those of the decoded rows if there is a decoder.
     fn last(&self) -> &[f64] {
         if self.decoded.is_empty() { &self.coded } else { &self.decoded }
     }
 
-    /// Returns the share of the slices read that came out, percent.
+    /// Returns the percentage of the read slices that were produced.
     fn share_out(&self) -> f64 {
         let out = self.coded.len() as f64;
         100.0 * out / (out + self.missing as f64)
@@ -151,7 +151,7 @@ impl Times {
         let asked = Asked::of(rig);
         let judge = |row: Row, most: f64| {
             let row = row.published(PUBLISHED).asked(most).clocked();
-            // A quick run may be on a machine that is busy with other things.
+            // A quick run may share its machine with other work.
             match rig.backend == rig::BACKEND && !run.quick {
                 true => {
                     row.at_most(1.0).because("what was asked of this encoder, on an idle machine")
@@ -192,7 +192,7 @@ impl Times {
     }
 }
 
-/// What is asked for, ms.
+/// Requirements, in ms.
 struct Asked {
     p50: f64,
     p99: f64,
@@ -214,5 +214,5 @@ fn table() -> Table {
     Table::new("times", columns)
 }
 
-/// The paper's, with six slices.
+/// Latency in the paper, with six slices.
 const PUBLISHED: f64 = 8.3;

@@ -1,7 +1,8 @@
-//! Slices sent by whole sessions over links that are modelled or recorded.
+//! Slices sent by complete sessions over modelled or recorded links.
 //!
-//! Two sessions of the transport in virtual time, as a vehicle's and an operator's: the paper's
-//! rate control of two states, its assignment by the anticipated transmission end, its code, and pacing.
+//! Two sessions of the transport run in virtual time, as a vehicle's and an operator's. They use
+//! the paper's two-state rate control, its assignment by the anticipated transmission end, its
+//! code, and pacing.
 
 use anyhow::{Result, ensure};
 use tautline_scenario::measure::{Unit, millis, within};
@@ -14,67 +15,67 @@ use tautline_transport::sender::planner::Kind;
 use tautline_transport::wire::{Prefix, SYMBOL_AROUND_BYTES};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// A stream of equal slices, each coded as a block, and the links that it is sent over.
+/// A stream of equal slices, each coded as a block, and its links.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// The links, the stream going up.
+    /// The links; the stream goes up.
     pub(super) links: Vec<Pair>,
     /// K.
     pub(super) source_count: usize,
     /// N.
     pub(super) packet_count: usize,
-    /// Slices a second.
+    /// Slices per second.
     pub(super) per_second: u64,
-    /// Bytes of a slice, at most where the source follows the budget.
+    /// Size of a slice; the maximum if the source follows the budget.
     pub(super) bytes: ByteCount,
-    /// Whether the source sends less where the budget is below that, as an encoder does.
+    /// Whether the source reduces its rate to a smaller budget, as an encoder does.
     pub(super) adapts: bool,
     /// The rate control of every link.
     pub(super) control: rate::Kind,
-    /// What a link is granted before anything is known of it.
+    /// Initial grant of a link.
     pub(super) initial: Bitrate,
-    /// What is measured, after the first [`WARM_UP`].
+    /// Measured duration, after [`WARM_UP`].
     pub(super) seconds: u64,
 }
 
-/// What came of a stream.
+/// Results of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Came {
-    /// From hand-over to delivery in ms, slice by slice in the order of hand-over, of those that came.
+    /// Latencies of the delivered slices in ms, in sending order.
     pub(super) latencies: Vec<f64>,
-    /// Slices that never came: refused, dropped or lost.
+    /// Slices lost: refused, dropped or lost in transit.
     pub(super) lost: usize,
-    /// What the slices that came held, over the time.
+    /// Rate of the delivered slices.
     pub(super) rate: Bitrate,
-    /// What was seen of the links, every [`LOOK`].
+    /// Observations of the links, every [`LOOK`].
     pub(super) looks: Vec<Look>,
 }
 
-/// One link at one time.
+/// State of one link at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Since the end of the warm-up.
+    /// Time since the end of the warm-up, in s.
     pub(super) second: f64,
-    /// Mbit/s.
+    /// Granted rate in Mbit/s.
     pub(super) granted: f64,
-    /// Mbit/s, by the peer's last report.
+    /// Received rate in Mbit/s, from the peer's last report.
     pub(super) received: f64,
-    /// The queue that stands in the link, ms.
+    /// Queueing delay of the link, ms.
     pub(super) queueing: f64,
 }
 
-/// Bytes a second of the application in all of the paper's experiments.
+/// Application rate in all of the paper's experiments, in bytes per second.
 pub(super) const APPLICATION: f64 = 1e6;
-/// Slices a second: six of 60 pictures.
+/// Slices per second: six of 60 pictures.
 pub(super) const PER_SECOND: u64 = 360;
-/// K, which [LTE] Fig. 8 names and its Fig. 15 is taken to share.
+/// K, which [LTE] Fig. 8 states and its Fig. 15 presumably shares.
 pub(super) const SOURCES: usize = 4;
-/// Bytes of a packet: a slice of 1 MB/s in [`SOURCES`] packets.
+/// Packet size: a slice of 1 MB/s in [`SOURCES`] packets.
 pub(super) const PACKET_BYTES: u64 = 694;
 
 impl Stream {
-    /// Returns the paper's stream: 1 MB/s before coding, in slices of K = 4 packets, under the two-state
-    /// control, by a source that follows the budget.
+    /// Returns the paper's stream: 1 MB/s before coding, in slices of K = 4 packets, under the
+    /// two-state control, from a source that follows the budget.
     pub(super) fn of_paper(links: Vec<Pair>, packet_count: usize, seconds: u64) -> Self {
         Self {
             links,
@@ -89,8 +90,8 @@ impl Stream {
         }
     }
 
-    /// Returns single packets of the paper's size, so many a second, at a constant rate whatever the links
-    /// are like.
+    /// Returns single packets of the paper's size at a constant rate of `per_second`, independent
+    /// of the links.
     pub(super) fn of_packets(links: Vec<Pair>, per_second: u64, seconds: u64) -> Self {
         let bytes = ByteCount::new(PACKET_BYTES - Prefix::BYTES as u64);
         Self {
@@ -105,7 +106,7 @@ impl Stream {
     /// Sends the stream.
     ///
     /// # Errors
-    /// For links or a session that cannot be configured so, and when nothing comes.
+    /// For an invalid link or session configuration, and if nothing arrives.
     pub(super) fn send(&self, seed: u64) -> Result<Came> {
         let rate = self.bytes.get() * 8 * self.per_second;
         let media = Media {
@@ -139,7 +140,8 @@ impl Stream {
         Ok(Came { lost: sent.len() - latencies.len(), latencies, rate, looks })
     }
 
-    /// Returns bytes a second on the wire, IP and UDP headers included, if all slices have their full size.
+    /// Returns the bytes per second on the wire, IP and UDP headers included, if all slices have
+    /// their full size.
     pub(super) fn wire_bytes(&self) -> f64 {
         let symbol = (self.bytes.get() + Prefix::BYTES as u64) as f64 / self.source_count as f64;
         (symbol + (SYMBOL_AROUND_BYTES as f64 + HEADERS))
@@ -151,7 +153,7 @@ impl Stream {
         Instant::ZERO + WARM_UP + Duration::from_secs(self.seconds)
     }
 
-    /// Returns the paper's way of sending: no thought of a link's loss, nothing sent again.
+    /// Returns the paper's configuration: it ignores a link's loss, and does not retransmit.
     fn config(&self) -> Config {
         let mut config = Config {
             schedule: Kind::TransmissionEnd,
@@ -169,21 +171,21 @@ impl Stream {
 }
 
 impl Came {
-    /// Adds another run's slices; its looks are left out.
+    /// Adds another run's slices; its observations of links are left out.
     pub(super) fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.lost += other.lost;
     }
 
-    /// Returns the share of slices that never came.
+    /// Returns the share of slices lost.
     pub(super) fn lost_share(&self) -> f64 {
         self.lost as f64 / (self.lost + self.latencies.len()) as f64
     }
 }
 
-/// Returns the link model of the paper's reproduction, from the reference page: the logarithm of the
-/// capacity is an Ornstein-Uhlenbeck process round its mean, outages hold packets, delays wander, the radio
-/// repeats itself, and packets stay in order. The way back is roomy.
+/// Returns the link model of the paper's reproduction, from the reference page. The logarithm of
+/// the capacity is an Ornstein-Uhlenbeck process around its mean, outages hold packets, delays
+/// vary, the radio retransmits, and packets stay in order. The return path has ample capacity.
 pub(super) fn modem(bytes_a_second: f64, outages: bool) -> Pair {
     let capacity = Bitrate::from_bps((bytes_a_second * 8.0).round() as u64);
     let up = Link {
@@ -199,7 +201,7 @@ pub(super) fn modem(bytes_a_second: f64, outages: bool) -> Pair {
     Pair { up, down }
 }
 
-/// Returns what a reader must know of the links in every experiment that uses them.
+/// Returns the note about the links for every experiment that uses them.
 pub(super) fn model_note() -> String {
     "Sent by two sessions in virtual time. Links: logarithm of the capacity Ornstein-Uhlenbeck, sigma .25, \
      time constant 80 ms; outages that hold, one in 20 s, 60 ms in the mean; delay 15 ms + |AR(1), sigma 2 ms, \
@@ -208,11 +210,12 @@ pub(super) fn model_note() -> String {
         .to_owned()
 }
 
-/// Not measured: handshake, first pings, first steps of the rate control.
+/// Excluded from the measurement: the handshake, the first pings, and the startup of the rate
+/// control.
 pub(super) const WARM_UP: Duration = Duration::from_secs(5);
-/// The paper's slices have no deadline; here what is a second late is dropped.
+/// Deadline of a slice. The paper's have none; here slices more than a second late are dropped.
 pub(super) const DEADLINE: Duration = Duration::from_secs(1);
-/// Between two looks at the links.
+/// Interval between two observations of the links.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// IPv4 (20) and UDP (8), as the links count them.
 const HEADERS: f64 = 28.0;

@@ -1,4 +1,4 @@
-//! Table I: what each stage from an event to the light of a screen takes, by the whole system.
+//! Table I: latency of each stage from an event to the light of a screen, by the complete system.
 
 use anyhow::Result;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Parts what slices took that the whole system carried, and adds what a screen does with them.
+/// Splits the latency of slices carried by the complete system, and adds the screen's.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(match system::driven(run)? {
         Ok(came) => Outcome::Measured(findings(run, &came)),
@@ -26,19 +26,19 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     })
 }
 
-/// A stage as the paper's table has it, in ms, and where ours comes from.
+/// A stage of the paper's table in ms, and the origin of our value.
 struct Stage {
     name: &'static str,
-    /// From the least to the most that the paper gives; the same where it gives one number.
+    /// Minimum and maximum in the paper, equal if it gives one number.
     published: [f64; 2],
     source: Source,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// By the cadence of a camera or a screen of 60 pictures a second.
+    /// Derived from the cadence of a camera or screen with 60 pictures per second.
     Cadence,
-    /// By the clocks of processes.
+    /// Measured by the clocks of processes.
     Processes,
     /// Likewise, over emulated links, whose usual delay is a setting.
     Links,
@@ -100,8 +100,8 @@ fn findings(run: &Run<'_>, came: &Figures) -> Findings {
     }
 }
 
-/// Returns what each stage takes of a slice whose event came at any time before its rows were read, for a screen that
-/// refreshes at any time.
+/// Returns the time of each stage for a slice, with an event at a random time before the readout,
+/// and a screen with a random refresh phase.
 fn stages(passage: &Passage, random: &mut ChaCha8Rng) -> [f64; STAGES.len()] {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
     let readout = PICTURE_MS / Layout::STRIP_COUNT as f64;
@@ -184,7 +184,7 @@ fn plot(times: &[Vec<f64>]) -> Plot {
         .with(Series::bars("measured, p99", points(&|stage| quantile(&times[stage], 0.99))))
 }
 
-/// Of camera and screen.
+/// Picture interval of camera and screen.
 const PICTURE_MS: f64 = 1e3 / 60.0;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The paper's headline, by the whole system: its processes, real sockets, links like the paper's, one run.
+//! The paper's headline result by the complete system: its processes, real sockets, links like the
+//! paper's, one run.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Has this program send what the simulated camera saw from a vehicle to an operator, and compares what came.
+/// Sends the simulated camera's pictures from a vehicle to an operator process, and compares the
+/// result.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(match system::driven(run)? {
         Ok(came) => Outcome::Measured(findings(run, &came)),
@@ -99,5 +101,5 @@ fn in_ms(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
 }
 
-/// Of a curve.
+/// Points per curve.
 const POINTS: u32 = 400;

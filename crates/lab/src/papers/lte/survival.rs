@@ -1,7 +1,7 @@
-//! Which codes outlive the loss of a link: a rule that III.C leaves out.
+//! Codes that survive the loss of a link: a rule that III.C leaves out.
 //!
-//! A block survives the loss of any one link if and only if N less the packets on the busiest link
-//! is at least K. The paper's 4 of 7 over two modems does not.
+//! A block survives the loss of any one link if and only if N minus the packets on the busiest link
+//! is at least K. The paper's 4 of 7 over two modems does not satisfy this.
 
 use anyhow::{Result, ensure};
 use rand::SeedableRng;
@@ -22,7 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Spreads blocks of 4 of n over equal links, takes each link away in turn, and decodes.
+/// Spreads blocks of 4 of n over equal links, removes each link in turn, and decodes.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut random = ChaCha8Rng::seed_from_u64(run.seed);
     let mut cases = Vec::new();
@@ -54,7 +54,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 const K: usize = 4;
 const N_MOST: usize = 9;
-/// Of a unit that the planner cuts into packets of nearly this size.
+/// Packet size of a unit that the planner splits into nearly equal packets.
 const UNIT_PACKET_BYTES: usize = 694;
 
 /// K of N.
@@ -64,17 +64,17 @@ struct Code {
     packet_count: usize,
 }
 const PACKET_BYTES: usize = 64;
-/// Probabilities that a link delivers its share in time: the reference's.
+/// Probabilities that a link delivers its share in time, from the reference.
 const DELIVERS: [f64; 4] = [0.98, 0.97, 0.98, 0.97];
 
-/// One block's shares, and what becomes of it without each of its links.
+/// One block's shares, and its outcome without each of its links.
 struct Case {
     links: usize,
     packet_count: usize,
     spread: bool,
-    /// Packets on each link.
+    /// Number of packets on each link.
     shares: Vec<usize>,
-    /// Whether the block decodes without that link.
+    /// Whether the block decodes without each link.
     survives: Vec<bool>,
 }
 
@@ -106,12 +106,12 @@ impl Case {
     }
 }
 
-/// Returns how many packets each link has.
+/// Returns the number of packets on each link.
 fn shares(links: usize, assignment: &[usize]) -> Vec<usize> {
     (0..links).map(|link| assignment.iter().filter(|at| **at == link).count()).collect()
 }
 
-/// Returns each packet's link, as the transport's planner gives it to a unit of full packets.
+/// Returns each packet's link, as assigned by the transport's planner to a unit of full packets.
 fn assign(links: usize, code: Code, spread: bool) -> Result<Vec<usize>> {
     let mut config = Config { spread, ..Config::default() };
     config.protect.source_count_min = code.source_count;
@@ -126,7 +126,8 @@ fn assign(links: usize, code: Code, spread: bool) -> Result<Vec<usize>> {
     Ok(plan.assignment.iter().copied().flatten().collect())
 }
 
-/// Returns the probability that `needed` packets arrive, if links deliver their shares whole.
+/// Returns the probability that `needed` packets arrive, if each link delivers its share completely
+/// or not at all.
 fn completes(shares: &[usize], needed: usize) -> f64 {
     let subsets = 0..1_u32 << shares.len();
     let of = |subset: u32| {
@@ -186,8 +187,8 @@ fn rows(cases: &[Case]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Links, K, N, and the probability that a block is complete over links that fail as [`DELIVERS`] says: the
-/// reference's.
+/// Links, K, N, and the reference's probability that a block is complete over links that fail
+/// according to [`DELIVERS`].
 const KNOWN: [(usize, usize, usize, f64); 5] = [
     (2, 4, 7, 0.98),
     (2, 4, 8, 0.9994),

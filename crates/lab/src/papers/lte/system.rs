@@ -1,5 +1,5 @@
-//! The whole system as processes of this program: what the simulated camera saw, sent from a vehicle to an operator over
-//! four emulated links.
+//! The complete system as processes of this program: the simulated camera's pictures, sent from a
+//! vehicle to an operator over four emulated links.
 
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -11,11 +11,11 @@ use crate::experiment::{Outcome, Run};
 use crate::pictures::clip::{self, Figures};
 use crate::pictures::footage::{Footage, Size};
 
-/// Drives for a while and compares what came with what was sent; an outcome says what is missing for it. What one
-/// experiment's drive gave the others of the same process look at too.
+/// Drives for some time and compares the received pictures with those sent. If a prerequisite is
+/// missing, it returns that outcome. Other experiments in the same process reuse the drive.
 ///
 /// # Errors
-/// When a process ends by itself, or nothing comes.
+/// If a process ends early, or nothing arrives.
 pub(super) fn driven(run: &Run<'_>) -> Result<Result<Figures, Outcome>> {
     let mut kept = DRIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let of = (run.quick, run.seed);
@@ -64,7 +64,7 @@ fn drive(run: &Run<'_>) -> Result<Result<Figures, Outcome>> {
     clip::compare(&video, &record).map(Ok)
 }
 
-/// Returns what a reader of its figures must know.
+/// Returns notes for the reader of its figures.
 pub(super) fn notes() -> Vec<String> {
     vec![
         "Switchboard, guard, car, vehicle, operator and four emulated LTE links while driving (round trip about \
@@ -75,9 +75,9 @@ pub(super) fn notes() -> Vec<String> {
     ]
 }
 
-/// The last drive, by whether it was quick and its seed.
+/// The last drive, keyed by quickness and seed.
 static DRIVEN: Mutex<Option<((bool, u64), Figures)>> = Mutex::new(None);
-/// Of this program's file.
+/// File name of this program.
 const PROGRAM: &str = "tautline";
-/// Seconds that all processes have to begin, and to end.
+/// Seconds for all processes to start and to end.
 const BEGINNING: u32 = 6;

@@ -1,4 +1,4 @@
-//! Trials of every way of loss recovery, at several quantizers, over every footage.
+//! Trials of all methods of loss recovery, at several quantizers, over all footage.
 
 use anyhow::{Context, Result};
 
@@ -7,21 +7,21 @@ use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::workers;
 
-/// The footage and quantizers that every mode is tried on.
+/// Footage length and quantizers of the trials.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
-    /// Pictures of each footage.
+    /// Pictures per footage.
     pub(super) pictures: usize,
     pub(super) quantizers: &'static [u8],
 }
 
-/// A note on what is judged and drawn by [`Curves`](super::curves::Curves).
+/// Note on the judgements and plots of [`Curves`](super::curves::Curves).
 pub(super) const CLAIM: &str = "The paper's claim is of what it compared: intra alone, inter alone, \
      and refresh without a word from the receiver (here the cheaper of band and columns). Dashed are \
      the modes that hear of losses.";
 
-/// Makes a `trial` of every mode at every quantizer, on all cores; `take` gets those of a footage in
-/// the order of [`modes`], as many of each. Gives what to say of clips that are not there.
+/// Performs a `trial` of every mode at every quantizer, on all cores. `take` receives those of one
+/// footage in the order of [`modes`], equally many of each. Returns a note about missing clips.
 pub(super) fn each<Trial: Send>(
     run: &Run<'_>,
     plan: Plan,
@@ -57,5 +57,5 @@ pub(super) fn each<Trial: Send>(
     Ok(none)
 }
 
-/// Pictures a second.
+/// Pictures per second.
 const RATE: u32 = 60;

@@ -1,4 +1,4 @@
-//! A lap of the test track under the guard, by pictures and commands that come late.
+//! A lap of the test track under the guard, with delayed pictures and commands.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,74 +10,74 @@ use tautline_guard::{Config, Controls, Guard, Input, Machine, Mode};
 use tautline_testtrack::{Autopilot, CarState, Course, SimulatedCar};
 use tautline_units::{Duration, Instant};
 
-/// The way that a lap is driven.
+/// Parameters of a lap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     /// The guard's settings.
     pub(super) config: Config,
-    /// Added to the network's round trip, half of it each way.
+    /// Delay added to the network's round trip, half of it in each direction.
     pub(super) added: Duration,
-    /// Share of the delay by which the person carries on in mind what a picture shows.
+    /// Share of the delay by which the driver extrapolates a picture.
     pub(super) foresight: f64,
-    /// From which the course grows, and what the network does.
+    /// Seed of the course and of the network.
     pub(super) seed: u64,
 }
 
-/// What came of a lap.
+/// Results of a lap.
 #[derive(Clone, Debug)]
 pub(super) struct Lap {
     pub(super) cones_hit: u32,
-    /// Cones that stood there.
+    /// Number of cones on the course.
     pub(super) cones: usize,
     /// Metres along the course.
     pub(super) metres: f64,
-    /// Whether it came around.
+    /// Whether the lap was completed.
     pub(super) is_whole: bool,
-    /// From the first picture on.
+    /// Duration from the first picture on.
     pub(super) seconds: f64,
-    /// Of these, how many with a wheel beside the road.
+    /// Part of the duration with a wheel off the road.
     pub(super) seconds_off_road: f64,
-    /// Times that the guard stopped the car.
+    /// Number of stops by the guard.
     pub(super) stops: u32,
-    /// The loop age while driving, as the guard tells it.
+    /// Loop age while driving, as reported by the guard.
     pub(super) loop_age: Mean,
-    /// From capture to screen.
+    /// Delay from capture to screen.
     pub(super) picture_delay: Mean,
-    /// From the console to the vehicle.
+    /// Delay from the console to the vehicle.
     pub(super) command_delay: Mean,
 }
 
-/// A mean of durations.
+/// Mean of durations.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Mean {
     sum_ms: f64,
     count: u32,
 }
 
-/// A car, its guard, a person far away, and what is under way between them.
+/// A car, its guard, a remote driver, and the pictures and commands in transit.
 struct Drive {
     car: SimulatedCar,
     guard: Guard,
     status: Option<Status>,
-    /// What the guard has not heard yet.
+    /// Input that the guard has not received yet.
     input: Input,
     person: Person,
     network: Network,
-    /// With when they are shown.
+    /// Pictures with their display times.
     pictures: Vec<(Instant, Picture)>,
-    /// With when they come to the vehicle.
+    /// Commands with their arrival times at the vehicle.
     commands: Vec<(Instant, Sent)>,
-    /// Of those that came.
+    /// Newest received command.
     newest: Option<Sent>,
     clock: Clock,
     lap: Lap,
-    /// Where along the centre line the car was last.
+    /// Last position of the car along the centre line.
     distance: f64,
-    /// The lap's metres when it last came on, and when.
+    /// The lap's distance at the last progress, and the time of it.
     came_on: (f64, Instant),
 }
 
-/// What a picture shows, and the mode that is told beside it.
+/// Content of a picture, with the mode displayed next to it.
 #[derive(Clone, Copy, Debug)]
 struct Picture {
     stamp: Tick,
@@ -86,7 +86,7 @@ struct Picture {
     mode: Mode,
 }
 
-/// One command on its way.
+/// One command in transit.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
@@ -94,24 +94,24 @@ struct Sent {
     arm: Option<ActNumber>,
 }
 
-/// Who drives: by the newest picture shown, and by nothing else.
+/// The driver, who uses only the newest displayed picture.
 struct Person {
     pilot: Autopilot,
-    /// How far what is seen is carried on.
+    /// Duration of the extrapolation.
     foresees: Duration,
     seen: Option<Picture>,
     sequence: u64,
-    /// The newest act, and when it was asked for.
+    /// The newest act, and the time of its request.
     arm: Option<(ActNumber, Instant)>,
 }
 
-/// The delays of both ways.
+/// Delays in both directions.
 struct Network {
     added_each_way: Duration,
     random: ChaCha8Rng,
 }
 
-/// The time, and when what is due next.
+/// Current time, and the due times of periodic events.
 struct Clock {
     now: Instant,
     car: Instant,
@@ -156,7 +156,7 @@ impl Mean {
         self.count += 1;
     }
 
-    /// Returns the mean of all that was added to any of them.
+    /// Returns the overall mean of all samples.
     pub(super) fn of(means: impl Iterator<Item = Self>) -> f64 {
         let sums = means.fold((0.0, 0), |(ms, count), mean| (ms + mean.sum_ms, count + mean.count));
         sums.0 / f64::from(sums.1)
@@ -199,7 +199,7 @@ impl Drive {
         self.lap.is_whole || is_stuck || self.clock.now > LONGEST
     }
 
-    /// Lets a millisecond pass.
+    /// Advances by one millisecond.
     fn step(&mut self) {
         self.clock.now += MILLISECOND;
         let now = self.clock.now;
@@ -223,12 +223,12 @@ impl Drive {
         }
     }
 
-    /// Measures how far the car has come.
+    /// Measures the car's progress.
     fn follow(&mut self) {
         let (course, car) = (self.car.world().course(), self.car.world().car());
         let distance = course.nearest(car.x, car.y).distance;
         let step = distance - self.distance;
-        // The shorter way around: the start line is no jump.
+        // Use the shorter way around, so that the start line is not a jump.
         self.lap.metres += step - (step / course.length()).round() * course.length();
         self.distance = distance;
         self.lap.is_whole = self.lap.metres >= course.length();
@@ -258,14 +258,14 @@ impl Drive {
     fn show(&mut self) {
         let now = self.clock.now;
         for (_, picture) in self.pictures.extract_if(.., |(shown_at, _)| *shown_at <= now) {
-            // One that another has overtaken is not shown.
+            // A picture overtaken by another is not displayed.
             if self.person.seen.is_none_or(|seen| seen.captured_at < picture.captured_at) {
                 self.person.seen = Some(picture);
             }
         }
     }
 
-    /// Proposes the newest command that came.
+    /// Proposes the newest received command.
     fn propose(&mut self) {
         let now = self.clock.now;
         for (_, sent) in self.commands.extract_if(.., |(comes_at, _)| *comes_at <= now) {
@@ -302,7 +302,7 @@ impl Drive {
 }
 
 impl Person {
-    /// Returns what the person asks for now.
+    /// Returns the driver's current command.
     fn command(&mut self, course: &Course, now: Instant) -> Sent {
         self.sequence += 1;
         let controls = match self.seen {
@@ -338,7 +338,7 @@ impl Person {
 }
 
 impl Network {
-    /// Returns how long something is under way that takes `mean` where nothing is added.
+    /// Returns a random delay with mean `mean` plus the added delay.
     fn delay(&mut self, mean: Duration) -> Duration {
         let jitter: f64 = Exp1.sample(&mut self.random);
         self.added_each_way + (mean - JITTER) + JITTER.mul_f64(jitter)
@@ -346,7 +346,7 @@ impl Network {
 }
 
 impl Clock {
-    /// Returns a clock by which not all is due at once.
+    /// Creates a clock with different phases, so that not everything is due at once.
     fn new() -> Self {
         Self {
             now: Instant::ZERO,
@@ -358,7 +358,7 @@ impl Clock {
     }
 }
 
-/// Returns whether what comes every `interval` is due, and if so, sets when it is due next.
+/// Returns whether an event with period `interval` is due, and if so, advances its due time.
 fn due(at: &mut Instant, interval: Duration, now: Instant) -> bool {
     let is_due = now >= *at;
     if is_due {
@@ -367,23 +367,23 @@ fn due(at: &mut Instant, interval: Duration, now: Instant) -> bool {
     is_due
 }
 
-/// Mean from an event to its picture on the screen: the paper's.
+/// Mean delay from an event to its picture on the screen, from the paper.
 pub(super) const PICTURE_DELAY: Duration = Duration::from_millis(90);
-/// Mean of a command's way: half of the paper's round trip.
+/// Mean delay of a command: half of the paper's round trip.
 pub(super) const COMMAND_DELAY: Duration = Duration::from_millis(23);
-/// Mean of what is random in each delay, with an exponential distribution.
+/// Mean of the random part of each delay, which is exponentially distributed.
 pub(super) const JITTER: Duration = Duration::from_millis(8);
-/// Share of the pictures that come too late to be shown: the paper's, of slices.
+/// Share of the pictures that arrive too late to be displayed: the paper's, of slices.
 pub(super) const LOST: f64 = 0.05;
-/// The paper's camera: 60 a second.
+/// Picture interval of the paper's camera, 60 per second.
 const PICTURE_INTERVAL: Duration = Duration::from_nanos(16_666_667);
-/// The console's.
+/// Command interval of the console.
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);
 const GUARD_INTERVAL: Duration = Duration::from_millis(10);
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// Until the person tries again to arm.
+/// Time until the driver tries again to arm.
 const ARM_TIMEOUT: Duration = Duration::from_secs(1);
-/// A car that has not come on for so long will not.
+/// Time without progress after which the car counts as stuck.
 const STUCK: Duration = Duration::from_secs(20);
 const LONGEST: Instant = Instant::from_millis(600_000);
 const CONSOLE: Console = match Console::new(0xC0) {

@@ -1,4 +1,4 @@
-//! What is sent over two modems, and what came of it.
+//! Streams sent over two modems, and their results.
 
 use anyhow::{Context, Result};
 use strum::VariantArray;
@@ -12,7 +12,7 @@ use crate::papers::lte::slices::{Came, PER_SECOND, SOURCES, Stream, modem};
 use crate::sweeps::links::set::Set;
 use crate::workers;
 
-/// Links, and the control of their rates.
+/// Links, and their rate control.
 pub(super) struct Load {
     pub(super) control: rate::Kind,
     pub(super) links: Links,
@@ -20,18 +20,18 @@ pub(super) struct Load {
 
 /// The modems' links.
 pub(super) enum Links {
-    /// Of a mean capacity by their load over it.
+    /// Modelled links, with a mean capacity determined by their utilisation.
     Modelled { utilisation: f64, outages: bool },
     /// Two recordings.
     Recorded(Set),
 }
 
 impl Links {
-    /// Returns the first and the second modem's, as a run of that seed meets them.
+    /// Returns the first and the second modem's link in a run with this seed.
     fn pairs(&self, seed: u64) -> Result<[Pair; 2]> {
         match self {
             Self::Modelled { utilisation, outages } => {
-                // The sum of the modems' rates is the coded stream's.
+                // The sum of the modems' rates is that of the coded stream.
                 let coded = Stream::of_paper(Vec::new(), PACKETS, 1).wire_bytes();
                 let modem_of = |share: f64| modem(coded * share / 7.0 / utilisation, *outages);
                 Ok([modem_of(4.0), modem_of(3.0)])
@@ -41,20 +41,20 @@ impl Links {
     }
 }
 
-/// Everything over the same links.
+/// All results over the same links.
 pub(super) struct Point {
     pub(super) coded: Latencies,
-    /// What came of the coded slices, bytes a second.
+    /// Coded slices received, in bytes per second.
     pub(super) carried: f64,
-    /// Single packets of a constant-rate stream on either modem: the paper's measurement.
+    /// Single packets of a constant-rate stream on either modem, as the paper measured.
     single: [Latencies; 2],
-    /// Slices uncoded through the first modem alone, which carries 1 MB/s like all of them.
+    /// Uncoded slices through the first modem alone, which carries the full 1 MB/s.
     pub(super) one_modem: Latencies,
-    /// Slices uncoded over both modems.
+    /// Uncoded slices over both modems.
     pub(super) both_modems: Latencies,
 }
 
-/// What is sent.
+/// Kinds of streams.
 #[derive(Clone, Copy, strum::VariantArray)]
 enum Sent {
     Coded,
@@ -81,7 +81,7 @@ impl Sent {
     }
 }
 
-/// Sends everything under all loads.
+/// Sends all streams under all loads.
 pub(super) fn measure(run: &Run<'_>, loads: &[Load]) -> Result<Vec<Point>> {
     let jobs: Vec<(&Load, Sent, u64)> = loads
         .iter()
@@ -94,7 +94,7 @@ pub(super) fn measure(run: &Run<'_>, loads: &[Load]) -> Result<Vec<Point>> {
         workers::count(),
         &jobs,
         |(Load { control, links }, sent, number)| {
-            // Each stream has the links to itself, models at a time of its own.
+            // Each stream has the links to itself; models have a separate time for each.
             let seed = first + number * 10;
             let stream = sent.stream(links.pairs(seed)?, seconds);
             Stream { control: *control, ..stream }.send(seed + *sent as u64)
@@ -129,7 +129,7 @@ impl Point {
         self.single[modem].quantile_of_latest(SOURCES as u32, probability)
     }
 
-    /// Returns the paper's gain: the mean of those over either modem, which it draws as one.
+    /// Returns the paper's gain: the mean of those relative to either modem, which it plots as one.
     pub(super) fn gain_drawn(&self) -> f64 {
         (self.drawn(0, LEVEL) + self.drawn(1, LEVEL)) / 2.0 - self.coded.quantile(LEVEL)
     }
@@ -142,7 +142,7 @@ impl Point {
 /// N of the figure, with K = 4.
 const PACKETS: usize = 7;
 pub(super) const LEVEL: f64 = 0.95;
-/// Each at a time of its own.
+/// Number of runs, each at another time.
 pub(super) const RUNS: u64 = 4;
 
 pub(super) fn seconds(run: &Run<'_>) -> u64 {
