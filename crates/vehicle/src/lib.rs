@@ -317,7 +317,7 @@ fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Conf
                     true => "a link over TLS is tried too",
                     false => {
                         "no link over TLS leads there: where a network lets no UDP pass, the operator's `tls` or a \
-                         relay with `tls` is the way (docs/running.md)"
+                         relay with `tls` is the way (docs/links.md)"
                     }
                 };
                 tracing::warn!(

@@ -325,7 +325,7 @@ impl FromStr for Wanted {
 
 /// Largest size chosen unless a larger one is requested or no other is available.
 const SIZE_MAX: [u32; 2] = [1920, 1080];
-/// Preferred size in pixels if none is requested; documented in docs/running.md under
+/// Preferred size in pixels if none is requested; documented in docs/camera.md under
 /// `camera_mode`.
 const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
 /// Minimum preferred rate: driving suffers more from fewer pictures than from fewer pixels.

@@ -29,7 +29,7 @@ pub(crate) struct Mtu {
     #[arg(long, default_value = "lte-driving")]
     preset: Preset,
     /// TOML file with the vehicle's link, in place of the preset: tables up and down, with fields
-    /// as in docs/running.md
+    /// as in docs/emulate.md
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     link: Option<PathBuf>,
     /// Datagram sizes in bytes, 150 to 1500, without the headers of IP and UDP
