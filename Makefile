@@ -21,6 +21,7 @@
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
+# make book    the pages of docs as a book, in target/book
 # make deb     a Debian package of the binary and its services
 # make walk    a newcomer's walk, from the package on two machines to a driven picture; root
 # make container   an image with nothing but the binary in it   CONTAINER=podman
@@ -53,7 +54,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead deb container nat tun kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: ahead book deb container nat tun kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -230,6 +231,16 @@ loss: build
 build: console
 	@$(if $(FEATURES),./setup nasm)
 	cargo build --release --package tautline --features "$(FEATURES)"
+
+# Links and paths in its pages are checked by `cargo xtask tidy`.
+MDBOOK_VERSION := 0.5.4
+MDBOOK := $(or $(CARGO_TARGET_DIR),target)/tools/mdbook-$(MDBOOK_VERSION)/bin/mdbook
+book: $(MDBOOK)
+	$(MDBOOK) build --dest-dir $(abspath $(or $(CARGO_TARGET_DIR),target)/book)
+
+$(MDBOOK):
+	cargo install mdbook --locked --version $(MDBOOK_VERSION) --no-default-features --features search \
+		--root $(patsubst %/bin/mdbook,%,$@)
 
 # The manual page is the binary's own help.
 deb: build

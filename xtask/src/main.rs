@@ -15,6 +15,8 @@
 //! - Every public function that takes bytes has a fuzz target or a property test ([`parsers`]).
 //! - Tests that docs/safety.md names exist ([`safety`]).
 //! - Every change that xtask/mutations.toml lists can be made ([`mutate`]).
+//! - Links, source files and pages of docs that a page names exist, and docs/SUMMARY.md lists every page
+//!   ([`links`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
@@ -23,6 +25,7 @@ mod docs;
 mod examples;
 mod files;
 mod invariants;
+mod links;
 mod mutate;
 mod parsers;
 mod safety;
@@ -70,6 +73,7 @@ fn tidy() -> Result<()> {
     faults.extend(examples::faults(&metadata, &sources)?);
     faults.extend(circles::faults(&sources));
     faults.extend(parsers::faults(&sources)?);
+    faults.extend(links::faults(&sources, &source::paths()?));
     for source in &sources {
         faults.extend(files::faults(source));
         faults.extend(invariants::faults(source));

@@ -1,5 +1,6 @@
 //! The repository's files that the rules apply to, split into code and comments.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,8 +26,7 @@ pub(crate) enum Language {
 
 /// Returns every hand-written text file that git tracks or would track.
 pub(crate) fn all() -> Result<Vec<Source>> {
-    let files = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
-    let files = String::from_utf8(files.stdout).context("git ls-files")?;
+    let files = listed()?;
     let mut sources = Vec::new();
     for path in files.lines().filter(|path| is_by_hand(path)) {
         // Skip binary files and files deleted from the disk.
@@ -35,6 +35,18 @@ pub(crate) fn all() -> Result<Vec<Source>> {
         }
     }
     Ok(sources)
+}
+
+/// Returns the path of every file that git knows, or would, and that is there.
+pub(crate) fn paths() -> Result<BTreeSet<String>> {
+    let files = listed()?;
+    let there = files.lines().filter(|path| Path::new(path).exists());
+    Ok(there.map(str::to_owned).collect())
+}
+
+fn listed() -> Result<String> {
+    let files = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
+    String::from_utf8(files.stdout).context("git ls-files")
 }
 
 impl Source {
