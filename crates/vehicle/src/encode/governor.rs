@@ -6,11 +6,11 @@ use tautline_video::{Layout, Reduction, stamp};
 /// Controller of the picture rate and picture size, by the link budget.
 ///
 /// Every `interval`th picture of the source is coded: as many as the budget pays for at the
-/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and at least [`RATE_WHOLE`] per second. Below that
-/// rate pictures are reduced by integer factors. At the smallest size the rate falls to
-/// [`RATE_LEAST`]; below that, pictures become coarser. A picture is not begun while earlier ones
-/// keep the links busy. None is larger than the links carry within [`SEND_MAX`]. Pure: the state of
-/// the links and the time are arguments.
+/// [acceptable quantizer](QUANTIZER_ACCEPTABLE), and at least [`RATE_WHOLE`] per second. If the
+/// budget does not pay for that rate, pictures are reduced by integer factors. At the smallest size
+/// the rate falls to [`RATE_LEAST`]; below that, pictures become coarser. A picture is not begun
+/// while earlier ones keep the links busy. None is larger than the links carry within [`SEND_MAX`].
+/// Pure: the state of the links and the time are arguments.
 ///
 /// A rate that the budget does not pay for during [`SHORT_FOR`] is lowered. It rises once the
 /// budget pays [amply](AMPLE) for the next higher rate during [`AMPLE_FOR`]. A picture needs fewer
