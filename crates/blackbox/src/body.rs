@@ -1,10 +1,10 @@
 //! Content of records as JSON: readable by people and tools, and exact enough for a replay.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tautline_guard::frame::{Frame, Proposal, Status, encode};
 use tautline_guard::{
-    Controls, Guard, Input, Latch, MachineState, Member, Output, Set, Transition, frame, identity,
+    Guard, Input, Latch, MachineState, Output, Readable, Transition, frame, identity,
 };
 use tautline_units::Instant;
 
@@ -22,38 +22,19 @@ pub(crate) struct Step {
 pub(crate) fn step(step: &Step) -> Value {
     let Step { input, output, at } = step;
     let Output { control, status, transition, latched: _ } = output;
-    let machine = status.machine.map(|(machine, _)| machine);
-    json!({
-        "tick": status.tick.get(),
-        "now_ns": at.as_nanos(),
-        "mode": name(status.mode),
-        "cause": name(status.why.cause),
-        "value": status.why.value,
-        "limit": status.why.limit,
-        "stop": status.stop.get(),
-        "is_latched": status.is_latched,
-        "transition": transition.as_ref().map(changed),
-        "loop_age_ms": status.loop_age.map(millis),
-        "command_age_ms": status.command_age.map(millis),
-        "speed_bound": status.speed_bound,
-        "limits": names(status.limits),
-        "blockers": names(status.blockers),
-        "holder": status.holder.map(console),
-        "session": status.session.map(identity::Session::get),
-        "speed": machine.map(|machine| machine.speed),
-        "steering_angle": machine.map(|machine| machine.steering_angle),
-        "machine": machine.as_ref().map(state),
-        "demand": input.proposal.as_ref().map(demand),
-        "applied": controls(&control.controls),
-        "black_box": name(status.black_box),
-        "latch": input.latch,
-        "frames": {
-            "proposal": input.proposal.as_ref().map(|proposal| bytes(proposal, status.tick)),
-            "machine": input.machine.as_ref().map(|machine| bytes(machine, status.tick)),
-            "control": bytes(control, status.tick),
-            "status": bytes(status, status.tick),
-        },
-    })
+    let mut body = readable(status);
+    body["now_ns"] = at.as_nanos().into();
+    body["transition"] = transition.as_ref().map_or(Value::Null, changed);
+    body["demand"] = input.proposal.as_ref().map_or(Value::Null, demand);
+    body["applied"] = readable(&control.controls);
+    body["latch"] = json!(input.latch);
+    body["frames"] = json!({
+        "proposal": input.proposal.as_ref().map(|proposal| bytes(proposal, status.tick)),
+        "machine": input.machine.as_ref().map(|machine| bytes(machine, status.tick)),
+        "control": bytes(control, status.tick),
+        "status": bytes(status, status.tick),
+    });
+    body
 }
 
 /// Returns input and time of the step in this body.
@@ -97,61 +78,36 @@ fn changed(transition: &Transition) -> Value {
     })
 }
 
-fn state(machine: &MachineState) -> Value {
-    json!({
-        "measured_ns": machine.measured_at.as_nanos(),
-        "gear": name(machine.gear),
-        "position": machine.position.map(|position| json!({
-            "x": position.x,
-            "y": position.y,
-            "heading": position.heading,
-        })),
-        "place": machine.place.map(|place| json!({
-            "latitude": place.latitude,
-            "longitude": place.longitude,
-            "height": place.height,
-            "reference": "WGS 84",
-        })),
-        "faults": names(machine.faults),
-        "notices": names(machine.notices),
-        "signals": names(machine.signals),
-        "told": machine.told,
-    })
-}
-
 fn demand(proposal: &Proposal) -> Value {
     json!({
         "session": proposal.session.map(identity::Session::get),
-        "troubles": names(proposal.troubles),
+        "troubles": readable(proposal.troubles),
         "emergency_stop": proposal.emergency_stop.map(identity::ActNumber::get),
         "act": proposal.act.map(|act| json!({
-            "console": console(act.console),
+            "console": readable(act.console),
             "number": act.number.get(),
             "deed": format!("{:?}", act.deed),
             "age_ms": act.age.map(millis),
         })),
         "command": proposal.command.map(|command| json!({
             "sequence": command.sequence,
-            "console": console(command.console),
-            "successor": command.successor.map(console),
-            "controls": controls(&command.controls),
+            "console": readable(command.console),
+            "successor": command.successor.map(readable),
+            "controls": readable(&command.controls),
             "dead_man": name(command.dead_man),
-            "absences": names(command.absences),
+            "absences": readable(command.absences),
             "cited": command.cited.map(identity::Tick::get),
             "age_ms": command.age.map(millis),
         })),
     })
 }
 
-fn controls(controls: &Controls) -> Value {
-    json!({
-        "steering": controls.steering,
-        "throttle": controls.throttle,
-        "brake": controls.brake,
-        "gear": name(controls.gear),
-        "parking_brake": controls.parking_brake,
-        "signals": names(controls.signals),
-    })
+/// Returns a guard's value in readable form.
+fn readable<T>(value: T) -> Value
+where
+    Readable<T>: Serialize,
+{
+    serde_json::to_value(Readable(value)).expect("structs of numbers and names")
 }
 
 /// Encodes a frame as hexadecimal digits; the tick replaces the socket's counter, which is unknown
@@ -172,17 +128,8 @@ fn decoded<F: Frame>(digits: &Value) -> Option<Option<F>> {
     }
 }
 
-/// Returns a console's number as text: it has more digits than JSON numbers reliably keep.
-fn console(console: identity::Console) -> String {
-    format!("{:016x}", console.get())
-}
-
 fn name(variant: impl std::fmt::Debug) -> String {
     format!("{variant:?}")
-}
-
-fn names<E: Member>(set: Set<E>) -> Vec<String> {
-    set.iter().map(name).collect()
 }
 
 fn millis(time: std::time::Duration) -> f64 {

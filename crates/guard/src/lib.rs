@@ -29,6 +29,7 @@ mod manoeuvre;
 mod mode;
 mod pauses;
 mod plausible;
+mod readable;
 mod set;
 mod told;
 
@@ -42,6 +43,7 @@ pub use machine::{
 };
 pub use mode::{Cause, Mode, Transition, Why};
 pub use pauses::Pauses;
+pub use readable::Readable;
 pub use set::{Member, Set};
 
 /// Interval of the guard's steps and of the frames between vehicle, guard and machine.

@@ -106,14 +106,14 @@ pub(super) fn read_machine(
 }
 
 /// Writes the optional numbers of a machine at the end of a frame.
-pub(super) fn write_told(told: &Told, writer: &mut Writer<'_>) {
+fn write_told(told: &Told, writer: &mut Writer<'_>) {
     for number in told.numbers() {
         writer.f32(number.unwrap_or(f32::NAN));
     }
 }
 
 /// Reads the numbers that [`write_told`] wrote; those missing from the frame are `None`.
-pub(super) fn read_told(reader: &mut Reader<'_>) -> Told {
+fn read_told(reader: &mut Reader<'_>) -> Told {
     Told::from_numbers([(); Told::COUNT].map(|()| reader.trailing_f32()))
 }
 
@@ -130,4 +130,4 @@ const HEIGHT_MOST: f32 = 1e5;
 /// Size of a machine's state in bytes, without its optional numbers.
 pub(super) const MACHINE_BYTES: usize = 54;
 /// Size of the optional numbers in bytes.
-pub(super) const TOLD_BYTES: usize = TRAILING_BYTES * Told::COUNT;
+const TOLD_BYTES: usize = TRAILING_BYTES * Told::COUNT;

@@ -5,16 +5,14 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::control::{CONTROLS_BYTES, read_controls, write_controls};
-use super::machine::{
-    MACHINE_BYTES, TOLD_BYTES, read_machine, read_told, write_machine, write_told,
-};
-use super::{Error, Frame, PAYLOAD_AT};
+use super::machine::{MACHINE_BYTES, read_machine, write_machine};
+use super::{Error, Frame, PAYLOAD_AT, TRAILING_BYTES};
 use crate::act::{Answer, Blockers, Outcome};
 use crate::config::Config;
 use crate::envelope::Limits;
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::numbered;
-use crate::{Cause, Controls, MachineState, Mode, Why};
+use crate::{Cause, Controls, MachineState, Mode, Told, Why};
 
 /// Status from the guard to the vehicle, sent every step. The vehicle stamps pictures with the
 /// newest tick and forwards the rest to the person.
@@ -85,6 +83,19 @@ numbered! {
     }
 }
 
+impl Status {
+    /// Age from which a machine's last state says nothing about what the machine does now; a machine
+    /// sends its state every 10 ms.
+    pub const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
+
+    /// Returns the machine's state, unless it is older than
+    /// [`MACHINE_AGE_MAX`](Self::MACHINE_AGE_MAX).
+    pub fn fresh_machine(&self) -> Option<&MachineState> {
+        let (machine, age) = self.machine.as_ref()?;
+        (*age < Self::MACHINE_AGE_MAX).then_some(machine)
+    }
+}
+
 /// The guard's settings that other processes observe, so that there is one latency budget and one
 /// promised braking distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -99,6 +110,9 @@ pub struct Budget {
     pub deceleration: f32,
     /// Rate of change between the two, m/s³.
     pub jerk: f32,
+    /// [`Latency::command_timeout`](crate::config::Latency::command_timeout); `None` from a build
+    /// that does not send it.
+    pub command_timeout: Option<Duration>,
 }
 
 impl Budget {
@@ -111,6 +125,7 @@ impl Budget {
             deceleration_begin: manoeuvre.deceleration_begin,
             deceleration: manoeuvre.deceleration,
             jerk: manoeuvre.jerk,
+            command_timeout: Some(latency.command_timeout),
         }
     }
 }
@@ -161,11 +176,15 @@ pub struct Counts {
 /// 190  deceleration        f32  m/s²
 /// 194  jerk                f32  m/s³
 /// 198  told                f32 each; NaN: not known
+/// 210  command timeout     f32  ms; NaN: not known
 /// ```
+///
+/// The numbers from byte 198 on are one list, which grows at its end only: a new optional number of
+/// the machine follows the command timeout.
 impl Frame for Status {
     /// "TGS1".
     const DATA_ID: u32 = 0x5447_5331;
-    const BYTES: usize = Self::BYTES_LEAST + TOLD_BYTES;
+    const BYTES: usize = Self::BYTES_LEAST + TRAILING_BYTES * NUMBERS;
     const BYTES_LEAST: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 17;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
@@ -209,7 +228,9 @@ impl Frame for Status {
         writer.f32(self.budget.deceleration_begin);
         writer.f32(self.budget.deceleration);
         writer.f32(self.budget.jerk);
-        write_told(&machine.told, writer);
+        for number in numbers(&machine.told, self.budget.command_timeout) {
+            writer.f32(number.unwrap_or(f32::NAN));
+        }
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
@@ -243,8 +264,11 @@ impl Frame for Status {
             deceleration_begin: reader.f32(),
             deceleration: reader.f32(),
             jerk: reader.f32(),
+            command_timeout: None,
         };
-        let machine = MachineState { told: read_told(reader), ..machine };
+        let (told, command_timeout) = parts([(); NUMBERS].map(|()| reader.trailing_f32()));
+        let budget = Budget { command_timeout, ..budget };
+        let machine = MachineState { told, ..machine };
         let machine = age.map(|age| (machine, age));
         Ok(Self {
             source,
@@ -271,6 +295,30 @@ impl Frame for Status {
         })
     }
 }
+
+/// Returns the optional numbers at the end of a status: those of the machine, with the command
+/// timeout between them.
+fn numbers(told: &Told, command_timeout: Option<Duration>) -> [Option<f32>; NUMBERS] {
+    let told = told.numbers();
+    core::array::from_fn(|at| match at {
+        TIMEOUT_AT => command_timeout.map(|timeout| timeout.as_millis() as f32),
+        _ => told[at - usize::from(at > TIMEOUT_AT)],
+    })
+}
+
+/// Splits the numbers that [`numbers`] joined. A timeout out of range is unknown.
+fn parts(numbers: [Option<f32>; NUMBERS]) -> (Told, Option<Duration>) {
+    let told = core::array::from_fn(|at| numbers[at + usize::from(at >= TIMEOUT_AT)]);
+    let millis = numbers[TIMEOUT_AT].filter(|millis| (0.0..=TIMEOUT_MOST_MS).contains(millis));
+    (Told::from_numbers(told), millis.map(|millis| Duration::from_millis(millis as u64)))
+}
+
+/// Number of optional numbers at the end of a status.
+const NUMBERS: usize = Told::COUNT + 1;
+/// Index of the command timeout among them: the machine had three numbers when it was added.
+const TIMEOUT_AT: usize = 3;
+/// Maximum command timeout in ms: far above the settings' own limit.
+const TIMEOUT_MOST_MS: f32 = 65_535.0;
 
 fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Answer>, Error> {
     let (console, number) = (Console::new(reader.u64()), ActNumber::new(reader.u32()));

@@ -109,6 +109,7 @@ fn full_status() -> Status {
             deceleration_begin: 1.5,
             deceleration: 4.0,
             jerk: 5.0,
+            command_timeout: Some(Duration::from_millis(300)),
         },
     }
 }
@@ -135,6 +136,17 @@ fn frames_come_back_as_they_went() {
     let machine = None;
     let silent = Status { answer: None, countdown: None, machine, ..full_status() };
     comes_back(silent);
+}
+
+#[test]
+fn a_state_of_the_machine_that_is_old_says_nothing_of_now() {
+    let aged = |millis| Status {
+        machine: Some((full_machine(), Duration::from_millis(millis))),
+        ..full_status()
+    };
+    assert_eq!(aged(299).fresh_machine(), Some(&full_machine()));
+    assert_eq!(aged(300).fresh_machine(), None);
+    assert_eq!(Status { machine: None, ..full_status() }.fresh_machine(), None);
 }
 
 /// The vectors of docs/guard.md equal the encoded frames.
@@ -244,6 +256,19 @@ fn numbers_that_an_earlier_build_lacks_are_not_known_and_those_of_a_later_one_ar
         assert_eq!(told(&full_status(), numbers, of_status), (first(count), 0));
     }
     assert_eq!(told(&full_machine(), &later, |it| it.told), (full_machine().told, 1));
+    let timeout = |numbers: &[f32]| {
+        let mut receiver = Receiver::<Status>::default();
+        let status = receiver.receive(&with_numbers(&full_status(), numbers)).unwrap();
+        assert_eq!(status.machine.unwrap().0.told, full_machine().told);
+        (status.budget.command_timeout.map(|timeout| timeout.as_millis()), receiver.skipped_count())
+    };
+    let behind = |more: &[f32]| [&known[..], more].concat();
+    assert_eq!(timeout(&known), (None, 0), "an earlier guard");
+    assert_eq!(timeout(&behind(&[250.0])), (Some(250), 0));
+    assert_eq!(timeout(&behind(&[250.0, 7.0])), (Some(250), 1), "a later guard");
+    for odd in [f32::NAN, f32::INFINITY, -1.0, 1e9] {
+        assert_eq!(timeout(&behind(&[odd])), (None, 0), "{odd}");
+    }
     let odd = [f32::INFINITY; Told::COUNT];
     assert_eq!(told(&full_machine(), &odd, |it| it.told).0, Told::default());
 }
