@@ -1,4 +1,5 @@
-//! The vehicle's encoders over thin links, in virtual time; `tautline lab budgets` shows more of them.
+//! The vehicle's encoders over low-rate links, in virtual time; `tautline lab budgets` shows more
+//! of them.
 
 use tautline_lab::sweeps::budgets::{Drive, Figures, Scene};
 use tautline_units::{Bitrate, Duration};

@@ -1,4 +1,5 @@
-//! The harness of `tautline lab fairness`: two flows share a link, what is said of them, and that it is said again.
+//! Tests of the harness of `tautline lab fairness`: two flows share a link, with plausible and
+//! reproducible measures.
 
 use tautline_lab::sweeps::fairness::bottleneck::Bottleneck;
 use tautline_lab::sweeps::fairness::pairing::Pairing;
@@ -6,7 +7,7 @@ use tautline_lab::sweeps::fairness::summary;
 use tautline_lab::sweeps::fairness::sweep::{Found, Sweep};
 use tautline_units::Duration;
 
-/// Returns a sweep over 3 Mbit/s with a queue of 60 ms, of which 5 s are measured.
+/// Returns a sweep over 3 Mbit/s with a queue of 60 ms, in which 5 s are measured.
 fn sweep(pairings: Vec<Pairing>, threads: usize) -> Sweep {
     Sweep {
         bottlenecks: Bottleneck::all().into_iter().filter(|it| it.name == "3mbps-60ms").collect(),
@@ -27,15 +28,15 @@ fn two_share_a_link_and_the_same_seed_shows_the_same() {
     let both = sweep(vec![Pairing::Together, Pairing::Cubic], 2);
     let found = find(&both);
     let [two, cubic] = &found[..] else { panic!("two runs of {}", found.len()) };
-    // How they share is shown, not judged; that both are there, two sessions with a fifth at least, and that nothing is
-    // counted twice is held.
+    // The shares are not judged. The test only checks that both flows are present, two sessions
+    // with at least a fifth each, and that nothing is counted twice.
     for (run, least) in [(two, 0.2), (cubic, 0.01)] {
         let m = &run.measures;
         let used = m.shares[0] + m.shares[1];
         assert!((0.6..1.1).contains(&used), "{m:?}");
         assert!(m.shares.iter().all(|share| (least..1.0 - least).contains(share)), "{m:?}");
         assert!((0.5..=1.0).contains(&m.jain), "{m:?}");
-        // The queue's 60 ms, and what is left of the datagram before it.
+        // The queue's 60 ms include the rest of the datagram being sent.
         assert!(m.waiting_ms.is_sorted() && m.waiting_ms[3] <= 60.0, "{m:?}");
         assert!((0.999..1.001).contains(&m.causes.values().sum::<f64>()), "{m:?}");
         assert_eq!(m.by_second[0].len(), 25);

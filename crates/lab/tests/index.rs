@@ -1,4 +1,5 @@
-//! The lists of docs/papers.md: everything that the papers show, held to the registry.
+//! Consistency of the lists in docs/papers.md, which have all results of the papers, with the
+//! registry.
 
 use tautline_lab::experiment::Experiment;
 use tautline_lab::papers;
@@ -41,7 +42,7 @@ fn a_number_that_is_left_out_is_a_fault() {
     }
 }
 
-/// One row: a place in a paper, and what measures it.
+/// One row: a place in a paper, and the experiments that measure it.
 struct Entry<'a> {
     paper: &'a str,
     place: &'a str,
@@ -58,14 +59,14 @@ impl Entry<'_> {
         self.keys().any(|named| named == key)
     }
 
-    /// Says what is wrong with the row alone.
+    /// Returns the fault of this row alone, if any.
     fn fault(&self) -> Option<String> {
         let named = self.keys().count();
         let said = self.experiments.split(", ").count();
         let stranger = self.keys().find(|key| {
             !papers::find(key).is_some_and(|experiment| experiment.source.starts_with(self.paper))
         });
-        // Of what stands between backquotes, what looks like an experiment's key.
+        // Words in backquotes that look like an experiment's key.
         let quoted = self.words.split('`').skip(1).step_by(2).filter(|word| {
             let beginning = word.split_once('-').map(|(beginning, _)| beginning);
             papers::all().any(|experiment| experiment.key.split('-').next() == beginning)
@@ -86,7 +87,7 @@ impl Entry<'_> {
     }
 }
 
-/// Everything of one kind that a paper numbers.
+/// All numbered items of one kind in a paper.
 struct Numbered {
     kind: &'static str,
     count: usize,
@@ -102,7 +103,7 @@ impl Numbered {
     }
 }
 
-/// Returns all that is wrong with a page.
+/// Returns all faults of a page.
 fn faults(page: &str) -> Vec<String> {
     let entries = entries(page);
     let mut faults: Vec<String> = entries.iter().filter_map(Entry::fault).collect();
@@ -144,7 +145,7 @@ fn entries(page: &str) -> Vec<Entry<'_>> {
     entries
 }
 
-/// Returns the places that a source names: `Figs. 4 and 5` are two.
+/// Returns the places in a source: `Figs. 4 and 5` are two.
 fn places(source: &str) -> Vec<String> {
     let one = |part: &str| match part.parse::<u32>() {
         Ok(number) if source.starts_with("Figs. ") => format!("Fig. {number}"),
@@ -161,7 +162,7 @@ const fn roman(kind: &'static str, count: usize) -> Numbered {
     Numbered { kind, count, is_roman: true }
 }
 
-/// What the papers number, from one on.
+/// Numbered items of the papers, starting at one.
 const NUMBERED: &[(&str, &[Numbered])] = &[
     ("[LTE]", &[numbered("Fig.", 17), roman("Table", 2)]),
     ("[UGV]", &[numbered("Fig.", 6), numbered("Table", 2)]),

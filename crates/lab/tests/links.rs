@@ -1,4 +1,4 @@
-//! The harness of `tautline lab links`: what it measures, and that it does so again.
+//! Tests of the harness of `tautline lab links`: its measures, and their reproducibility.
 
 use std::time::Duration;
 

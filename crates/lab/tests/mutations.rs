@@ -1,4 +1,4 @@
-//! xtask/mutations.toml, which `make mutate` reads, held to the registry.
+//! Consistency of xtask/mutations.toml, which `make mutate` reads, with the registry.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 

@@ -1,4 +1,5 @@
-//! What was not measured by a run: told apart in its record, its list and the report, and never judged.
+//! Results that a run did not measure are marked in its record, its list and the report, and are
+//! never judged.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -44,7 +45,7 @@ const SKIPPED: Experiment = Experiment {
     run: |_| Ok(Outcome::skipped("no <modem> is here", "Buy one.")),
 };
 
-/// Returns a row that is out of its tolerance, whoever judges it.
+/// Returns findings with a row out of its tolerance.
 fn findings() -> Findings {
     let mut table = Table::new("delay", ["case", "delay_ms"]);
     table.push(["only".into(), 20.0.into()]);

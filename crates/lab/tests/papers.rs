@@ -1,4 +1,5 @@
-//! Every experiment of the registry, run quickly: its rows hold, its files can be read.
+//! Quick runs of every experiment in the registry: rows are within tolerance, and files are
+//! readable.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -26,7 +27,7 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
             "{key} measures time, and `is_timed` denies it"
         );
         match &record.origin {
-            // What the processor alone decides is judged on those whose speed is known.
+            // Rows that depend only on the processor are judged on processors of known speed.
             Origin::Measured { .. } => assert!(
                 judged > 0 || record.rows.iter().all(|row| row.is_clocked),
                 "{key} judges nothing"
@@ -43,7 +44,8 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         assert!(!LACKING.contains(&key), "{key} lacks nothing any more");
         check_files(&out.path().join(key), &record);
         check_tolerances(&record);
-        // A committed row that misses is told, in its record and in the report; this run did not measure it.
+        // A committed row out of tolerance is shown in its record and in the report; this run did
+        // not measure it.
         if matches!(record.origin, Origin::Measured { .. }) {
             faults.extend(record.out_of_tolerance().cloned());
         }
@@ -82,10 +84,11 @@ fn check_files(folder: &Path, record: &Record) {
     }
 }
 
-/// Holds every tolerance to a reason, and to a factor of two unless the machine's clock measured the row.
+/// Checks that every tolerance has a reason, and a factor of at most two unless the machine's clock
+/// measured the row.
 ///
-/// The factor says how far a truth may be missed. Of a bar that is asked for it says nothing, because whoever
-/// asks chooses the bar: such a row must have it by that name, as `asked`, and takes it as it is.
+/// The factor limits the deviation from a true value. It does not apply to a requirement, whose
+/// author chooses the limit: such a row must use `asked`, without a further tolerance.
 fn check_tolerances(record: &Record) {
     for row in &record.rows {
         let Row { tolerance, reason, .. } = row;
@@ -97,9 +100,9 @@ fn check_tolerances(record: &Record) {
     }
 }
 
-/// What a row that measures no time may miss in a quick run.
+/// Maximum factor in a quick run for a row that does not measure time.
 const LOOSEST: f64 = 2.0 + 1e-9;
 
-/// Those that drive by processes of a program, which a test is not.
+/// Experiments that need processes of the program, which a test lacks.
 const LACKING: [&str; 5] =
     ["lte-table-1", "lte-fig-14", "lte-summary", "ugv-files-gate", "ugv-files-sizes"];

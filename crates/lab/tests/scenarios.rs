@@ -1,4 +1,4 @@
-//! The named scenarios in their quick form; `tautline lab links --scenario all` is the full one.
+//! The named scenarios in their quick form; `tautline lab links --scenario all` runs the full one.
 
 use tautline_lab::experiment::{Row, Verdict};
 use tautline_lab::sweeps::links::scenarios;
@@ -10,7 +10,7 @@ fn judge(name: &str) {
     }
 }
 
-/// Judges one of the rows where a bar of another is open.
+/// Judges one row of a scenario in which another row's requirement is open.
 fn judge_row(name: &str, quantity: &str) {
     let row = rows(name).into_iter().find(|row| row.quantity == quantity);
     let row = row.expect("a row of that quantity");
@@ -47,7 +47,7 @@ fn three_tenths_of_the_datagrams_lost_cost_one_unit_in_a_hundred() {
     judge("loss-30");
 }
 
-/// The gap's bar of 250 ms is open: for some 600 ms nothing is in time.
+/// The requirement of 250 ms for the gap is open: for about 600 ms nothing is in time.
 #[test]
 fn two_seconds_at_a_tenth_of_the_rate_are_got_over() {
     judge_row("dip", "carried 3 s later, of what was before, the worst run");

@@ -1,4 +1,4 @@
-//! A call: WebRTC's sender and receiver in the world in which Tautline's sessions are measured.
+//! A call: WebRTC's sender and receiver in the world of Tautline's sessions.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use tautline_sim::link::Pair;
 use tautline_sim::world::{Clock, End, World};
 use tautline_units::Instant;
 
-/// Makes a call over one link and gives every packet that left after the warm-up.
+/// Makes a call over one link and returns every packet sent after the warm-up.
 ///
 /// # Errors
-/// For a link that cannot be configured so.
+/// For an invalid link configuration.
 pub(crate) fn passages(link: &Pair, seed: u64, length: Duration) -> Result<Vec<Passage>> {
     let mut world = World::new(seed);
     world.log_mut().keep(0);
     let receiver = world.add(Endpoint::receiver(), Clock::default());
     let sender = world.add(Endpoint::sender(Instant::ZERO), Clock::default());
     world.link(End::new(sender, 0, gcc::here()), End::new(receiver, 0, gcc::there()), link)?;
-    // The last packets have their time as well, however long the queue.
+    // Leave time for the last packets to arrive, however long the queue.
     world.run_until(Instant::ZERO + length + AFTERWARDS);
     let mut passages = world.node(sender).passages(world.node(receiver));
     let measured = Instant::ZERO + WARM_UP..Instant::ZERO + length;

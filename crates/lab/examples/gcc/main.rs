@@ -1,9 +1,10 @@
-//! libwebrtc's congestion control beside Tautline's rate control, each alone on a recorded link.
+//! libwebrtc's congestion control compared to Tautline's rate control, each alone on a recorded
+//! link.
 //!
-//! The same simulated link with the same offset into its recording carries a WebRTC sender (crate
-//! goog_cc, a port of libwebrtc's controller, with a pacer and an encoder that obeys it) and a
-//! session of Tautline's for each rate control. What is compared is what the link carried and how
-//! long its packets took.
+//! The same simulated link, with the same offset into its recording, carries a WebRTC sender (crate
+//! goog_cc, a port of libwebrtc's controller, with a pacer and an encoder that follows it). It also
+//! carries one Tautline session per rate control. The comparison covers the link's utilisation and
+//! the packets' delay.
 
 mod call;
 
@@ -21,22 +22,22 @@ use tautline_lab::sweeps::links::set::Set;
 use tautline_lab::sweeps::links::trail::{Passage, WARM_UP};
 use tautline_units::Instant;
 
-/// Hold Tautline's rate control beside libwebrtc's on recorded links
+/// Compare Tautline's rate control with libwebrtc's on recorded links
 #[derive(Debug, Parser)]
 struct Options {
     /// Folder with the Mahimahi recordings, named as in docs/lab.md
     #[arg(long, value_name = "FOLDER", required_unless_present = "recording")]
     traces: Option<PathBuf>,
-    /// Recordings of any name and length, each by itself, in place of those in a folder
+    /// Recordings of any name and length, each used alone, instead of those in a folder
     #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with = "traces")]
     recording: Vec<PathBuf>,
-    /// Seeds, from 1 on; each starts elsewhere in every recording
+    /// Number of seeds, from 1 on; each has its own offset into every recording
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     seeds: u64,
-    /// Length of each run in virtual seconds, the warm-up of 2 s included
+    /// Length of each run in virtual seconds, warm-up of 2 s included
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     seconds: u64,
-    /// The session's deadline in ms, one way; WebRTC's controller knows none
+    /// The session's deadline in ms, one way; WebRTC's controller has none
     #[arg(long, value_name = "MS", default_value_t = 100)]
     deadline_ms: u64,
     /// Folder for the results
@@ -44,17 +45,17 @@ struct Options {
     out: PathBuf,
 }
 
-/// What one sender did on one recording, all seeds together.
+/// Results of one sender on one recording, over all seeds.
 struct Measured {
     sender: &'static str,
-    /// Bytes that arrived over bytes that the link could have carried.
+    /// Share of the link's capacity that arrived.
     utilisation: f64,
-    /// Of what arrived, and within 100 ms of its leaving, Mbit/s.
+    /// Rate of the packets received, and of those received within 100 ms, Mbit/s.
     received_mbps: f64,
     in_time_mbps: f64,
-    /// 50, 95 and 99 %, ms.
+    /// Delay: 50, 95 and 99 %, ms.
     delay_ms: [f64; 3],
-    /// Share of the packets that took longer than 100 ms, or never came.
+    /// Share of the packets that took longer than 100 ms, or were lost.
     over_100_ms: f64,
     lost: f64,
 }
@@ -111,7 +112,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs every sender on one recording: libwebrtc's first.
+/// Runs every sender on one recording, libwebrtc's first.
 fn compare(set: &Set, options: &Options) -> Result<Vec<Measured>> {
     let length = Duration::from_secs(options.seconds);
     let mut calls = Vec::new();
@@ -152,12 +153,12 @@ fn seen(
     for passage in passages {
         let delay = passage.arrived.map(|at| at.since(passage.at));
         let within = delay.is_some_and(|delay| delay <= BOUND);
-        // What comes after the end took capacity that is not counted.
+        // Packets that arrive after the end used capacity that is not counted.
         if passage.arrived.is_some_and(|at| at < to) {
             received += passage.bytes.get() + HEADERS;
             in_time += if within { passage.bytes.get() + HEADERS } else { 0 };
         }
-        // Pings would draw the percentiles down where little else is sent.
+        // Pings would bias the percentiles where little else is sent.
         if passage.media {
             count += 1;
             lost += u64::from(delay.is_none());
@@ -194,7 +195,8 @@ fn print(seen: &Measured) {
     );
 }
 
-/// Says whether the last one carries more at no higher 95th percentile than the first.
+/// Prints whether the last one has a higher utilisation at no higher 95th percentile of delay than
+/// the first.
 fn verdict(all: &[Measured]) {
     let (Some(gcc), Some(ours)) = (all.first(), all.last()) else { return };
     let more = if ours.utilisation > gcc.utilisation { "higher" } else { "LOWER" };
@@ -212,7 +214,7 @@ fn plot(name: &str, all: &[Measured]) -> Plot {
 }
 
 const GCC: &str = "libwebrtc's GCC";
-/// The one that is judged stands last.
+/// The configurations compared; the last one is judged.
 const OURS: &[&str] =
     &["two-state/quantile/0.5", "delay-rate/earliest/uncoded", "delay-rate/quantile/0.5"];
 const BOUND: Duration = Duration::from_millis(100);

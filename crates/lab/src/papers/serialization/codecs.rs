@@ -1,11 +1,11 @@
-//! What `make bench-messages` measured last: the lab itself links none of those codecs.
+//! The last results of `make bench-messages`: the lab itself links none of those codecs.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::experiment::Measurement;
 
-/// Every figure of the codecs' own program, as it was committed, and what it was measured on.
+/// All committed figures of the codecs' own program, and the origin of the measurement.
 pub(super) struct Codecs {
     figures: Vec<Figure>,
     pub(super) measurement: Measurement,
@@ -23,7 +23,7 @@ struct Figure {
 /// The paper's metrics, in its order.
 pub(super) const METRICS: [&str; 5] = ["encode", "decode", "sum", "guid", "y"];
 
-/// A line of the paper's Table 1, the codec that stands for it here, and why it stands where it does.
+/// A line of the paper's Table 1, with the corresponding codec here, and the reason for its rank.
 pub(super) struct Published {
     pub(super) paper: &'static str,
     pub(super) here: &'static str,
@@ -55,7 +55,7 @@ impl Codecs {
         Ok(Self { figures, measurement })
     }
 
-    /// Returns microseconds of a codec in a metric.
+    /// Returns the time of a codec in a metric, in microseconds.
     pub(super) fn micros(&self, part: &str, codec: &str, case: &str, metric: &str) -> Option<f64> {
         let is = |figure: &&Figure| {
             figure.part == part
@@ -66,7 +66,7 @@ impl Codecs {
         self.figures.iter().find(is).map(|figure| figure.value * 1e6)
     }
 
-    /// Returns every codec of a part, in the order of the program.
+    /// Returns the codecs of a part, in the order of the program.
     pub(super) fn names(&self, part: &str) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.figures.iter().filter(|figure| figure.part == part) {
@@ -77,7 +77,7 @@ impl Codecs {
         names
     }
 
-    /// Returns how many mutated messages ended a codec otherwise than by a message or a refusal.
+    /// Returns how many mutated messages led to neither a message nor a refusal.
     pub(super) fn harmed(&self, codec: &str) -> Option<f64> {
         let of = |figure: &&Figure| figure.part == "hostile" && figure.codec == codec;
         let mut figures = self.figures.iter().filter(of).peekable();
@@ -87,7 +87,7 @@ impl Codecs {
     }
 }
 
-/// Returns what a reader must know of these figures.
+/// Returns notes for the reader of these figures.
 pub(super) fn note() -> String {
     "The least of many turns, codecs in turns, data in the second-level cache. The paper's machine is \
      an i5-6200U of 2015; what can be compared is the order and the ratio to memcpy."
@@ -97,5 +97,5 @@ pub(super) fn note() -> String {
 const PUBLISHED: &str = include_str!("published.csv");
 const MEASURED: &str = include_str!("codecs.csv");
 const MADE: &str = include_str!("codecs.machine.json");
-/// Where a reader of the report finds them.
+/// Path for the reader of the report.
 const FILE: &str = "crates/lab/src/papers/serialization/codecs.csv";

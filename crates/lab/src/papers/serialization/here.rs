@@ -1,4 +1,5 @@
-//! Table 1 as far as this machine measures it by itself, now: Tautline's message beside codecs of Rust's.
+//! Table 1, as far as it can be measured on this machine now: Tautline's message compared to Rust
+//! codecs.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Times encode and decode of each codec, one call after the other in turns, and checks what comes back.
+/// Times encoding and decoding with each codec in turns, and checks the results.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let cloud = Cloud::draw(run.seed);
     let mut subjects = subjects();
@@ -55,14 +56,14 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 type Encode = Box<dyn FnMut(&Cloud) -> Result<Vec<u8>>>;
 type Decode = Box<dyn FnMut(&[u8]) -> Result<Cloud>>;
 
-/// A way of writing a cloud, and what was measured of it.
+/// An encoding of a cloud, and its measurements.
 struct Subject {
-    /// As the committed measurement calls it.
+    /// Name in the committed measurement.
     name: &'static str,
     encode: Encode,
     decode: Decode,
     bytes: Vec<u8>,
-    /// Of each call, us: encode and decode.
+    /// Times of each call in us: encode and decode.
     times: [Vec<f64>; 2],
 }
 
@@ -85,7 +86,7 @@ fn subjects() -> Vec<Subject> {
     let (mut message, mut builder) = (PointCloud::new(Instant::ZERO, FRAME), Builder::new());
     let mut reader = Reader::new();
     vec![
-        // Sixteen bytes a point, once each way: what no codec that copies takes less than.
+        // Sixteen bytes per point, once in each direction: the lower bound for codecs that copy.
         Subject::new(
             COPY,
             |cloud| {
@@ -184,7 +185,7 @@ fn findings(run: &Run<'_>, subjects: &[Subject]) -> Result<Findings> {
     })
 }
 
-/// Holds Tautline's message to a copy of the points, and to the best of the others.
+/// Compares Tautline's message with a copy of the points, and with the best of the others.
 fn judged(run: &Run<'_>, subjects: &[Subject]) -> Result<Vec<Row>> {
     let find = |name: &str| subjects.iter().find(|subject| subject.name == name);
     let (ours, copy) = find(OURS).zip(find(COPY)).context("neither is missing")?;
@@ -200,7 +201,7 @@ fn judged(run: &Run<'_>, subjects: &[Subject]) -> Result<Vec<Row>> {
         let share =
             Row::new(format!("{name}, Tautline, of the best other"), "", ours.least(metric) / best);
         if run.quick {
-            // Its build is not optimized, which hits each differently.
+            // A non-optimized build affects each codec differently.
             rows.extend([copies.clocked(), share.clocked()]);
             continue;
         }
@@ -222,13 +223,13 @@ fn judged(run: &Run<'_>, subjects: &[Subject]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A lidar's points as an application holds them.
+/// A lidar's points in the application's form.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Cloud {
     points: Vec<Point>,
 }
 
-/// One echo: metres along x, y and z.
+/// One lidar return: metres along x, y and z.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Point {
     position: [f32; 3],
@@ -280,7 +281,7 @@ const fn field(name: &'static str, offset: u64, number: Number) -> FieldView<'st
     FieldView { name, offset: ByteCount::new(offset), number }
 }
 
-/// A message for every point, as the paper has it.
+/// One message per point, as in the paper.
 #[derive(Clone, PartialEq, Message)]
 struct WireCloud {
     #[prost(message, repeated, tag = "1")]
@@ -324,5 +325,6 @@ const OURS: &str = "Tautline";
 const COPY: &str = "a copy";
 const POINTS: usize = 10_000;
 const FRAME: &str = "lidar";
-/// Of encode and decode, times a copy: what the committed measurement is held to, and of the second half as much more.
+/// Maximum multiples of a copy for encode and decode, as in the committed measurement; decode with
+/// half as much more.
 const COPIES: [f64; 2] = [2.4, 1.65];

@@ -1,4 +1,4 @@
-//! The paper's third argument, built: three computers that can steer agree on one that does.
+//! The paper's third argument, implemented: three computers that can steer agree on one that does.
 
 #[cfg(feature = "quorum")]
 mod failover;

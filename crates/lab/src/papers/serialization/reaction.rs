@@ -1,4 +1,4 @@
-//! The paper's first argument: every millisecond of reaction is an inch of road.
+//! The paper's first argument: every millisecond of reaction time is an inch of road.
 
 use anyhow::{Context, Result};
 
@@ -13,8 +13,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Returns the road that passes while a scan of 10,000 points goes from sensor to plan and on: two
-/// round trips.
+/// Computes the distance driven while a scan of 10,000 points passes from sensor to planner and on:
+/// two round trips.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let mut table = Table::new("reaction", ["codec", "published_mm", "measured_mm"]);
@@ -62,7 +62,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     ))
 }
 
-/// Returns the road that passes in two round trips of so many microseconds.
+/// Returns the distance driven during two round trips of the given microseconds.
 fn millimetres(round_trip_micros: f64) -> f64 {
     2.0 * round_trip_micros * 1e-6 * METRES_PER_SECOND * 1e3
 }

@@ -1,4 +1,4 @@
-//! Fig. 1: the paper's ranking, today's, and why they differ.
+//! Fig. 1: the paper's ranking, today's, and the reasons for the difference.
 
 use anyhow::{Context, Result, ensure};
 
@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// One codec's round trip to normalized form and back, then and now.
+/// One codec's round trip to the normalized form and back, then and now.
 struct Trip {
     line: Published,
     /// Microseconds in the paper: its bars are the sums of Table 1's encode and decode.
@@ -29,7 +29,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     for line in published()? {
         let [encode, decode] =
             ["encode", "decode"].map(|metric| codecs.micros("table", line.here, "hot", metric));
-        // The machine that measured may have lacked its tools.
+        // The measuring machine may have lacked the codec's tools.
         let Some(now) = encode.zip(decode) else {
             missing.push(line.here);
             continue;
@@ -89,7 +89,7 @@ fn place(order: &[usize], index: usize) -> Result<u64> {
     Ok(place as u64 + 1)
 }
 
-/// Shows what the paper says of its figure, then and now.
+/// Shows the paper's statements about its figure, then and now.
 fn claims(trips: &[Trip]) -> Result<Vec<Row>> {
     let of = |paper: &str| {
         let trip = trips.iter().find(|trip| trip.line.paper == paper);
@@ -135,7 +135,7 @@ fn claims(trips: &[Trip]) -> Result<Vec<Row>> {
     ])
 }
 
-/// Returns the bars, as marks: the paper's order from left to right.
+/// Returns the figure's bars as marks, from left to right in the paper's order.
 fn plot(trips: &[Trip]) -> Plot {
     let at = |of: fn(&Trip) -> f64| (1..).map(f64::from).zip(trips.iter().map(of)).collect();
     let names: Vec<&str> = trips.iter().map(|trip| trip.line.paper).collect();

@@ -1,4 +1,4 @@
-//! Table 1 and Fig. 2: the codecs of today beside the paper's.
+//! Table 1 and Fig. 2: today's codecs compared to the paper's.
 
 use anyhow::{Context, Result};
 
@@ -39,7 +39,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
                 memcpys.into(),
                 harmed.into(),
             ]);
-            // The paper rounds to tenths: what takes less than half of one is nothing to it.
+            // The paper rounds to tenths, and shows less than 0.05 as zero.
             if let Some(theirs) = theirs.filter(|theirs| *theirs >= 0.05) {
                 rows.push(
                     Row::new(format!("{metric}, {name}"), "µs", measured)
@@ -64,7 +64,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(codecs.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Returns the two steps each way of codecs with structures of their own.
+/// Returns the conversion steps of codecs with their own structures.
 fn phases(codecs: &Codecs) -> Table {
     let mut table = Table::new("phases", ["codec", "fill_us", "write_us", "parse_us", "normal_us"]);
     for name in codecs.names("phases") {
@@ -75,7 +75,7 @@ fn phases(codecs: &Codecs) -> Table {
     table
 }
 
-/// Draws Table 1: every codec of the paper's in every metric, in the table's order.
+/// Plots Table 1: all codecs of the paper in every metric, in the table's order.
 fn metrics(codecs: &Codecs) -> Result<Plot> {
     let paper = published()?;
     let names: Vec<&str> = paper.iter().map(|line| line.paper).collect();
@@ -89,7 +89,7 @@ fn metrics(codecs: &Codecs) -> Result<Plot> {
     Ok(plot)
 }
 
-/// Shows Tautline's own message beside what it should take.
+/// Shows Tautline's own message with its targets.
 fn ours(codecs: &Codecs, memcpy: f64) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (metric, target) in [("encode", 2.4), ("decode", 1.1)] {
@@ -170,9 +170,9 @@ fn sizes(_: &Run<'_>) -> Result<Outcome> {
 }
 
 const OURS: &str = "Tautline";
-/// The harness alone.
+/// The harness without a codec.
 const NOTHING: &str = "no operation";
-/// The safe candidates: those of them that some mutated message harms drop out by themselves.
+/// Candidates for safe codecs: those harmed by mutated messages are excluded automatically.
 const EVOLVING: [&str; 11] = [
     "capnp",
     "capnp packed",
@@ -187,7 +187,7 @@ const EVOLVING: [&str; 11] = [
     "protobuf (Java)",
 ];
 const SIZES: [usize; 7] = [0, 1, 10, 100, 1000, 10_000, 100_000];
-/// More lines could not be told apart.
+/// Subset to plot: more lines would be indistinguishable.
 const DRAWN: [&str; 8] = [
     "Tautline",
     "FlatBuffers, structs",

@@ -1,4 +1,4 @@
-//! Retransmission alone.
+//! Retransmission without coding.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,13 @@ use anyhow::Result;
 
 use super::link::{Log, RTT_SLOTS, Scheme};
 
-/// A scheme that sends every lost packet again, ahead of all new ones, as soon as the loss can be
-/// known.
+/// A scheme that retransmits every lost packet before all new ones, as soon as the loss is known.
 #[derive(Debug, Default)]
 pub(super) struct Arq {
     next: u64,
-    /// What was lost in each of the last round trip's slots.
+    /// Packet lost in each slot of the last round trip.
     lost: VecDeque<Option<u64>>,
-    /// Source packets from the first unknown one on: which are known.
+    /// Whether each source packet is known, from the first unknown one on.
     known: VecDeque<bool>,
 }
 

@@ -10,53 +10,55 @@ use super::link::{Log, RTT_SLOTS, Scheme};
 
 /// A sender of blocks of k source packets, each followed by its repair packets.
 ///
-/// With feedback, as many more repair packets as are missing follow one round trip after the end
-/// of a block's round, ahead of everything new, again and again; without it a block that cannot be
-/// decoded at its end is given up.
+/// With feedback, the missing number of repair packets follows one round trip after the end of a
+/// block's round, before everything new, repeatedly. Without feedback, a block that cannot be
+/// decoded at its end is abandoned.
 ///
-/// The packets are real: each block has an encoder and a decoder of this crate's random linear code with a
-/// coding window that is the block, and what the decoder gives is compared with what was sent.
+/// The packets are real. Each block has an encoder and a decoder of this crate's random linear
+/// code, with the block as its coding window. The decoder's output is compared with the original
+/// packets.
 #[derive(Debug)]
 pub(super) struct Block {
     source_count: u64,
     repairs: Repairs,
     feedback: bool,
     next: u64,
-    /// Blocks from the first on that is neither complete nor given up.
+    /// Blocks from the first one that is neither complete nor abandoned.
     blocks: VecDeque<State>,
     first_block: u64,
     /// The first source packet of that block.
     first_source: u64,
-    /// What is to be sent before anything new.
+    /// Packets to send before anything new.
     queue: VecDeque<Round>,
-    /// Rounds that have ended: the slot in which the sender hears how, and the block.
+    /// Rounds that have ended: the slot in which the sender learns the result, and the block.
     ended: VecDeque<(u64, u64)>,
-    /// Of the next repair packet.
+    /// Seed of the next repair packet.
     seed: u16,
 }
 
-/// The number of repair packets that follow the source packets of a block.
+/// Number of repair packets after the source packets of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Repairs {
     /// The same number each time.
     Each(u64),
-    /// This many per source packet: one more or less a block where that is not whole.
+    /// This share of the source packets; the number varies by one between blocks if it is not an
+    /// integer.
     Share(f64),
 }
 
-/// A block at both ends.
+/// State of a block at both ends.
 #[derive(Debug)]
 struct State {
     size: u64,
     encoder: Encoder,
     decoder: Decoder,
-    /// Of each source packet sent so far: whether it came.
+    /// Whether each source packet sent so far arrived.
     came: Vec<bool>,
-    /// Source packets that were decoded in order.
+    /// Source packets decoded in order.
     delivered: u64,
 }
 
-/// A number of repair packets of one block, sent one after another.
+/// Consecutive repair packets of one block.
 #[derive(Debug)]
 struct Round {
     block: u64,
@@ -64,7 +66,7 @@ struct Round {
 }
 
 impl Block {
-    /// Makes blocks of `source_count` packets.
+    /// Creates a sender of blocks of `source_count` packets.
     pub(super) fn new(source_count: u64, repairs: Repairs, feedback: bool) -> Block {
         Block {
             source_count,
@@ -80,7 +82,7 @@ impl Block {
         }
     }
 
-    /// Queues what is missing of the blocks whose rounds ended a round trip ago.
+    /// Queues the packets missing in blocks whose rounds ended a round trip ago.
     fn hear(&mut self, now: u64) {
         while let Some(&(heard, block)) = self.ended.front()
             && heard <= now
@@ -113,7 +115,7 @@ impl Block {
         Ok(())
     }
 
-    /// Returns how many repair packets the block is given whose source packets have been sent.
+    /// Returns the number of repair packets for the block whose source packets have been sent.
     fn repair_count(&self) -> u64 {
         match self.repairs {
             Repairs::Each(count) => count,
@@ -151,7 +153,7 @@ impl Block {
         if block < self.first_block {
             return;
         }
-        // Without feedback one block ends before the next begins: this is the only one.
+        // Without feedback one block ends before the next begins, so this is the only one.
         let state = self.blocks.pop_front().expect("a block that is not complete");
         for &came in &state.came[state.delivered as usize..] {
             if came {
@@ -164,7 +166,7 @@ impl Block {
         self.first_source += state.size;
     }
 
-    /// Hands over what is known in order now.
+    /// Delivers the packets that are now known in order.
     fn deliver(&mut self, now: u64, log: &mut Log) {
         while let Some(state) = self.blocks.front_mut() {
             while let Some((id, bytes)) = state.decoder.poll_in_order() {
@@ -200,7 +202,7 @@ impl State {
         self.came.len() as u64 == self.size
     }
 
-    /// Returns how many more repair packets make all source packets known.
+    /// Returns the number of further repair packets needed to know all source packets.
     fn missing(&self) -> u64 {
         let report = self.decoder.report();
         self.size - report.next + (report.missing - report.rank) as u64
@@ -219,7 +221,7 @@ impl State {
         let mut payload = [0; SYMBOL_BYTES];
         let repair = self.encoder.repair(seed, &mut payload)?;
         if !erased {
-            // What it does not take is one that says nothing new.
+            // A rejected packet is redundant.
             let _ = self.decoder.handle_repair(&repair, &payload);
         }
         Ok(())

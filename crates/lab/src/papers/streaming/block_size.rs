@@ -1,4 +1,4 @@
-//! Figs. 2 and 9: the delay over the size of a block.
+//! Figs. 2 and 9: the delay over the block size.
 
 use anyhow::{Context, Result};
 
@@ -13,12 +13,12 @@ use crate::workers;
 /// Source packets of a block.
 const SIZES: [u64; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 
-/// The mean delay, in ms, over the size of a block, and beside it the one without blocks.
+/// Mean delay in ms over the block size, and that of a scheme without blocks.
 struct Curve {
     erasure_rate: f64,
     /// Repair packets per source packet.
     share: f64,
-    /// In words: what is sent, and how much is lost or added.
+    /// Labels: the scheme, and the loss or redundancy.
     other_name: &'static str,
     name: &'static str,
     other: Protection,
@@ -32,7 +32,7 @@ pub(crate) const AGAINST_RETRANSMISSION: Experiment = Experiment {
     run: against_retransmission,
 };
 
-/// Measures Fig. 2: retransmission alone, and with a block code whose code rate is one less the
+/// Measures Fig. 2: retransmission alone, and with a block code whose code rate is one minus the
 /// loss rate.
 fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
     let curve = |erasure_rate: f64, name, other_name, blocks_reference| Curve {
@@ -96,7 +96,7 @@ pub(crate) const AGAINST_STREAMING: Experiment = Experiment {
 
 /// Measures Fig. 9: the streaming code and block codes of the same redundancy, 15 %, at 10 % loss.
 ///
-/// The paper does not say 15 % of what: of the source packets, or of all packets.
+/// The paper does not state whether 15 % refers to the source packets or to all packets.
 fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
     let curve = |share: f64, name, other_name, blocks_reference| Curve {
         erasure_rate: 0.1,
@@ -148,11 +148,11 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// What was measured of a [`Curve`].
+/// Measurements of a [`Curve`].
 struct Measured {
     blocks: Vec<Transfer>,
     other: Transfer,
-    /// The same by sessions of the transport, if it is the streaming code.
+    /// The same by sessions of the transport, for the streaming code.
     by_sessions: Option<Transfer>,
 }
 
@@ -207,7 +207,7 @@ fn block_rows(run: &Run<'_>, curve: &Curve, given: &Measured) -> Vec<Row> {
     points.map(row).collect()
 }
 
-/// Judges the minimum that the paper shows: at k = 32 to 64.
+/// Judges the minimum in the paper: at k = 32 to 64.
 fn best_row(curve: &Curve, given: &Measured) -> Row {
     let means = SIZES.iter().zip(&given.blocks);
     let best = means.min_by(|a, b| a.1.mean_ms().total_cmp(&b.1.mean_ms()));
@@ -243,7 +243,7 @@ fn table(curves: &[Curve], measured: &[Measured]) -> Table {
     table
 }
 
-/// Draws the delays; `low`: the least that is shown, in ms.
+/// Plots the delays; `low` is the lower end of the axis in ms.
 fn plot(name: &str, title: &str, low: f64, curves: &[Curve], measured: &[Measured]) -> Plot {
     let x = Axis::log("source packets of a block, k").range(1.7, 300.0);
     let x = x.ticks(SIZES.map(|size| size as f64));

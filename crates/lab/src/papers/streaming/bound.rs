@@ -15,8 +15,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Runs the streaming code without feedback over independent erasures, at many code rates, and
-/// holds its mean delay against the exact one and the bounds.
+/// Runs the streaming code without feedback over independent erasures at many code rates, and
+/// compares its mean delay with the exact one and the bounds.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let slots = run.choose(100_000, 4_000_000);
     let mut points = Vec::new();
@@ -51,7 +51,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Erasure rates, and the intervals that are simulated, loads up to .8.
+/// Erasure rates, and the simulated intervals, with loads up to .8.
 const LINES: [(f64, &[u32]); 3] =
     [(0.05, &[2, 3, 4, 6, 8, 10, 12, 16]), (0.1, &[2, 3, 4, 5, 6, 7, 8]), (0.2, &[2, 3, 4])];
 

@@ -1,4 +1,4 @@
-//! Theorem 1 and Corollary 1: how long losses keep the receiver waiting.
+//! Theorem 1 and Corollary 1: the time for which losses keep the receiver waiting.
 
 use anyhow::Result;
 use tautline_fec::theory::Stream;
@@ -48,7 +48,7 @@ const PAIRS: [(u32, f64); 4] = [(5, 0.1), (4, 0.1), (4, 0.05), (10, 0.05)];
 /// Busy times of one pair.
 struct Counted {
     stream: Stream,
-    /// How many have each length.
+    /// Number of busy times by length.
     counts: Vec<u64>,
 }
 
@@ -105,7 +105,7 @@ impl Counted {
         rows
     }
 
-    /// Judges one mean by what the theorem gives.
+    /// Judges one mean against the theorem's value.
     fn row(&self, what: &str, unit: &str, reference: f64, of: impl Fn(f64) -> f64) -> Row {
         let Estimate { mean, standard_error } = self.estimate(of);
         let (interval, erasure_rate) = (self.stream.interval(), self.stream.erasure_rate());
@@ -156,8 +156,8 @@ fn plot(counted: &[Counted]) -> Plot {
 }
 
 const LENGTH_JUDGED: u64 = 4;
-/// What fewer busy times have is shown: five standard errors of it are a third of it and more.
+/// Minimum count for a judgement: with fewer, five standard errors exceed a third of the value.
 const JUDGED_MIN: f64 = 200.0;
 const DRAWN: u64 = 20;
-/// What GF(256) may add to a large field's value.
+/// Difference that GF(256) may add to the value for a large field.
 const FIELD: f64 = 0.01;

@@ -67,7 +67,8 @@ pub(crate) const RATES: Experiment = Experiment {
     run: rates,
 };
 
-/// Measures Fig. 10: the trade of delay for rate, for the streaming code and blocks of many sizes.
+/// Measures Fig. 10: the trade-off between delay and rate, for the streaming code and blocks of
+/// many sizes.
 fn rates(run: &Run<'_>) -> Result<Outcome> {
     let sizes = run.choose(vec![32, 64], vec![8, 16, 32, 64, 128]);
     let shares = run.choose(RATES_REFERENCE.map(|(share, _)| share).to_vec(), SHARES.to_vec());
@@ -107,7 +108,7 @@ fn rates(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Why the tolerances of delays are that wide.
+/// Reason for the width of the delay tolerances.
 const SPREAD: &str = "set by hand: what the mean delays of files of 25 MB differ by";
 
 /// One repair packet after every six source packets.
@@ -127,11 +128,12 @@ const RATES_REFERENCE: [(f64, [(f64, f64); 3]); 4] = [
 const COLUMNS: [&str; 6] =
     ["scheme", "burst_packets", "repair_per_source", "effective_code_rate", "mean_ms", "p99_ms"];
 
-/// The streaming code by two sessions of the transport, and by its coders alone with the paper's rule.
+/// Labels of the streaming code: by two sessions of the transport, and by its coders alone with the
+/// paper's rule.
 const BY_SESSIONS: &str = "streaming, by sessions";
 const SLOT_BY_SLOT: &str = "streaming, slot by slot";
 
-/// Delay and rate of several schemes over the repair packets sent anyway.
+/// Delay and rate of several schemes over the share of unconditional repair packets.
 struct Sweep {
     burst: f64,
     /// The sessions first, then the streaming code slot by slot, then the blocks.
@@ -144,7 +146,7 @@ struct Curve {
 }
 
 impl Sweep {
-    /// Measures one part of the experiment; `part`: which of how many.
+    /// Measures one part of the experiment; `part` is its index and the number of parts.
     fn measure(
         run: &Run<'_>,
         burst: f64,
@@ -190,7 +192,8 @@ impl Sweep {
         self.curves.iter().find(|curve| curve.name == name).expect("a scheme of the sweep")
     }
 
-    /// Judges the paper's claim: the streaming code is faster than the best block at any code rate.
+    /// Judges the paper's claim: the streaming code is faster than the best block code at any code
+    /// rate.
     fn advantage_rows(&self, prefix: &str) -> Vec<Row> {
         let (streaming, blocks) = self.curves.split_at(2);
         let [by_sessions, slot_by_slot] = streaming else { unreachable!("split so") };
@@ -249,7 +252,7 @@ impl Sweep {
     }
 }
 
-/// Judges how many packets the sessions gave up.
+/// Judges the number of packets that the sessions lost.
 fn never_came(prefix: &str, by_sessions: &Curve) -> Row {
     let of_all = |of: fn(&Transfer) -> u64| -> u64 {
         by_sessions.points.iter().map(|(_, given)| of(given)).sum()
@@ -268,8 +271,8 @@ impl Curve {
         &point.expect("a share of the sweep").1
     }
 
-    /// Returns the least mean delay where the curve crosses that code rate, if it does: between
-    /// neighbouring points the delay's logarithm is taken for a line.
+    /// Returns the minimum mean delay at which the curve crosses this code rate, if it does.
+    /// Between neighbouring points the logarithm of the delay is interpolated linearly.
     fn mean_ms_at(&self, rate: f64) -> Option<f64> {
         let crossings = self.points.windows(2).filter_map(|pair| {
             let [a, b] = [&pair[0].1, &pair[1].1];

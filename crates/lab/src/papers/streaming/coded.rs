@@ -7,12 +7,11 @@ use tautline_fec::stream::{Config, Decoder, Encoder};
 
 use super::link::{Log, RTT_SLOTS, Scheme};
 
-/// A sender of a repair packet over all unacknowledged packets at even intervals, and of one more
-/// where the receiver's reports say that those on their way will not do.
+/// A sender of repair packets over all unacknowledged packets at even intervals, and of additional
+/// ones if the receiver's reports show that those in flight do not suffice.
 ///
-/// The packets are real and eight bytes long; the decoder solves for them, and what it gives is
-/// compared with what was sent. A transfer that comes to its end keeps sending repair packets
-/// while something is missing.
+/// The packets are real and eight bytes long; the decoder's output is compared with the originals.
+/// At its end, a transfer keeps sending repair packets while something is missing.
 #[derive(Debug)]
 pub(super) struct Coded {
     encoder: Encoder,
@@ -20,15 +19,15 @@ pub(super) struct Coded {
     /// Repair packets per source packet, at even intervals.
     share: f64,
     owed: f64,
-    /// The erasure rate that the sender reckons with; without it, it does not ask for more.
+    /// Erasure rate assumed by the sender; `None` for no additional repair packets.
     feedback: Option<f64>,
     next: u64,
     seed: u16,
-    /// What the last round trip's slots carried, and how the receiver stood after each.
+    /// Content of the last round trip's slots, and the receiver's state after each.
     flight: VecDeque<Slot>,
     sources_in_flight: u64,
     repairs_in_flight: u64,
-    /// Of the last report: equations that the receiver lacked.
+    /// Equations that the receiver lacked in the last report.
     deficit: u64,
 }
 
@@ -47,11 +46,11 @@ enum Carried {
 }
 
 impl Coded {
-    /// Sends `share` repair packets per source packet at even intervals, and more by the reports
-    /// where the sender reckons with an erasure rate: `feedback`.
+    /// Creates a sender of `share` repair packets per source packet at even intervals. With an
+    /// assumed erasure rate `feedback`, it sends more according to the reports.
     ///
-    /// Without it reports do nothing but move the coding window, which keeps it small and changes
-    /// no delay: the decoder would subtract those packets anyway.
+    /// Without it, reports only move the coding window. That keeps the window small without
+    /// changing any delay, because the decoder would subtract those packets anyway.
     pub(super) fn new(share: f64, feedback: Option<f64>) -> Result<Coded> {
         let encoder = Encoder::new(Config::new(SYMBOL_BYTES, WINDOW))?;
         let config = Config { repairs_max: REPAIRS, ..Config::new(SYMBOL_BYTES, 2 * WINDOW) };
@@ -81,7 +80,7 @@ impl Coded {
         self.encoder.acknowledge(slot.edge).expect("the receiver knows what was sent, not more");
     }
 
-    /// Says what this slot is for.
+    /// Returns the purpose of this slot.
     fn choose(&self, source_count: u64) -> Carried {
         let wanted = self.owed >= 1.0 - ROUNDING || self.lacks();
         if wanted && !self.encoder.window().is_empty() {
@@ -93,8 +92,8 @@ impl Coded {
         }
     }
 
-    /// Returns whether what is on its way will not make up for what was missing a round trip ago and what
-    /// is expected to be lost since.
+    /// Returns whether the packets in flight do not cover the deficit of a round trip ago plus the
+    /// losses expected since.
     fn lacks(&self) -> bool {
         let Some(erasure_rate) = self.feedback else { return false };
         let expected = self.deficit as f64 + erasure_rate * self.sources_in_flight as f64
@@ -122,7 +121,7 @@ impl Coded {
         self.repairs_in_flight += 1;
         log.sent_more();
         if !erased {
-            // What it does not take is one that says nothing new.
+            // A rejected packet is redundant.
             let _ = self.decoder.handle_repair(&repair, &payload);
         }
     }
@@ -155,18 +154,18 @@ impl Scheme for Coded {
     }
 }
 
-/// Returns bytes that tell each source packet from all others.
+/// Returns unique bytes for each source packet.
 pub(super) fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
     id.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes()
 }
 
 pub(super) const SYMBOL_BYTES: usize = 8;
 
-/// Room for the source packets of the longest busy time of these experiments, at loads up to .8.
+/// Enough source packets for the longest busy time of these experiments, at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Room for the equations of such a busy time.
+/// Enough equations for such a busy time.
 const REPAIRS: usize = 2_048;
 
-/// A share like 1/6 adds up to a little less than one.
+/// Tolerance for sums of a share such as 1/6, which reach slightly less than one.
 const ROUNDING: f64 = 1e-9;

@@ -1,4 +1,4 @@
-//! Table I: what the decoder's elimination costs.
+//! Table I: cost of the decoder's elimination.
 
 use anyhow::Result;
 use rand::{RngExt as _, SeedableRng as _};
@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Computes the table by the paper's formula and by the corrected one, and simulates the busy times
-/// that the latter is about.
+/// of the latter.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut cells = Vec::new();
     for line in &LINES {
@@ -71,7 +71,7 @@ const LINES: [Line; 2] = [
 
 struct Cell<'a> {
     line: &'a Line,
-    /// Which of [`LOADS`].
+    /// Index in [`LOADS`].
     at: usize,
     stream: Stream,
     simulated: f64,
@@ -112,7 +112,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Returns 2/3 S^3 per source packet, over so many slots.
+/// Returns 2/3 S^3 per source packet, over `slots` slots.
 fn simulate(stream: &Stream, slots: u64, seed: u64) -> f64 {
     let intervals = slots / u64::from(stream.interval());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

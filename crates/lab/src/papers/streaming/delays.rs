@@ -1,9 +1,9 @@
-//! Many delays, counted by their number of slots.
+//! Histogram of delays by slots.
 
 /// A collection of delays in slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// How many have each delay.
+    /// Number of delays by length.
     counts: Vec<u64>,
     count: u64,
     sum: u64,
@@ -35,12 +35,12 @@ impl Delays {
         self.count
     }
 
-    /// Returns the mean in slots; not a number if there is none.
+    /// Returns the mean in slots; NaN if there are none.
     pub(super) fn mean(&self) -> f64 {
         self.sum as f64 / self.count as f64
     }
 
-    /// Returns the least delay that at least a share `share` does not exceed: the nearest rank.
+    /// Returns the smallest delay not exceeded by at least `share` of all: the nearest rank.
     pub(super) fn percentile(&self, share: f64) -> f64 {
         let needed = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut counted = 0;

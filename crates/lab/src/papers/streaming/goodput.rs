@@ -1,4 +1,4 @@
-//! Theorem 3: how much of a stream is delivered in the end.
+//! Theorem 3: the share of a stream that is finally delivered.
 
 use anyhow::Result;
 use tautline_fec::theory::Stream;
@@ -40,10 +40,10 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Intervals, erasure rates, and the streams of a quick run.
+/// Intervals, erasure rates, and the number of streams in a quick run.
 const PAIRS: [(u32, f64, u64); 3] = [(6, 0.1, 200), (8, 0.1, 16), (12, 0.05, 60)];
 
-/// Streams of a full run.
+/// Number of streams in a full run.
 const STREAMS: u64 = 1_000;
 
 /// R0 over the code rate.
@@ -52,21 +52,21 @@ const SHARE: f64 = 0.95;
 /// Delta.
 const FAILURE: f64 = 0.05;
 
-/// The lengths that are looked at, over the one that suffices.
+/// Stream lengths to examine, relative to the one that suffices.
 const LENGTHS: [f64; 6] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
-/// Of [`LENGTHS`]: too short, and enough.
+/// Indices in [`LENGTHS`]: too short, and sufficient.
 const SHORT: usize = 0;
 const ENOUGH: usize = 5;
 
 /// Streams over one link.
 struct Pair {
     stream: Stream,
-    /// By length: slots.
+    /// Number of slots, by length.
     slots: [f64; LENGTHS.len()],
-    /// By length: share of the streams that deliver what is asked for.
+    /// Share of the streams that deliver the required goodput, by length.
     reached: [f64; LENGTHS.len()],
-    /// By length: slots that deliver a source packet, over all, in the mean.
+    /// Mean share of slots that deliver a source packet, by length.
     goodput: [f64; LENGTHS.len()],
 }
 

@@ -1,4 +1,4 @@
-//! The streaming code interval by interval, without feedback: what Theorems 1 and 3 speak of.
+//! The streaming code interval by interval without feedback, as in Theorems 1 and 3.
 
 use anyhow::{Result, ensure};
 use tautline_fec::stream::{Config, Decoder, Encoder};
@@ -9,28 +9,28 @@ use super::link::Erasures;
 
 /// A sender of one repair packet after every `l - 1` source packets, and its receiver.
 ///
-/// The packets are real: the decoder solves for them, and what it gives is compared with what was sent.
-/// The encoder drops from its window what the receiver has, which keeps the window small and changes
-/// nothing that is received: the decoder would subtract those packets anyway.
+/// The packets are real: the decoder's output is compared with the originals. The encoder drops
+/// packets that the receiver has from its window. That keeps the window small without changing the
+/// result, because the decoder would subtract those packets anyway.
 pub(super) struct Intervals {
     encoder: Encoder,
     decoder: Decoder,
     erasures: Erasures,
-    /// Source packets of an interval.
+    /// Source packets per interval.
     sources: u64,
     seed: u16,
     sent: u64,
     delivered: u64,
 }
 
-/// What an interval leaves behind.
+/// Result of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
-    /// Whether a source packet of it was lost on the way.
+    /// Whether one of its source packets was lost.
     pub(super) is_hit: bool,
-    /// Source packets delivered in order since the beginning.
+    /// Source packets delivered in order since the start.
     pub(super) delivered: u64,
-    /// Source packets sent since the beginning.
+    /// Source packets sent since the start.
     pub(super) sent: u64,
 }
 
@@ -48,7 +48,7 @@ impl Intervals {
         })
     }
 
-    /// Sends one more interval.
+    /// Sends the next interval.
     pub(super) fn next(&mut self) -> Result<Interval> {
         let mut is_hit = false;
         for _ in 0..self.sources {
@@ -64,7 +64,7 @@ impl Intervals {
         let repair = self.encoder.repair(self.seed, &mut payload)?;
         self.seed = self.seed.wrapping_add(1);
         if !self.erasures.draw() {
-            // What it does not take is one that says nothing new.
+            // A rejected packet is redundant.
             let _ = self.decoder.handle_repair(&repair, &payload);
         }
         while let Some((id, bytes)) = self.decoder.poll_in_order() {
@@ -78,8 +78,8 @@ impl Intervals {
     }
 }
 
-/// Room for the source packets of the longest busy time at loads up to .8.
+/// Enough source packets for the longest busy time at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Room for the equations of such a busy time.
+/// Enough equations for such a busy time.
 const REPAIRS: usize = 2_048;

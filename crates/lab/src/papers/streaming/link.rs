@@ -1,9 +1,9 @@
-//! The link of the paper's experiments, slot by slot, and what a scheme makes of it.
+//! The link of the paper's experiments, slot by slot, and the result of a scheme on it.
 //!
-//! A slot is the time of one packet. What is sent in a slot is erased or arrives; the receiver
-//! knows at once, the sender one round trip later. The link's own delay is left out of all delays:
-//! a source packet's delay is the slots from the one that carries it first to the one after which
-//! it and all before it are known.
+//! A slot is the time of one packet. A packet sent in a slot is erased or arrives; the receiver
+//! learns it at once, the sender one round trip later. All delays exclude the link's own delay: a
+//! source packet's delay is the number of slots from its first transmission to the slot after which
+//! it and all earlier ones are known.
 
 use std::collections::VecDeque;
 
@@ -13,35 +13,35 @@ use rand_chacha::ChaCha8Rng;
 
 use super::delays::Delays;
 
-/// The paper's link: 25 Mbit/s, packets of 1500 bytes.
+/// Slot duration on the paper's link: 25 Mbit/s, packets of 1500 bytes.
 pub(super) const SLOT_MS: f64 = 0.48;
 
-/// The paper's round trip of 60 ms.
+/// Round trip of the paper, 60 ms.
 pub(super) const RTT_SLOTS: u64 = 125;
 
-/// The paper's file of 25 MB.
+/// Size of the paper's file, 25 MB.
 pub(super) const FILE_PACKETS: u64 = 16_667;
 
-/// A way to get source packets over a link, with sender and receiver in one.
+/// A scheme to deliver source packets over a link, with sender and receiver in one.
 ///
-/// The sender's choices rest on what was received a round trip ago and before, never on more.
+/// The sender's choices depend only on packets received at least a round trip ago.
 pub(super) trait Scheme {
-    /// Sends what is due in slot `now`, which is `erased` or arrives, and notes that in `log`.
+    /// Sends the packet due in slot `now`, which is `erased` or arrives, and records it in `log`.
     ///
-    /// An `Err` ends the transfer: what is simulated has left the bounds of the simulation.
+    /// An `Err` ends the transfer: it has left the bounds of the simulation.
     fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()>;
 }
 
-/// The amount that is sent.
+/// Length of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Length {
-    /// So many source packets, until all of them are delivered.
+    /// A number of source packets, until all of them are delivered.
     Packets(u64),
-    /// So many slots; what is not delivered then is not counted.
+    /// A number of slots; packets not delivered by then are not counted.
     Slots(u64),
 }
 
-/// Runs `scheme` over a link with these erasures, slot by slot; where they end, nothing is erased.
+/// Runs `scheme` over a link with these erasures, slot by slot; after the last, nothing is erased.
 pub(super) fn transfer(
     scheme: &mut dyn Scheme,
     length: Length,
@@ -61,19 +61,19 @@ pub(super) fn transfer(
     Ok(log.transfer)
 }
 
-/// What a transfer gave.
+/// Result of a transfer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
-    /// Of each source packet that was delivered.
+    /// Delays of the delivered source packets.
     pub(super) delays: Delays,
-    /// Source packets that were given up.
+    /// Source packets abandoned.
     pub(super) lost: u64,
-    /// Slots that carried anything.
+    /// Slots in use.
     pub(super) sent: u64,
 }
 
 impl Transfer {
-    /// Returns source packets per packet sent: what the paper calls the effective code rate.
+    /// Returns source packets per packet sent, which the paper calls the effective code rate.
     pub(super) fn effective_rate(&self) -> f64 {
         (self.delays.count() + self.lost) as f64 / self.sent as f64
     }
@@ -83,7 +83,7 @@ impl Transfer {
         self.delays.mean() * SLOT_MS
     }
 
-    /// Returns the delay that a share `share` does not exceed, in milliseconds.
+    /// Returns the `share` quantile of the delay, in milliseconds.
     pub(super) fn percentile_ms(&self, share: f64) -> f64 {
         self.delays.percentile(share) * SLOT_MS
     }
@@ -96,39 +96,39 @@ impl Transfer {
     }
 }
 
-/// A record of what becomes of the source packets of one transfer.
+/// A record of the source packets of one transfer.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     source_count: u64,
     edge: u64,
-    /// The slot of each source packet's first transmission, from `edge` on.
+    /// Slot of each source packet's first transmission, from `edge` on.
     first_sent: VecDeque<u64>,
     transfer: Transfer,
 }
 
 impl Log {
-    /// Returns the number of source packets to be brought over.
+    /// Returns the number of source packets to deliver.
     pub(super) fn source_count(&self) -> u64 {
         self.source_count
     }
 
-    /// Returns how many source packets were delivered in order, or given up.
+    /// Returns the number of source packets delivered in order, or abandoned.
     pub(super) fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// Notes that slot `now` carries the next source packet for the first time.
+    /// Records that slot `now` carries the next source packet for the first time.
     pub(super) fn sent_first(&mut self, now: u64) {
         self.first_sent.push_back(now);
         self.transfer.sent += 1;
     }
 
-    /// Notes that a slot carries something else.
+    /// Records that a slot carries something else.
     pub(super) fn sent_more(&mut self) {
         self.transfer.sent += 1;
     }
 
-    /// Notes that after slot `now` all source packets below `edge` are delivered.
+    /// Records that all source packets below `edge` are delivered after slot `now`.
     pub(super) fn deliver_below(&mut self, edge: u64, now: u64) {
         while self.edge < edge {
             let sent = self.next_sent();
@@ -136,7 +136,7 @@ impl Log {
         }
     }
 
-    /// Notes that the next source packet is given up.
+    /// Records that the next source packet is abandoned.
     pub(super) fn give_up_next(&mut self) {
         self.next_sent();
         self.transfer.lost += 1;
@@ -148,7 +148,7 @@ impl Log {
     }
 }
 
-/// A chain that decides which slots' packets are erased.
+/// A Markov chain that determines the erased slots.
 #[derive(Clone, Debug)]
 pub(super) struct Erasures {
     after: [f64; 2],
@@ -157,7 +157,7 @@ pub(super) struct Erasures {
 }
 
 impl Erasures {
-    /// Erases a share `rate` of the packets in bursts of `burst` on average: see [`chain`].
+    /// Creates erasures with rate `rate` and mean burst length `burst`: see [`chain`].
     pub(super) fn new(rate: f64, burst: f64, seed: u64) -> Erasures {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let erased = rng.random_bool(rate);
@@ -171,7 +171,7 @@ impl Erasures {
     }
 }
 
-/// Without an end.
+/// Endless.
 impl Iterator for Erasures {
     type Item = bool;
 
@@ -180,11 +180,11 @@ impl Iterator for Erasures {
     }
 }
 
-/// Returns the probabilities of an erasure after a packet that arrived, and after an erased one.
+/// Returns the probabilities of an erasure after a received packet, and after an erased one.
 ///
-/// The paper's two-state chain, eq. (9): in the bad state, which holds a share `rate` of the slots
-/// and lasts `burst` slots on average, everything is erased, and nothing in the good one. As in the
-/// paper, `burst` 1 stands for independent erasures, whose bursts are a little longer than one.
+/// This is the paper's two-state chain, eq. (9). The bad state has a share `rate` of the slots and
+/// lasts `burst` slots on average; everything is erased in it, and nothing in the good state. As in
+/// the paper, `burst` 1 means independent erasures, whose bursts are slightly longer than one.
 pub(super) fn chain(rate: f64, burst: f64) -> [f64; 2] {
     if burst <= 1.0 {
         return [rate; 2];

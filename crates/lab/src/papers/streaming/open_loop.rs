@@ -19,8 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Compares the streaming code with block codes of the same code rate whose blocks are as small as
-/// the loss that remains allows: 1e-2, 1e-3, 1e-4 of the source packets.
+/// Compares the streaming code with block codes of the same code rate. The blocks are as small as
+/// the permitted residual loss allows: 1e-2, 1e-3, 1e-4 of the source packets.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let lengths =
         Lengths { slots: run.choose(150_000, 2_500_000), by_sessions: run.choose(3_000, 60_000) };
@@ -69,19 +69,19 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// How much is sent at each point.
+/// Amount sent at each point.
 #[derive(Clone, Copy, Debug)]
 struct Lengths {
     slots: u64,
     by_sessions: u64,
 }
 
-/// A link, and the streams that are sent over it.
+/// A link, and the streams sent over it.
 struct Link {
     erasure_rate: f64,
     burst: f64,
     intervals: &'static [u32],
-    /// Mean, 95 % and 99 % delay of a stream, in slots, with its interval.
+    /// Mean, 95 % and 99 % delay of a stream in slots, by its interval.
     reference: &'static [(u32, [f64; 3])],
 }
 
@@ -132,10 +132,10 @@ const LINKS: [Link; 6] = [
     },
 ];
 
-/// Shares of the source packets that may stay lost.
+/// Permitted residual loss rates of source packets.
 const TARGETS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 
-/// Blocks beyond this are not looked for.
+/// Maximum block size in the search.
 const SOURCES_MAX: usize = 1_000;
 
 struct Measured {
@@ -143,27 +143,27 @@ struct Measured {
     points: Vec<Point>,
 }
 
-/// A code rate.
+/// Results at one code rate.
 struct Point {
     interval: u32,
-    /// The stream, sent by sessions.
+    /// The stream sent by sessions.
     by_sessions: Transfer,
-    /// Slot by slot under the losses that the sessions met.
+    /// Slot by slot, with the losses of the sessions.
     again: Transfer,
     /// Slot by slot.
     stream: Transfer,
-    /// By target.
+    /// Blocks, by target.
     blocks: [Option<Sent>; 3],
 }
 
-/// Blocks of so many source packets, and what came of them.
+/// Blocks of a given number of source packets, and the result.
 struct Sent {
     sources: usize,
     given: Transfer,
 }
 
 impl Point {
-    /// Sends a stream of that interval, and blocks of the same code rate.
+    /// Sends a stream with this interval, and blocks of the same code rate.
     fn measure(seed: u64, link: &Link, interval: u32, lengths: Lengths) -> Result<Self> {
         let Link { erasure_rate, burst, .. } = *link;
         let of = |protection| Trial { protection, erasure_rate, burst };
@@ -181,7 +181,8 @@ impl Point {
         Ok(Self { interval, by_sessions, again, stream, blocks })
     }
 
-    /// Returns how many times longer the block for a target takes than the stream of the same code rate.
+    /// Returns the ratio of the block's mean delay for a target to that of the stream at the same
+    /// code rate.
     fn advantage(&self, target: usize) -> Option<f64> {
         let block = self.blocks[target].as_ref()?;
         Some(block.given.delays.mean() / self.stream.delays.mean())
@@ -230,8 +231,8 @@ impl Measured {
     }
 }
 
-/// Returns, for each target, source and repair packets of the smallest block that leaves no more
-/// lost.
+/// Returns, for each target, source and repair packets of the smallest block with at most that
+/// residual loss.
 fn smallest_blocks(link: &Link, interval: u32) -> [Option<(usize, usize)>; 3] {
     let mut block = BlockLosses::new(link.erasure_rate, link.burst);
     let mut found = [None; 3];
@@ -247,7 +248,7 @@ fn smallest_blocks(link: &Link, interval: u32) -> [Option<(usize, usize)>; 3] {
     found
 }
 
-/// Holds the sessions against the coders alone under the very losses that they met.
+/// Compares the sessions with the coders alone under the same losses.
 fn session_rows(links: &[Measured]) -> Vec<Row> {
     let alone = |measured: &&Measured| measured.link.burst == 1.0;
     let points = || links.iter().filter(alone).flat_map(|measured| &measured.points);
@@ -304,8 +305,8 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
     rows
 }
 
-/// Judges the paper's "on the order of a magnitude or more", by what may stay lost: over the loads from
-/// .4 up, below which blocks are of a few packets.
+/// Judges the paper's "on the order of a magnitude or more" for each permitted residual loss. It
+/// covers loads from .4 up, below which blocks consist of a few packets.
 fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
     let ratios = |target: usize| {
         let mut ratios = Vec::new();
@@ -330,7 +331,7 @@ fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
         };
         let least = row("least", ratios.first(), low);
         rows.push(match target {
-            // Blocks of a few packets: which ones there are decides.
+            // With blocks of a few packets, the available sizes decide.
             0 => least,
             1 => least.within(0.15).because(RATIOS),
             _ => least.at_least(1.0).because("the claim's own edge"),
@@ -340,14 +341,14 @@ fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
     rows
 }
 
-/// Why ratios have such a tolerance.
+/// Reason for the tolerance of ratios.
 const RATIOS: &str = "set by hand: two mean delays spread, at the one code rate that decides";
 
-/// Of the claims about an advantage: l e.
+/// Minimum load l e for the claims about an advantage.
 const LOAD_MIN: f64 = 0.4;
 
-/// Holds below a bar what the paper says: the block code's delay is much more sensitive to bursts than the
-/// streaming code's.
+/// Judges the paper's statement that the block code's delay is much more sensitive to bursts than
+/// the streaming code's.
 fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     let row = |burst: f64| {
         let (mut grown, mut at_four) = (Vec::new(), f64::NAN);
@@ -388,7 +389,8 @@ fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     [2.0, 4.0].into_iter().flat_map(row).collect()
 }
 
-/// Growth of a block's delay over that of the stream's from which on blocks are much more sensitive.
+/// Ratio of the delay growth of a block to that of the stream from which blocks count as much more
+/// sensitive.
 const MORE_SENSITIVE: f64 = 1.5;
 
 fn table(links: &[Measured]) -> Table {

@@ -1,23 +1,23 @@
-//! What a block code without feedback leaves lost.
+//! Residual loss of a block code without feedback.
 
 use super::link::chain;
 
-/// A block of the size so far, and how many of its packets a link loses.
+/// A block built up to its current size, with the distribution of its losses on a link.
 ///
-/// Erasures as of [`chain`]; any k packets are taken to suffice. Exact: the number of losses among
-/// source packets, and then among repair packets, is followed slot by slot.
+/// Erasures follow [`chain`], and any k packets are assumed to suffice. The result is exact: the
+/// number of losses among source packets, and then among repair packets, is tracked slot by slot.
 pub(super) struct BlockLosses {
     after: [f64; 2],
     sources: Losses,
-    /// By whether the last source packet is lost.
+    /// Losses of repair packets, by whether the last source packet is lost.
     repairs: [Losses; 2],
 }
 
-/// The probability of each number of losses, by whether the last packet is lost.
+/// Probability of each number of losses, by whether the last packet is lost.
 struct Losses([Vec<f64>; 2]);
 
 impl BlockLosses {
-    /// Returns a block without any packets.
+    /// Creates a block without packets.
     pub(super) fn new(erasure_rate: f64, burst: f64) -> BlockLosses {
         BlockLosses {
             after: chain(erasure_rate, burst),
@@ -77,7 +77,7 @@ impl Losses {
         }
     }
 
-    /// Returns the probability of more losses than each number.
+    /// Returns, for each number, the probability of more losses.
     fn tail(&self) -> Vec<f64> {
         let mut tail = vec![0.0; self.0[0].len()];
         for count in (1..tail.len()).rev() {
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn independent_losses_give_the_binomial_formula() {
-        // A packet stays lost when it and n - k or more of the other n - 1 are: n = 3, k = 2.
+        // A packet stays lost if it and at least n - k of the other n - 1 are lost: n = 3, k = 2.
         let e: f64 = 0.1;
         let expected = e * (1.0 - (1.0 - e).powi(2));
         assert!((residual(2, 1, e, 1.0) - expected).abs() < 1e-15);
-        // Without repair packets everything lost stays lost.
+        // Without repair packets every lost packet stays lost.
         for burst in [1.0, 4.0] {
             assert!((residual(7, 0, e, burst) - e).abs() < 1e-15);
         }

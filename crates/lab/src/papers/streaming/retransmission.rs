@@ -1,4 +1,4 @@
-//! Fig. 1: what retransmission costs, and what a block code of 32 packets makes of it.
+//! Fig. 1: the delay of retransmission, and of a block code of 32 packets.
 
 use anyhow::Result;
 
@@ -16,8 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Sends the file over a link that loses 20 %: by retransmission, with a block code at the code
-/// rate that the paper states, and at the one that gives what its figure shows.
+/// Sends the file over a link with 20 % loss: by retransmission, with a block code at the code rate
+/// that the paper states, and at the one that matches its figure.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let files = run.choose(40, 400);
     let mut cases = Vec::new();
@@ -52,13 +52,13 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// One way to send the file, and what is known of it.
+/// One way to send the file, and its reference values.
 struct Case {
     name: &'static str,
     protection: Protection,
     /// Mean and percentiles, 50, 95, 99 %, in ms.
     reference: [f64; 4],
-    /// What the paper says of it.
+    /// The paper's statements about it.
     claims: fn(&Transfer) -> Vec<Row>,
 }
 
@@ -110,7 +110,7 @@ fn retransmission_claims(transfer: &Transfer) -> Vec<Row> {
     ]
 }
 
-/// Shares near zero and far from it: the paper says "almost half" and "few".
+/// Returns shares near zero and far from it: the paper says "almost half" and "few".
 fn block_claims(name: &str, transfer: &Transfer) -> [Row; 2] {
     let share = |ms: f64| transfer.delays.share_up_to(ms / SLOT_MS);
     [
@@ -122,7 +122,7 @@ fn block_claims(name: &str, transfer: &Transfer) -> [Row; 2] {
     ]
 }
 
-/// A bar of the histogram: close to zero.
+/// Width of a histogram bar, as the limit of "close to zero".
 const NEAR_ZERO_MS: f64 = 10.0;
 
 fn summary(cases: &[(&Case, Transfer)]) -> Table {
@@ -173,7 +173,7 @@ fn cumulative(cases: &[(&Case, Transfer)]) -> Plot {
     Plot::new("fig-1-cdf", "In-order delay at 20 % loss", x, y).with_all(series)
 }
 
-/// Returns the shares of delays by tens of milliseconds, each with where it begins.
+/// Returns the shares of delays in steps of ten milliseconds, each with its lower end.
 fn bins(transfer: &Transfer) -> impl Iterator<Item = (f64, f64)> {
     let ends = (0..60).map(|bin| f64::from(bin) * BIN_MS);
     ends.map(|from| {

@@ -1,11 +1,11 @@
-//! What the experiments on the simulated link judge and say alike.
+//! Rows and notes shared by the experiments on the simulated link.
 
 use super::link::{SLOT_MS, Transfer};
 use crate::experiment::Row;
 
 /// Judges the mean and percentiles of a delay by the reference values: mean, 50, 95 and 99 %.
 ///
-/// Percentiles far out spread more: the last has twice the tolerance.
+/// High percentiles vary more: the last has twice the tolerance.
 pub(super) fn delay_rows(
     name: &str,
     given: &Transfer,
@@ -28,19 +28,19 @@ pub(super) fn delay_rows(
     .collect()
 }
 
-/// Says in words how long bursts of erasures are.
+/// Returns the burst length of erasures as text.
 pub(super) fn burst_name(burst: f64) -> String {
     if burst == 1.0 { "independent".to_owned() } else { format!("bursts of {burst}") }
 }
 
-/// Says what all experiments on the simulated link share.
+/// Returns the note for all experiments on the simulated link.
 pub(super) fn link_note() -> String {
     "Simulated: 25 Mbit/s and 1500-byte packets, so .48 ms a packet, and a round trip of 60 ms. \
      Delay is in-order delivery less first transmission, less the link's own delay."
         .to_owned()
 }
 
-/// Says what is sent by sessions, and how that differs from what is simulated slot by slot.
+/// Returns the note on the sessions, and on their differences from the simulation slot by slot.
 pub(super) fn sessions_note() -> String {
     "By sessions: two of the transport, sealed, a unit a packet, under the streaming code, over the same link in \
      virtual time. What they send beyond the repair packets that are due follows from reports every 5 ms and \

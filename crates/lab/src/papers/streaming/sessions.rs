@@ -1,9 +1,10 @@
 //! Transfers by the transport: two sessions over a link in virtual time.
 //!
-//! Under the streaming code; a unit is one source packet. A sender hands one over as soon as nothing else waits for
-//! the link, so that source packets, repair packets and those sent again follow each other without a gap, as in the
-//! paper's transfer of a file. What is measured is what `link` defines: slots from the first transmission to the
-//! time at which a packet and all before it are there, less what the link itself takes.
+//! They use the streaming code, with one source packet per unit. A sender sends a unit as soon as
+//! nothing else waits for the link. Source packets, repair packets and retransmissions thus follow
+//! each other without a gap, as in the paper's file transfer. The measure is that of `link`: slots
+//! from the first transmission to the time at which a packet and all earlier ones are known, minus
+//! the link's own delay.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,24 +28,24 @@ pub(super) struct Sessions {
     /// Repair packets of the streaming code per source packet.
     pub(super) share: f64,
     pub(super) erasure_rate: f64,
-    /// Mean length of a burst of erasures; 1 for independent ones.
+    /// Mean burst length of erasures; 1 for independent ones.
     pub(super) burst: f64,
-    /// Whether reports make the sender send more: the paper's closed loop. Without, they only move the
-    /// coding window, and come at once.
+    /// Whether reports make the sender send more: the paper's closed loop. Otherwise they only move
+    /// the coding window, and arrive at once.
     pub(super) feedback: bool,
 }
 
 impl Sessions {
-    /// Sends as much, under the losses of `seed`.
+    /// Sends `length`, with losses from `seed`.
     ///
     /// # Errors
-    /// When the sessions do not find each other, or do not tell of every packet what became of it.
+    /// If the sessions do not connect, or do not report the outcome of every packet.
     pub(super) fn send(&self, length: Length, seed: u64) -> Result<Sent> {
         let mut run = self.start(length, seed)?;
         let begun = self.begin(&mut run)?;
         match length {
             Length::Packets(count) => {
-                // Ten times as long as without a loss; what never comes is told at its deadline.
+                // Ten times the duration without losses; a lost packet is reported at its deadline.
                 let end = begun + SLOT * u32::try_from(10 * count)? + DEADLINE;
                 while !run.operator().application.has_settled(count) {
                     let now = run.world.now();
@@ -86,7 +87,8 @@ impl Sessions {
         Ok(setup.start(Flow { count, warm_up, ..Flow::default() }, receiver)?)
     }
 
-    /// Lets the sessions find each other and the size of their datagrams, and the first unit leave.
+    /// Runs until the sessions are connected, their datagram size is established, and the first
+    /// unit is sent.
     fn begin(&self, run: &mut Run<Flow>) -> Result<Instant> {
         for _ in 0..WARM_UP_STEPS {
             if let Some(first) = run.vehicle().application.handed.get(self.warm_up() as usize) {
@@ -117,7 +119,8 @@ impl Sessions {
         config
     }
 
-    /// Returns how many units go ahead of those that are measured: whole intervals, so that these begin one.
+    /// Returns the number of warm-up units: whole intervals, so that the measured ones start a new
+    /// interval.
     fn warm_up(&self) -> u64 {
         (WARM_UP_INTERVALS / self.share).round() as u64
     }
@@ -127,21 +130,21 @@ impl Sessions {
     }
 }
 
-/// What was sent, and what came of it.
+/// Transmitted units and packets, and their outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    /// When each unit was handed over.
+    /// Sending time of each unit.
     handed: Vec<Instant>,
-    /// When each came.
+    /// Arrival time of each unit.
     arrived: Vec<Option<Instant>>,
-    /// Of each packet that left, from the first unit's on: whether the link lost it.
+    /// Whether the link lost each packet, from the first unit's on.
     pub(super) erased: Vec<bool>,
-    /// A packet's own transmission, and the way.
+    /// Transmission time of a packet, plus the propagation delay.
     least: Duration,
 }
 
 impl Sent {
-    /// Returns what came of the first `count` units.
+    /// Returns the result for the first `count` units.
     pub(super) fn first(&self, count: u64) -> Transfer {
         let mut transfer = Transfer::default();
         let mut all_by = Instant::ZERO;
@@ -154,32 +157,32 @@ impl Sent {
             let late = all_by.since(*at).saturating_sub(self.least);
             transfer.delays.add((late.as_secs_f64() / SLOT.as_secs_f64()).round() as u64);
         }
-        // Of these, as many as of all.
+        // Scale the packets by the share of the units.
         let share = count as f64 / self.handed.len() as f64;
         transfer.sent = (self.erased.len() as f64 * share).round() as u64;
         transfer
     }
 }
 
-/// What one end hands over, and what came to it.
+/// Application of one end: units to send, and units received.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Units that are to be handed over, and those of them that go ahead.
+    /// Units to send, and how many of them are for the warm-up.
     count: u64,
     warm_up: u64,
-    /// When each was.
+    /// Sending time of each unit.
     handed: Vec<Instant>,
-    /// When the next may be, if nothing waits then.
+    /// Earliest time of the next unit, if nothing else is waiting.
     due: Instant,
-    /// After those that go ahead.
+    /// End of the pause after the warm-up units.
     rests_until: Instant,
-    /// When each came.
+    /// Arrival time of each unit.
     arrived: Vec<Option<Instant>>,
-    /// Units after those that go ahead of which it is known that they came or never will.
+    /// Units after the warm-up whose outcome is known.
     settled: u64,
-    /// Of the datagrams of media that left, or of all large ones that came.
+    /// Tags of the media datagrams sent, or of all large ones received.
     packets: Vec<Tag>,
-    /// Packets of media that had left before.
+    /// Media packets sent before.
     left: u64,
 }
 
@@ -242,7 +245,7 @@ impl Application for Flow {
             return;
         }
         self.due = self.due.max(at.local()) + SLOT + SLACK;
-        // A probe for the size of datagrams is as large.
+        // A datagram size probe has the same size.
         let media = session.links().next().map_or(0, |link| link.media.given - link.media.waiting);
         if std::mem::replace(&mut self.left, media) != media {
             self.packets.extend(datagram.last_chunk());
@@ -256,33 +259,33 @@ impl Application for Flow {
     }
 }
 
-/// A datagram's last bytes, which are those of a seal: no two are equal.
+/// Last bytes of a datagram, which belong to its authentication tag and are unique.
 type Tag = [u8; 8];
 
-/// Returns bytes that tell each unit from all others.
+/// Returns unique bytes for each unit.
 fn content(number: u64) -> Vec<u8> {
     symbol(number).repeat(UNIT_BYTES.div_ceil(8))[..UNIT_BYTES].to_vec()
 }
 
-/// The paper's packets of 1500 bytes at 25 Mbit/s.
+/// Transmission time of the paper's packets of 1500 bytes at 25 Mbit/s.
 const SLOT: Duration = Duration::from_micros(480);
 const LINK: Bitrate = Bitrate::from_mbps(25);
 const RTT: Duration = Duration::from_millis(60);
-/// Such a packet less the headers of IP and UDP.
+/// Size of such a packet minus IP and UDP headers.
 const DATAGRAM_BYTES: u64 = 1_472;
-/// So many that a repair packet fills a datagram: 23 bytes around what is sealed, 15 of the repair packet and
-/// the symbol in it, 8 before the unit.
+/// Unit size at which a repair packet fills a datagram: 23 bytes around the sealed part, 15 of the
+/// repair packet and its symbol, 8 before the unit.
 const UNIT_BYTES: usize = 1_472 - 23 - 15 - 8;
-/// More than the link carries: who hands over units keeps to the slots, a repair packet follows at once.
+/// Higher than the link rate: units are sent slot by slot, and repair packets follow at once.
 const PACE: Bitrate = Bitrate::from_mbps(26);
-/// So much longer than a slot each packet is given, for pings and what leaves at once.
+/// Extra time per slot, for pings and packets that are sent at once.
 const SLACK: Duration = Duration::from_micros(2);
-/// How often a sender looks whether the link is free.
+/// Interval at which a sender checks whether the link is free.
 const LOOK: Duration = Duration::from_micros(60);
-/// The longest that a session knows: nothing is given up.
+/// Maximum deadline of a session, so that nothing is abandoned.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// A few units go ahead, so that both ends know the link and each other's clock, and are worthless when the
-/// others begin.
+/// Warm-up: a few units, so that both ends know the link and each other's clock. They expire before
+/// the measured ones start.
 const WARM_UP_INTERVALS: f64 = 30.0;
 const WARM_UP_DEADLINE: Duration = Duration::from_millis(300);
 const WARM_UP_REST: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! IV.B: how fast the streaming code is at both ends.
+//! IV.B: speed of the streaming code at both ends.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// A loss, and what is sent against it.
+/// A loss rate, and the redundancy against it.
 struct Case {
     erasure_rate: f64,
     /// Source packets before every repair packet.
@@ -97,12 +97,12 @@ impl Case {
     }
 }
 
-/// What is sent, and what becomes of it.
+/// Packets of a transfer, and their losses.
 struct Transfer<'a> {
     case: &'a Case,
-    /// Contents of the packets, in turn.
+    /// Contents of the packets, used in turn.
     contents: Vec<Vec<u8>>,
-    /// Of every slot.
+    /// Whether each slot is erased.
     erased: Vec<bool>,
 }
 
@@ -117,13 +117,13 @@ impl<'a> Transfer<'a> {
         Self { case, contents, erased }
     }
 
-    /// Returns the best speed of transfers within the budget, of a few at least.
+    /// Returns the highest speed of several transfers within the budget.
     fn megabits(&self, budget: Duration) -> Result<f64> {
         let clock = Clock::start();
         let (mut best, mut delivered) = (Duration::MAX, 0);
         for done in 1.. {
             let started = clock.now();
-            // Every time the same: the losses are.
+            // Equal every time, because the losses are.
             delivered = self.send()?;
             let ended = clock.now();
             best = best.min(ended.since(started));
@@ -134,7 +134,7 @@ impl<'a> Transfer<'a> {
         Ok((delivered as usize * PACKET_BYTES * 8) as f64 / best.as_secs_f64() / 1e6)
     }
 
-    /// Sends all packets and returns how many were delivered in order.
+    /// Sends all packets and returns the number delivered in order.
     fn send(&self) -> Result<u64> {
         let mut encoder = Encoder::new(Config::new(PACKET_BYTES, WINDOW))?;
         let config = Config { repairs_max: REPAIRS, ..Config::new(PACKET_BYTES, 2 * WINDOW) };
@@ -146,7 +146,7 @@ impl<'a> Transfer<'a> {
             if (slot as u64 + 1).is_multiple_of(self.case.sources + 1) {
                 let repair = encoder.repair(slot as u16, &mut payload)?;
                 if !erased {
-                    // What it does not take is one that says nothing new.
+                    // A rejected packet is redundant.
                     let _ = decoder.handle_repair(&repair, &payload);
                 }
             } else {
@@ -165,21 +165,21 @@ impl<'a> Transfer<'a> {
                 encoder.acknowledge(told.pop_front().unwrap_or(0))?;
             }
         }
-        // The end of the stream may lack what no repair packet follows.
+        // The end of the stream may be incomplete if no repair packet follows.
         ensure!(delivered * 10 > sent * 9, "{delivered} of {sent} packets came");
         Ok(delivered)
     }
 }
 
 const PACKET_BYTES: usize = 1500;
-/// So many that they do not lie in the processor's nearest cache.
+/// Number of distinct contents, too many for the L1 cache.
 const CONTENTS: usize = 64;
 const RUNS_MIN: u32 = 3;
-/// Room for a round trip and the longest busy time.
+/// Enough for a round trip and the longest busy time.
 const WINDOW: usize = 4_096;
 const REPAIRS: usize = 1_024;
-/// The least of 600 to 800 Mbit/s.
+/// Lower end of the paper's 600 to 800 Mbit/s.
 const PUBLISHED: f64 = 600.0;
-/// Times that speed that are asked for.
+/// Required multiple of that speed.
 const FACTOR: f64 = 3.0;
 const QUICK_FACTOR: f64 = 0.1;

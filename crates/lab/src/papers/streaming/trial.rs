@@ -1,4 +1,4 @@
-//! Transfers of one kind, repeated.
+//! Repeated transfers of one kind.
 
 use anyhow::{Result, bail};
 
@@ -8,30 +8,30 @@ use super::coded::Coded;
 use super::link::{Erasures, FILE_PACKETS, Length, Scheme, Transfer, transfer};
 use super::sessions::Sessions;
 
-/// The way source packets are protected.
+/// Protection of source packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Protection {
     /// Retransmission alone.
     Arq,
-    /// A block code of so many source packets.
+    /// A block code with the given number of source packets.
     Block(u64, Repairs),
-    /// The streaming code, with so many repair packets per source packet.
+    /// The streaming code, with the given number of repair packets per source packet.
     Stream(f64),
 }
 
-/// One point of an experiment: a protection on a link that erases.
+/// One point of an experiment: a protection on an erasure link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) protection: Protection,
     pub(super) erasure_rate: f64,
-    /// Mean length of a burst of erasures; 1 for independent ones.
+    /// Mean burst length of erasures; 1 for independent ones.
     pub(super) burst: f64,
 }
 
 impl Trial {
-    /// Sends the paper's file `count` times with feedback, under `count` different losses.
+    /// Sends the paper's file `count` times with feedback, with `count` different losses.
     ///
-    /// The losses depend on the run's seed alone, so that all trials of a run meet the same.
+    /// The losses depend on the run's seed alone, so that all trials of a run have the same.
     pub(super) fn files(&self, seed: u64, count: u64) -> Result<Transfer> {
         let mut all = Transfer::default();
         for number in 0..count {
@@ -41,16 +41,18 @@ impl Trial {
         Ok(all)
     }
 
-    /// Sends for so many slots without feedback.
+    /// Sends for `slots` slots without feedback.
     pub(super) fn open_loop(&self, seed: u64, slots: u64) -> Result<Transfer> {
         self.once(false, Length::Slots(slots), seed_of(seed, 0))
     }
 
-    /// Sends the paper's file `count` times by sessions of the transport, each under losses of its own.
+    /// Sends the paper's file `count` times by sessions of the transport, each with different
+    /// losses.
     ///
     /// # Errors
-    /// For another protection than the streaming code: a session hands over whole units, not a block's packets, and
-    /// remembers 512 of those on their way, which retransmission alone would need more of.
+    /// For any protection other than the streaming code. A session delivers complete units, not a
+    /// block's packets, and tracks 512 of those in flight, fewer than retransmission alone would
+    /// need.
     pub(super) fn files_by_sessions(&self, seed: u64, count: u64) -> Result<Transfer> {
         let sessions = self.sessions(true)?;
         let mut all = Transfer::default();
@@ -61,8 +63,8 @@ impl Trial {
         Ok(all)
     }
 
-    /// Sends for so many slots by sessions, without feedback, and again slot by slot under the very losses
-    /// that the sessions met.
+    /// Sends for `slots` slots by sessions without feedback, and again slot by slot with the losses
+    /// of the sessions.
     ///
     /// # Errors
     /// As [`Trial::files_by_sessions`].
@@ -98,12 +100,12 @@ impl Trial {
     }
 }
 
-/// Returns the seed of one of a run's transfers.
+/// Returns the seed of one transfer of a run.
 fn seed_of(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(SEED_STRIDE).wrapping_add(number)
 }
 
-/// The distance of neighbouring runs' seeds: it keeps their repetitions apart.
+/// Distance between the seeds of neighbouring runs, which keeps their repetitions apart.
 const SEED_STRIDE: u64 = 1_000_003;
 
 #[cfg(test)]
@@ -157,8 +159,8 @@ mod tests {
         assert!((lost / expected - 1.0).abs() < 0.05, "{lost} for {expected}");
     }
 
-    /// With one source packet a block, a repair packet at the end of the round trip is the packet
-    /// sent again.
+    /// With one source packet per block, a repair packet at the end of the round trip is the same
+    /// packet, retransmitted.
     #[test]
     fn blocks_of_one_packet_are_retransmission() {
         let once = |protection| {
@@ -167,7 +169,7 @@ mod tests {
         };
         let arq = once(Protection::Arq);
         let block = once(Protection::Block(1, Repairs::Each(0)));
-        // But for the one repair packet in 256 that says nothing new.
+        // Except for the one repair packet in 256 that is redundant.
         assert!((block.delays.mean() / arq.delays.mean() - 1.0).abs() < 0.02);
     }
 }

@@ -1,4 +1,4 @@
-//! Tables 1 and 2: delay bins over packet sizes, and what can be concluded from them.
+//! Tables 1 and 2: delay bins over packet sizes, and the conclusions.
 
 use anyhow::{Context, Result};
 use tautline_sim::link::{Config, Jitter, Outage, Pair};
@@ -80,13 +80,13 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
     }))
 }
 
-/// Returns a size of packets, from the vehicle and to it.
+/// Returns the packet sizes from the vehicle and to it.
 pub(super) fn size(up: u64, down: u64) -> Size {
     Size { up: ByteCount::new(up), down: ByteCount::new(down) }
 }
 
-/// Returns the paper's second configuration, with links fitted to what the paper tells of each by itself in the mean
-/// of Table 1: a 3G modem in the vehicle, the operator wired.
+/// Returns the paper's second configuration: a 3G modem in the vehicle, and a wired operator. The
+/// links are fitted to the single-leg means of Table 1.
 pub(super) fn fitted(run: &Run<'_>) -> Sweep {
     let modem = |kbps, delay_ms| Config {
         queue_bytes: 1_000_000,
@@ -117,9 +117,9 @@ pub(super) fn fitted(run: &Run<'_>) -> Sweep {
     }
 }
 
-/// Larger than any size of the paper, so that every message is cut.
+/// Larger than any size in the paper, so that every message is fragmented.
 const LARGE_MESSAGE: u64 = 1_000;
-/// Found by hand until both legs' shares came near the paper's.
+/// Fitted by hand until both legs' shares were close to the paper's.
 const JITTER_MS: f64 = 40.0;
 const UP_MS: f64 = 52.0;
 const DOWN_MS: f64 = 51.0;
@@ -127,7 +127,7 @@ const WIRE_MS: f64 = 42.0;
 const OUTAGE_EVERY_S: f64 = 2.1;
 const OUTAGE_MEAN_MS: f64 = 300.0;
 
-/// Holds what the sizes do against what they can do.
+/// Compares the effect of the sizes with their possible effect.
 fn size_rows(tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
     let all: Vec<f64> =
         tabled.iter().map(|trial| Ok(end_to_end(trial)?[CHOSEN_BY])).collect::<Result<_>>()?;
@@ -168,7 +168,8 @@ fn end_to_end(trial: &Trial) -> Result<[f64; LIMITS.len()]> {
     trial.total().end_to_end.shares().context("a size without messages end to end")
 }
 
-/// Judges the table's mean, to whose legs the links are fitted, and each column, which they foretell.
+/// Judges the table's mean, to whose legs the links are fitted, and each column, which they
+/// predict.
 fn fitted_rows(run: &Run<'_>, published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let columns = || published.iter().zip(tabled);
@@ -215,7 +216,7 @@ fn fitted_rows(run: &Run<'_>, published: &[Column], tabled: &[Trial]) -> Result<
     Ok(rows)
 }
 
-/// Prints beside ours what the paper measured on other days, over other links.
+/// Lists the paper's measurements on other days and links next to ours.
 fn shown_rows(published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut near = 0;
@@ -238,7 +239,7 @@ fn shown_rows(published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Bytes both ways: the paper's best.
+/// Bytes in both directions: the paper's best size.
 const CHOSEN: u64 = 400;
 
 fn notes(
@@ -321,7 +322,7 @@ fn published_series(published: &[Column]) -> Series {
     Series::marked("published, below 250 ms", points.collect()).published()
 }
 
-/// Draws the paper's own shares below 250 ms, all three kinds of messages.
+/// Plots the paper's own shares below 250 ms, for all three kinds of messages.
 fn fields(name: &str, published: &[Column]) -> Plot {
     let x = crate::plot::Axis::linear("bytes to the vehicle");
     let y = crate::plot::Axis::linear("share of messages below 250 ms").range(0.0, 1.0);

@@ -1,5 +1,5 @@
-//! What the paper leaves to be measured: 300 bytes from the vehicle, a vehicle that drives; and what it takes for
-//! granted, that smaller messages pass quicker.
+//! Measurements that the paper leaves open: 300 bytes from the vehicle, and a moving vehicle. Also
+//! its assumption that smaller messages are faster.
 
 use anyhow::{Context, Result};
 use tautline_units::{Bitrate, ByteCount};
@@ -17,7 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Measures what the paper recommends to be measured, over the links that are fitted to its Table 1.
+/// Performs the measurements that the paper recommends, over the links fitted to its Table 1.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let sweep = fitted(run);
     let progress = |part: u64| {
@@ -72,7 +72,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Judges that 300 bytes from the vehicle, of which the paper asks, do neither better nor worse.
+/// Judges whether 300 bytes from the vehicle, the size that the paper suggests, are neither better
+/// nor worse.
 fn size_rows(trials: &[Trial]) -> Result<Vec<Row>> {
     let [of_300, of_400, of_500] = trials else { unreachable!("three sizes") };
     let within = |trial: &Trial| share(trial);
@@ -125,7 +126,7 @@ fn driving_rows(standing: &Trial, driving: &Trial, heedless: &[Trial]) -> Result
     ])
 }
 
-/// Holds the background's "smaller messages can be shown to pass quicker than larger ones".
+/// Judges the background's "smaller messages can be shown to pass quicker than larger ones".
 fn message_rows(trials: &[Trial]) -> Vec<Row> {
     let mean = |trial: &Trial| trial.total().end_to_end.mean_ms();
     let mut rows = Vec::new();
@@ -150,8 +151,8 @@ fn share(trial: &Trial) -> Result<f64> {
     Ok(shares[CHOSEN_BY])
 }
 
-/// Bytes: a command; a few packets of 400; many.
+/// Message sizes in bytes: a command, a few packets of 400, many.
 const MESSAGES: [u64; 3] = [60, 1_000, 4_000];
-/// Of the pictures while the view changes; the link carries 1200 kbit/s.
+/// Rate of the pictures while the view changes; the link carries 1200 kbit/s.
 const DRIVING: Bitrate = Bitrate::from_kbps(1_300);
 const PARTS: u64 = 4 + MESSAGES.len() as u64;

@@ -42,11 +42,11 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// As long as the paper's baseline test.
+/// Duration of the paper's baseline test.
 const LENGTH: Duration = Duration::from_secs(90);
-/// 17 spikes of one message in 40 within 90 s are 680 messages.
+/// 17 spikes at one message in 40 within 90 s are 680 messages.
 const MESSAGE_INTERVAL: Duration = Duration::from_micros(132_353);
-/// Where the paper's spikes begin without the gate, and with it.
+/// Thresholds of the paper's spikes without the gate, and with it.
 const SPIKE: f64 = 1000.0;
 const SPIKE_WITH_GATE: f64 = 400.0;
 
@@ -67,8 +67,8 @@ const WAYS: [Way; 3] = [
     Way { name: "Tautline as it is", carriage: || Carriage::Session(Box::default()), adapts: true },
 ];
 
-/// Returns the configuration in which nothing is at work but the gate: a fixed rate far above the
-/// video's, no repair packets, nothing sent again.
+/// Returns a configuration in which only the gate is active: a fixed rate far above the video's, no
+/// repair packets, no retransmission.
 pub(super) fn gate_alone() -> tautline_transport::Config {
     let mut config = tautline_transport::Config {
         schedule: planner::Kind::TransmissionEnd,
@@ -85,7 +85,7 @@ pub(super) fn gate_alone() -> tautline_transport::Config {
     config
 }
 
-/// Returns one end's 3G modem: `up` is from it. The outages of its two directions are the same.
+/// Returns one end's 3G modem; `up` is from it. Both directions have the same outages.
 pub(super) fn modem() -> Pair {
     let outage = Outage { every_s: OUTAGE_EVERY_S, mean_ms: OUTAGE_MEAN_MS };
     let of = |kbps, delay_ms| Config {
@@ -101,12 +101,12 @@ const UP_KBPS: u64 = 583;
 const OUTAGE_EVERY_S: f64 = 10.0;
 const OUTAGE_MEAN_MS: f64 = 500.0;
 
-/// What came of one way, over all runs.
+/// Results of one way, over all runs.
 struct Measured {
     name: &'static str,
-    /// Latencies of each run's messages in ms, in the order of sending, with when they were sent.
+    /// Latencies of each run's messages in ms, in sending order, with the sending times.
     runs: Vec<Vec<(f64, f64)>>,
-    /// The round trips of each run's pings.
+    /// Round-trip times of each run's pings.
     round_trips: Vec<Vec<Duration>>,
     lost: usize,
     media: usize,
@@ -163,7 +163,7 @@ impl Measured {
         self.latencies().fold(0.0, f64::max)
     }
 
-    /// Returns the mean of the largest latencies of rises above `least` ms.
+    /// Returns the mean of the peak latencies of excursions above `least` ms.
     fn mean_peak(&self, least: f64) -> f64 {
         let mut peaks = Vec::new();
         for run in &self.runs {
@@ -175,7 +175,7 @@ impl Measured {
         peaks.iter().sum::<f64>() / peaks.len() as f64
     }
 
-    /// Returns the mean of the pings' round trips, in ms, and how many there are for each spike in them.
+    /// Returns the mean round-trip time of the pings in ms, and the number of pings per spike.
     fn of_pings(&self) -> (f64, f64) {
         let count = self.round_trips.iter().flatten().count() as f64;
         let sum: Duration = self.round_trips.iter().flatten().sum();
@@ -183,8 +183,8 @@ impl Measured {
         (sum.as_secs_f64() * 1e3 / count, count / spikes.sum::<usize>() as f64)
     }
 
-    /// Returns the number of messages for each rise above `least` ms: messages in a row above it
-    /// are one.
+    /// Returns the number of messages per excursion above `least` ms; consecutive messages above it
+    /// are one excursion.
     fn messages_per_spike(&self, least: f64) -> f64 {
         let rises = self.runs.iter().map(|run| {
             let above: Vec<bool> = run.iter().map(|(_, latency)| *latency >= least).collect();
@@ -261,7 +261,7 @@ fn rows(run: &Run<'_>, off: &Measured, gate: &Measured, session: &Measured) -> V
     rows
 }
 
-/// Judges that the gate makes spikes rarer, and shows by how much it makes them lower.
+/// Judges whether the gate makes spikes rarer, and shows how much lower it makes them.
 fn severity_rows(off: &Measured, gate: &Measured) -> Vec<Row> {
     let rarer = gate.messages_per_spike(SPIKE) / off.messages_per_spike(SPIKE);
     let peaks = gate.mean_peak(SPIKE) / off.mean_peak(SPIKE);
@@ -278,7 +278,7 @@ fn severity_rows(off: &Measured, gate: &Measured) -> Vec<Row> {
     ]
 }
 
-/// Tells what the operator's own files of latency would.
+/// Returns the rows that the operator's own latency files would yield.
 fn ping_rows(measured: &Measured) -> [Row; 2] {
     let (mean, per_spike) = measured.of_pings();
     let name = |what: &str| format!("{}, pings end to end: {what}", measured.name);
@@ -361,10 +361,10 @@ fn over_time_table(measured: &[Measured]) -> Table {
     table
 }
 
-/// Runs whose every message stands in the table.
+/// Number of runs whose messages are all in the table.
 const RUNS_TOLD: usize = 4;
 
-/// Draws the first run, as the paper does its only one.
+/// Plots the first run; the paper has only one.
 fn over_time(name: &str, title: &str, measured: &Measured) -> Plot {
     let y = Axis::linear("latency, ms").range(0.0, 6000.0);
     let series = Series::line(measured.name, measured.runs[0].clone());

@@ -1,4 +1,5 @@
-//! Figs. 4 and 5 by processes, between two modems as in Fig. 3: what the files of latency say with video sent regardless, and only on a path that answers.
+//! Figs. 4 and 5 with processes, between two modems as in Fig. 3: latency files with video sent
+//! regardless, and only on a path that answers.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Makes drives with and without a gate over the same links, all at a time, and reads their files.
+/// Performs drives with and without a gate over the same links in parallel, and reads their files.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let program = match Program::ready(run.seed)? {
         Ok(program) => program,
@@ -53,7 +54,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings(run, length, &of)))
 }
 
-/// What the files of the drives of one way say.
+/// Latency files of the drives of one way.
 struct Found {
     name: &'static str,
     drives: Vec<Files>,
@@ -88,14 +89,14 @@ impl Found {
         self.round_trips(PINGED).into_iter().map(ms).fold(0.0, f64::max)
     }
 
-    /// Returns how many of the switchboard's pings to the vehicle there are for each spike of a second.
+    /// Returns the number of the switchboard's pings to the vehicle per spike of one second.
     fn pings_per_spike(&self) -> f64 {
         let spikes = |files: &Files| Spikes::of(files.delays(PINGED, Way::RoundTrip)).count;
         let spikes: usize = self.drives.iter().map(spikes).sum();
         self.round_trips(PINGED).len() as f64 / spikes as f64
     }
 
-    /// Returns the share of the pings to the vehicle that took so long or longer.
+    /// Returns the share of the pings to the vehicle that took at least `least_ms`.
     fn share_from(&self, least_ms: f64) -> f64 {
         let pings = self.round_trips(PINGED);
         let long = pings.iter().filter(|ping| ms(**ping) >= least_ms).count();
@@ -188,7 +189,7 @@ fn findings(run: &Run<'_>, length: Duration, found: &[Found; 2]) -> Findings {
     }
 }
 
-/// Holds what the relay and the operator wrote against what the switchboard did.
+/// Compares the relay's and the operator's files with the switchboard's.
 fn relayed_rows(run: &Run<'_>, found: &Found) -> Vec<Row> {
     let near = run.choose(0.5, 0.25);
     let legs = [
@@ -255,5 +256,5 @@ const ROUND_TRIPS: &str = "Not judged: a round trip over one of the two links, w
 const PINGED: Leg = Leg::SwitchboardVehicle;
 /// Longer than any outage.
 const NO_GATE: &str = "link_timeout_ms = 10000\n";
-/// The switchboard's, which so compares clocks by five seconds.
+/// Ping interval of the switchboard, which thus compares clocks over five seconds.
 const PING_MS: u64 = 500;

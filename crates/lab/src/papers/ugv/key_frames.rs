@@ -1,4 +1,5 @@
-//! System Configuration 2: what key pictures have to do with the spikes that the gate leaves.
+//! System Configuration 2: the contribution of key pictures to the spikes that remain with the
+//! gate.
 
 use anyhow::Result;
 use tautline_scenario::traffic::Media;
@@ -18,7 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Sends pictures of the same rate with key pictures of several sizes, and looks where latencies rise.
+/// Sends pictures at a constant rate with key pictures of several sizes, and locates the latency
+/// excursions.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let cases: Vec<Case> =
         WAYS.iter().flat_map(|way| FACTORS.map(|factor| Case { way, factor })).collect();
@@ -45,7 +47,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// A way to send, by its name.
+/// A named way to send.
 struct Way {
     name: &'static str,
     carriage: fn() -> Carriage,
@@ -61,8 +63,8 @@ const WAYS: [Way; 2] = [
     Way { name: "Tautline as it is", carriage: || Carriage::Session(Box::default()), adapts: true },
 ];
 
-/// Times as large as another picture: none is a key picture, as the camera of Figs. 4 and 5, and as a picture of
-/// 2011 may be.
+/// Size factors of key pictures: none, as in the camera of Figs. 4 and 5, and up to those plausible
+/// in 2011.
 const FACTORS: [f64; 4] = [1.0, 3.0, 10.0, 15.0];
 
 struct Case {
@@ -70,15 +72,15 @@ struct Case {
     factor: f64,
 }
 
-/// What came of one case, over all its runs.
+/// Results of one case, over all its runs.
 struct Measured {
-    /// Of every message, in ms.
+    /// Latency of every message, in ms.
     latencies: Vec<f64>,
-    /// Rises, and those of them that began within a key picture's time.
+    /// Excursions, and those that began during a key picture.
     rises: usize,
     with_key: usize,
     keys: usize,
-    /// Of the first run: when each message was sent, in s, and its latency in ms.
+    /// First run: sending time of each message in s, and its latency in ms.
     first: Vec<(f64, f64)>,
 }
 
@@ -152,7 +154,8 @@ impl Measured {
     }
 }
 
-/// Returns when the pictures were handed over that are larger than most by half their factor and more.
+/// Returns the sending times of the pictures that exceed half the key picture's factor times the
+/// usual size.
 fn key_pictures(pictures: &[Sent], factor: f64) -> Vec<Instant> {
     let mut sizes: Vec<u64> = pictures.iter().map(|picture| picture.bytes.get()).collect();
     sizes.sort_unstable();
@@ -230,7 +233,7 @@ fn table(all: &[(&Case, &Measured)]) -> Table {
     table
 }
 
-/// Draws the first run of each.
+/// Plots the first run of each.
 fn plot(all: &[(&Case, &Measured)]) -> Plot {
     let series = all.iter().filter(|(case, _)| case.factor == 1.0 || case.factor == 10.0);
     let series = series.map(|(case, measured)| Series::line(case.name(), measured.first.clone()));
@@ -239,9 +242,9 @@ fn plot(all: &[(&Case, &Measured)]) -> Plot {
         .with_all(series)
 }
 
-/// Where the paper's spikes with the gate begin.
+/// Threshold of the paper's spikes with the gate.
 const RISE_MS: f64 = 400.0;
-/// A key picture of 15 times takes half a second of the link, and so may what follows it.
+/// A key picture of factor 15 occupies the link for half a second, and delays what follows it.
 const AFTER_KEY: Duration = Duration::from_millis(750);
 const LENGTH: Duration = Duration::from_secs(60);
 /// As in Figs. 4 and 5.

@@ -1,13 +1,13 @@
 //! The paper's Tables 1 and 2, as printed.
 
-/// One column: a switchboard's packet size, and what was measured with it.
+/// One column: a switchboard's packet size, and its measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     /// Bytes from the switchboard to the vehicle.
     pub(super) size: u64,
     /// Percent of messages below 125, 250, 375 and 500 ms: vehicle only, operator only, end to end.
     pub(super) percent: [[f64; 4]; 3],
-    /// Messages: vehicle only, operator only, end to end.
+    /// Number of messages: vehicle only, operator only, end to end.
     pub(super) messages: [u64; 3],
 }
 
@@ -183,8 +183,8 @@ pub(super) const TABLE_2: [Column; 12] = [
     ),
 ];
 
-/// Returns the mean of the columns' shares: what is left of a table whose columns go up and down for reasons that it
-/// does not tell.
+/// Returns the mean of the columns' shares, because the columns vary for reasons that the table
+/// does not state.
 pub(super) fn mean_of_columns(columns: &[Column]) -> [[f64; 4]; 3] {
     let count = columns.len() as f64;
     std::array::from_fn(|way| {

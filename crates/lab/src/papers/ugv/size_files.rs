@@ -1,4 +1,4 @@
-//! Tables 1 and 2 by processes: the bins of packet sizes, from the files of latency.
+//! Tables 1 and 2 with processes: the bins of packet sizes, from the latency files.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Drives with every pair of sizes over the links that are fitted to Table 1, and reads the files.
+/// Drives with every pair of sizes over the links fitted to Table 1, and reads the files.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let program = match Program::ready(run.seed)? {
         Ok(program) => program,
@@ -35,7 +35,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         vehicle: settings(cell.up),
         operator: settings(cell.column.size),
         ping_ms: PING_MS,
-        // Another for each, so that all of a table meet many outages.
+        // A different seed for each, so that the drives of a table together have many outages.
         seed: run.seed.wrapping_mul(1000) + number as u64,
         number: NUMBER + number,
     };
@@ -48,7 +48,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings(run, length, &cells, &made)?))
 }
 
-/// A column of the paper's, of which there is a drive.
+/// A column of the paper for which there is a drive.
 struct Cell {
     up: u64,
     column: &'static Column,
@@ -137,14 +137,14 @@ fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// Returns what all of these say together.
+/// Returns all of these files together.
 fn all<'a>(made: impl IntoIterator<Item = &'a Files>) -> Files {
     let mut all = Files::default();
     made.into_iter().cloned().for_each(|files| all.append(files));
     all
 }
 
-/// Returns the share of a leg's delays below one of the limits.
+/// Returns the percentage of a leg's delays below one of the limits.
 fn percent_below(files: &Files, (name, leg, way): LegOf, limit: usize) -> Result<f64> {
     let summary = Summary::of(&mut files.delays(leg, way));
     Ok(100.0 * summary.with_context(|| format!("no pings: {name}"))?.within[limit])
@@ -176,7 +176,7 @@ fn table(cells: &[Cell], made: &[Files]) -> Result<Table> {
 
 type LegOf = (&'static str, Leg, Way);
 
-/// The paper's three kinds of messages, and what of the files they are.
+/// The paper's three kinds of messages, and the corresponding part of the files.
 const LEGS: [LegOf; 3] = [
     ("vehicle only", Leg::SwitchboardVehicle, Way::Out),
     ("operator only", Leg::SwitchboardOperator, Way::Out),
@@ -187,10 +187,10 @@ const FITTED: &str =
 const FORETOLD: &str = "foretold; set by hand: outages are few in a drive, and the paper's columns differ by 9.4 points with \
                         no trend in the size";
 const NEAR: &str = "foretold; set by hand: every ms moves it by 1.4 points, and a machine that is not too busy may add six";
-/// Of the first drive: other experiments have lower ones.
+/// Number of the first drive; other experiments use lower ones.
 const NUMBER: usize = 100;
-/// Sizes to the vehicle that a quick run tries.
+/// Sizes to the vehicle in a quick run.
 const QUICK: [u64; 3] = [150, 400, 600];
-/// Their processes do next to nothing, and wait.
+/// Parallel drives: their processes are mostly idle.
 const AT_A_TIME: usize = 11;
 const PING_MS: u64 = 100;

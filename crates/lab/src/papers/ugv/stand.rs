@@ -1,13 +1,13 @@
-//! Switchboard, blind relay, vehicle and operator as processes of this program, an emulated link before each end, in
-//! network namespaces: what they write into their files of latency.
+//! Latency files of switchboard, blind relay, vehicle and operator, as processes of this program in
+//! network namespaces, with an emulated link at each end.
 //!
 //! ```text
 //! vehicle <-> 10.77.0.1 [vehicle's link] 10.77.0.2 <-> 10.79.0.1 <-> 10.78.0.2 [operator's link] 10.78.0.1 <-> operator
 //!                                                 switchboard, relay
 //! ```
 //!
-//! Neither end has a route to the other: what they say to each other goes through the relay, and what they say to the
-//! switchboard, over TCP, goes over the same links.
+//! Neither end has a route to the other: their traffic goes through the relay. Their TCP
+//! connections to the switchboard use the same links.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -31,44 +31,44 @@ use crate::experiment::{Outcome, Row, Run};
 use crate::pictures::footage::{Footage, Size};
 use crate::workers;
 
-/// One drive, before it is made.
+/// Parameters of one drive.
 #[derive(Clone, Debug)]
 pub(super) struct Drive {
-    /// Between the vehicle and the switchboard's machine; up is from the vehicle.
+    /// Link between the vehicle and the switchboard's machine; up is from the vehicle.
     pub(super) vehicle_link: Pair,
-    /// Between the operator and the switchboard's machine; up is from the operator.
+    /// Link between the operator and the switchboard's machine; up is from the operator.
     pub(super) operator_link: Pair,
-    /// The vehicle's section `transport`, and what is below it.
+    /// The vehicle's settings from the section `transport` on.
     pub(super) vehicle: String,
-    /// The operator's.
+    /// The operator's settings from the section `transport` on.
     pub(super) operator: String,
-    /// From one ping of the switchboard's to the next, on each connection. It compares clocks by the last ten.
+    /// Interval of the switchboard's pings on each connection. It compares clocks by the last ten.
     pub(super) ping_ms: u64,
-    /// Of both links.
+    /// Seed of both links.
     pub(super) seed: u64,
-    /// Of all that run at a time, each has another.
+    /// Number of the drive, unique among parallel ones.
     pub(super) number: usize,
 }
 
-/// What the files of a drive hold, in the order of sending.
+/// Content of a drive's latency files, in sending order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files {
     samples: Vec<Sample>,
-    /// H.264 that the operator was shown in the whole drive, and how long it was.
+    /// H.264 bytes shown to the operator in the entire drive, and its duration.
     video: (ByteCount, Duration),
-    /// Of its processes, while it was measured, and how long that was.
+    /// CPU waits of its processes during the measurement, and its duration.
     waits: (Waits, Duration),
 }
 
-/// Which part of a round trip.
+/// Part of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     RoundTrip,
-    /// From who writes.
+    /// From the writer of the file to the peer.
     Out,
 }
 
-/// What all drives need of the machine.
+/// Prerequisites of all drives on this machine.
 pub(super) struct Program {
     file: PathBuf,
     clip: PathBuf,
@@ -76,7 +76,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Looks whether drives can be made, and makes the video that they send; an outcome says what is missing.
+    /// Checks the prerequisites and renders the video to send; the outcome states what is missing.
     pub(super) fn ready(seed: u64) -> Result<Result<Self, Outcome>> {
         let file = std::env::current_exe().context("this program's own file is not known")?;
         let missing = |what: &str, remedy: &str| Ok(Err(Outcome::skipped(what, remedy)));
@@ -104,11 +104,12 @@ impl Program {
         Ok(Ok(Self { file, clip, folder }))
     }
 
-    /// Makes drives, `at_a_time` of them beside each other, and reads what each left; those whose processes waited for the
-    /// machine are made again, half as many at a time. An outcome says that the machine was too busy.
+    /// Performs drives, `at_a_time` of them in parallel, and reads their files. Drives whose
+    /// processes waited for the machine are repeated with half the parallelism. An outcome states
+    /// that the machine was too busy.
     ///
     /// # Errors
-    /// When the two ends do not meet, or a process ends: with its last words.
+    /// If the two ends do not connect, or a process ends; includes its last log line.
     pub(super) fn drives(
         &self,
         run: &Run<'_>,
@@ -143,11 +144,11 @@ impl Program {
         Ok(Err(Outcome::skipped(missing, "run it while the machine does nothing else")))
     }
 
-    /// Makes a drive and reads what its processes wrote from `WARM_UP` after its first answer from end to end on,
-    /// for so long.
+    /// Performs a drive and reads what its processes wrote during `length`, starting `WARM_UP`
+    /// after the first end-to-end answer.
     ///
     /// # Errors
-    /// When the two ends do not meet, or a process ends: with its last words.
+    /// If the two ends do not connect, or a process ends; includes its last log line.
     pub(super) fn drive(&self, drive: &Drive, length: Duration) -> Result<Files> {
         let number = drive.number;
         let folder = self.folder.path().join(format!("drive-{number}"));
@@ -157,7 +158,7 @@ impl Program {
         std::fs::create_dir(&folder).context("no folder can be made")?;
         let laid = (1..LAY_TRIES).find_map(|_| {
             let laid = Places::lay(drive);
-            // What a drive before has left may be going away still.
+            // Remnants of an earlier drive may still be in removal.
             laid.inspect_err(|_| std::thread::sleep(LOOK)).ok()
         });
         let (places, emulators) = laid.map_or_else(|| Places::lay(drive), Ok)?;
@@ -281,13 +282,13 @@ impl Program {
             let child = place.within(|| command.spawn())?;
             let child = child.with_context(|| format!("{name} cannot be started"))?;
             processes.0.push(Process { name, child, log });
-            // Each finds those that it asks for.
+            // Each process waits for those that it depends on.
             std::thread::sleep(LOOK);
         }
         Ok(())
     }
 
-    /// Makes a secret key file, and returns the public key.
+    /// Creates a secret key file, and returns the public key.
     fn key(&self, folder: &Path, name: &str) -> Result<String> {
         let made = Command::new(&self.file)
             .args(["keys", "new", &format!("{name}.key")])
@@ -300,7 +301,7 @@ impl Program {
 }
 
 impl Files {
-    /// Adds another drive's.
+    /// Adds the files of another drive.
     pub(super) fn append(&mut self, other: Files) {
         self.samples.extend(other.samples);
         self.video.0 += other.video.0;
@@ -308,17 +309,17 @@ impl Files {
         self.waits = (self.waits.0.and(other.waits.0), self.waits.1 + other.waits.1);
     }
 
-    /// Returns the mean time for which a thread that had something to do waited for a processor.
+    /// Returns the mean wait of a runnable thread for a processor.
     fn wait(&self) -> Duration {
         self.waits.0.mean()
     }
 
-    /// Returns the rate of the H.264 that was shown.
+    /// Returns the rate of the displayed H.264.
     pub(super) fn video_kbps(&self) -> f64 {
         self.video.0.get() as f64 * 8e-3 / self.video.1.as_secs_f64()
     }
 
-    /// Returns what the machine added, as rows that are not judged.
+    /// Returns the machine's contribution, as rows that are not judged.
     pub(super) fn machine_rows(&self) -> [Row; 2] {
         let (waits, length) = &self.waits;
         let processors = waits.ran().as_secs_f64() / length.as_secs_f64();
@@ -336,13 +337,13 @@ impl Files {
         ]
     }
 
-    /// Returns the delays of a leg in the order of sending; none of those whose clocks are not compared, less than
-    /// nothing as nothing.
+    /// Returns the delays of a leg in sending order. Samples without compared clocks are omitted,
+    /// and negative delays count as zero.
     pub(super) fn delays(&self, leg: Leg, way: Way) -> Vec<Duration> {
         self.sent(leg, way).into_iter().map(|(_, delay)| delay).collect()
     }
 
-    /// Returns the same, each with when it was sent, in Unix time.
+    /// Returns the same, each with its sending time in Unix time.
     pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
         let samples = self.samples.iter().filter(|sample| sample.leg == leg);
         let nanos = |nanos: i64| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
@@ -362,7 +363,7 @@ struct Places {
 }
 
 impl Places {
-    /// Makes all three, and the links between them.
+    /// Creates all three, and the links between them.
     fn lay(drive: &Drive) -> Result<(Self, [Emulator; 2])> {
         let [vehicle, operator, middle] = ["v", "o", "m"]
             .map(|end| Namespace::open_or_make(&name_of(&format!("{}-{end}", drive.number))));
@@ -377,7 +378,7 @@ impl Places {
         Ok((places, emulators))
     }
 
-    /// Lays a link from an end to the middle, and the end's way to the switchboard over it.
+    /// Creates a link from an end to the middle, and the end's route to the switchboard over it.
     fn link(
         &self,
         end: &Namespace,
@@ -408,7 +409,7 @@ impl Places {
     }
 }
 
-/// What runs; dropping it kills what has not ended.
+/// Running processes; dropping it kills them.
 #[derive(Default)]
 struct Processes(Vec<Process>);
 
@@ -428,7 +429,7 @@ impl Processes {
         all.fold(Waits::default(), Waits::and)
     }
 
-    /// Returns the last line that each has logged.
+    /// Returns the last log line of each.
     fn last_words(&self) -> String {
         let words = self.0.iter().map(|process| {
             let log = std::fs::read_to_string(&process.log).unwrap_or_default();
@@ -447,7 +448,7 @@ impl Drop for Processes {
     }
 }
 
-/// Ends what looks at it when this is dropped, also by an error or a panic.
+/// A guard that signals the end when it is dropped, even by an error or a panic.
 struct Ended<'a>(&'a AtomicBool);
 
 impl Drop for Ended<'_> {
@@ -460,18 +461,18 @@ fn address([a, b]: [u8; 2], host: u8) -> String {
     format!("{a}.{b}.0.{host}")
 }
 
-/// Names a namespace of this process.
+/// Returns the name of a namespace of this process.
 fn name_of(what: &str) -> String {
     format!("{NAMES}{}-{what}", std::process::id())
 }
 
-/// Tries whether this process may make namespaces, and devices in them.
+/// Checks whether this process may create namespaces, and devices in them.
 fn try_devices() -> Result<()> {
     let namespace = Namespace::open_or_make(&name_of("try"))?;
     Device::make("try", &namespace).map(drop)
 }
 
-/// Removes the namespaces of processes that were killed before they could.
+/// Removes the namespaces of killed processes.
 fn remove_left() {
     let names = std::fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -482,12 +483,12 @@ fn remove_left() {
     let lines: Vec<String> =
         names.filter(is_left).map(|name| format!("netns del {name}")).collect();
     if !lines.is_empty() {
-        // Who may not is told so when it comes to making one.
+        // Missing permissions are reported when a namespace is created.
         let _ = iproute2("ip", &["-force"], &lines);
     }
 }
 
-/// Reads a folder of files of latency; a line whose writer was killed within it is no fault.
+/// Reads a folder of latency files; a line truncated by a killed writer is not an error.
 fn samples_in(folder: &Path) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     let files = files_in(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -499,7 +500,8 @@ fn samples_in(folder: &Path) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// Reads what was shown of the slices that an operator recorded, and from the first to the last how long it took.
+/// Reads the displayed slices from an operator's recording: their bytes, and the time from the
+/// first to the last.
 fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
     #[derive(serde::Deserialize)]
     struct Line {
@@ -508,46 +510,48 @@ fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
     }
     let mut reader =
         csv::Reader::from_path(record.join(INDEX)).context("no slices were recorded")?;
-    // A last line whose writer was killed within it is no fault.
+    // A last line truncated by a killed writer is not an error.
     let lines: Vec<Line> = reader.deserialize().filter_map(Result::ok).collect();
     let [first, .., last] = &lines[..] else { bail!("no video came") };
     let bytes = ByteCount::new(lines.iter().map(|line| line.bytes).sum());
     Ok((bytes, Duration::from_micros(last.shown_us.saturating_sub(first.shown_us))))
 }
 
-/// The beginning of settings of a session in which nothing is at work but the gate, as [`RATE`] is their end.
+/// First part of the settings of a session in which only the gate is active; [`RATE`] is the last
+/// part.
 pub(super) const TRANSPORT: &str = "[transport]\nschedule = \"transmission-end\"\nspread = false\nretransmit = false\n\
     ping_interval_ms = 50\nreport_interval_ms = 100\nmedia_deadline_ms = 500\n";
 /// No repair packets, and a fixed rate, of which nine tenths are for pictures.
 pub(super) const RATE: &str = "[transport.protect]\ncode_rate = 1.0\nsource_count_min = 1\n\
     [transport.rate]\ncontroller = \"fixed\"\ninitial_kbps = 560\nfloor_kbps = 8\n";
-/// What a reader must know of both.
+/// Note for the reader of both experiments.
 pub(super) const SENT: &str =
     "Sessions at a fixed rate of 560 kbit/s, without repair packets, nothing sent again.";
 
-/// The paper does not say; as the camera of the modelled runs.
+/// The paper does not state it; this is the camera of the modelled runs.
 const PICTURES_A_SECOND: u32 = 15;
-/// It is shown again and again.
+/// Length of the clip, which repeats.
 const CLIP_SECONDS: usize = 8;
 const VEHICLE_NETWORK: [u8; 2] = [10, 77];
 const OPERATOR_NETWORK: [u8; 2] = [10, 78];
-/// The switchboard's and the relay's address, at neither link.
+/// Address of the switchboard and the relay, outside both link networks.
 const MIDDLE: &str = "10.79.0.1";
 const PORT: u16 = 7443;
-/// The switchboard has the one after its own as well.
+/// The switchboard also uses the port after its own.
 const RELAY_PORT: u16 = 7445;
-/// Of the namespaces of every process like this, before its number.
+/// Prefix of the namespaces of all such processes, before the process number.
 const NAMES: &str = "tl-lab-";
-/// Where iproute2 keeps their names.
+/// Directory in which iproute2 stores their names.
 const NAMESPACES: &str = "/run/netns";
 const LAY_TRIES: u32 = 5;
 const TRIES: usize = 2;
-/// On its way a ping is handed on three to six times, and a link's delay is 40 ms and more.
+/// Limit on the mean wait: a ping is passed on three to six times, and a link's delay is at least
+/// 40 ms.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 const LOOK: Duration = Duration::from_millis(200);
 /// Twenty seconds.
 const MEET_TRIES: u32 = 100;
-/// Not measured: the handshakes and the rate control's first steps.
+/// Excluded from the measurement: the handshakes and the startup of the rate control.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// The longest that an answer is waited for.
+/// Maximum waiting time for an answer.
 const LATEST: Duration = Duration::from_secs(4);

@@ -1,20 +1,21 @@
-//! What processes waited for a processor, as the kernel counts it: whether a machine was too busy to be measured on.
+//! Time that processes waited for a processor, from the kernel's statistics: shows whether a
+//! machine was too busy.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// Time of threads on a processor, and before it in its queue.
+/// Time of threads on a processor, and in its run queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waits {
     ran: Duration,
     waited: Duration,
-    /// How often one of them was given a processor.
+    /// Number of times that one of them was scheduled.
     times: u64,
 }
 
 impl Waits {
-    /// Returns those of all threads that a process has now; nothing of one that is gone, or of a kernel that does not
-    /// count.
+    /// Returns the current totals over all threads of a process; zero for an ended one, or without
+    /// kernel statistics.
     pub(super) fn of_process(id: u32) -> Self {
         let threads = std::fs::read_dir(Path::new("/proc").join(id.to_string()).join("task"));
         let threads = threads.into_iter().flatten().flatten();
@@ -23,7 +24,7 @@ impl Waits {
         lines.filter_map(|line| Self::parse(&line)).fold(Self::default(), Self::and)
     }
 
-    /// Reads a line of the kernel's: nanoseconds on a processor, nanoseconds waited, times.
+    /// Parses a line of the kernel: nanoseconds on a processor, nanoseconds waited, count.
     fn parse(line: &str) -> Option<Self> {
         let mut numbers = line.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
         let (ran, waited) = (numbers.next()??, numbers.next()??);
@@ -31,7 +32,7 @@ impl Waits {
         Some(Self { ran, waited, times: numbers.next()?? })
     }
 
-    /// Returns both together.
+    /// Returns the sum of both.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             ran: self.ran.saturating_add(other.ran),
@@ -40,7 +41,7 @@ impl Waits {
         }
     }
 
-    /// Returns what has come since; a thread that ended meanwhile counts as if it had done nothing.
+    /// Returns the difference since `before`; a thread that ended in between counts as idle.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
             ran: self.ran.saturating_sub(before.ran),
@@ -54,7 +55,7 @@ impl Waits {
         self.ran
     }
 
-    /// Returns the mean wait of a thread that has something to do; zero if there was none.
+    /// Returns the mean wait of a runnable thread; zero if there was none.
     pub(super) fn mean(&self) -> Duration {
         Duration::from_nanos(self.waited.as_nanos() as u64 / self.times.max(1))
     }

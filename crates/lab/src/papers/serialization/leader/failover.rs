@@ -1,4 +1,5 @@
-//! What is measured of three computers that agree on one: that never two act, and how soon another does.
+//! Measurements of three computers that agree on one: never two act at once, and the time until
+//! another acts.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -101,15 +102,15 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// What a chaos test showed.
+/// Outcome of a chaos test.
 enum Chaos {
-    /// So many reigns, no two of them at once.
+    /// Number of reigns, with no two at once.
     Reigns(u64),
-    /// Two reigns at once, in words that begin with the seed.
+    /// Two simultaneous reigns, as text that begins with the seed.
     Clash(String),
 }
 
-/// Makes one chaos test.
+/// Runs one chaos test.
 fn chaos_test(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<Chaos> {
     let mut trial = Trial::new(seed, Duration::from_millis(heartbeat_ms), true, trust)?;
     trial.befall(FAULTS_A_TEST);
@@ -119,13 +120,13 @@ fn chaos_test(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<Chaos> {
     })
 }
 
-/// What so many failovers came to, in the order of their seeds.
+/// Results of several failovers, in the order of their seeds.
 struct Failovers {
-    /// Until another acts, ms.
+    /// Time until another acts, ms.
     durations: Vec<f64>,
-    /// In which nobody acts, ms.
+    /// Time in which nobody acts, ms.
     unled: Vec<f64>,
-    /// Those in which two act at once, in words.
+    /// Failovers in which two act at once, as text.
     clashes: Vec<String>,
 }
 
@@ -147,7 +148,7 @@ fn clash(seed: u64, overlap: &(Reign, Reign)) -> String {
     format!("SIM_SEED={seed}, {overlap:?}")
 }
 
-/// Tells of how many seeds the failover took the same time, to the nanosecond, whatever befell the leader.
+/// Returns the share of seeds whose failover took the same time, to the nanosecond, for all faults.
 fn alike(by_fault: &[Vec<f64>]) -> Row {
     let [first, others @ ..] = by_fault else { unreachable!("there are faults") };
     let is_alike = |seed: &usize| others.iter().all(|other| other[*seed] == first[*seed]);
@@ -158,7 +159,7 @@ fn alike(by_fault: &[Vec<f64>]) -> Row {
     )
 }
 
-/// Returns what a message may cost, and how soon a failure can be noticed for a thousandth of a core.
+/// Returns the cost of a message, and the soonest failure detection at a thousandth of a core.
 fn budgets([ours, json]: [f64; 2], rows: &mut Vec<Row>) -> Result<Table> {
     let mut table =
         Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "timeout_ms"]);
@@ -185,7 +186,8 @@ fn budgets([ours, json]: [f64; 2], rows: &mut Vec<Row>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns the least seconds to encode and decode a heartbeat: as Tautline does, and in JSON.
+/// Returns the minimum seconds to encode and decode a heartbeat: with Tautline's encoding, and in
+/// JSON.
 fn step_costs(run: &Run<'_>) -> Result<[f64; 2]> {
     let round_at = Some(Instant::from_millis(1234));
     let step = QuorumStep { kind: 6, from: 1, to: 2, term: 9, round_at, ..QuorumStep::default() };
@@ -212,7 +214,7 @@ fn step_costs(run: &Run<'_>) -> Result<[f64; 2]> {
     Ok(best)
 }
 
-/// What a heartbeat tells, for JSON.
+/// Content of a heartbeat, for JSON.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct JsonStep {
     kind: u8,
@@ -250,7 +252,7 @@ const HEARTBEATS_MS: [u64; 6] = [2, 5, 10, 20, 50, 100];
 const SHOWN_MS: u64 = 10;
 const FAULTS_A_TEST: u32 = 8;
 const STEPS: u32 = 100;
-/// Of one core, for messages between the members.
+/// Share of one core for messages between the members.
 const SHARE_OF_CORE: f64 = 0.001;
 const COLUMNS: [&str; 5] =
     ["fault", "heartbeat_ms", "failover_ms_median", "failover_ms_worst", "unled_ms_median"];
@@ -259,7 +261,7 @@ const COLUMNS: [&str; 5] =
 mod tests {
     use super::*;
 
-    /// Returns the first chaos test in which two act at once, as the checker tells it.
+    /// Returns the first chaos test in which two act at once, as the checker formats it.
     fn first_clash(trust: &Trust) -> Option<String> {
         (0..60).find_map(|seed| match chaos_test(seed, 10, trust).unwrap() {
             Chaos::Reigns(_) => None,

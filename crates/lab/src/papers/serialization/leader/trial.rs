@@ -1,4 +1,4 @@
-//! Three members in virtual time, under faults that a seed chooses.
+//! Three members in virtual time, under faults chosen by a seed.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,18 +12,18 @@ use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::world::{Clock, End, LinkId, Node, NodeId, Route, World};
 use tautline_units::{Bitrate, Instant};
 
-/// What happens to the leader.
+/// A fault of the leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// Its process ends, and is started anew later.
+    /// Its process ends, and restarts later.
     Killed,
-    /// Its process stands still, and goes on later as if nothing had been.
+    /// Its process is suspended, and later resumes unaware of it.
     Paused,
-    /// Nothing reaches it or leaves it.
+    /// It is disconnected from the network.
     CutOff,
 }
 
-/// One span of true time in which a member may act.
+/// A span of true time in which a member may act.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Reign {
     pub(super) member: usize,
@@ -31,27 +31,27 @@ pub(super) struct Reign {
     pub(super) until: Instant,
 }
 
-/// What came of one fault.
+/// Result of one fault.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failover {
-    /// From the fault until another member acts.
+    /// Time from the fault until another member acts.
     pub(super) duration: Duration,
-    /// From the end of the old lease until then: nobody acts.
+    /// Time from the end of the old lease until then, in which nobody acts.
     pub(super) unled: Duration,
 }
 
-/// What the three members rely on, each other and their clocks.
+/// Assumptions of the three members about each other and their clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
-    /// Heartbeats that each waits for before it calls an election: the same for all, or a leader's
-    /// lease may outlast what the others wait.
+    /// Missed heartbeats before each calls an election. They must be equal, otherwise a leader's
+    /// lease may outlast the waiting time of the others.
     pub(super) timeout_heartbeats: [u8; 3],
-    /// Parts in a million by which each clock may be wrong, either way; a lease allows for 2000.
+    /// Maximum error of each clock in ppm; a lease allows for 2000.
     pub(super) drift_ppm: f64,
 }
 
 impl Trust {
-    /// As vehicles have it.
+    /// The assumptions of a real vehicle.
     pub(super) const SOUND: Self =
         Self { timeout_heartbeats: [TIMEOUT_HEARTBEATS; 3], drift_ppm: 200.0 };
 }
@@ -66,7 +66,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Makes three members with clocks of their own; links lose and delay as the seed says.
+    /// Creates three members with their own clocks; losses and delays depend on the seed.
     pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool, trust: &Trust) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut world = World::new(seed);
@@ -93,7 +93,7 @@ impl Trial {
         Ok(Self { world, nodes, links, reigns: Vec::new(), random })
     }
 
-    /// Runs until `until`, noting who may act.
+    /// Runs until `until`, and records which members may act.
     fn run_until(&mut self, until: Instant) {
         while let Some(at) = self.world.next_event().filter(|at| *at <= until) {
             self.world.run_until(at);
@@ -103,13 +103,14 @@ impl Trial {
         self.note();
     }
 
-    /// Adds every lease as it stands now to the reigns.
+    /// Extends the reigns by all current leases.
     fn note(&mut self) {
         let now = self.world.now();
         for (member, node) in self.nodes.into_iter().enumerate() {
             let last = self.reigns.iter_mut().rev().find(|reign| reign.member == member);
             let Some(lease) = self.world.node(node).leads_until() else {
-                // Who has stepped down of itself will not act, whatever its lease would have been.
+                // A member that has stepped down does not act, even if its lease would have
+                // continued.
                 last.into_iter().for_each(|reign| reign.until = reign.until.min(now));
                 continue;
             };
@@ -132,10 +133,11 @@ impl Trial {
         })
     }
 
-    /// Waits for a leader, does `fault` to it, and waits for another; `None` if none comes.
+    /// Waits for a leader, applies `fault` to it, and waits for another; `None` if there is none in
+    /// time.
     pub(super) fn fail_over(&mut self, fault: Fault) -> Option<Failover> {
         let leader = self.wait_for(None)?;
-        // At any moment between two heartbeats.
+        // At a random time between two heartbeats.
         let wait = Duration::from_micros(self.random.random_range(0..100_000));
         let at = self.world.now() + wait;
         self.run_until(at);
@@ -163,12 +165,12 @@ impl Trial {
         None
     }
 
-    /// Faults of all kinds on all members, whenever the seed says.
+    /// Applies random faults of all kinds to random members at random times.
     pub(super) fn befall(&mut self, faults: u32) {
         for _ in 0..faults {
             let calm = Duration::from_millis(self.random.random_range(0..400));
             self.run_until(self.world.now() + calm);
-            // Mostly the leader: nobody else's loss can do harm.
+            // Mostly the leader: only its loss can do harm.
             let any = self.random.random_range(0..3);
             let whom = self.leader().filter(|_| self.random.random_bool(0.7)).unwrap_or(any);
             let fault = FAULTS[self.random.random_range(0..FAULTS.len())];
@@ -206,7 +208,7 @@ impl Trial {
         }
     }
 
-    /// Returns two reigns of different members that overlap, if there are any.
+    /// Returns two overlapping reigns of different members, if any.
     pub(super) fn overlap(&self) -> Option<(Reign, Reign)> {
         let mut reigns = self.reigns.clone();
         reigns.sort_by_key(|reign| (reign.from, reign.until));
@@ -217,19 +219,19 @@ impl Trial {
         })
     }
 
-    /// Returns how many reigns there were.
+    /// Returns the number of reigns.
     pub(super) fn reign_count(&self) -> usize {
         self.reigns.len()
     }
 }
 
-/// A computer with a disk: its member comes and goes.
+/// A computer with a disk, on which a member starts and ends.
 struct Seat {
     config: Config,
     disk: Kept,
     member: Option<Member>,
     paused: bool,
-    /// What arrives while the process stands still, as far as a socket's buffer goes.
+    /// Datagrams that arrive while the process is suspended, up to the size of a socket buffer.
     waiting: VecDeque<Vec<u8>>,
 }
 
@@ -265,8 +267,7 @@ impl Seat {
         }
     }
 
-    /// Returns until when the member believes that it leads, whether or not it can act upon it just
-    /// now.
+    /// Returns the end of the member's lease as it believes, whether or not it can currently act.
     fn leads_until(&self) -> Option<Instant> {
         self.member.as_ref()?.leads_until()
     }
@@ -279,7 +280,7 @@ impl Node for Seat {
             Some(_) if self.waiting.len() < WAITING_MAX => {
                 self.waiting.push_back(datagram.to_vec())
             }
-            // A full buffer, or nobody listens.
+            // The buffer is full, or nobody listens.
             Some(_) | None => {}
         }
     }
@@ -310,10 +311,10 @@ fn address(member: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, member as u8 + 1)), 7000)
 }
 
-/// What may happen to a member.
+/// All faults of a member.
 pub(super) const FAULTS: [Fault; 3] = [Fault::Killed, Fault::Paused, Fault::CutOff];
-/// Heartbeats missing before anybody calls an election.
+/// Missed heartbeats before a member calls an election.
 pub(super) const TIMEOUT_HEARTBEATS: u8 = 5;
-/// Far above any election: a trial without a leader by then has none.
+/// Much longer than any election: a trial without a leader by then has failed.
 const TIMEOUT_WITH_ELECTIONS: Duration = Duration::from_secs(30);
 const WAITING_MAX: usize = 256;
