@@ -120,9 +120,9 @@ impl<T: Staged> Codec for T {
 /// Properties of a codec other than speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Whether old readers accept new writers and vice versa, within the format's rules.
+    /// True if old readers accept new writers and vice versa, within the format's rules.
     pub(crate) evolves: bool,
-    /// Whether bytes are validated before use.
+    /// True if bytes are validated before use.
     pub(crate) checked: bool,
 }
 

@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut now = Instant::ZERO;
     let mut member = Member::new(config, Kept::default(), now).expect("the configuration is sound");
     let mut kept = Kept::default();
-    // Whether any message arrived that could contribute to a majority.
+    // True if any message arrived that could contribute to a majority.
     let mut heard = false;
     while !input.is_empty() {
         match input.up_to(3) {

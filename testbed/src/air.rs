@@ -19,7 +19,7 @@ use crate::packet::Packet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Air {
     pub(crate) power: Power,
-    /// Whether a constant-rate flow of another sender shares it.
+    /// True if a constant-rate flow of another sender shares it.
     pub(crate) disturbed: bool,
 }
 

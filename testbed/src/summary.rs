@@ -53,7 +53,7 @@ pub(crate) struct WirelessLine {
     pub(crate) transport: Transport,
     pub(crate) rate_kbyte_per_s: u32,
     pub(crate) power_dbm: i32,
-    /// Whether a flow of another sender shared it.
+    /// True if a flow of another sender shared it.
     pub(crate) disturbed: bool,
     pub(crate) seeds: usize,
     pub(crate) seconds: u32,

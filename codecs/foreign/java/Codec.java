@@ -4,14 +4,14 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Protocol Buffers by Google's Java (schemas/lidar.proto), with a buffer of its own. */
+/** Protocol Buffers by Google's Java library (schemas/lidar.proto), with its own buffer. */
 final class Codec {
-  /** A point of the normal form, as src/normal.rs has it. */
+  /** A point of the normal form, as in src/normal.rs. */
   record Point(float x, float y, float z, byte intensity) {}
 
   /** The normal form. */
   record Cloud(long kind, long timestamp, long guid, Point[] points) {
-    /** Reads it as the harness sends it: src/codec/records.rs. */
+    /** Decodes it from the harness's encoding (src/codec/records.rs). */
     static Cloud fromRecords(byte[] bytes) {
       ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
       long kind = in.getLong(), timestamp = in.getLong(), guid = in.getLong();
@@ -36,7 +36,7 @@ final class Codec {
   private int length;
   private Lidar.Cloud incoming;
 
-  /** From the normal form to messages of Protocol Buffers, which are new: they cannot be changed. */
+  /** Converts the normal form to new Protocol Buffers messages, which are immutable. */
   void fill(Cloud from) {
     Lidar.Cloud.Builder cloud = Lidar.Cloud.newBuilder();
     cloud.setInfo(
@@ -52,7 +52,7 @@ final class Codec {
     outgoing = cloud.build();
   }
 
-  /** From them to a message. */
+  /** Encodes them as a message. */
   int write() {
     length = outgoing.getSerializedSize();
     if (buffer.length < length) {
@@ -71,12 +71,12 @@ final class Codec {
     return java.util.Arrays.copyOf(buffer, length);
   }
 
-  /** From a message to messages of Protocol Buffers. */
+  /** Decodes a message into Protocol Buffers messages. */
   void parse(byte[] message) throws InvalidProtocolBufferException {
     incoming = Lidar.Cloud.parseFrom(message);
   }
 
-  /** From them to a new normal form. */
+  /** Converts them to a new normal form. */
   Cloud normal() {
     Point[] points = new Point[incoming.getPointsCount()];
     for (int at = 0; at < points.length; at++) {
@@ -88,7 +88,7 @@ final class Codec {
     return new Cloud(info.getKind(), info.getTimestamp(), info.getGuid(), points);
   }
 
-  /** The sum of src/normal.rs, in its order, so that it is equal to the last bit. */
+  /** Sums in the order of src/normal.rs, so that the results are bit-identical. */
   double sum() {
     final int run = 4;
     double[] lanes = new double[4 * run];
@@ -119,7 +119,7 @@ final class Codec {
     return count == 0 ? 0 : incoming.getPoints(count / 2).getY();
   }
 
-  /** Rounds once, to the nearest, as unsigned numbers of 64 bits do elsewhere. */
+  /** Converts an unsigned 64-bit number with a single rounding to nearest, as other languages do. */
   private static double unsigned(long bits) {
     return bits >= 0 ? bits : (double) ((bits >>> 1) | (bits & 1)) * 2.0;
   }

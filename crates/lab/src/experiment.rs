@@ -30,7 +30,7 @@ pub struct Experiment {
 /// Parameters of an experiment's run, and the receiver of its progress.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// Whether to run for seconds instead of minutes, with matching tolerances.
+    /// True to run for seconds instead of minutes, with matching tolerances.
     pub quick: bool,
     /// Seed of every random number: the same seed yields the same outcome, except for timings.
     pub seed: u64,

@@ -31,7 +31,7 @@ pub struct Record {
     pub title: String,
     /// [`Experiment::source`].
     pub source: String,
-    /// Whether it was a quick run.
+    /// True if it was a quick run.
     pub quick: bool,
     /// Version of Tautline, and the kind of build.
     pub seed: u64,

@@ -16,7 +16,7 @@ pub fn count() -> usize {
 /// Results do not depend on the threads as long as the jobs are independent.
 ///
 /// # Errors
-/// That of the first job to fail; no further job is started then.
+/// The error of the first job to fail; no further job is started then.
 pub fn each<Job: Sync, Done: Send>(
     threads: usize,
     jobs: &[Job],

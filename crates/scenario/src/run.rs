@@ -34,7 +34,7 @@ pub struct Setup {
     pub faults: Faults,
     /// Stalls of either process: mean time between two, and maximum length.
     pub stalls: Option<(Duration, Duration)>,
-    /// Whether the world's log is kept, with every event; otherwise it has only a digest of
+    /// True if the world's log is kept, with every event; otherwise it has only a digest of
     /// datagrams.
     pub log: bool,
 }

@@ -73,7 +73,7 @@ pub struct Received {
     pub sent_at: Option<Instant>,
     /// Error bound of the session's clock estimate at that time.
     pub clock_error: Option<Duration>,
-    /// Whether repair packets replaced missing source packets.
+    /// True if repair packets replaced missing source packets.
     pub repaired: bool,
 }
 

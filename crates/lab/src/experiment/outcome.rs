@@ -49,7 +49,7 @@ pub struct Measurement {
     pub machine: Machine,
     /// The day of the measurement, `2026-11-22`.
     pub date: String,
-    /// Whether any machine measures the same, to the byte, as in virtual time: then its rows are
+    /// True if any machine measures the same, to the byte, as in virtual time: then its rows are
     /// judged.
     #[serde(default)]
     pub is_reproducible: bool,

@@ -37,7 +37,7 @@ pub struct Row {
     /// judged.
     #[serde(default)]
     pub reason: String,
-    /// Whether the machine's clock measured it, so that a busy machine affects it.
+    /// True if the machine's clock measured it, so that a busy machine affects it.
     #[serde(default)]
     pub is_clocked: bool,
     /// Information for the reader of this row; may be empty.

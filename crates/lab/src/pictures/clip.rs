@@ -205,7 +205,7 @@ impl fmt::Display for Figures {
 struct Slice {
     /// `None` for a skip slice.
     times: Option<Times>,
-    /// Whether the strip matched its encoder's state at that time.
+    /// True if the strip matched its encoder's state at that time.
     clean: bool,
     bytes: Vec<u8>,
 }

@@ -34,7 +34,7 @@ pub struct Drive {
     pub length: Duration,
     /// Time after which a sent slice is too old.
     pub deadline: Duration,
-    /// Whether received pictures are decoded and compared.
+    /// True if received pictures are decoded and compared.
     pub decodes: bool,
     /// Seed of links and sessions.
     pub seed: u64,

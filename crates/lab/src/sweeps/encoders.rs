@@ -33,7 +33,7 @@ pub enum Scene {
 pub struct Terms {
     /// Pictures per scene; at least two.
     pub pictures: usize,
-    /// Whether to add camera noise of 40 dB, which coded clips have lost.
+    /// True to add camera noise of 40 dB, which coded clips have lost.
     pub noise: bool,
     /// Total bitrates at which every encoder is tested.
     pub bitrates: Vec<Bitrate>,

@@ -55,7 +55,7 @@ pub struct Passed {
     pub recovery: Vec<f64>,
     /// IDRs coded, including the first.
     pub idrs: usize,
-    /// Whether ffmpeg was available to decode it too.
+    /// True if ffmpeg was available to decode it too.
     pub by_ffmpeg: bool,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Passed {
 /// One method of coding and of loss recovery.
 struct Way {
     backend: Backend,
-    /// Whether the vehicle receives the operator's reports.
+    /// True if the vehicle receives the operator's reports.
     hears: bool,
     /// Maximum number of pictures affected by a loss, without a further one.
     most: Option<usize>,

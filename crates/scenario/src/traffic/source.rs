@@ -7,7 +7,7 @@ pub struct Media {
     pub per_second: u64,
     /// Mean rate, large units included.
     pub rate: Bitrate,
-    /// Whether it reduces its rate to a budget below `rate`.
+    /// True if it reduces its rate to a budget below `rate`.
     pub adapts: bool,
     /// Interval, in units, of the larger ones, such as key pictures.
     pub large_every: u64,

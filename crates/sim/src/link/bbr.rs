@@ -22,7 +22,7 @@ pub(super) struct Flow {
     begun: bool,
     rng: ChaCha8Rng,
     state: State,
-    /// Whether the startup has filled the pipe.
+    /// True if the startup has filled the pipe.
     filled: bool,
     in_flight: u64,
     /// Pending acknowledgements, in order of time.

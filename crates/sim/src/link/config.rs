@@ -101,7 +101,7 @@ pub struct Config {
     /// Interruptions and dips shared with every other link that has an entry of the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<Common>,
-    /// Whether a packet with less jitter may overtake one with more. Radio links keep the order.
+    /// True if a packet with less jitter may overtake one with more. Radio links keep the order.
     #[serde(default)]
     pub reorder: bool,
     /// Bytes added to each packet's length; 0 to 1000. 28 is the size of the IPv4 and UDP headers

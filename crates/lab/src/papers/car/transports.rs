@@ -41,7 +41,7 @@ pub(super) struct Line {
 pub(super) struct Name {
     pub(super) here: &'static str,
     pub(super) said: &'static str,
-    /// Whether it is in the paper.
+    /// True if it is in the paper.
     pub(super) is_papers: bool,
 }
 

@@ -109,7 +109,7 @@ impl Trial {
 
 /// Slices that arrive too late for a display at the 95th percentile of delay.
 struct Late {
-    /// Whether each slice is late, by strip and picture.
+    /// Flags of late slices, by strip and picture.
     strips: Vec<Vec<bool>>,
     latencies: Latencies,
     /// Share of late slices.

@@ -28,7 +28,7 @@ pub(super) struct Stream {
     pub(super) per_second: u64,
     /// Size of a slice; the maximum if the source follows the budget.
     pub(super) bytes: ByteCount,
-    /// Whether the source reduces its rate to a smaller budget, as an encoder does.
+    /// True if the source reduces its rate to a smaller budget, as an encoder does.
     pub(super) adapts: bool,
     /// The rate control of every link.
     pub(super) control: rate::Kind,

@@ -74,7 +74,7 @@ struct Case {
     spread: bool,
     /// Number of packets on each link.
     shares: Vec<usize>,
-    /// Whether the block decodes without each link.
+    /// For each link, true if the block decodes without it.
     survives: Vec<bool>,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Arq {
     next: u64,
     /// Packet lost in each slot of the last round trip.
     lost: VecDeque<Option<u64>>,
-    /// Whether each source packet is known, from the first unknown one on.
+    /// Flags of known source packets, from the first unknown one on.
     known: VecDeque<bool>,
 }
 

@@ -52,7 +52,7 @@ struct State {
     size: u64,
     encoder: Encoder,
     decoder: Decoder,
-    /// Whether each source packet sent so far arrived.
+    /// Arrival flags of the source packets sent so far.
     came: Vec<bool>,
     /// Source packets decoded in order.
     delivered: u64,

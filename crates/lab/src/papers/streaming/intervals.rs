@@ -26,7 +26,7 @@ pub(super) struct Intervals {
 /// Result of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
-    /// Whether one of its source packets was lost.
+    /// True if one of its source packets was lost.
     pub(super) is_hit: bool,
     /// Source packets delivered in order since the start.
     pub(super) delivered: u64,

@@ -30,7 +30,7 @@ pub(super) struct Sessions {
     pub(super) erasure_rate: f64,
     /// Mean burst length of erasures; 1 for independent ones.
     pub(super) burst: f64,
-    /// Whether reports make the sender send more: the paper's closed loop. Otherwise they only move
+    /// True if reports make the sender send more: the paper's closed loop. Otherwise they only move
     /// the coding window, and arrive at once.
     pub(super) feedback: bool,
 }
@@ -137,7 +137,7 @@ pub(super) struct Sent {
     handed: Vec<Instant>,
     /// Arrival time of each unit.
     arrived: Vec<Option<Instant>>,
-    /// Whether the link lost each packet, from the first unit's on.
+    /// Loss flags of the packets, from the first unit's on.
     pub(super) erased: Vec<bool>,
     /// Transmission time of a packet, plus the propagation delay.
     least: Duration,

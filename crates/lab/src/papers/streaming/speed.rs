@@ -102,7 +102,7 @@ struct Transfer<'a> {
     case: &'a Case,
     /// Contents of the packets, used in turn.
     contents: Vec<Vec<u8>>,
-    /// Whether each slot is erased.
+    /// Erasure flags, one per slot.
     erased: Vec<bool>,
 }
 

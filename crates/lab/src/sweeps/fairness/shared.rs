@@ -50,7 +50,7 @@ pub(super) struct Session {
     pub(super) passages: Vec<Passage>,
     /// All media units.
     pub(super) units: Vec<Unit>,
-    /// How often each cause limited the rate, after the warm-up.
+    /// Samples after the warm-up in which each cause limited the rate.
     pub(super) causes: BTreeMap<Cause, u64>,
 }
 

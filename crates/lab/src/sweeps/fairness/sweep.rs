@@ -44,7 +44,7 @@ impl Sweep {
     /// Performs all runs; the result is in order of bottleneck, pairing and seed.
     ///
     /// # Errors
-    /// That of the first run that failed.
+    /// The error of the first run that failed.
     pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
         let mut jobs = Vec::new();
         for bottleneck in &self.bottlenecks {

@@ -12,7 +12,7 @@ use tautline_units::Bitrate;
 pub struct Combo {
     /// `controller/schedule/code`.
     pub name: String,
-    /// Whether it is also measured on each link alone, to show the benefit of several links.
+    /// True if it is also measured on each link alone, to show the benefit of several links.
     pub alone: bool,
     transport: Config,
 }

@@ -36,7 +36,7 @@ pub struct Drive {
     pub seed: u64,
     /// Events on the links.
     pub script: Script,
-    /// Whether each datagram is tracked, as required by [`Measures::queueing_p99_ms`].
+    /// True if datagrams are tracked, as required by [`Measures::queueing_p99_ms`].
     pub follows: bool,
 }
 

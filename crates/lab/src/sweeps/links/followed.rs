@@ -19,7 +19,7 @@ pub(in crate::sweeps) struct Followed {
     pub(in crate::sweeps) traffic: Traffic,
     follows: bool,
     from: Instant,
-    /// How often each cause limited the first link's rate, sampled at each due unit after the
+    /// Samples in which each cause limited the first link's rate, one per due unit after the
     /// warm-up.
     pub(in crate::sweeps) causes: BTreeMap<Cause, u64>,
     /// Media packets sent so far, per link.

@@ -20,7 +20,7 @@ pub struct Summary {
     pub deadline: Duration,
     /// The combo; with `alone`, the best single link.
     pub combo: String,
-    /// Whether it is each seed's best single link.
+    /// True if it is each seed's best single link.
     pub alone: bool,
     /// Number of runs.
     pub runs: usize,

@@ -75,7 +75,7 @@ impl Sweep {
     /// seed.
     ///
     /// # Errors
-    /// That of the first run that failed.
+    /// The error of the first run that failed.
     pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
         let jobs = self.jobs();
         let told = |done: usize, made: &Found| {

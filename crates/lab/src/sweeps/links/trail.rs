@@ -28,7 +28,7 @@ pub struct Passage {
     pub link: u8,
     /// UDP payload size.
     pub bytes: ByteCount,
-    /// Whether it contained a media packet.
+    /// True if it contained a media packet.
     pub media: bool,
     /// Arrival; `None` if it was lost.
     pub arrived: Option<Instant>,
@@ -55,7 +55,7 @@ pub(super) struct Trail {
     pub(super) commands: Vec<Unit>,
     /// Load of each link in the media's direction, after the warm-up.
     pub(super) carried: Vec<Carried>,
-    /// How often each cause limited the first link's rate, after the warm-up.
+    /// Samples after the warm-up in which each cause limited the first link's rate.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Digest of all events.
     pub(super) digest: u64,

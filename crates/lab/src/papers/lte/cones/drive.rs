@@ -31,7 +31,7 @@ pub(super) struct Lap {
     pub(super) cones: usize,
     /// Metres along the course.
     pub(super) metres: f64,
-    /// Whether the lap was completed.
+    /// True if the lap was completed.
     pub(super) is_whole: bool,
     /// Duration from the first picture on.
     pub(super) seconds: f64,
