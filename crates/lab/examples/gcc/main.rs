@@ -1,10 +1,10 @@
 //! libwebrtc's congestion control compared to Tautline's rate control, each alone on a recorded
 //! link.
 //!
-//! The same simulated link, with the same offset into its recording, carries a WebRTC sender (crate
-//! goog_cc, a port of libwebrtc's controller, with a pacer and an encoder that follows it). It also
-//! carries one Tautline session per rate control. The comparison covers the link's utilisation and
-//! the packets' delay.
+//! Both use the same simulated link, with the same offset into its recording. A WebRTC sender runs
+//! the crate goog_cc, a port of libwebrtc's controller, with a pacer and an encoder that follows
+//! it. One Tautline session per rate control runs on the same link. The comparison covers the
+//! link's utilisation and the packets' delay.
 
 mod call;
 
