@@ -325,7 +325,7 @@ unit: export PROPTEST_RNG_SEED ?= 1
 unit: console
 	@./setup c++ nasm ffmpeg python flatbuffers
 	$(TEST)
-	$(TEST) --test readers -- --ignored
+	$(TEST) --test readers --test evolution -- --ignored
 	@if unshare -rn ip link >/dev/null 2>&1; then \
 		$(TEST) --test interfaces -- --ignored --skip inside; \
 	else echo "not run: the tests of interfaces that go and come need user namespaces (unshare -rn ip link)"; fi

@@ -1,5 +1,5 @@
-//! Generates the code of the message schemas with the matching flatc: Rust, TypeScript, Python,
-//! C++, and the binary schemas for MCAP files.
+//! Generates the code of the message schemas with the matching flatc: Rust, TypeScript, and the
+//! binary schemas for MCAP files.
 //!
 //! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes it; with `-- --check` it
 //! writes nothing and fails if the committed files differ. The crate `flatc-fork` builds flatc from
@@ -103,16 +103,15 @@ fn generate_in(root: &Path, scratch: &Path) -> Result<Files, Box<dyn Error>> {
 
     for schema in &schemas {
         conform(root, schema)?;
-        flatc(&["--cpp", "--scoped-enums"], &scratch.join("cpp"), schema)?;
-        flatc(&["--python"], &scratch.join("python"), schema)?;
         flatc(
             &["--binary", "--schema", "--bfbs-comments", "--bfbs-builtins"],
             &scratch.join("bfbs"),
             schema,
         )?;
     }
-    for (from, to) in [("cpp", CPP), ("python", PYTHON), ("bfbs", BFBS)] {
-        collect(&scratch.join(from), Path::new(to), &mut files)?;
+    for entry in fs::read_dir(scratch.join("bfbs"))? {
+        let entry = entry?;
+        files.insert(Path::new(BFBS).join(entry.file_name()), fs::read(entry.path())?);
     }
 
     for schema in CONSOLE_SCHEMAS {
@@ -147,20 +146,6 @@ fn conform(root: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
     } else {
         Err(format!("{} is no later version of {}", schema.display(), frozen.display()).into())
     }
-}
-
-/// Adds every file under `from` with its path moved to `to`.
-fn collect(from: &Path, to: &Path, files: &mut Files) -> Result<(), Box<dyn Error>> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            collect(&entry.path(), &to, files)?;
-        } else {
-            files.insert(to, fs::read(entry.path())?);
-        }
-    }
-    Ok(())
 }
 
 fn fingerprinted() -> Vec<&'static str> {
@@ -200,10 +185,8 @@ const NAMESPACE: &str = "tautline";
 const SCHEMAS: &str = "crates/message/schemas";
 const RUST: &str = "crates/message/src/generated";
 const TYPESCRIPT: &str = "console/src/message";
-const CPP: &str = "crates/message/readers/cpp/generated";
-const PYTHON: &str = "crates/message/readers/python/generated";
 const BFBS: &str = "crates/message/bfbs";
-const WRITTEN: [&str; 5] = [RUST, TYPESCRIPT, CPP, PYTHON, BFBS];
+const WRITTEN: [&str; 3] = [RUST, TYPESCRIPT, BFBS];
 /// Schemas of the first version, with which the present ones must be compatible.
 const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";

@@ -1,8 +1,10 @@
+use crate::generated::telemetry;
 use crate::point_cloud::{Point, Reader, View};
 use crate::{
-    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Snapshot, StripReport, Telemetry, VideoFeedback,
+    Builder, Command, Control, Gear, LinkAction, OperatorStatus, PointCloud, ProbeAnswer,
+    ProbeQuestion, QuorumStep, Snapshot, StripReport, Telemetry, VideoFeedback,
 };
+use flatbuffers::FlatBufferBuilder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -158,4 +160,20 @@ fn feedback_takes_8_bytes_a_strip() {
     assert!(nothing.encode().len() <= 24, "{}", nothing.encode().len());
     assert_eq!(strips(6) - strips(2), 32);
     assert!(strips(8) <= 104, "{}", strips(8));
+}
+
+/// A reader skips fields that a later version appends, and fills in missing ones.
+#[test]
+fn a_field_that_is_not_known_is_skipped() {
+    let mut builder = FlatBufferBuilder::new();
+    let motion = telemetry::Motion::default();
+    let reason = builder.create_string("");
+    let table = builder.start_table();
+    builder.push_slot_always(telemetry::Telemetry::VT_MOTION, motion);
+    builder.push_slot_always(telemetry::Telemetry::VT_MODE_REASON, reason);
+    builder.push_slot_always(4 + 2 * 100, 77_u64);
+    let root = builder.end_table(table);
+    builder.finish(root, Some(telemetry::TELEMETRY_IDENTIFIER));
+    let read = Telemetry::decode(builder.finished_data()).unwrap();
+    assert_eq!((read.sequence, read.gear), (0, Gear::Drive));
 }

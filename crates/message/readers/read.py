@@ -1,14 +1,15 @@
 """Reads Tautline messages in Python: `read.py FOLDER` prints the contents of its files.
 
-Needs the module flatbuffers from PyPI. It has no verifier, and reads beyond a message's end raise
-an exception: a reader of untrusted bytes must catch it, and decode them with the Rust crate first.
+Needs the module flatbuffers and generated code, from the repository's root:
+  for schema in crates/message/schemas/*.fbs; do flatc --python -o generated $schema; done
+  PYTHONPATH=generated python3 crates/message/readers/read.py FOLDER
+The module has no verifier, and reads beyond a message's end raise an exception: a reader of untrusted
+bytes must catch it, and decode them with the Rust crate first.
 """
 
 import pathlib
 import struct
 import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "generated"))
 
 from foxglove.PointCloud import PointCloud
 from tautline.Command import Command

@@ -1,7 +1,9 @@
 // Reads Tautline messages in C++: `read FOLDER` prints the contents of its files.
 //
-// Needs the FlatBuffers headers of the version named in generated/. The verifier checks every
-// message before any field is read.
+// Build it with FlatBuffers' headers, of flatc's version, from the repository's root:
+//   for schema in crates/message/schemas/*.fbs; do flatc --cpp --scoped-enums -o generated $schema; done
+//   g++ -std=c++17 -I generated crates/message/readers/read.cpp -o read
+// The verifier checks every message before any field is read.
 
 #include <cstdio>
 #include <cstring>
@@ -10,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "generated/command_generated.h"
-#include "generated/point_cloud_generated.h"
-#include "generated/snapshot_generated.h"
-#include "generated/telemetry_generated.h"
+#include "command_generated.h"
+#include "point_cloud_generated.h"
+#include "snapshot_generated.h"
+#include "telemetry_generated.h"
 
 static std::vector<uint8_t> bytes_of(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
