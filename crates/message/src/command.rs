@@ -24,7 +24,7 @@ pub struct Command {
     pub brake: f32,
     /// Direction in which throttle drives.
     pub gear: Gear,
-    /// Whether the vehicle stops immediately, regardless of the rest of the command.
+    /// True if the vehicle stops immediately, regardless of the rest of the command.
     pub emergency_stop: bool,
     /// Console that sent it: a unique number per loaded page, 0 for none.
     pub console: u64,

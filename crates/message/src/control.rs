@@ -57,7 +57,7 @@ pub enum Control {
         addresses: Vec<String>,
         /// Protocol versions that it supports with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
-        /// Whether it supports relays.
+        /// True if it supports relays.
         relays: bool,
         /// Further addresses at which it may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
@@ -74,7 +74,7 @@ pub enum Control {
         addresses: Vec<String>,
         /// Protocol versions that it supports with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
-        /// Whether it supports relays.
+        /// True if it supports relays.
         relays: bool,
         /// Further addresses at which it may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
@@ -154,7 +154,7 @@ pub enum Control {
     OrderPart {
         /// Bytes that follow the previous parts, at most 32 KiB.
         bytes: Vec<u8>,
-        /// Whether this is the last part.
+        /// True if this is the last part.
         is_last: bool,
     },
     /// A machine whose key is not listed to the switchboard: enrolment by invitation.
@@ -177,7 +177,7 @@ pub enum Control {
     Ordered {
         /// Order as signed by the supervisor, at most 256 bytes.
         signed: Vec<u8>,
-        /// Whether the switchboard forwards answers; an older one does not.
+        /// True if the switchboard forwards answers; an older one does not.
         is_answered: bool,
     },
     /// Vehicle to switchboard, and switchboard to supervisor: result of an order.
@@ -288,7 +288,7 @@ pub struct VehicleEntry {
     pub name: String,
     /// Static public key of the vehicle.
     pub key: [u8; 32],
-    /// Whether it can be taken.
+    /// True if it can be taken.
     pub state: VehicleState,
     /// Round-trip time between switchboard and vehicle in milliseconds, if known.
     pub round_trip_ms: Option<f32>,

@@ -23,7 +23,7 @@ fields! {
         limit: f32 = limit as Number::within(Self::VALUE_MAX),
         /// Number of the newest stop, which a reset names.
         stop: u32 = stop as Plain,
-        /// Whether that stop is latched until a person resets it.
+        /// True if that stop is latched until a person resets it.
         is_latched: bool = latched as Plain,
         /// Number of the newest emergency stop executed, 0 for none.
         emergency_stop: u32 = emergency_stop as Plain,

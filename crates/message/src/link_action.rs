@@ -9,7 +9,7 @@ use crate::wire::{Kind, codec};
 pub struct LinkAction {
     /// Index into [`OperatorStatus::emulated_links`](crate::OperatorStatus::emulated_links).
     pub link: u8,
-    /// Whether to cut the link rather than restore it.
+    /// True to cut the link rather than restore it.
     pub cut: bool,
 }
 

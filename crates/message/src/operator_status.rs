@@ -90,7 +90,7 @@ pub struct ClockOffset {
 pub struct EmulatedLink {
     /// Display name, at most 64 bytes.
     pub name: String,
-    /// Whether the link is cut.
+    /// True if the link is cut.
     pub cut: bool,
 }
 

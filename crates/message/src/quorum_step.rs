@@ -26,7 +26,7 @@ pub struct QuorumStep {
     pub commit: u64,
     /// Term of that entry.
     pub commit_term: u64,
-    /// Whether this is a rejection.
+    /// True if this is a rejection.
     pub reject: bool,
     /// Next index to try, suggested by a rejection.
     pub reject_hint: u64,

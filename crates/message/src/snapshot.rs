@@ -62,7 +62,7 @@ pub struct Value {
     pub number: f64,
     /// Unit, shown after the number: `s`, `bit/s`, `V`; at most 16 bytes, empty for a bare number.
     pub unit: String,
-    /// Whether it is a total, which only increases while the process runs.
+    /// True if it is a total, which only increases while the process runs.
     pub total: bool,
 }
 

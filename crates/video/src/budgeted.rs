@@ -24,7 +24,7 @@ pub(crate) struct Budgeted<L> {
     quantizer: Quantizer,
     width: usize,
     height: usize,
-    /// Whether the next picture must be an IDR, regardless of the request.
+    /// True if the next picture must be an IDR, regardless of the request.
     idr_due: bool,
 }
 

@@ -289,7 +289,7 @@ struct Stream {
     shown: Numbers,
     /// Difference of pic_order_cnt_lsb between consecutive pictures.
     order_step: u32,
-    /// Whether the last picture arrived, so that the next one's order shows the step.
+    /// True if the last picture arrived, so that the next one's order shows the step.
     follows: bool,
     /// Number of consecutive pictures that arrived, up to the last one.
     unbroken: u32,

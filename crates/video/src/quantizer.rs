@@ -25,7 +25,7 @@ pub(crate) struct Quantizer {
     /// log2 of the bytes of a predicted slice at QP 0 for a change of 1: first for a moving strip,
     /// then for a still one. The two are independent.
     levels: [f64; 2],
-    /// Whether the strip is still: the index of its level.
+    /// True if the strip is still: the index of its level.
     still: bool,
     /// log2 of the factor in bytes due to the change since the last picture.
     change: f64,

@@ -49,9 +49,9 @@ pub trait Device: Send {
 pub struct Taken {
     /// Driver's timestamp on the machine's monotonic clock.
     pub at: Option<Duration>,
-    /// Whether the timestamp is the start of exposure; otherwise it is the arrival of the last row.
+    /// True if the timestamp is the start of exposure; otherwise it is the arrival of the last row.
     pub is_of_start: bool,
-    /// Whether the driver reports missing data.
+    /// True if the driver reports missing data.
     pub is_damaged: bool,
     /// Number of older waiting pictures that were dropped.
     pub left_out: u32,
@@ -234,7 +234,7 @@ pub struct Set {
     pub mode: Mode,
     /// Bytes from one row to the next; 0 if the driver does not report it.
     pub stride: usize,
-    /// Whether samples are full-range (0 to 255) rather than 16 to 235.
+    /// True if samples are full-range (0 to 255) rather than 16 to 235.
     pub is_full_range: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct Settings {
     /// for none. x264 does not prevent refreshed macroblocks from referring to others, so recovery
     /// takes longer.
     pub refresh_period: u8,
-    /// Whether to use CABAC instead of CAVLC: main profile, which the
+    /// True to use CABAC instead of CAVLC: main profile, which the
     /// [`Concealer`](crate::Concealer) does not support.
     pub cabac: bool,
 }

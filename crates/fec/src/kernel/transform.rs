@@ -54,7 +54,7 @@ struct Table {
     sources: [*const u8; POINTS],
     /// Number of chunks of `2^layers` sources.
     chunk_count: usize,
-    /// Whether none of the sources is null, for each chunk.
+    /// True if none of the sources is null, for each chunk.
     whole: [bool; POINTS],
     /// Output packet for the value at each index, or null.
     targets: [*mut u8; SOLVED_MAX],

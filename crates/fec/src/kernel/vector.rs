@@ -15,9 +15,9 @@ pub(super) trait Vector: Copy {
     /// Maximum number of output rows, two vectors each, that stay in registers while inputs stream
     /// by.
     const TILE_ROWS: usize;
-    /// Whether one instruction adds three vectors, so that inputs are processed in pairs.
+    /// True if one instruction adds three vectors, so that inputs are processed in pairs.
     const PAIRS: bool;
-    /// Whether there are 32 registers rather than 16.
+    /// True if there are 32 registers rather than 16.
     const MANY: bool;
     /// A vector prepared for multiplication by several coefficients.
     type Split: Copy;

@@ -37,7 +37,7 @@ pub struct Decoder {
     unread: u64,
     discards: Discards,
     work: Work,
-    /// Whether the equations determine packets that are not computed yet.
+    /// True if the equations determine packets that are not computed yet.
     behind: bool,
 }
 

@@ -38,7 +38,7 @@ struct Feedback {
     edge: Option<u64>,
     /// Start of the coding window when it was last acknowledged or restarted.
     begun: u64,
-    /// Whether an acknowledgement since then was of packets that had already left the window: the
+    /// True if an acknowledgement since then was of packets that had already left the window: the
     /// feedback delay exceeds the window.
     late: bool,
     /// Time since which packets have otherwise left the window.

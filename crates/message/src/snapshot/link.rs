@@ -47,7 +47,7 @@ fields! {
         queued: ByteCount = queued_bytes as BytesU32,
         /// Bytes sent and not yet reported; below 4 GiB.
         in_flight: ByteCount = in_flight_bytes as BytesU32,
-        /// Whether a relay carries it.
+        /// True if a relay carries it.
         relayed: bool = relayed as Plain,
         /// Added round-trip time of the relay, compared with a direct link of the same socket, in
         /// milliseconds, if both are known.

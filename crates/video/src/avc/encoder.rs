@@ -33,7 +33,7 @@ pub struct Config {
     pub pictures_per_second: u32,
     /// Method of recovery from lost slices.
     pub loss_recovery: LossRecovery,
-    /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can combine
+    /// True if vectors stay within the strip, so that a [`Joiner`](super::Joiner) can combine
     /// several strips into one picture. No macroblock is then coded as samples.
     pub joinable: bool,
 }
@@ -62,12 +62,12 @@ pub struct StripEncoder {
     /// Last picture that the receiver is known to have; the last IDR before its first
     /// acknowledgement.
     acknowledged: u64,
-    /// Whether an acknowledgement has arrived since the last IDR.
+    /// True if an acknowledgement has arrived since the last IDR.
     told: bool,
-    /// Whether the next picture refers to the acknowledged one, with
+    /// True if the next picture refers to the acknowledged one, with
     /// [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`].
     selects: bool,
-    /// Whether losses are frequent, with [`LossRecovery::ReferencesByLoss`].
+    /// True if losses are frequent, with [`LossRecovery::ReferencesByLoss`].
     many_losses: bool,
     intra_refresh: IntraRefresh,
     macroblocks: Vec<Macroblock>,

@@ -16,7 +16,7 @@ pub struct Shape {
     pub(super) pictures_per_second: u32,
     /// Maximum distance of a reference in pictures: `max_num_ref_frames`.
     pub(super) references: u32,
-    /// Whether vectors stay within the picture: `motion_vectors_over_pic_boundaries_flag` is unset.
+    /// True if vectors stay within the picture: `motion_vectors_over_pic_boundaries_flag` is unset.
     pub(super) contained: bool,
 }
 
@@ -207,7 +207,7 @@ pub(super) struct Header {
     pub(super) first: u32,
     /// `idr_pic_id` of an IDR.
     pub(super) idr: Option<u16>,
-    /// Whether it is a P slice.
+    /// True if it is a P slice.
     pub(super) predicted: bool,
     pub(super) constrained: bool,
     /// frame_num
@@ -215,9 +215,9 @@ pub(super) struct Header {
     /// Reference index: distance of the reference from the last picture.
     pub(super) reference_index: u32,
     pub(super) qp: u8,
-    /// Whether edges within the slice are filtered.
+    /// True if edges within the slice are filtered.
     pub(super) deblocked: bool,
-    /// Whether the picture may have slices of another type.
+    /// True if the picture may have slices of another type.
     pub(super) mixed: bool,
 }
 

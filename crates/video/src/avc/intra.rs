@@ -9,7 +9,7 @@ pub(super) struct Near {
     pub(super) left: bool,
     pub(super) above: bool,
     pub(super) corner: bool,
-    /// Whether the upper right block is available.
+    /// True if the upper right block is available.
     pub(super) beyond: bool,
 }
 

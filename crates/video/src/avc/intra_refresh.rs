@@ -31,7 +31,7 @@ pub(super) struct IntraRefresh {
     phase: u8,
     /// First picture of the refresh in progress, with [`LossRecovery::IntraRefreshOnLoss`].
     since: Option<u64>,
-    /// Whether vectors stay within the strip.
+    /// True if vectors stay within the strip.
     held: bool,
 }
 
@@ -150,7 +150,7 @@ fn window(refreshed_in: &[u64], column: usize, whole: Window) -> Window {
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     held: bool,
-    /// Whether intra prediction is constrained even where nothing is refreshed.
+    /// True if intra prediction is constrained even where nothing is refreshed.
     constrained: bool,
     window: Window,
     /// Window of each column, and whether it is refreshed; empty if nothing is.

@@ -16,7 +16,7 @@ pub struct Planner {
     equal: f64,
     /// Bytes of this picture not yet assigned, or returned by strips.
     left: f64,
-    /// Whether each strip still has to receive its share of this picture.
+    /// True if each strip still has to receive its share of this picture.
     open: Vec<bool>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Order {
 pub(super) struct RateControl {
     order: Order,
     columns: usize,
-    /// Whether the quantizer stays constant regardless of the size.
+    /// True if the quantizer stays constant regardless of the size.
     fixed: bool,
     qp: u8,
     /// First row with a macroblock that did not fit.

@@ -13,7 +13,7 @@ pub(crate) const START_BYTES: usize = 128;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SliceHeader {
     pub(crate) first_macroblock: u32,
-    /// Whether slice_type modulo 5 is 0: predicted from one direction.
+    /// True if slice_type modulo 5 is 0: predicted from one direction.
     pub(crate) predicted: bool,
     pub(crate) picture_parameters_id: u32,
     /// frame_num
