@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// `npm run dev` serves the page and hands the rest on to a running operator, which knows it by
-// `--console-name localhost:5173`: open /enter.html# and what stands behind the # of the address that it prints.
+// `npm run dev` serves the page and proxies the rest to a running operator, started with
+// `--console-name localhost:5173`. Open /enter.html# followed by the token after the # of the
+// address that the operator prints.
 const operator = process.env['TAUTLINE_OPERATOR'] ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
@@ -12,5 +13,5 @@ export default defineConfig({
     rolldownOptions: { input: ['index.html', 'enter.html'] },
   },
   server: { proxy: { '/ws': { target: operator, ws: true }, '^/(enter|session)$': operator } },
-  test: { include: ['src/**/*.test.ts'] }, // e2e/ runs by `npm run e2e`.
+  test: { include: ['src/**/*.test.ts'] }, // `npm run e2e` runs e2e/.
 });

@@ -1,12 +1,12 @@
 import type { Blocker, GuardView } from './guard';
 
-/** What a person asks of the guard, deliberately. A reset names the stop that the person was shown. */
+/** Action that a person asks of the guard deliberately. A reset names the stop that was shown. */
 export type Deed =
   | { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' }
   | { kind: 'check steering' } | { kind: 'steering agrees' } | { kind: 'steering wrong' } | { kind: 'steering unseen' };
 
 export interface Act {
-  /** Counts up with each act of this page; never 0. */
+  /** Counts up with each action of this page; never 0. */
   number: number;
   deed: Deed;
 }
@@ -14,27 +14,41 @@ export interface Act {
 export type Outcome = 'done' | 'unanswered' | Blocker;
 
 export interface ActsView {
-  /** Asked for and not answered yet. */
+  /** Action without an answer yet. */
   pending: Deed['kind'] | null;
-  /** What became of the last one, for as long as that is news. */
+  /** Outcome of the last action, shown for 4 s. */
   last: { kind: Deed['kind']; outcome: Outcome } | null;
-  /** The wheels were turned for this person to look at, who has not said yet what was seen. */
+  /**
+   * Set after the wheels were turned for the steering check, until the operator reports what was
+   * seen.
+   */
   steeringShown: boolean;
-  /** For how long an emergency stop has been asked for that nobody has acknowledged; null: there is none. */
+  /**
+   * Time since an emergency stop was requested that is not acknowledged yet; `null` if there is
+   * none.
+   */
   stopUnacknowledgedMs: number | null;
 }
 
-/** So long an act is repeated: an arming must not come true when the person has turned to other things. */
+/**
+ * Time for which an action is repeated. The machine must not arm after the operator has turned
+ * away.
+ */
 const REPEAT_MS = 2_000;
 const NEWS_MS = 4_000;
-/** An emergency stop without an answer is told from here on, and at the page's next look, within 300 ms at the latest. */
+/**
+ * Time without an answer after which an emergency stop is shown as unacknowledged. The page's next
+ * update shows it within 300 ms in total.
+ */
 export const UNACKNOWLEDGED_MS = 200;
 
 /**
- * The acts of this page: each goes with every command until the guard names it as done or refused.
+ * The actions of this page. Each goes with every command until the guard reports it as done or
+ * refused.
  *
- * One at a time: a newer one takes the place of the one before. An emergency stop stands beside them, is never given
- * up, and its numbers begin anywhere, so that those of a page before a reload are not taken for it.
+ * There is one at a time: a new action replaces the pending one. An emergency stop is separate and
+ * never given up. Its numbers start at a random value, so that the guard does not confuse them with
+ * those from before a reload.
  */
 export class Acts {
   #count = 0;
@@ -44,7 +58,7 @@ export class Acts {
   #steeringShown = false;
   #stopSinceMs: number | null = null;
 
-  /** `console`: this page's own number; `random`: in [0, 1). */
+  /** `console` is this page's number; `random` is in [0, 1). */
   constructor(readonly console: bigint, random: number) {
     this.#stopNumber = 1 + Math.floor(random * (STOP_NUMBERS - 1));
   }
@@ -55,7 +69,7 @@ export class Acts {
     this.#last = null;
   }
 
-  /** Pressed again before an answer, it stays the same one: it counts from the first press. */
+  /** Requests an emergency stop. Repeated before an answer, it keeps its number and its time. */
   stop(nowMs: number): void {
     this.#pending = null;
     if (this.#stopSinceMs !== null) return;
@@ -63,12 +77,12 @@ export class Acts {
     this.#stopSinceMs = nowMs;
   }
 
-  /** Nothing but a stop is asked for any more: the person has gone. */
+  /** Drops the pending action when the operator is absent; an emergency stop remains. */
   withdraw(): void {
     this.#pending = null;
   }
 
-  /** Nothing is asked for any more, and nothing of it is news: the vehicle was let go of. */
+  /** Drops every request and outcome when the vehicle is released. */
   forget(): void {
     this.#pending = null;
     this.#last = null;
@@ -85,13 +99,13 @@ export class Acts {
     if (report.console === this.console && report.number === act.number) this.#end(report.outcome, nowMs);
   }
 
-  /** The act to send with the next command. */
+  /** Returns the action to send with the next command. */
   act(nowMs: number): Act | null {
     if (this.#pending !== null && nowMs - this.#pending.sinceMs >= REPEAT_MS) this.#end('unanswered', nowMs);
     return this.#pending?.act ?? null;
   }
 
-  /** The number of the emergency stop to send with the next command; null: none. */
+  /** Number of the emergency stop to send with the next command; `null` if none. */
   get emergencyStop(): number | null {
     return this.#stopSinceMs === null ? null : this.#stopNumber;
   }
@@ -115,5 +129,5 @@ export class Acts {
   }
 }
 
-/** As many as an unsigned number of 32 bits has; 0 is none. */
+/** Count of unsigned 32-bit numbers; 0 means none. */
 const STOP_NUMBERS = 2 ** 32;

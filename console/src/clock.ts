@@ -1,4 +1,4 @@
-/** Milliseconds since 1970 that never step back; the same in page and worker to within a millisecond. */
+/** Returns monotonic milliseconds since 1970; page and worker agree to within 1 ms. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -9,9 +9,10 @@ interface Sample {
   offsetMs: number;
 }
 
-const WINDOW_MS = 30_000; // Long enough for a quiet round trip, short enough for 50 ppm of drift to stay under 2 ms.
+// Long enough to include a fast round trip, short enough that 50 ppm of drift stay below 2 ms.
+const WINDOW_MS = 30_000;
 
-/** The operator's clock seen from here, by the quickest round trip of the last half minute. */
+/** The operator's clock, estimated from the fastest round trip of the last 30 s. */
 export class OperatorClock {
   #samples: Sample[] = [];
 
@@ -22,7 +23,7 @@ export class OperatorClock {
     this.#samples.push({ takenAtMs: receivedAtMs, rttMs, offsetMs: operatorMs - (askedAtMs + rttMs / 2) });
   }
 
-  /** The estimate is off by half the round trip at most. */
+  /** Returns the best estimate. Its error is at most half the round trip. */
   best(): { rttMs: number; offsetMs: number } | null {
     let best: Sample | null = null;
     for (const sample of this.#samples) {

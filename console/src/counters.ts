@@ -1,4 +1,4 @@
-/** Named drops of the console's own; each name is there from the start, so that a zero is seen too. */
+/** Named drops of this page. Every name exists from the start, so that zeros are shown too. */
 export class Counters<Name extends string> {
   readonly #counts: Map<Name, number>;
 

@@ -1,8 +1,9 @@
 /**
- * The worker: connection, decoders and canvas, away from the page's own work.
+ * The worker that holds the connection, the decoders and the canvas, separate from the page's
+ * thread.
  *
- * Its timer also beats the page's 50 Hz: the page answers each tick with a command, which goes
- * straight out. A page that hangs answers nothing, and the vehicle stops itself.
+ * Its timer also drives the page at 50 Hz: the page answers each tick with a command, which is sent
+ * at once. A page that hangs sends no commands, and the vehicle stops.
  */
 import { OperatorClock, nowMs } from './clock';
 import { Counters } from './counters';
@@ -22,7 +23,7 @@ import type { PictureFormat } from './wire';
 const TICK_MS = 20;
 const VIDEO_REPORT_MS = 200;
 const PING_MS = 250;
-// A screen that falls behind is told of as soon as that shows.
+// A screen that falls behind is reported within this time.
 const FEEDBACK_MS = 50;
 
 type EngineDrop = 'bad message' | 'unknown message' | 'command not sent';
@@ -39,9 +40,12 @@ class Engine {
   readonly #player: Player;
   #open = false;
   #drives = false;
-  /** Of the last hello. */
+  /** Vehicle named in the last hello. */
   #vehicle: string | null = null;
-  /** The most pixels of a picture that this browser shows in time; null: it has not said. */
+  /**
+   * Largest picture, in pixels, that this browser shows in time. `null` if the browser does not
+   * report it.
+   */
   #pixelsMax: number | null = null;
 
   constructor(address: string, session: string, canvas: OffscreenCanvas) {
@@ -73,7 +77,7 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command': {
-        // An emergency stop counts from everybody.
+        // An emergency stop is accepted from every console.
         const counts = this.#drives || request.command.emergencyStopNumber !== 0;
         if (!this.#open || !counts) return;
         const message = commandMessage(request.command, this.#player.seen()?.tick ?? 0, this.#operatorMs());
@@ -139,7 +143,8 @@ class Engine {
       }
       case FROM_OPERATOR.standing: {
         const standing = parseStanding(message);
-        // Who is about to take over sees, and is heard: the vehicle knows what of it counts.
+        // A console that is about to take over gets the picture and sends commands. The vehicle
+        // decides which of them it acts on.
         this.#drives = standing.role === 'drives' || standing.role === 'succeeds';
         if (!this.#drives) this.#player.stop();
         page.postMessage({ kind: 'standing', standing });

@@ -1,7 +1,7 @@
-/** The way in: takes the token behind the address's #, once, for a cookie. */
+/** Exchanges the single-use token after the # of the address for a cookie. */
 
 async function enter(token: string): Promise<void> {
-  // Whatever comes of it, it is spent: neither history nor a bookmark keeps it.
+  // The token is spent, whatever the answer is. Keep it out of the history and of bookmarks.
   history.replaceState(null, '', location.pathname);
   const answer = await fetch('enter', { method: 'POST', body: token }).catch(() => null);
   if (answer?.ok === true) {
@@ -17,6 +17,6 @@ function tokenOfAddress(): void {
   if (token !== '') void enter(token);
 }
 
-// Another address in this tab changes no more than what stands behind the #.
+// A new address in this tab differs only after the #, so the browser does not reload by itself.
 window.addEventListener('hashchange', tokenOfAddress);
 tokenOfAddress();

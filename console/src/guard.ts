@@ -1,10 +1,13 @@
-/** What the vehicle's guard tells of itself, and the words for it. Lists stand in the order of the wire's numbers. */
+/**
+ * State of the vehicle's guard and its texts. The lists are in the order of the numbers on the
+ * wire.
+ */
 
 /** What the guard lets the machine do. */
 export const GUARD_MODES = ['held', 'armed', 'driving', 'limited', 'manoeuvre'] as const;
 export type GuardMode = (typeof GUARD_MODES)[number];
 
-/** Which rule brought the guard to its mode. */
+/** Rules that change the guard's mode. */
 export const CAUSES = [
   'started', 'picture age', 'command timeout', 'proposals silent', 'machine silent', 'brake does not answer',
   'emergency stop', 'console gone', 'page hidden', 'focus lost', 'inputs unhealthy', 'dead-man released',
@@ -14,7 +17,7 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** What stands in the way of an act. */
+/** Reasons for which the guard refuses an action. */
 export const BLOCKERS = [
   'mode', 'latched', 'moving', 'machine silent', 'local person', 'machine fault', 'proposals silent', 'no session',
   'no command', 'other console', 'throttle pressed', 'picture age', 'person absent', 'dead-man', 'vehicle trouble',
@@ -22,19 +25,19 @@ export const BLOCKERS = [
 ] as const;
 export type Blocker = (typeof BLOCKERS)[number];
 
-/** What a machine shows and sounds. */
+/** Lights, indicators and horn of a machine. */
 export const SIGNALS = ['horn', 'lights', 'high beam', 'left', 'right', 'hazard'] as const;
 export type Signal = (typeof SIGNALS)[number];
 
-/** What a person must know of the pictures. */
+/** Properties of the pictures that the operator must know. */
 export const SIGHTS = ['drawn', 'recorded', 'repeats', 'uniform', 'moves', 'contradicts', 'unchecked'] as const;
 export type Sight = (typeof SIGHTS)[number];
 
-/** How the recording of what the guard does goes. */
+/** State of the guard's recording. */
 export const BLACK_BOXES = ['absent', 'records', 'disk full', 'disk refuses', 'disk behind', 'ended'] as const;
 export type BlackBox = (typeof BLACK_BOXES)[number];
 
-/** What became of the newest act but an emergency stop. */
+/** Outcome of the newest action other than an emergency stop. */
 export interface ActReport {
   console: bigint;
   number: number;
@@ -44,41 +47,41 @@ export interface ActReport {
 export interface GuardView {
   mode: GuardMode;
   cause: Cause;
-  /** What was found and what is allowed, in the cause's own unit. */
+  /** Measured value and limit, in the cause's own unit. */
   value: number;
   limit: number;
-  /** The newest stop: the one that goes on, or the last. */
+  /** Number of the current stop, or of the last one. */
   stop: number;
-  /** That stop needs a reset that names it. */
+  /** Whether that stop needs a reset that names it. */
   latched: boolean;
-  /** The newest emergency stop that was acted on; 0: none. */
+  /** Number of the newest emergency stop that was carried out; 0 if none. */
   emergencyStop: number;
   report: ActReport | null;
-  /** What stands in the way of arming. */
+  /** Conditions that prevent arming. */
   blockers: Blocker[];
-  /** The console that armed the machine; 0n: none. */
+  /** Console that armed the machine; 0n if none. */
   holder: bigint;
   loopAgeMs: number | null;
-  /** How fast the machine may be now. */
+  /** Current speed limit of the machine. */
   speedBoundMps: number;
-  /** Which rule acts next if nothing comes any more, and in what time. */
+  /** Rule that acts next if no more data arrives, and the time until then. */
   countdown: { cause: Cause; leftMs: number } | null;
   blackBox: BlackBox;
-  /** How the guard brakes the machine in a manoeuvre; null: it does not tell. */
+  /** Deceleration of the guard's manoeuvre; `null` if unknown. */
   braking: Deceleration | null;
-  /** As the machine shows them. */
+  /** Signals that the machine shows. */
   signals: Signal[];
   parkingBrake: boolean;
 }
 
-/** How a stop's deceleration grows: from the first to the second, m/s², by the jerk, m/s³. */
+/** Deceleration of a stop: it grows from `begin` to `end` (m/s²) at `jerk` (m/s³). */
 export interface Deceleration {
   begin: number;
   end: number;
   jerk: number;
 }
 
-/** The members of `list` whose bits are set. */
+/** Returns the members of `list` whose bits are set. */
 export function membersOf<Name extends string>(list: readonly Name[], bits: number): Name[] {
   return list.filter((_, number) => (bits >>> number) & 1);
 }
@@ -89,7 +92,7 @@ export function bitsOf<Name extends string>(list: readonly Name[], members: Iter
   return bits >>> 0;
 }
 
-/** What is wrong with the recording; empty: nothing, or nothing is to be recorded. */
+/** Returns the fault of the recording; empty if there is none, or if nothing is to be recorded. */
 export function blackBoxWords(blackBox: BlackBox): string {
   switch (blackBox) {
     case 'absent':
@@ -101,7 +104,7 @@ export function blackBoxWords(blackBox: BlackBox): string {
   }
 }
 
-/** Which rule acted, with its numbers. */
+/** Describes the rule that acted, with its numbers. */
 export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'value' | 'limit'>): string {
   const age = `${value.toFixed(0)} ms, of at most ${limit.toFixed(0)}`;
   switch (cause) {
@@ -143,7 +146,7 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
   }
 }
 
-/** What the person or somebody else has to do before the machine can be armed. */
+/** What has to happen before the machine can be armed. */
 export const NEEDS: Readonly<Record<Blocker, string>> = {
   mode: 'it is not held',
   latched: 'reset the stop first',
@@ -166,7 +169,7 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'latch not kept': 'the vehicle\'s disk must take an emergency stop',
 };
 
-/** In one sentence; empty: nothing stands in the way. */
+/** Joins the texts into one sentence; empty if nothing prevents arming. */
 export function needWords(blockers: readonly Blocker[]): string {
   if (blockers.length === 0) return '';
   const words = blockers.map((blocker) => NEEDS[blocker]).join('; ');

@@ -1,6 +1,9 @@
 import type { LatencyView } from './report';
 
-/** Percentiles of the last `windowMs`; memory bounded by `countMax`, the oldest leave first. */
+/**
+ * Percentiles of the last `windowMs`. At most `countMax` samples are kept; the oldest are dropped
+ * first.
+ */
 export class LatencyWindow {
   readonly #times: Float64Array;
   readonly #values: Float64Array;
@@ -24,7 +27,7 @@ export class LatencyWindow {
     return this.#worstEver;
   }
 
-  /** Null when nothing came within the window. */
+  /** Returns the percentiles; `null` without samples in the window. */
   view(atMs: number): LatencyView | null {
     const held = Math.min(this.#written, this.#times.length);
     const recent = new Float64Array(held);
@@ -44,7 +47,7 @@ export class LatencyWindow {
   }
 }
 
-/** Nearest rank; `ascending` holds one value at least. */
+/** Returns the nearest-rank percentile; `ascending` holds at least one value. */
 export function percentile(ascending: ArrayLike<number>, share: number): number {
   const rank = Math.max(1, Math.ceil(share * ascending.length));
   return ascending[rank - 1]!;

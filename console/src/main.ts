@@ -1,4 +1,4 @@
-/** Wiring: engine (worker) to panels, the person's devices to engine. */
+/** Connects the engine (a worker) to the panels, and the operator's input devices to the engine. */
 import { UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
 import { LATE_MS } from './delay';
@@ -28,12 +28,12 @@ import { geometryOf } from './road';
 import { Cues, Speaker } from './sound';
 import type { PictureFormat, Standing } from './wire';
 
-// Figures are read by eye: faster would only cost.
+// People cannot read figures that change faster, and each update costs time.
 const RENDER_MS = 100;
-// They come twice a second, over thin links every two seconds.
+// Snapshots come twice a second, on slow links every two seconds.
 const SNAPSHOT_STALE_MS = 3_000;
 const STATUS_STALE_MS = 1_000;
-// The latency's figures are of ten seconds: one late picture does not end them.
+// The latency figures cover ten seconds, so that one late picture does not blank them.
 const LATENCY_STALE_MS = 1_000;
 
 class Console {
@@ -81,7 +81,7 @@ class Console {
   #vehicleSnapshotAtMs = 0;
   #topics: TopicView[] = [];
   #topicsAtMs = 0;
-  /** Null: the operator's process tells none. */
+  /** `null` if the operator's process does not list vehicles. */
   #fleet: FleetView | null = null;
   #video: VideoView | null = null;
   #seen: SeenView | null = null;
@@ -92,7 +92,8 @@ class Console {
   constructor() {
     this.#engine.onmessage = (event: MessageEvent<EngineReport>) => this.#receive(event.data);
     const canvas = byId<HTMLCanvasElement>('picture').transferControlToOffscreen();
-    // An address that was used before still has its token; it is spent, and no other page's business.
+    // A used address still contains its token. Remove it, so that no other page reads it from the
+    // history.
     history.replaceState(null, '', location.pathname);
     const address = new URL(`ws?console=${this.#id}`, location.href);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -100,7 +101,7 @@ class Console {
     this.#engine.postMessage({ kind: 'start', address: address.href, session, canvas } satisfies PageRequest, [canvas]);
     this.#acts.listen(this.#person.deadMan, this.#speaker);
     this.#watchPresence();
-    // Not by the worker's ticks: should they end, the page must say so.
+    // Independent of the worker's ticks: if they stop, the page must show it.
     setInterval(() => this.#render(), RENDER_MS);
   }
 
@@ -156,7 +157,7 @@ class Console {
     }
   }
 
-  /** The canvas fills its place at the picture's own ratio of sides. */
+  /** Gives the canvas the picture's aspect ratio. */
   #layOut(picture: PictureFormat | null): void {
     if (picture === null) return;
     this.#aspect = picture.width / picture.height;
@@ -164,7 +165,7 @@ class Console {
     this.#details.showPicture(picture);
   }
 
-  /** What was told of a vehicle that was let go of is nothing of the next one's. */
+  /** Discards the state of the released vehicle, which does not apply to the next one. */
   #forgetVehicle(): void {
     this.#telemetry = null;
     this.#vehicleSnapshot = null;
@@ -193,7 +194,10 @@ class Console {
     this.#seen = seen;
   }
 
-  /** Of the newest picture seen: since its capture, or since it came where that is not known; null: none was seen. */
+  /**
+   * Returns the age of the newest picture seen, from its capture, or from its arrival if the
+   * capture time is unknown. `null` before the first picture.
+   */
   #pictureAgeMs(now: number): number | null {
     return this.#seen === null ? null : Math.max(0, now - (this.#seen.capturedAtMs ?? this.#seenAtMs));
   }
@@ -216,7 +220,7 @@ class Console {
     const { presence } = this.#person;
     const leave = (absence: 'hidden' | 'unfocused'): void => {
       this.#person.leave(absence);
-      // Now: a page that is being frozen has no next tick.
+      // Send it now: a page that is being frozen gets no further tick.
       this.#command();
     };
     const look = (): void => {
@@ -251,7 +255,7 @@ class Console {
     return this.#live(this.#operatorSnapshot, now - this.#operatorSnapshotAtMs, SNAPSHOT_STALE_MS);
   }
 
-  /** Null: it is too old, or was told before the connection was lost. */
+  /** Returns the value, or `null` if it is too old or the connection is lost. */
   #live<T>(told: T | null, ageMs: number, ageMaxMs: number): T | null {
     return this.#connection.state === 'open' && ageMs <= ageMaxMs ? told : null;
   }
@@ -297,7 +301,7 @@ class Console {
     if (!document.hidden) this.#renderFigures(now);
   }
 
-  /** What a person drives by; its sounds are heard though the page is hidden. */
+  /** Updates what the operator needs for driving. Sounds play on a hidden page too. */
   #renderDrive(now: number): void {
     const live = this.#liveTelemetry(now);
     const acts = this.#person.view(performance.now());
@@ -340,7 +344,7 @@ class Console {
     if (cue !== null) this.#speaker.play(cue);
   }
 
-  /** Every figure that is not live is told as not known. */
+  /** Shows every figure that is not live as unknown. */
   #renderFigures(now: number): void {
     const open = this.#connection.state === 'open';
     const [status, vehicle, operator] = [this.#liveStatus(now), this.#liveVehicle(now), this.#liveOperator(now)];
@@ -359,7 +363,7 @@ class Console {
     this.#padPanel.show();
   }
 
-  /** Whether a picture is to be expected here. */
+  /** Returns whether this console should receive pictures. */
   #sees(): boolean {
     return this.#standing?.role === 'drives' || this.#standing?.role === 'succeeds';
   }
@@ -369,12 +373,16 @@ class Console {
   }
 }
 
-/** This page's own number, by which it is known again when it connects anew: sixteen hexadecimal digits. */
+/**
+ * Returns a random number for this page, as 16 hexadecimal digits. It identifies the page when it
+ * reconnects.
+ */
 function consoleId(): string {
   const [id] = crypto.getRandomValues(new BigUint64Array(1));
   return (id! | 1n).toString(16).padStart(16, '0');
 }
 
-// An operator process that began anew prints another address, which changes no more than what stands behind the #.
+// A restarted operator process prints a new address. It differs only after the #, so the browser
+// does not reload by itself.
 window.addEventListener('hashchange', () => location.reload());
 new Console();

@@ -10,17 +10,19 @@ import { Signals } from './signals';
 import type { Demand } from './wire';
 
 export interface PersonEvents {
-  /** What cannot wait for the next tick. */
+  /** Sends a command before the next tick. */
   urgent(): void;
-  /** An emergency stop was asked for: whether it was heard is to be told soon. */
+  /** Reports a requested emergency stop; the page shows soon if it is not acknowledged. */
   stopAsked(): void;
   help(): void;
 }
 
-/** What a person asks or says of the check of the steering. */
+/** Actions of the steering check. */
 export type SteeringDeed = Extract<Deed['kind'], `${string}steering${string}`>;
 
-/** The person who drives: devices, presence and acts, and what they make of each tick. */
+/**
+ * The operator at this page: devices, presence and actions, combined into one command at each tick.
+ */
 export class Person {
   readonly seat = new Seat();
   readonly presence = new Presence();
@@ -32,21 +34,26 @@ export class Person {
   #guard: GuardView | null = null;
   #held: DeadMan = 'absent';
   #speedMps: number | null = null;
-  /** The page's own button of it. */
+  /** Whether the page's horn button is pressed. */
   hornPressed = false;
-  /** Another console drives and has agreed that this one takes over. */
+  /** Set while another console drives and has agreed that this one takes over. */
   succeeds = false;
-  /** False: a vehicle is to be picked first, or this page only watches; then nothing is asked of any. */
+  /**
+   * False while no vehicle is picked or this page only watches: then it asks nothing of a vehicle.
+   */
   mayAct = true;
 
-  /** `console`: this page's own number; `random`: in [0, 1); `numbering`: how this browser numbers the axes of pads. */
+  /**
+   * `console` is this page's number; `random` is in [0, 1); `numbering` is how this browser numbers
+   * gamepad axes.
+   */
   constructor(console: bigint, random: number, storage: Storage, numbering: Numbering, readonly events: PersonEvents) {
     this.#acts = new Acts(console, random);
     this.deadMan = new DeadManInput(storage);
     this.pads = new Gamepads({
       emergencyStop: () => this.stop(performance.now()),
       toggleReverse: () => this.press('reverse'),
-      gone: () => this.leave('pad gone'), // Found while a command is being made.
+      gone: () => this.leave('pad gone'), // Called while a command is being built.
     }, storage, numbering);
     this.#keyboard = new Keyboard(window, {
       press: (press) => this.press(press),
@@ -58,7 +65,7 @@ export class Person {
     });
   }
 
-  /** What the person is told of it. */
+  /** Returns the state that the page shows. */
   view(nowMs: number): ActsView & { stopAsked: boolean; deadMan: DeadMan; padQuiet: Quiet | null; padTroubled: string | null } {
     const padTroubled = this.pads.frozen ?? this.pads.unsound;
     return {
@@ -94,7 +101,7 @@ export class Person {
     }
   }
 
-  /** Has the wheels of the armed machine turned, or says what was seen of that. */
+  /** Turns the wheels of the armed machine, or reports what was seen. */
   steering(deed: SteeringDeed): void {
     if (this.mayAct) this.#begin({ kind: deed }, performance.now());
   }
@@ -107,13 +114,13 @@ export class Person {
     this.events.stopAsked();
   }
 
-  /** The person pressed or clicked something here: a device that is not to be believed is no longer in use. */
+  /** Handles a press or click on this page. A frozen or unsound device is no longer in use. */
   takeUp(): void {
     this.pads.dropTroubled();
     this.presence.takeUp();
   }
 
-  /** Something speaks against the person's presence: nothing that was held counts any more. */
+  /** Begins an absence: held keys, pedals and pending actions no longer count. */
   leave(absence: Absence): void {
     this.#keyboard.releaseAll();
     this.pads.disarm();
@@ -122,31 +129,37 @@ export class Person {
     this.presence.set(absence, true);
   }
 
-  /** What was asked of a vehicle that was let go of is not asked of the next one. */
+  /** Drops the requests to a released vehicle. */
   forget(): void {
     this.#guard = null;
     this.#acts.forget();
     this.seat.resume();
   }
 
-  /** Takes what the vehicle tells, `atMs` by `performance.now`. A guard that says nothing acknowledges nothing. */
+  /**
+   * Handles the vehicle's telemetry; `atMs` is from `performance.now`. Without a guard state
+   * nothing is acknowledged.
+   */
   observe({ guard }: Pick<TelemetryView, 'guard'>, atMs: number): void {
     this.#guard = guard;
     if (guard === null) return;
     this.#acts.observe(guard, atMs);
     if (guard.blockers.includes('dead-man')) this.deadMan.require();
-    // From here on the guard holds it, whatever this page does.
+    // From here on the guard holds the stop, whatever this page does.
     if (this.#acts.emergencyStop === null) this.seat.resume();
   }
 
-  /** `speedMps` null: not known; `calibrating`: a device is moved about to be measured, and none drives. */
+  /**
+   * Returns the next command. `speedMps` is `null` if unknown. While `calibrating`, no device
+   * drives.
+   */
   command(speedMps: number | null, calibrating: boolean, seconds: number): Demand {
     const nowMs = performance.now();
     this.#speedMps = speedMps;
     const keys = this.#keyboard.keys();
     const driven = this.#guard !== null && this.#guard.mode !== 'held';
     const moves = driven && (speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS);
-    // A pad's throttle that is held meanwhile, or frozen, must not come back when the key goes up.
+    // A pad's throttle that is held meanwhile, or frozen, must not return when the key is released.
     if (keys.brake || keys.hardBrake) this.pads.disarm();
     const pad = this.pads.read({ driven, moves, keysDrive: Object.values(keys).includes(true) }, nowMs);
     this.#watchPads();
@@ -157,7 +170,7 @@ export class Person {
     if (worst !== null) this.seat.letGo(worst);
     else if (this.seat.released !== 'none') this.seat.takeUp();
     this.signals.horn = this.#keyboard.horn || this.hornPressed;
-    // A key that went up with the rest, as something began to speak against the person, is not down any more.
+    // Read the keys again: a new absence releases all of them.
     const devices = { keys: this.#keyboard.keys(), pad: calibrating ? null : pad, speedMps };
     return {
       ...this.seat.command(devices, seconds),
@@ -169,7 +182,10 @@ export class Person {
     };
   }
 
-  /** What is wrong with a device in use ends with the device's next sign of life, or when the person drives by another. */
+  /**
+   * Updates the absences of devices. One ends with the next data of its device, or when the
+   * operator drives with another device.
+   */
   #watchPads(): void {
     this.#hold('pad frozen', this.pads.frozen !== null);
     this.#hold('pad unsound', this.pads.unsound !== null);

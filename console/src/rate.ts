@@ -1,4 +1,4 @@
-/** Amounts per second over the last `windowMs`, in buckets of a tenth of the window. */
+/** Amount per second over the last `windowMs`, in buckets of a tenth of the window. */
 export class Rate {
   readonly #buckets: { startMs: number; amount: number }[] = [];
 

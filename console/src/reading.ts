@@ -1,6 +1,6 @@
 /**
- * Copies the FlatBuffers into plain values; throws on bytes that do not hold together. What the page sees of a message
- * is what its reading function returns: a field more is a line there.
+ * Copies the FlatBuffers into plain values and throws on malformed bytes. The page sees exactly
+ * what these functions return: a new field needs a line here.
  */
 import type { Budget } from './message/budget';
 import type { ChannelStats } from './message/channel-stats';
@@ -25,36 +25,49 @@ import {
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
-/** Motion and gear are null while nothing is heard of the machine; so is a speed that the machine does not know. */
+/**
+ * Telemetry of the vehicle. Motion and gear are `null` while the machine is unreachable; the speed
+ * also when the machine does not know it.
+ */
 export type TelemetryView = ReturnType<typeof readTelemetry>;
 export type StatusView = ReturnType<typeof readStatus>;
-/** What one end observes. */
+/** Observations of one end. */
 export type SnapshotView = ReturnType<typeof readSnapshot>;
-/** One link as one end observes it; `out` is what that end sends. Null: not known. Shares are 0 to 1. */
+/**
+ * One link as one end observes it; `out` is the direction in which that end sends. `null` means
+ * unknown. Shares are 0 to 1.
+ */
 export type LinkView = ReturnType<typeof readLink>;
-/** What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, ms. */
+/** Percentiles of the delays of the last ten seconds, in ms. */
 export type DelaysView = NonNullable<ReturnType<typeof readDelays>>;
-/** Units of one channel as one end observes them; late or lost: share of the last ten seconds, null: none came due. */
+/**
+ * Units of one channel as one end observes them. `lateOrLost` is a share of the last ten seconds,
+ * `null` if no unit was due.
+ */
 export type ChannelView = ReturnType<typeof readChannel>;
-/** A value that a process tells by name; its unit is `s`, `bit/s`, `V`, or empty: a bare number. */
+/** A named value of a process. Its unit is `s`, `bit/s`, `V` and so on; empty for a bare number. */
 export type ValueView = ReturnType<typeof readValue>;
-/** A drop that has happened. */
+/** A counted drop. */
 export type DropView = ReturnType<typeof readDrop>;
 
-// Bounds against a broken length: more is never sent.
+// Upper bounds against a corrupt length; senders stay below them.
 const LINKS_MAX = 64;
 const CHANNELS_MAX = 64;
 const VALUES_MAX = 128;
 const DROPS_MAX = 512;
 const FAULTS_MAX = 9;
 const ENDLESS_MS = 65_535;
-// The guard stops a machine long before: the last speed of one so long silent says nothing of what it does now.
+// The guard stops the machine long before this. A speed that is older no longer says how fast it
+// moves.
 const MACHINE_AGE_MAX_MS = 300;
-/** What the machine tells for people, in the guard's order: `told!` in crates/guard/src/machine.rs, with units. */
+/**
+ * Optional numbers that the machine reports, in the order and with the units of `told!` in
+ * crates/guard/src/machine.rs.
+ */
 const TOLD = ['accelerationAlong', 'accelerationAcross', 'charge'] as const;
-/** Each null while it is not known. */
+/** The reported numbers; `null` for unknown ones. */
 export type ToldView = Record<(typeof TOLD)[number], number | null>;
-/** Its bit among a machine's notices. */
+/** Bit of the parking brake in a machine's notices. */
 const PARKING_BRAKE = 1;
 
 export function readTelemetry(message: ArrayBuffer) {
@@ -70,7 +83,7 @@ export function readTelemetry(message: ArrayBuffer) {
     throttle: heard(finite(motion.throttle())),
     brake: heard(finite(motion.brake())),
     modeReason: telemetry.modeReason() ?? '',
-    /** What is wrong with the source of pictures; empty: nothing. */
+    /** Fault of the picture source; empty if there is none. */
     sourceTrouble: telemetry.sourceTrouble() ?? '',
     gear: heard(known(Gear, telemetry.gear())),
     guard: readGuard(telemetry.guard()),
@@ -80,7 +93,10 @@ export function readTelemetry(message: ArrayBuffer) {
   };
 }
 
-/** What of the machine does not work. One whose state is old, or of which no guard tells, counts as unreachable. */
+/**
+ * Returns the machine's faults. A machine whose state is old, or that no guard reports, counts as
+ * unreachable.
+ */
 function readFaults(telemetry: Telemetry): Fault[] {
   const faults = list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
     const fault = telemetry.faults(index) ?? Fault.Other;
@@ -90,7 +106,7 @@ function readFaults(telemetry: Telemetry): Fault[] {
   return ageMs <= MACHINE_AGE_MAX_MS || faults.includes(Fault.Unreachable) ? faults : [Fault.Unreachable, ...faults];
 }
 
-/** What a later vehicle tells beyond the list is left out. */
+/** Reads the reported numbers; those that a newer vehicle adds beyond the list are ignored. */
 function readTold(told: (index: number) => number | null): ToldView {
   const known = (number: number | null) => (Number.isFinite(number) ? number : null);
   return Object.fromEntries(TOLD.map((name, index) => [name, known(told(index))])) as ToldView;
@@ -154,7 +170,7 @@ export function readStatus(message: ArrayBuffer) {
   };
 }
 
-/** A part that is not told is empty. */
+/** Reads a snapshot; a missing part is read as empty. */
 export function readSnapshot(message: ArrayBuffer) {
   const snapshot = Snapshot.getRootAsSnapshot(flatBuffer(message, Snapshot.bufferHasIdentifier));
   const [session, process] = [snapshot.session(), snapshot.process()];
@@ -239,7 +255,7 @@ function finite(value: number): number {
   return value;
 }
 
-/** Milliseconds that are not known, or will not end, are the largest number of 16 bits. */
+/** Returns `null` for the largest 16-bit number, which stands for an unknown or endless time. */
 function orEndless(ms: number): number | null {
   return ms === ENDLESS_MS ? null : ms;
 }

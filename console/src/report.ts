@@ -1,4 +1,4 @@
-/** What the engine (worker) and the page tell each other; all plain, cloneable values. */
+/** Messages between the engine (a worker) and the page; all are plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
 import type { Demand, FleetView, Hello, Standing, TopicView } from './wire';
 
@@ -7,7 +7,7 @@ export type {
 } from './reading';
 export type { Controlled, Demand, FleetView, TopicView, VehicleView } from './wire';
 
-/** Milliseconds from a strip's capture to its drawing on the canvas, over the window. */
+/** Time in ms from a strip's capture to its drawing on the canvas, over the window. */
 export interface LatencyView {
   p50: number;
   p95: number;
@@ -16,7 +16,7 @@ export interface LatencyView {
   count: number;
 }
 
-/** What one stage of a slice's way takes, ms. */
+/** Time that one stage takes for a slice, in ms. */
 export interface StageView {
   name: string;
   p50: number;
@@ -26,28 +26,31 @@ export interface StageView {
 
 /** The newest picture that a person could see here. */
 export interface SeenView {
-  /** The guard's tick that it is stamped with; 0: none. */
+  /** Guard's tick in the picture's stamp; 0 if none. */
   tick: number;
   picture: number;
-  /** By this page's clock; null while the operator's is not known; -Infinity: when it was captured is not known. */
+  /**
+   * Capture time on this page's clock; `null` while the operator's clock is unknown, -Infinity if
+   * the capture time is unknown.
+   */
   capturedAtMs: number | null;
 }
 
-/** How the browser's side of the video fares. */
+/** Statistics of the video in this browser. */
 export interface VideoView {
-  /** Null while nothing was drawn in the window or the clock is not known. */
+  /** `null` if nothing was drawn in the window or the clock is unknown. */
   latency: LatencyView | null;
-  /** Pictures of which all strips were drawn, per second. */
+  /** Pictures per second of which all strips were drawn. */
   pictureRate: number;
   stripRate: number;
-  /** Frame decimation: every n-th picture is asked for. */
+  /** Frame decimation: every n-th picture is requested. */
   pictureInterval: number;
   bitrateBps: number;
-  /** Mean time of one drawImage call, ms. */
+  /** Mean duration of a drawImage call in ms. */
   drawMs: number;
-  /** Where the latency comes from, in the order of the way; empty while nothing is known. */
+  /** Stages of the latency, in order from the camera; empty while nothing is known. */
   stages: StageView[];
-  /** The largest latency since the page was opened, ms. */
+  /** Largest latency in ms since the page was opened. */
   worstEverMs: number | null;
   /** Value of the newest in-picture stamp and its age when drawn. */
   stamp: { value: number; latencyMs: number | null } | null;
@@ -59,13 +62,13 @@ export type Connection =
   | { state: 'connecting'; attempt: number }
   | { state: 'open' }
   | { state: 'waiting'; attempt: number; retryInMs: number; reason: string }
-  /** The operator's process does not know this browser any more. */
+  /** The operator's process does not admit this browser any more. */
   | { state: 'not-admitted' };
 
 export type EngineReport =
   | { kind: 'tick'; seen: SeenView | null }
   | { kind: 'connection'; connection: Connection }
-  | { kind: 'hello'; hello: Hello; /** Why its picture is not shown; null: it is. */ refusal: string | null }
+  | { kind: 'hello'; hello: Hello; /** Why its picture is not shown; `null` if it is shown. */ refusal: string | null }
   | { kind: 'standing'; standing: Standing }
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
@@ -79,7 +82,7 @@ export type PageRequest =
   | { kind: 'command'; command: Demand }
   | { kind: 'visible'; visible: boolean }
   | { kind: 'link'; link: number; cut: boolean }
-  /** To drive, or to take that back. */
+  /** Request to drive, or its withdrawal. */
   | { kind: 'ask'; asks: boolean }
   | { kind: 'answer'; request: number; agrees: boolean }
   | { kind: 'pick'; vehicle: string }

@@ -1,50 +1,53 @@
-/** Distances ahead, and where they lie in the picture of a camera over flat ground. */
+/** Distances ahead, and their place in the picture of a camera over flat ground. */
 import type { Deceleration } from './guard';
 
-/** How the vehicle's camera looks at the ground before the vehicle; as the vehicle tells it. */
+/** Position and view of the vehicle's camera, as the vehicle reports them. */
 export interface Geometry {
-  /** Metres above the ground. */
+  /** Height above the ground in metres. */
   height: number;
-  /** Metres from the rear axle forward to the camera. */
+  /** Distance from the rear axle forward to the camera in metres. */
   mount: number;
   /** Focal length in picture widths. */
   focal: number;
-  /** The row that its axis meets, in picture heights from the top. */
+  /** Row of the camera's axis, in picture heights from the top. */
   centre: number;
-  /** Degrees by which it looks down, negative up, in a level vehicle. */
+  /** Downward tilt in degrees in a level vehicle; negative if it looks up. */
   pitch: number;
-  /** Metres from the rear axle forward to the vehicle's front. */
+  /** Distance from the rear axle to the vehicle's front in metres. */
   front: number;
-  /** Half of the vehicle's width, m. */
+  /** Half of the vehicle's width in metres. */
   halfWidth: number;
-  /** Metres between the axles. */
+  /** Distance between the axles in metres. */
   wheelbase: number;
 }
 
-/** Metres driven before anything that is seen now can be answered. */
+/** Returns the metres driven before the vehicle can react to what is seen now. */
 export function reactionDistance(speedMps: number, loopAgeMs: number): number {
   return Math.abs(speedMps) * (loopAgeMs / 1000);
 }
 
-/** Metres from the beginning of the braking to the standstill. */
+/** Returns the metres from the start of braking to standstill. */
 export function brakingDistance(speedMps: number, { begin, end, jerk }: Deceleration): number {
   const speed = Math.abs(speedMps);
   const rampS = Math.max(0, end - begin) / jerk;
   const lost = begin * rampS + (jerk * rampS ** 2) / 2;
-  // Slower than what the ramp takes away, it stands before the ramp ends.
+  // A slower vehicle stops before the deceleration has reached its end.
   const rampedS = lost < speed ? rampS : (Math.sqrt(begin ** 2 + 2 * jerk * speed) - begin) / jerk;
   const ramped = speed * rampedS - (begin * rampedS ** 2) / 2 - (jerk * rampedS ** 3) / 6;
   return lost < speed ? ramped + (speed - lost) ** 2 / (2 * end) : ramped;
 }
 
-/** A point of the picture, in shares of its width and height; null: not before the camera. */
+/**
+ * Projects a point on the ground into the picture, in shares of its width and height; `null` if it
+ * is not in front of the camera.
+ */
 export function project(
   geometry: Geometry, aspect: number, aheadM: number, leftM: number,
 ): { x: number; y: number } | null {
   const { height, mount, focal, centre, pitch } = geometry;
   const [sin, cos] = [Math.sin((pitch * Math.PI) / 180), Math.cos((pitch * Math.PI) / 180)];
   const ahead = aheadM - mount;
-  // Along the camera's axis.
+  // Distance along the camera's axis.
   const depth = ahead * cos + height * sin;
   if (Math.min(ahead, depth) < DEPTH_MIN_M) return null;
   return {
@@ -53,7 +56,10 @@ export function project(
   };
 }
 
-/** Where the vehicle is after `metres` along the arc of its front wheels, from its rear axle's middle. */
+/**
+ * Returns the position after `metres` along the arc of the front wheels, relative to the middle of
+ * the rear axle.
+ */
 export function alongArc(
   wheelbase: number, steeringAngleRad: number, metres: number,
 ): { ahead: number; left: number; heading: number } {
@@ -64,8 +70,9 @@ export function alongArc(
 }
 
 /**
- * The vehicle's track from `fromM` to `toM` before its front, as a closed line in the picture: along its left side
- * and back along its right. Empty when nothing of it lies before the camera.
+ * Returns the vehicle's track from `fromM` to `toM` ahead of its front, as a closed line in the
+ * picture: along its left side and back along its right. Empty if no part of it is in front of the
+ * camera.
  */
 export function track(
   geometry: Geometry, aspect: number, steeringAngleRad: number, fromM: number, toM: number,
@@ -78,7 +85,7 @@ export function track(
     const rear = alongArc(geometry.wheelbase, steeringAngleRad, metres);
     if (Math.abs(rear.heading) > HEADING_MAX_RAD) break;
     for (const [side, line] of [[1, left], [-1, right]] as const) {
-      // The front's corner of this side, where the rear axle has gone so far.
+      // Front corner of this side for this position of the rear axle.
       const ahead = rear.ahead + geometry.front * Math.cos(rear.heading) - side * geometry.halfWidth * Math.sin(rear.heading);
       const across = rear.left + geometry.front * Math.sin(rear.heading) + side * geometry.halfWidth * Math.cos(rear.heading);
       const point = project(geometry, aspect, ahead, across);
@@ -88,7 +95,7 @@ export function track(
   return left.length < 2 || right.length < 2 ? [] : [...left, ...right.reverse()];
 }
 
-/** Reads the geometry out of the values that the vehicle tells by name; null: it does not tell, or not all. */
+/** Reads the geometry from the vehicle's named values; `null` if one is missing or invalid. */
 export function geometryOf(values: readonly { name: string; number: number }[]): Geometry | null {
   const geometry: Partial<Geometry> = {};
   for (const [key, name] of Object.entries(NAMES) as [keyof Geometry, string][]) {
@@ -99,7 +106,7 @@ export function geometryOf(values: readonly { name: string; number: number }[]):
   return geometry as Geometry;
 }
 
-/** What the vehicle calls each of them. */
+/** Names of the vehicle's values. */
 const NAMES: Readonly<Record<keyof Geometry, string>> = {
   height: 'camera height',
   mount: 'camera before rear axle',
@@ -110,10 +117,10 @@ const NAMES: Readonly<Record<keyof Geometry, string>> = {
   halfWidth: 'half width',
   wheelbase: 'wheelbase',
 };
-/** A camera may look level or up, and stand above the rear axle. */
+/** A camera may look level or up, and may be above the rear axle. */
 const MAY_BE_ZERO: readonly (keyof Geometry)[] = ['pitch', 'mount'];
-// Nearer is below every picture.
+// Anything nearer is below every picture.
 const DEPTH_MIN_M = 0.3;
 const STEP_M = 1;
-// Further round, the track would cross itself in the picture.
+// With a larger turn the track would cross itself in the picture.
 const HEADING_MAX_RAD = Math.PI / 3;

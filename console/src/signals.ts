@@ -1,12 +1,12 @@
 import type { Press } from './input/keyboard';
 import type { Signal } from './guard';
 
-/** Horn, lights and indicators as the person wants them: what the commands ask for. */
+/** Horn, lights and indicators that the operator wants, sent with each command. */
 export class Signals {
   readonly #on = new Set<Signal>();
   #horn = false;
 
-  /** Returns whether the press was a signal's. */
+  /** Handles a press. Returns false if it is not a signal's. */
   press(press: Press): boolean {
     switch (press) {
       case 'lights': case 'hazard':
@@ -23,7 +23,7 @@ export class Signals {
     }
   }
 
-  /** One indicator ends the other; the horn sounds only while it is held. */
+  /** Switches a signal on or off. One indicator ends the other. */
   toggle(signal: Exclude<Signal, 'horn'>): void {
     if (this.#on.delete(signal)) return;
     if (signal === 'left') this.#on.delete('right');

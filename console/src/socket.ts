@@ -5,21 +5,29 @@ export interface SocketEvents {
   connection(connection: Connection): void;
 }
 
-// The operator's status comes ten times a second: this long without a byte, the connection is dead.
+// The operator's status comes ten times a second. Without any bytes for this long, the connection
+// is dead.
 const OPERATOR_TIMEOUT_MS = 3_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_LAST_MS = 5_000;
-// Some 40 commands: what waits longer than that is stale, and the next one is 20 ms away.
+// About 40 commands. A command that waits longer than that is stale, and the next one follows in 20
+// ms.
 const BACKLOG_BYTES_MAX = 4_096;
 
-/** The connection to the operator: reconnects by itself, unless the operator does not know this browser. */
+/**
+ * The connection to the operator's process. It reconnects by itself, unless the operator does not
+ * admit this browser.
+ */
 export class OperatorSocket {
   #socket: WebSocket | null = null;
   #attempt = 0;
   #heardAtMs = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  /** `session`: what answers 401 to a browser that is not let in; a refused WebSocket tells no reason. */
+  /**
+   * `session` is the address that answers 401 to a browser that is not admitted. A refused
+   * WebSocket gives no reason.
+   */
   constructor(readonly address: string, readonly session: string, readonly events: SocketEvents) {
     setInterval(() => this.#watch(), 500);
   }
@@ -41,12 +49,15 @@ export class OperatorSocket {
     socket.onclose = (event) => this.#closed(event.code, event.reason);
   }
 
-  /** The operator has greeted: the next loss of the connection starts over with short delays. */
+  /** Resets the retry delay after the operator's hello. */
   greeted(): void {
     this.#attempt = 0;
   }
 
-  /** False when the message was not taken: no connection, or a backlog that would make it stale. */
+  /**
+   * Sends the message. Returns false if there is no connection, or a backlog that would make the
+   * message stale.
+   */
   send(message: Uint8Array<ArrayBuffer>): boolean {
     const socket = this.#socket;
     if (socket === null || socket.readyState !== WebSocket.OPEN) return false;
@@ -77,7 +88,7 @@ export class OperatorSocket {
     this.#closed(0, `nothing heard for ${OPERATOR_TIMEOUT_MS / 1000} s`);
   }
 
-  /** A dead peer's close may take minutes: the old socket is let go of at once. */
+  /** Drops the old socket at once: the close handshake with a dead peer can take minutes. */
   #detach(): void {
     const socket = this.#socket;
     this.#socket = null;
@@ -87,7 +98,9 @@ export class OperatorSocket {
   }
 }
 
-/** Doubles from a quarter of a second to five seconds, with a quarter of jitter; `random` in [0, 1). */
+/**
+ * Returns the retry delay: it doubles from 250 ms to 5 s, with 25 % jitter. `random` is in [0, 1).
+ */
 export function retryDelay(attempt: number, random: number): number {
   const delay = Math.min(RETRY_LAST_MS, RETRY_FIRST_MS * 2 ** Math.max(0, attempt - 1));
   return Math.round(delay * (0.75 + random / 4));

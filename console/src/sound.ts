@@ -1,27 +1,27 @@
 import type { GuardMode } from './guard';
 
-/** What is worth a sound. */
+/** A sound of the page. */
 export type Cue = 'stopping' | 'unacknowledged' | 'late' | 'limited' | 'countdown' | 'armed' | 'refused' | 'held' | 'pad quiet';
 
-/** What the ears are told by. */
+/** State that the sounds depend on. */
 export interface Heard {
-  /** Null: not known, or not live. */
+  /** `null` if unknown or not live. */
   mode: GuardMode | null;
   stopUnacknowledged: boolean;
   /** The picture is late or frozen while the machine may move. */
   late: boolean;
   refused: boolean;
   countdown: boolean;
-  /** A device in use has said nothing for so long that it may be frozen. */
+  /** A device in use has sent nothing for so long that it may be frozen. */
   padQuiet: boolean;
 }
 
 export const SILENCE: Heard = { mode: null, stopUnacknowledged: false, late: false, refused: false, countdown: false, padQuiet: false };
 
-/** Cues that come again for as long as what they tell of goes on, and how often. */
+/** Cues that repeat while their state lasts, and their period. */
 const AGAIN_MS: Partial<Record<Cue, number>> = { unacknowledged: 400, stopping: 900, late: 900, countdown: 300, 'pad quiet': 900 };
 
-/** Which cue is due now, of all the most urgent. */
+/** Chooses the most urgent cue that is due. */
 export class Cues {
   #before: Heard = SILENCE;
   #lastAtMs = new Map<Cue, number>();
@@ -41,7 +41,7 @@ export class Cues {
     return came('held') && before.mode !== null ? 'held' : null;
   }
 
-  /** Due when it begins, and then again and again. */
+  /** Returns whether a repeated cue is due: when its state begins, and then once a period. */
   #goesOn(cue: Cue, holds: boolean, nowMs: number): boolean {
     if (!holds) {
       this.#lastAtMs.delete(cue);
@@ -53,7 +53,7 @@ export class Cues {
   }
 }
 
-/** Hz and seconds, one tone after the other. */
+/** Frequency in Hz and duration in seconds of consecutive tones. */
 const TONES: Readonly<Record<Cue, readonly [hertz: number, seconds: number][]>> = {
   stopping: [[880, 0.14], [587, 0.2]],
   unacknowledged: [[1175, 0.08], [1175, 0.08], [1175, 0.08]],
@@ -69,7 +69,7 @@ const GAP_S = 0.03;
 const GAIN = 0.12;
 const EDGE_S = 0.008;
 
-/** Plays cues once the person has touched the page: browsers allow no sound before. */
+/** Plays cues after the first press or click on the page; browsers allow no sound before. */
 export class Speaker {
   #context: AudioContext | null = null;
   muted = false;
@@ -91,12 +91,12 @@ export class Speaker {
   #wake(): void {
     if (typeof AudioContext === 'undefined') return;
     this.#context ??= new AudioContext();
-    // A machine without a sound card refuses: then there is none.
+    // A machine without a sound card refuses, and there is no sound.
     if (this.#context.state === 'suspended') this.#context.resume().catch(() => undefined);
   }
 }
 
-/** With soft edges, which do not click. */
+/** Plays a tone with soft edges, to avoid clicks. */
 function tone(context: AudioContext, hertz: number, at: number, seconds: number): void {
   const oscillator = new OscillatorNode(context, { type: 'triangle', frequency: hertz });
   const gain = new GainNode(context, { gain: 0 });

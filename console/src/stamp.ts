@@ -1,15 +1,16 @@
 /**
  * The in-picture stamp: a row of 42 cells of 8x8 pixels from pixel (0, 0).
  *
- * Cell 0 white, cell 1 black, cells 2 to 33 the value, most significant bit first, white = 1,
- * cells 34 to 41 its CRC-8. The value is the low 32 bits of the strip's captured_at, Unix ms.
+ * Cell 0 is white and cell 1 black. Cells 2 to 33 are the value, most significant bit first, white
+ * = 1. Cells 34 to 41 are its CRC-8. The value is the low 32 bits of the strip's captured_at in
+ * Unix ms.
  */
 const CELL = 8;
 const CELL_COUNT = 42;
 export const STAMP_WIDTH = CELL * CELL_COUNT;
 export const STAMP_HEIGHT = CELL;
 
-/** Reads the stamp from RGBA pixels, at least 336 wide and 8 high; null when there is none. */
+/** Reads the stamp from RGBA pixels, at least 336 wide and 8 high; `null` if there is none. */
 export function readStamp(rgba: ArrayLike<number>, width: number): number | null {
   if (width < STAMP_WIDTH || rgba.length < width * STAMP_HEIGHT * 4) return null;
   if (!isWhite(rgba, width, 0) || isWhite(rgba, width, 1)) return null;
@@ -17,13 +18,15 @@ export function readStamp(rgba: ArrayLike<number>, width: number): number | null
   return readBits(rgba, width, 34, 8) === crc8(value) ? value : null;
 }
 
-/** Milliseconds from the stamp to `unixMs`; right while they are less than 24 days apart. */
+/**
+ * Returns the milliseconds from the stamp to `unixMs`; correct if they are less than 24 days apart.
+ */
 export function stampAge(value: number, unixMs: number): number {
   const whole = Math.floor(unixMs);
   return ((whole % 2 ** 32) - value | 0) + (unixMs - whole);
 }
 
-/** CRC-8, polynomial 0x07, start 0, over the value's four big-endian bytes. */
+/** Returns the CRC-8 of the value's four big-endian bytes: polynomial 0x07, start 0. */
 export function crc8(value: number): number {
   let crc = 0;
   for (const shift of [24, 16, 8, 0]) {
@@ -41,7 +44,10 @@ function readBits(rgba: ArrayLike<number>, width: number, firstCell: number, cou
   return value;
 }
 
-/** The mean green of the cell's inner 4x4: the rim suffers from the coder. */
+/**
+ * Returns whether the cell is white: the mean green of its inner 4x4 pixels, since coding blurs its
+ * edges.
+ */
 function isWhite(rgba: ArrayLike<number>, width: number, cell: number): boolean {
   let sum = 0;
   for (let y = 2; y < 6; y += 1) {

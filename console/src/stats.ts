@@ -1,32 +1,32 @@
-/** The counters that both ends tell: one list for what is read and for what is shown. */
+/** The counters of both ends: one list for reading and for display. */
 import type { ChannelStats } from './message/channel-stats';
 import type { LinkStats } from './message/link-stats';
 
-/** A counter: the message's getter, and what the page calls it. */
+/** A counter: the message's getter and its label on the page. */
 export interface Counter<Name> {
   name: Name;
   label: string;
   hint: string;
-  /** News even as a zero. */
+  /** Shown even if zero. */
   always?: boolean;
 }
 
-/** The names of a message's getters of whole numbers. */
+/** Names of a message's 64-bit getters. */
 type CountOf<Message> = {
   [Name in keyof Message]: Message[Name] extends () => bigint ? Name : never
 }[keyof Message] & string;
 
-/** Datagrams of a link, of any kind, as their sender counts them. */
+/** Datagrams of any kind on a link, counted by the sender. */
 export const SENT_DATAGRAMS = [
   { name: 'datagramsSent', label: 'datagrams', hint: 'Sent since the session began' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** The same, as their receiver counts them. */
+/** Datagrams of any kind on a link, counted by the receiver. */
 export const RECEIVED_DATAGRAMS = [
   { name: 'datagramsReceived', label: 'received', hint: 'Datagrams that came, each once' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** Media packets that a link was given, and what became of them. */
+/** Media packets assigned to a link, by outcome. */
 export const PACKETS = [
   { name: 'packetsGiven', label: 'packets given', hint: 'Media packets that the link was given' },
   { name: 'packetsAgain', label: 'repairing', hint: 'Of these, in another link\'s place, or fresh for a unit that lacked some' },
@@ -38,7 +38,7 @@ export const PACKETS = [
   { name: 'packetsLost', label: 'packets lost', hint: 'Lost, as far as reports tell' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** Units as their sender counts them. */
+/** Units counted by the sender. */
 export const SENT_UNITS = [
   { name: 'offered', label: 'offered', hint: 'Handed over for sending', always: true },
   { name: 'accepted', label: 'accepted', hint: 'Accepted for sending', always: true },
@@ -49,7 +49,7 @@ export const SENT_UNITS = [
   { name: 'refusedCongested', label: 'refused: congested', hint: 'Queues full, or no link in time' },
 ] as const satisfies readonly Counter<CountOf<ChannelStats>>[];
 
-/** Units as their receiver counts them. */
+/** Units counted by the receiver. */
 export const RECEIVED_UNITS = [
   { name: 'delivered', label: 'complete', hint: 'Whole, in time, delivered', always: true },
   { name: 'repaired', label: 'repaired', hint: 'Of these, units that needed a repair packet' },
@@ -66,7 +66,7 @@ export const UNIT_COUNTS = [...SENT_UNITS, ...RECEIVED_UNITS];
 export type LinkCount = (typeof LINK_COUNTS)[number]['name'];
 export type UnitCount = (typeof UNIT_COUNTS)[number]['name'];
 
-/** The counters of `list`, as `message` tells them. */
+/** Reads the counters of `list` from `message`. */
 export function readCounts<Name extends string>(
   message: Record<Name, () => bigint>, list: readonly Counter<Name>[],
 ): Record<Name, number> {

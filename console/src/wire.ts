@@ -1,8 +1,9 @@
 /**
- * The WebSocket's binary messages: first byte = kind, numbers big-endian.
+ * The binary messages of the WebSocket. The first byte is the kind; numbers are big-endian.
  *
- * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing, topics, fleet. Console to operator:
- * command, link action, ping, video feedback, ask, answer, pick, leave, decoder. Bad bytes throw a `BadMessage`, which the caller counts.
+ * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing, topics, fleet.
+ * Console to operator: command, link action, ping, video feedback, ask, answer, pick, leave,
+ * decoder. Invalid bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
 import type { Act as WantedAct, Deed } from './acts';
@@ -25,128 +26,138 @@ export interface Slice {
   strip: number;
   kind: SliceKind;
   picture: number;
-  /** Start of the strip's readout, Unix microseconds on the operator's clock; 0: not known. */
+  /** Start of the strip's readout in Unix microseconds on the operator's clock; 0 if unknown. */
   capturedAtUs: number;
-  /** From there to the end of its encoding, microseconds. */
+  /** Time from the capture to the end of encoding, in microseconds. */
   encodedAfterUs: number;
-  /** From there until the operator's process handed it on, microseconds. */
+  /** Time from the capture until the operator's process forwarded the slice, in microseconds. */
   handedOnAfterUs: number;
-  /** How many slices of the strip before it decide what it shows; null: not told. */
+  /** Number of preceding slices of the strip that its content depends on; `null` if unknown. */
   history: number | null;
-  /** As the operator's process has it, something that it follows from was lost. */
+  /** Set if the operator's process knows of a lost slice that this one depends on. */
   corrupt: boolean;
-  /** The guard's tick that the picture is stamped with: whoever has seen the picture cites it; 0: none. */
+  /**
+   * Guard's tick in the picture's stamp, which commands cite once the picture is seen; 0 if none.
+   */
   tick: number;
-  /** One access unit, Annex B; a view into the message. */
+  /** One access unit in Annex B format; a view into the message. */
   bytes: Uint8Array;
 }
 
-/** What the operator says first, and again whenever the pictures become others. */
+/** First message of the operator, repeated whenever the picture format changes. */
 export interface Hello {
   vehicle: string;
   version: string;
-  /** Null until the strips have told their sizes. */
+  /** `null` until the sizes of all strips are known. */
   picture: PictureFormat | null;
 }
 
-/** How the vehicle's pictures are laid out and coded. */
+/** Layout and codec of the vehicle's pictures. */
 export interface PictureFormat {
   width: number;
   height: number;
-  /** Each strip's first row and row count. */
+  /** First row and row count of each strip. */
   strips: [y: number, height: number][];
   codec: string;
 }
 
-/** Which console drives, and what this one is to it. */
+/** The console that drives, and the role of this one. */
 export interface Standing {
   role: Role;
   holder: { address: string; sinceUnixMs: number } | null;
-  /** Whose consoles these are, as the switchboard lists it; null: an earlier operator does not tell. */
+  /**
+   * Owner of these consoles, as listed at the switchboard; `null` from an older operator process.
+   */
   operator: { name: string; key: string } | null;
-  /** Where the other consoles are that do not drive. */
+  /** Addresses of the other consoles that do not drive. */
   watching: string[];
-  /** Another console asks this one, which drives. */
+  /** Request of another console to drive, shown to the console that drives. */
   request: { number: number; address: string } | null;
-  /** This one drives, and has agreed to hand over to that one. */
+  /** Console to which this one has agreed to hand over. */
   agreed: { number: number; address: string } | null;
-  /** Why this console drives, or does no longer; null when it never did. */
+  /** Why this console drives, or stopped driving; `null` if it never drove. */
   reason: Reason | null;
 }
 
-/** Whether a console drives; has not asked; has asked; was told no; was told yes, and may take over; may only watch. */
+/**
+ * Role of a console: drives; has not asked; has asked; was refused; may take over after an agreed
+ * request; may only watch.
+ */
 export type Role = (typeof ROLES)[number];
 export type Reason = (typeof REASONS)[number];
 
-/** A topic of another program: what it is, and its newest unit. */
+/** A topic of another program, with its newest unit. */
 export interface TopicView {
   channel: number;
   topic: string;
-  /** By MCAP's name for it; empty: not told. */
+  /** Encoding by its MCAP name; empty if not declared. */
   encoding: string;
   schema: string;
-  /** Null: none came yet. */
+  /** `null` before the first unit. */
   newest: {
-    /** When it was told. */
+    /** Age when the message was sent. */
     ageMs: number;
     bytes: number;
-    /** Its beginning; null: it is no text. */
+    /** First part of the text; `null` if the unit is not text. */
     text: string | null;
   } | null;
 }
 
 /** The vehicles at the switchboard, from which a person picks one. */
 export interface FleetView {
-  /** Null: one is to be picked. */
+  /** Picked vehicle; `null` before one is picked. */
   picked: string | null;
-  /** Whether the switchboard is. */
+  /** Whether the switchboard is reachable. */
   isReached: boolean;
-  /** Between operator and switchboard, with the list; null: not known. */
+  /** Round trip between operator and switchboard when the list was sent; `null` if unknown. */
   roundTripMs: number | null;
-  /** Of the moment if one is to be picked, else empty. */
+  /** Current vehicles; empty once one is picked. */
   vehicles: VehicleView[];
-  /** What was asked for in vain last. */
+  /** Last refused request. */
   refused: { vehicle: string; word: FleetWord } | null;
 }
 
 export interface VehicleView {
   name: string;
-  /** `own`: this operator has it, of a former run. */
+  /** `own`: still leased to this operator, from an earlier run. */
   state: 'free' | 'own' | 'taken' | 'away';
-  /** Null: nobody, or an earlier switchboard does not say. */
+  /** `null` if nobody drives, or if an older switchboard does not report it. */
   driver: string | null;
-  /** Since when it is driven, or away. */
+  /** Time since when the vehicle is driven, or away. */
   sinceUnixMs: number | null;
   place: string | null;
-  /** Links of which an address is known, of so many that it has; 0: not known. */
+  /** Number of the vehicle's links with a known address, out of `linkCount`; both 0 if unknown. */
   links: number;
   linkCount: number;
-  /** Between vehicle and switchboard. */
+  /** Round trip between vehicle and switchboard. */
   roundTripMs: number | null;
 }
 
 export type FleetWord = (typeof FLEET_WORDS)[number];
 
 export interface Pong {
-  /** The console's clock when it asked, ms. */
+  /** Time of the ping on the console's clock, in ms. */
   askedAtMs: number;
-  /** The operator's clock when it answered, Unix ms. */
+  /** Time of the answer on the operator's clock, in Unix ms. */
   operatorMs: number;
 }
 
-/** All that one command says: what the person wants, and what speaks for and against their being there. */
+/**
+ * Content of one command: what the operator wants, and whether the operator is present with sound
+ * inputs.
+ */
 export interface Demand extends Controlled {
   act: WantedAct | null;
-  /** Of the newest emergency stop that is not acknowledged; 0: none. */
+  /** Number of the newest unacknowledged emergency stop; 0 if none. */
   emergencyStopNumber: number;
   deadMan: DeadMan;
-  /** Bits of what speaks against a person who is there. */
+  /** Bit mask of the absences. */
   absences: number;
-  /** Bits of what is to be shown and sounded. */
+  /** Bit mask of the requested lights, indicators and horn. */
   signals: number;
 }
 
-/** What the person wants of the car now. */
+/** Controls that the operator wants now. */
 export interface Controlled {
   /** -1 to 1, left positive. */
   steering: number;
@@ -161,12 +172,12 @@ export interface Controlled {
 export class BadMessage extends Error {}
 
 const SLICE_HEADER_BYTES = 28;
-/** The bit beside a slice's kind. */
+/** Flag in the byte of the slice kind. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds', 'watches'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
-const CONSOLES_MAX = 64; // More than an operator takes.
+const CONSOLES_MAX = 64; // More than an operator process accepts.
 const TOPICS_MAX = 64;
 const VEHICLES_MAX = 256;
 const VEHICLE_STATES = ['free', 'own', 'taken', 'away'] as const;
@@ -330,7 +341,7 @@ function pictureFormat(picture: unknown): PictureFormat {
   return { width, height, strips: rows, codec };
 }
 
-/** The JSON behind the kind byte. */
+/** Parses the JSON after the kind byte. */
 function parseJson(message: ArrayBuffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1)));
@@ -339,7 +350,7 @@ function parseJson(message: ArrayBuffer): unknown {
   }
 }
 
-/** The FlatBuffer behind the kind byte, after its length and identifier are checked. */
+/** Returns the FlatBuffer after the kind byte, once its length and identifier are checked. */
 export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuffer) => boolean): ByteBuffer {
   if (message.byteLength < 1 + 8) throw new BadMessage('too short for a FlatBuffer');
   const buffer = new ByteBuffer(new Uint8Array(message, 1));
@@ -348,9 +359,11 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
 }
 
 /**
- * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a command that was held
- * up; null while that clock is not known yet. `cited`: the guard's tick of the newest picture seen here, 0 for none.
- * The operator's process fills in the sequence and this console's number.
+ * Encodes a command.
+ *
+ * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a delayed command;
+ * `null` while that clock is unknown. `cited`: the guard's tick of the newest picture seen here, 0
+ * for none. The operator's process fills in the sequence number and this console's number.
  */
 export function commandMessage(demand: Demand, cited: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
@@ -381,7 +394,9 @@ const DEAD_MEN: Readonly<Record<DeadMan, WireDeadMan>> = {
   absent: WireDeadMan.Absent, held: WireDeadMan.Held, released: WireDeadMan.Released,
 };
 
-/** `link`: index into the status's emulated links. */
+/**
+ * Encodes a request to cut or restore a link; `link` is an index into the status's emulated links.
+ */
 export function linkActionMessage(link: number, cut: boolean): Uint8Array<ArrayBuffer> {
   const builder = new Builder(32);
   LinkAction.finishLinkActionBuffer(builder, LinkAction.createLinkAction(builder, link, cut));
@@ -396,9 +411,11 @@ export function pingMessage(nowMs: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * `keyframeStrips`: bit n set, strip n wants an IDR. `pictureInterval`: every n-th picture is to be coded, 1 to 8.
- * `pixelsMax`: the most pixels of a picture that this page shows in time; null: not known. The operator's process adds
- * what it received.
+ * Encodes feedback on the video.
+ *
+ * `keyframeStrips`: bit n requests an IDR of strip n. `pictureInterval`: encode every n-th picture,
+ * 1 to 8. `pixelsMax`: largest picture, in pixels, that this page shows in time; `null` if unknown.
+ * The operator's process adds what it received.
  */
 export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: number, pixelsMax: number | null): Uint8Array<ArrayBuffer> {
   const builder = new Builder(32);
@@ -410,12 +427,12 @@ export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: nu
   return withKind(TO_OPERATOR.videoFeedback, builder.asUint8Array());
 }
 
-/** Asks to drive, or takes that back. */
+/** Encodes a request to drive, or its withdrawal. */
 export function askMessage(asks: boolean): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(TO_OPERATOR.ask, asks ? 1 : 0);
 }
 
-/** Answers the request of that number. */
+/** Encodes the answer to the request of that number. */
 export function answerMessage(request: number, agrees: boolean): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(6);
   message[0] = TO_OPERATOR.answer;
@@ -424,17 +441,17 @@ export function answerMessage(request: number, agrees: boolean): Uint8Array<Arra
   return message;
 }
 
-/** Picks the vehicle of that name. */
+/** Encodes the choice of a vehicle by its name. */
 export function pickMessage(vehicle: string): Uint8Array<ArrayBuffer> {
   return withKind(TO_OPERATOR.pick, new TextEncoder().encode(vehicle));
 }
 
-/** Lets go of the vehicle, to pick another. */
+/** Encodes the release of the vehicle, after which another can be picked. */
 export function leaveMessage(): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(TO_OPERATOR.leave);
 }
 
-/** How this browser decodes: `null` if it does not say. */
+/** Encodes whether this browser decodes in hardware; `null` if it does not report it. */
 export function decoderMessage(byHardware: boolean | null): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(TO_OPERATOR.decoder, byHardware === null ? 2 : byHardware ? 0 : 1);
 }
@@ -446,7 +463,7 @@ function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   return message;
 }
 
-/** Microseconds since 1970 stay below 2^53 until the year 2255. */
+/** Reads a 64-bit time. Microseconds since 1970 stay below 2^53 until the year 2255. */
 function readMicroseconds(view: DataView, offset: number): number {
   const value = view.getUint32(offset) * 2 ** 32 + view.getUint32(offset + 4);
   if (!Number.isSafeInteger(value)) throw new BadMessage('time beyond 2^53 microseconds');
