@@ -75,18 +75,18 @@ bench:
 
 peers:
 	@./setup c++ isal
-	cargo run --release --locked --manifest-path peers/Cargo.toml
+	cargo run --release --locked --manifest-path bench/peers/Cargo.toml
 
 # On a machine that does nothing else.
 bench-relay: build
 	@./setup c++ isal coturn
-	cargo run --release --locked --manifest-path peers/Cargo.toml --bin relay -- --tautline $(abspath $(BINARY))
+	cargo run --release --locked --manifest-path bench/peers/Cargo.toml --bin relay -- --tautline $(abspath $(BINARY))
 
 # The lab shows what this writes, and on which machine.
 DATA ?= ../shared/data
 bench-messages:
 	@./setup codecs
-	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/papers/serialization/codecs.csv
+	cargo run --release --locked --manifest-path bench/codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/papers/serialization/codecs.csv
 	@printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
 		>crates/lab/src/papers/serialization/codecs.machine.json
@@ -98,7 +98,7 @@ CELLS := $(or $(CARGO_TARGET_DIR),target)/transports
 CAR := crates/lab/src/papers/car
 testbed:
 	@./setup testbed
-	@testbed/kernel/build $(KERNEL)
+	@bench/testbed/kernel/build $(KERNEL)
 
 # The lab shows what this writes but for QUICK=1, which writes beside the cells. TABLE=1 runs no cell, and makes the
 # table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
@@ -299,8 +299,8 @@ OUTSIDE := cargo check --locked --config Cargo.toml --target-dir $(or $(CARGO_TA
 outside:
 	@./setup c++ isal
 	$(OUTSIDE) --manifest-path fuzz/Cargo.toml --no-default-features
-	$(OUTSIDE) --manifest-path peers/Cargo.toml
-	$(OUTSIDE) --manifest-path codecs/Cargo.toml
+	$(OUTSIDE) --manifest-path bench/peers/Cargo.toml
+	$(OUTSIDE) --manifest-path bench/codecs/Cargo.toml
 
 # The erasure codes and the guard build alone, without std, and without alloc; where one is
 # installed, for a target that has neither.

@@ -101,9 +101,7 @@ const OUTSIDE_WORLD: &[&str] = &[
     "crates/switchboard/",
     "crates/relay/",
     "crates/cli/",
-    "peers/",
-    "codecs/",
-    "testbed/",
+    "bench/",
     "fuzz/",
     "xtask/",
 ];
@@ -117,9 +115,7 @@ const THREADS: &[&str] = &[
     "crates/switchboard/",
     "crates/relay/",
     "crates/cli/",
-    "peers/",
-    "codecs/",
-    "testbed/",
+    "bench/",
     "fuzz/",
     "xtask/",
     "crates/lab/src/workers.rs",
@@ -142,11 +138,11 @@ const UNSAFE: &[&str] = &[
     "crates/video/src/libavcodec.rs",
     "crates/video/src/v4l2/native.rs",
     // Comparative measurements: ISA-L, the CPU's limit, codecs of other languages.
-    "peers/src/isal.rs",
-    "peers/src/limit.rs",
-    "codecs/src/",
+    "bench/peers/src/isal.rs",
+    "bench/peers/src/limit.rs",
+    "bench/codecs/src/",
     // Socket options, and powering off the guest.
-    "testbed/src/native.rs",
+    "bench/testbed/src/native.rs",
 ];
 
 #[cfg(test)]

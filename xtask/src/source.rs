@@ -84,8 +84,13 @@ fn is_by_hand(path: &str) -> bool {
 }
 
 /// Path parts of generated files.
-const GENERATED: [&str; 5] =
-    ["/generated/", "console/src/message/", "codecs/sbe_lidar/", "codecs/foreign/", "LICENSE-"];
+const GENERATED: [&str; 5] = [
+    "/generated/",
+    "console/src/message/",
+    "bench/codecs/sbe_lidar/",
+    "bench/codecs/foreign/",
+    "LICENSE-",
+];
 
 /// File name endings of data files.
 const NO_PROSE: [&str; 10] = [

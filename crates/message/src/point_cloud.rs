@@ -1,6 +1,6 @@
 //! A lidar's points as bulk records, rather than one table per point.
 //!
-//! No session carries point clouds yet. The programs in `codecs/` and `benches/points.rs` measure
+//! No session carries point clouds yet. The programs in `bench/codecs/` and `benches/points.rs` measure
 //! the codec for the experiments `timing-*` of [TIMING], and `readers/` reads clouds in C++ and
 //! Python.
 //!

@@ -183,13 +183,14 @@ mod tests {
 
     #[test]
     fn the_pages_say_what_the_committed_tables_say() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let car = root.join("crates/lab/src/papers/car");
         let videos = kept::read::<VideoLine>(&car.join("videos.csv")).unwrap();
         let lines = kept::read::<Line>(&car.join("transports.csv")).unwrap();
-        for (file, text) in
-            [("docs/transports.md", answer(&videos)), ("testbed/README.md", throughput(&lines))]
-        {
+        for (file, text) in [
+            ("docs/transports.md", answer(&videos)),
+            ("bench/testbed/README.md", throughput(&lines)),
+        ] {
             let page = fs::read_to_string(root.join(file)).unwrap();
             let anew = replaced(&page, &text).unwrap();
             assert!(

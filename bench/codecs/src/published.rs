@@ -30,4 +30,4 @@ pub(crate) fn of(here: &str) -> Option<Published> {
 }
 
 /// The lab uses the same file.
-const TABLE_1: &str = include_str!("../../crates/lab/src/papers/serialization/published.csv");
+const TABLE_1: &str = include_str!("../../../crates/lab/src/papers/serialization/published.csv");

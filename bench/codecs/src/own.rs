@@ -65,7 +65,7 @@ fn command() -> Command {
 
 /// Returns a telemetry message of the schema's first version: later fields do not matter here.
 fn telemetry() -> Telemetry {
-    Telemetry::decode(include_bytes!("../../crates/message/tests/evolution/telemetry.bin"))
+    Telemetry::decode(include_bytes!("../../../crates/message/tests/evolution/telemetry.bin"))
         .expect("every later version reads it")
 }
 

@@ -106,7 +106,7 @@ struct Matrix {
     /// Drop lines of an earlier table that have no cell here
     #[arg(long)]
     anew: bool,
-    /// Write the tables into docs/transports.md and testbed/README.md in this folder
+    /// Write the tables into docs/transports.md and bench/testbed/README.md in this folder
     #[arg(long, value_name = "FOLDER")]
     pages: Option<PathBuf>,
     /// Number of parallel guests, 1 to 64; more than one needs root, or user namespaces
@@ -206,7 +206,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
     if let Some(root) = &matrix.pages {
         let (lines, videos) = (kept::read(&matrix.csv)?, kept::read(&matrix.video_csv)?);
         page::put(&root.join("docs/transports.md"), &page::answer(&videos))?;
-        page::put(&root.join("testbed/README.md"), &page::throughput(&lines))?;
+        page::put(&root.join("bench/testbed/README.md"), &page::throughput(&lines))?;
     }
     let comparisons = expected::compare(&outcomes);
     for comparison in comparisons.iter().filter(|it| !it.holds()) {
