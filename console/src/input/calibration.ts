@@ -6,7 +6,7 @@ export type Step = 'rest' | 'left' | 'right' | 'throttle' | 'brake' | 'check';
 
 export const STEPS: readonly Step[] = ['rest', 'left', 'right', 'throttle', 'brake', 'check'];
 
-/** What each step asks of the person. */
+/** Instruction of each step. */
 export const ASKED: Readonly<Record<Step, string>> = {
   rest: 'Centre the wheel or stick, hands and feet off, then press Next.',
   left: 'Turn fully left, then press Next.',
@@ -16,25 +16,27 @@ export const ASKED: Readonly<Record<Step, string>> = {
   check: 'Hands and feet off once more, then press Next.',
 };
 
-/** What an axis has shown since the step began. */
+/** Values of an axis since the step began. */
 interface Trace {
   min: number;
   max: number;
   last: number;
 }
 
-// A pedal that moves by a quarter of its axis is one; a brushed lever moves by less.
+// A pedal moves by at least a quarter of its axis; a brushed lever moves less.
 const PEDAL_TRAVEL_MIN = 0.5;
-// Pedals come back to their rest within this, of 2.
+// Pedals return to their rest within this, out of 2.
 const REST_MAX = 0.15;
-// Another axis that moves by this share of the furthest could as well be the one that was meant.
+// Another axis that moves by this share of the largest travel makes the answer ambiguous.
 const AMBIGUOUS = 0.7;
 
 /**
- * Learns how a device is read: one thing is moved at a time, and both of its ends are measured.
+ * Learns a device's mapping. The person moves one control at a time, and both of its ends are
+ * measured.
  *
- * An answer that contradicts itself or another is refused, and its step asked again. Chromium shows an axis as exactly 0
- * until it has once been near 0; so a pedal's rest is measured after it was pressed, and all of them once more at the end.
+ * A contradictory answer is refused, and its step repeated. Chromium shows an axis as exactly 0
+ * until it has once been near 0. A pedal's rest is therefore measured after it was pressed, and all
+ * of them again at the end.
  */
 export class Calibration {
   #step = 0;
@@ -47,25 +49,25 @@ export class Calibration {
   #throttle: Pedal | null = null;
   #brake: Pedal | null = null;
 
-  /** `base`: what is kept of buttons and dead zone. */
+  /** `base` provides the buttons and the dead zone. */
   constructor(readonly base: Mapping | null) {}
 
-  /** Null when all steps are done. */
+  /** Current step; `null` when all are done. */
   get step(): Step | null {
     return STEPS[this.#step] ?? null;
   }
 
-  /** Why the last answer was refused; null: it was not. */
+  /** Why the last answer was refused; `null` if it was not. */
   get refusal(): string | null {
     return this.#refusal;
   }
 
-  /** Returns whether the step is about a part that a device may lack. */
+  /** Whether the step is about a part that a device may lack. */
   get maySkip(): boolean {
     return this.step === 'left' || this.step === 'throttle' || this.step === 'brake';
   }
 
-  /** Takes what the device shows; once a tick. */
+  /** Handles the device's state; call it once a tick. */
   observe(pad: PadState): void {
     pad.axes.forEach((value, axis) => {
       if (!Number.isFinite(value)) return;
@@ -79,7 +81,7 @@ export class Calibration {
     });
   }
 
-  /** Ends the step; false: the answer is refused, `refusal` says why. */
+  /** Ends the step. Returns false if the answer is refused; `refusal` has the reason. */
   next(pad: PadState): boolean {
     const { step } = this;
     if (step === null) return false;
@@ -90,7 +92,7 @@ export class Calibration {
     return this.#refusal === null;
   }
 
-  /** Skips what the device does not have; false: this step cannot be skipped. */
+  /** Skips a part that the device lacks. Returns false if this step cannot be skipped. */
   skip(pad: PadState): boolean {
     if (!this.maySkip) return false;
     if (this.step === 'brake' && this.#steering === null && this.#throttle === null) {
@@ -103,7 +105,7 @@ export class Calibration {
     return true;
   }
 
-  /** Null until all steps are done. */
+  /** Returns the mapping; `null` until all steps are done. */
   mapping(): Mapping | null {
     if (this.step !== null) return null;
     const { reverseButton, stopButton, deadManButton, deadZone } = this.base ?? { ...BUTTONS, deadZone: WHEEL_DEAD_ZONE };
@@ -111,7 +113,7 @@ export class Calibration {
     return { ...learned, reverseButton, stopButton, deadManButton, deadZone };
   }
 
-  /** What was moved by mistake must not stand in the way of another try. */
+  /** Forgets earlier movements, so that a mistake does not affect the next try. */
   #begin(pad: PadState): void {
     this.#traces = [];
     this.#downButtons = new Set();
@@ -149,7 +151,7 @@ export class Calibration {
   #learnRight(): string | null {
     const { axis, left, centre } = this.#steering!;
     const right = left > centre ? this.#traces[axis]?.min ?? centre : this.#traces[axis]?.max ?? centre;
-    // It may be at the right end already, after an answer that was refused.
+    // It may already be at the right end, after a refused answer.
     const reach = left > centre ? centre - right : right - centre;
     const found = this.#furthest((trace, other) => (other === axis ? Math.max(0, reach) : trace.max - trace.min), TRAVEL_MIN);
     if (typeof found === 'string') return reach < 0 ? 'That was the left side again. Turn fully right.' : found;
@@ -181,7 +183,10 @@ export class Calibration {
     return null;
   }
 
-  /** A pedal that rests elsewhere than where it was let go of was measured the wrong way round: it is asked for again. */
+  /**
+   * Checks the rest of each pedal. A pedal that rests elsewhere was measured in reverse, and its
+   * step is repeated.
+   */
   #check(): string | null {
     for (const [name, pedal] of [['throttle', this.#throttle], ['brake', this.#brake]] as const) {
       if (pedal?.kind !== 'axis') continue;
@@ -196,7 +201,7 @@ export class Calibration {
     return contradiction;
   }
 
-  /** Returns the axis that moved the furthest, or why none can be told. */
+  /** Returns the axis that moved furthest, or why it cannot be determined. */
   #furthest(travelOf: (trace: Trace, axis: number) => number, least: number): number | string {
     const travels = this.#traces.map((trace, axis) => ({ axis, travel: trace === undefined ? 0 : travelOf(trace, axis) }))
       .sort((one, other) => other.travel - one.travel);

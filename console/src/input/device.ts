@@ -1,16 +1,19 @@
 import { type Mapping, type PadState, type Pedal, PARTS, type Part, apply, isSound } from './mapping';
 import { type Position, REST } from './ramp';
 
-/** How far a wheel or pedal moves, of 1, before a person is taken to have moved it: worn sticks wander by less. */
+/**
+ * Share of its travel that a wheel or pedal moves before it counts as moved; worn sticks wander
+ * less.
+ */
 const MOVED = 0.1;
-/** A pedal counts as released below this. */
+/** Position below which a pedal counts as released. */
 export const RELEASED = 0.05;
 
-/** One pad, wheel or set of pedals, as read from its place in the browser's list. */
+/** One gamepad, wheel or set of pedals at an index of the browser's list. */
 export class Device {
   readonly id: string;
   readonly index: number;
-  /** Null: nothing is known of it, so that it drives nothing. */
+  /** `null` for an unknown device, which cannot drive. */
   #mapping: Mapping | null;
   #axes: number[] = [];
   #buttons: number[] = [];
@@ -23,9 +26,9 @@ export class Device {
   #restedAt: Position | null = null;
   #wentDown: number[] = [];
   #touched = false;
-  /** The person does not want it. */
+  /** Set aside by the person. */
   isAside = false;
-  /** Nothing was heard from it for longer than its limit; only a sign of life ends that. */
+  /** Without data for longer than its limit; only new data ends it. */
   isFrozen = false;
 
   constructor(pad: PadState, mapping: Mapping | null, nowMs: number) {
@@ -62,12 +65,12 @@ export class Device {
     return this.#mapping !== null && isSound(this.#mapping, this.#state());
   }
 
-  /** Buttons that went down since the last look. */
+  /** Buttons pressed since the last reading. */
   get wentDown(): readonly number[] {
     return this.#wentDown;
   }
 
-  /** Takes what the browser shows; once a tick. */
+  /** Handles the browser's state; call it once a tick. */
   observe(pad: PadState, nowMs: number): void {
     const axes = [...pad.axes];
     const buttons = pad.buttons.map(({ value, pressed }) => Math.max(value, pressed ? 1 : 0));
@@ -88,33 +91,36 @@ export class Device {
     if (this.#restedAt === null) this.rest();
   }
 
-  /** Time without a sign of life, ms. */
+  /** Returns the time without data in ms. */
   silentMs(nowMs: number): number {
     return nowMs - this.#heardAtMs;
   }
 
-  /** Time for which a sign of life was due and none came, ms. */
+  /** Returns the time in ms for which data was expected and none arrived. */
   quietMs(nowMs: number): number {
     return nowMs - Math.max(this.#heardAtMs, this.#excusedAtMs);
   }
 
-  /** No sign of life is due up to now: nothing depends on the device. */
+  /** Excuses missing data up to now, because nothing depends on the device. */
   excuse(nowMs: number): void {
     this.#excusedAtMs = nowMs;
   }
 
-  /** Takes the present position for the one in which nobody touches it. */
+  /** Takes the current position as the one without a hand on it. */
   rest(): void {
     this.#restedAt = this.#position;
     this.#before = this.#position;
   }
 
-  /** Returns whether a person has moved it from where it rested, or pressed a button. */
+  /** Whether a person has moved it from its rest, or pressed a button. */
   get isMoved(): boolean {
     return this.#wentDown.length > 0 || isApart(this.#position, this.#restedAt ?? this.#position, MOVED);
   }
 
-  /** Parts that a person has moved from where they rested; throttle and brake move together, as feet do. */
+  /**
+   * Parts that a person has moved from their rest. Throttle and brake count together, since feet
+   * use both.
+   */
   get movedParts(): Part[] {
     const { steering, throttle, brake } = this.#position;
     const rested = this.#restedAt ?? this.#position;
@@ -123,17 +129,17 @@ export class Device {
     return this.parts.filter((part) => (part === 'steering' ? turned : pressed));
   }
 
-  /** It has a wheel and both pedals: a seat by itself. */
+  /** Whether it has steering and both pedals: a complete seat. */
   get isWhole(): boolean {
     return this.parts.length === PARTS.length;
   }
 
-  /** Somebody has evidently had a hand on it, whether anything is known of it or not. */
+  /** Whether a person has evidently touched it; also tracked for unknown devices. */
   get wasTouched(): boolean {
     return this.#touched;
   }
 
-  /** Returns whether it has moved by more than this since the last look. */
+  /** Returns whether it has moved by more than this since the last reading. */
   movedBy(distance: number): boolean {
     return isApart(this.#position, this.#before, distance);
   }
@@ -142,7 +148,7 @@ export class Device {
     return (this.#buttons[button] ?? 0) > 0.5;
   }
 
-  /** Returns whether wheel and pedals are where they are without a hand or foot. */
+  /** Whether wheel and pedals are in their rest position. */
   get isAtRest(): boolean {
     const { steering, throttle, brake } = this.#position;
     return Math.abs(steering) < MOVED && throttle < RELEASED && brake < RELEASED;
@@ -151,7 +157,8 @@ export class Device {
   /**
    * Returns whether a pedal's raw value is known.
    *
-   * Chromium shows an axis as exactly 0 until it has once been near 0, to a pedal that rests at 1 half its travel.
+   * Chromium shows an axis as exactly 0 until it has once been near 0. For a pedal that rests at 1,
+   * that is half its travel.
    */
   hears(pedal: Pedal): boolean {
     return pedal.kind === 'button' || pedal.released === 0 || this.#axisHeard[pedal.axis] === true;
@@ -173,7 +180,10 @@ export class Device {
   }
 }
 
-/** Chromium stamps pads of XInput when it asks for them, whether the device has answered or not. */
+/**
+ * Returns whether the timestamp is of new data. Chromium stamps XInput pads at each poll, even
+ * without an answer.
+ */
 function stampsData({ id, timestamp }: PadState): boolean {
   return timestamp !== undefined && timestamp !== 0 && !/xinput/i.test(id);
 }

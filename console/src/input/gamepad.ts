@@ -6,35 +6,35 @@ import { type Position, REST } from './ramp';
 export interface PadEvents {
   emergencyStop(): void;
   toggleReverse(): void;
-  /** A device that the seat was driven by is gone. */
+  /** Called when a device in use has disconnected. */
   gone(): void;
 }
 
-/** Position that the devices in use have together. */
+/** Combined position of the devices in use. */
 export interface PadReading extends Position {
-  /** One of them has the steering. */
+  /** Whether a device in use has the steering. */
   steers: boolean;
-  /** One of them was moved since the last reading. */
+  /** Whether a device in use was moved since the last reading. */
   touched: boolean;
-  /** A dead-man button is held. */
+  /** Whether a dead-man button is held. */
   deadMan: boolean;
 }
 
-/** What the machine and the keyboard do meanwhile. */
+/** State of the machine and the keyboard that the reading depends on. */
 export interface Surroundings {
-  /** The guard lets it move by commands: it is not held. */
+  /** Whether the guard accepts commands, so that the machine is not held. */
   driven: boolean;
-  /** It is driven and does not stand, or nobody knows that it stands. */
+  /** Whether the machine is driven and not known to stand still. */
   moves: boolean;
-  /** A driving key is down. */
+  /** Whether a driving key is down. */
   keysDrive: boolean;
 }
 
-/** A device in use that has not been heard for long. */
+/** A device in use that has sent no data for long. */
 export interface Quiet {
   name: string;
   quietMs: number;
-  /** When it counts as frozen. */
+  /** Time after which it counts as frozen. */
   limitMs: number;
 }
 
@@ -45,9 +45,12 @@ export interface DeviceView {
   index: number;
   name: string;
   state: DeviceState;
-  /** What it gives to the seat now. */
+  /** Parts of the seat that it controls now. */
   parts: Part[];
-  /** What keeps its throttle from counting: a brake that was not pressed yet, or none in use; null: nothing. */
+  /**
+   * Why its throttle is ignored: the brake was not pressed yet, or no device in use has a brake.
+   * `null` if it is not ignored.
+   */
   brakeNeed: 'press' | 'other device' | null;
   isRadio: boolean;
   isCalibrated: boolean;
@@ -59,20 +62,26 @@ export interface DeviceView {
 const STORE = 'tautline.device.';
 const TOUCH = 0.02;
 /**
- * Silence after which a device counts as frozen, while the machine moves and its pedals are released: its brake may be
- * unheard. Decision 75.
+ * Time without data after which a device counts as frozen while the machine moves and its pedals
+ * are released. Its brake may not work any more. See decision 75.
  */
 export const RELEASED_QUIET_MAX_MS = 3_000;
-/** The same while a pedal is pressed, or of a device without a brake: held at their ends, digital pads say nothing. */
+/**
+ * The same while a pedal is pressed, or for a device without a brake. A digital pad held at its
+ * limit sends no data.
+ */
 export const PRESSED_QUIET_MAX_MS = 12_000;
-/** Silence after which a device that rests gives way to driving keys. */
+/** Time without data after which a device at rest yields to driving keys. */
 const GIVES_WAY_MS = 1_000;
 
-/** Every pad, wheel and set of pedals: those in use make one seat. */
+/** All gamepads, wheels and pedals. Those in use form one seat. */
 export class Gamepads {
   #devices: Device[] = [];
   readonly #givers = new Map<Part, Device>();
-  /** Pedals may read as pressed until first moved: the throttle must be seen released, with a brake that is heard. */
+  /**
+   * Whether the throttle counts. Pedals may read as pressed until first moved, so the throttle must
+   * be seen released, with a brake whose value is known.
+   */
   #armed = false;
   #quiet: Quiet | null = null;
   #cameInUse = false;
@@ -83,7 +92,10 @@ export class Gamepads {
     readonly numbering: Numbering,
   ) {}
 
-  /** Returns what the devices in use say together; null: none is in use. Call once a tick. */
+  /**
+   * Returns the combined position of the devices in use, `null` if there is none. Call it once a
+   * tick.
+   */
   read({ driven, moves, keysDrive }: Surroundings, nowMs: number): PadReading | null {
     this.#cameInUse = false;
     this.#find(nowMs);
@@ -105,32 +117,38 @@ export class Gamepads {
     };
   }
 
-  /** A device has come into use with the last reading: a person has taken it. */
+  /** Whether the last reading brought a device into use: a person has taken it. */
   get cameInUse(): boolean {
     return this.#cameInUse;
   }
 
-  /** The throttle works again once it has been released. */
+  /** Ignores the throttle until it has been released once. */
   disarm(): void {
     this.#armed = false;
   }
 
-  /** A device in use whose silence has lasted for half its limit or more; null: none. */
+  /** Device in use without data for at least half of its limit; `null` if there is none. */
   get quiet(): Quiet | null {
     return this.#quiet;
   }
 
-  /** Name of a device in use that counts as frozen; null: none. */
+  /** Name of a frozen device in use; `null` if there is none. */
   get frozen(): string | null {
     return this.#nameWhere((device) => device.isFrozen);
   }
 
-  /** Name of a device in use without numbers where its mapping has axes or buttons; null: none. */
+  /**
+   * Name of a device in use that lacks numbers for an axis or button of its mapping; `null` if
+   * there is none.
+   */
   get unsound(): string | null {
     return this.#nameWhere((device) => !device.isSound);
   }
 
-  /** Sets aside every device in use that is not to be believed, until it is moved: the person drives by others. */
+  /**
+   * Releases every frozen or unsound device in use until it is moved again: the person drives by
+   * other devices.
+   */
   dropTroubled(): void {
     for (const device of this.#used()) if (!isHealthy(device)) this.#release(device);
   }
@@ -150,7 +168,7 @@ export class Gamepads {
     }));
   }
 
-  /** What the browser shows of a device now; null: it is gone. */
+  /** Returns the browser's state of a device; `null` if it is disconnected. */
   pad(index: number): PadState | null {
     return connectedPads().find((pad) => pad.index === index) ?? null;
   }
@@ -159,7 +177,7 @@ export class Gamepads {
     return this.#device(index)?.mapping ?? null;
   }
 
-  /** Gives every part that the device has to it, or sets it aside until it is wanted again. */
+  /** Gives the device all parts that it has, or sets it aside until it is used again. */
   use(index: number, wanted: boolean): void {
     const device = this.#device(index);
     if (device === null) return;
@@ -168,7 +186,7 @@ export class Gamepads {
     else if (isHealthy(device)) this.#give(device, device.parts);
   }
 
-  /** Keeps a mapping for devices of this name; null goes back to what is known of them without. */
+  /** Stores a mapping for devices of this name; `null` returns to the known mapping. */
   remember(index: number, mapping: Mapping | null): void {
     const id = this.#device(index)?.id;
     if (id === undefined) return;
@@ -176,7 +194,7 @@ export class Gamepads {
       if (mapping === null) this.store.removeItem(STORE + id);
       else this.store.setItem(STORE + id, JSON.stringify(mapping));
     } catch {
-      // A browser that keeps nothing: the mapping lasts until the page is closed.
+      // Without storage the mapping lasts until the page is closed.
     }
     for (const device of this.#devices) {
       if (device.id !== id) continue;
@@ -187,7 +205,7 @@ export class Gamepads {
     this.#armed = false;
   }
 
-  /** Changes the dead zone alone: the device stays in use. */
+  /** Changes only the dead zone; the device stays in use. */
   setDeadZone(index: number, deadZone: number): void {
     const device = this.#device(index);
     if (device === null || device.mapping === null) return;
@@ -213,7 +231,10 @@ export class Gamepads {
     }
   }
 
-  /** A device is in use from the moment that a person moved it; while the machine moves it takes nothing from another. */
+  /**
+   * Brings a device into use once a person has moved it. While the machine moves, it takes nothing
+   * from another device.
+   */
   #listen(device: Device, moves: boolean): void {
     const { mapping } = device;
     if (mapping === null || device.isAside || !isHealthy(device)) return;
@@ -226,8 +247,9 @@ export class Gamepads {
   }
 
   /**
-   * Returns whether a device that a person has just moved gets this part: at standstill from a device that is a seat by
-   * itself, and from one that gives only a part of the seat if that part of the new one was moved.
+   * Returns whether a device that was just moved gets this part. At standstill it takes the part
+   * from a device that is a complete seat. It takes it from one with only some parts if this part
+   * of the new device was moved.
    */
   #yields(part: Part, to: Device, moves: boolean): boolean {
     const giver = this.#healthy(part);
@@ -245,7 +267,7 @@ export class Gamepads {
     const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
     for (const device of this.#devices) {
       const parts = this.#partsOf(device);
-      // Who presses driving keys brakes by them too.
+      // Somebody who presses driving keys brakes with them too.
       if (parts.length === 0 || !driven || keysDrive || (!moves && !pressed)) {
         device.excuse(nowMs);
         continue;
@@ -343,7 +365,7 @@ function isHealthy(device: Device): boolean {
   return device.isSound && !device.isFrozen;
 }
 
-/** A page that may not read pads sees none. */
+/** Returns the connected pads; none if the page has no permission. */
 function connectedPads(): PadState[] {
   try {
     return Array.from(navigator.getGamepads()).filter((pad) => pad?.connected === true) as PadState[];

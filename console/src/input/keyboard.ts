@@ -1,15 +1,17 @@
 import type { Keys } from './ramp';
 
-/** What a press of a key does once. */
+/** Action of a single key press. */
 export type Press =
   | 'emergency-stop' | 'arm' | 'reset' | 'park' | 'reverse' | 'lights' | 'high-beam' | 'left' | 'right' | 'hazard'
   | 'help';
 
 export interface KeyEvents {
   press(press: Press): void;
-  /** Any driving key: the page evidently has the focus. */
+  /** Called for any driving key: the page evidently has the focus. */
   touched(): void;
-  /** With it down, browsers and window managers keep key-ups to themselves. */
+  /**
+   * Called for a Meta key: while it is down, browsers and window managers withhold key-up events.
+   */
   metaKey(): void;
 }
 
@@ -22,7 +24,7 @@ const HELD: Readonly<Record<string, Held>> = {
   ArrowDown: 'brake', KeyS: 'brake',
   Space: 'hardBrake',
   KeyH: 'horn',
-  // A modifier: every keyboard reports it beside any other keys.
+  // A modifier key: every keyboard reports it together with any other keys.
   ShiftLeft: 'dead-man', ShiftRight: 'dead-man',
 };
 
@@ -33,7 +35,7 @@ const PRESSES: Readonly<Record<string, Press>> = {
   F1: 'help',
 };
 
-/** Every key and what it does, for the help. */
+/** All keys and their function, for the help. */
 export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
   { keys: ['W', '↑'], does: 'throttle' },
   { keys: ['S', '↓'], does: 'brake' },
@@ -53,7 +55,10 @@ export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
   { keys: ['F1'], does: 'this help' },
 ];
 
-/** Which driving keys are down. Repeats count for nothing: after a lost focus a key must be pressed anew. */
+/**
+ * The driving keys that are down. Key repeats are ignored: after a lost focus a key must be pressed
+ * again.
+ */
 export class Keyboard {
   readonly #down = new Set<string>();
 
@@ -88,7 +93,7 @@ export class Keyboard {
   }
 
   #released(event: KeyboardEvent): void {
-    // A chord that no keydown told of: its other keys may have come up unheard.
+    // A chord without a keydown event: its other keys may have been released unnoticed.
     if (isMeta(event)) this.#letGo();
     this.#down.delete(event.code);
   }
@@ -107,7 +112,7 @@ export class Keyboard {
     if (event.ctrlKey || event.altKey || wantsKeys(event)) return;
     const held = HELD[event.code];
     if (held !== undefined) {
-      // Shift alone does nothing in a browser, and its default is wanted by other keys.
+      // Shift alone does nothing in a browser, and other keys need its default.
       if (held !== 'dead-man') event.preventDefault();
       if (event.repeat) return;
       this.#down.add(event.code);
@@ -124,14 +129,17 @@ export class Keyboard {
   }
 }
 
-/** The key itself, by whichever name, or any other while it is down. */
+/** Returns whether the key is a Meta key under any of its names, or pressed together with one. */
 function isMeta(event: KeyboardEvent): boolean {
   return event.metaKey || META.has(event.code) || event.key === 'Meta' || event.key === 'OS';
 }
 
 const META: ReadonlySet<string> = new Set(['MetaLeft', 'MetaRight', 'OSLeft', 'OSRight']);
 
-/** A slider, a list or a button under the focus needs its keys; arrows on a button do nothing there, so drive. */
+/**
+ * Returns whether the focused element needs the key. Arrow keys do nothing on a button, so they
+ * drive.
+ */
 function wantsKeys(event: KeyboardEvent): boolean {
   if (event.code === 'F1') return false;
   const target = event.target as { tagName?: string; type?: string } | null;

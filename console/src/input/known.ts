@@ -1,19 +1,20 @@
 /**
- * Devices whose axes are known by vendor and product, as facts of their HID descriptors.
+ * Devices whose axes are known by vendor and product, taken from their HID descriptors.
  *
- * A row names the usages that a device reports and which of them steers, drives and brakes. Their numbers in the
- * Gamepad API follow from the platform: Chromium on Linux numbers the axes that are there, in the order of the kernel's
- * codes (joydev); on Windows an axis keeps the place of its usage, so that there are gaps. Other browsers number
- * otherwise: there a wheel is calibrated once. A device that shows another count of axes than its row is in a mode that
- * the row does not know (combined pedals, another driver), and is not known.
+ * A row names the usages that a device reports, and which of them are steering, throttle and brake.
+ * The platform decides their numbers in the Gamepad API. Chromium on Linux numbers the existing
+ * axes in the order of the kernel's codes (joydev). On Windows an axis has the number of its usage,
+ * with gaps. Other browsers number differently; there a wheel has to be calibrated. A device with
+ * another number of axes than its row is in an unknown mode (combined pedals, another driver) and
+ * is treated as unknown.
  */
 import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from './mapping';
 
-/** Usages of HID's Generic Desktop page that are axes, by their order on it and in the kernel. */
+/** Axis usages of HID's Generic Desktop page, in the order of that page and of the kernel. */
 const USAGES = ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'wheel', 'hat'] as const;
 type Usage = (typeof USAGES)[number];
 
-/** How the browser numbers axes; null: not known. */
+/** How the browser numbers axes; `null` if unknown. */
 export type Numbering = 'packed' | 'by usage' | null;
 
 interface Wheel {
@@ -30,9 +31,9 @@ const THRUSTMASTER = 0x044f;
 const FANATEC = 0x0eb7;
 const LOGITECH_AXES: readonly Usage[] = ['x', 'y', 'z', 'rz', 'hat'];
 
-/** Wheels steer by x; their pedals rest at 1 and end at -1. Sources: decision 75. */
+/** Known wheels. They steer by x; their pedals rest at 1 and end at -1. Sources: decision 75. */
 const WHEELS: readonly Wheel[] = [
-  // G25, G27; under Windows their driver joins the pedals on one axis unless told otherwise.
+  // G25, G27. Under Windows their driver combines the pedals on one axis by default.
   { vendor: LOGITECH, products: [0xc299, 0xc29b], axes: LOGITECH_AXES, throttle: 'z', brake: 'rz', on: ['packed'] },
   // G29; G923 for PlayStation.
   { vendor: LOGITECH, products: [0xc24f], axes: LOGITECH_AXES, throttle: 'z', brake: 'rz', on: ['packed', 'by usage'] },
@@ -40,22 +41,22 @@ const WHEELS: readonly Wheel[] = [
   // G920; G923 for Xbox.
   { vendor: LOGITECH, products: [0xc262], axes: LOGITECH_AXES, throttle: 'y', brake: 'z', on: ['packed', 'by usage'] },
   { vendor: LOGITECH, products: [0xc26e], axes: LOGITECH_AXES, throttle: 'y', brake: 'z', on: ['packed'] },
-  // T150, TMX, T248. Not T300: which axis is its throttle depends on the driver.
+  // T150, TMX, T248. Not T300: its throttle axis depends on the driver.
   {
     vendor: THRUSTMASTER, products: [0xb677, 0xb67f, 0xb696], axes: ['x', 'y', 'rz', 'slider', 'hat'], throttle: 'rz', brake: 'y',
     on: ['packed'],
   },
-  // CSW 2.5, CSL Elite, Podium DD1 and DD2, CSL DD, in their PC mode.
+  // CSW 2.5, CSL Elite, Podium DD1 and DD2, CSL DD, in PC mode.
   {
     vendor: FANATEC, products: [0x0004, 0x0005, 0x0006, 0x0007, 0x0020, 0x0e03],
     axes: ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'hat'], throttle: 'z', brake: 'rz', on: ['packed'],
   },
 ];
 
-/** Radios under OpenTX and EdgeTX: which channel is which lever is the model's that is chosen on the radio. */
+/** Radios with OpenTX or EdgeTX. The model selected on the radio assigns its levers to channels. */
 const RADIOS: readonly { vendor: number; product: number }[] = [{ vendor: 0x1209, product: 0x4f54 }];
 
-/** Returns what is known of a device without calibration; null: nothing. */
+/** Returns the mapping of a device that needs no calibration; `null` if unknown. */
 export function knownMapping(pad: PadState, numbering: Numbering): Mapping | null {
   if (pad.mapping === 'standard') return STANDARD;
   const id = vendorAndProduct(pad.id);
@@ -74,13 +75,16 @@ export function knownMapping(pad: PadState, numbering: Numbering): Mapping | nul
   };
 }
 
-/** Returns whether it is a radio, whose levers are as the person has set them there. */
+/** Returns whether it is a radio, whose levers the person has assigned on the radio. */
 export function isRadio(id: string): boolean {
   const found = vendorAndProduct(id);
   return found !== null && RADIOS.some(({ vendor, product }) => vendor === found.vendor && product === found.product);
 }
 
-/** Reads USB numbers from an id: Chromium's `(.. Vendor: 046d Product: c24f)`, Firefox's `046d-c24f-name`. */
+/**
+ * Reads the USB numbers from an id: Chromium's `(.. Vendor: 046d Product: c24f)`, Firefox's
+ * `046d-c24f-name`.
+ */
 export function vendorAndProduct(id: string): { vendor: number; product: number } | null {
   const found = /Vendor: ([0-9a-f]{4}) Product: ([0-9a-f]{4})/i.exec(id) ?? /^([0-9a-f]{1,4})-([0-9a-f]{1,4})-/i.exec(id);
   return found === null ? null : { vendor: Number.parseInt(found[1]!, 16), product: Number.parseInt(found[2]!, 16) };
@@ -100,7 +104,7 @@ export function numberingOf(agent: { userAgentData?: { platform: string; brands:
   return data.platform === 'Linux' ? 'packed' : data.platform === 'Windows' ? 'by usage' : null;
 }
 
-/** A hat is two axes to the kernel and one on Windows. */
+/** Returns the number of axes. A hat is two axes in the kernel and one on Windows. */
 function axisCount(axes: readonly Usage[], numbering: Exclude<Numbering, null>): number {
   if (numbering === 'packed') return axes.length + (axes.includes('hat') ? 1 : 0);
   return Math.max(...axes.map((usage) => USAGES.indexOf(usage))) + 1;

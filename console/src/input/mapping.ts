@@ -1,17 +1,17 @@
 import type { Position } from './ramp';
 
-/** The part of the browser's Gamepad that is read. */
+/** The fields of the browser's Gamepad that are read. */
 export interface PadState {
   readonly id: string;
   readonly index: number;
   readonly mapping: string;
-  /** When the browser last took data from it, ms; 0 or missing: not reported. */
+  /** Time of the newest data in ms; 0 or missing if not reported. */
   readonly timestamp?: number;
   readonly axes: readonly number[];
   readonly buttons: readonly { readonly value: number; readonly pressed: boolean }[];
 }
 
-/** A pedal is a trigger button, or an axis between two raw values, in either direction. */
+/** A trigger button, or an axis between two raw values, in either direction. */
 export type Pedal =
   | { kind: 'button'; button: number }
   | { kind: 'axis'; axis: number; released: number; pressed: number };
@@ -24,34 +24,39 @@ export interface Steering {
   right: number;
 }
 
-/** What one device gives to the seat. */
+/** Part of the seat that a device controls. */
 export type Part = 'steering' | 'throttle' | 'brake';
 export const PARTS: readonly Part[] = ['steering', 'throttle', 'brake'];
 
-/** How one device's axes and buttons are read; a part of the seat that it does not give is null. */
+/** Assignment of a device's axes and buttons; `null` for a part that it does not have. */
 export interface Mapping {
   steering: Steering | null;
   throttle: Pedal | null;
   brake: Pedal | null;
   reverseButton: number;
   stopButton: number;
-  /** Held to drive, where a dead-man input is used. */
+  /** Held while driving, if a dead-man input is used. */
   deadManButton: number;
-  /** Share of the steering's travel around the centre that counts as straight, 0 to 0.3. */
+  /** Share of the steering travel around the centre that counts as straight, 0 to 0.3. */
   deadZone: number;
 }
 
-const STICK_DEAD_ZONE = 0.08; // Sticks of worn gamepads rest up to here.
+const STICK_DEAD_ZONE = 0.08; // Sticks of worn gamepads rest within this.
 export const WHEEL_DEAD_ZONE = 0.01;
 export const DEAD_ZONE_MAX = 0.3;
-/** Buttons of a standard pad: right and top of the four, left shoulder; those of wheels have the same numbers here. */
+/**
+ * Buttons of a standard pad: right and top face button, left shoulder. Wheels use the same numbers.
+ */
 export const BUTTONS = { stopButton: 1, reverseButton: 3, deadManButton: 4 } as const;
-// Sensors seldom reach their printed ends.
+// Sensors rarely reach their nominal ends.
 const PEDAL_DEAD_ZONE = 0.04;
-/** Travel of an axis, of 2 at most, from which two raw values are told apart: less is noise or a brushed lever. */
+/**
+ * Smallest travel of an axis (at most 2) that counts as a movement; less is noise or a brushed
+ * lever.
+ */
 export const TRAVEL_MIN = 0.25;
 
-/** Mapping of a pad whose layout the browser itself knows: the standard one of the Gamepad API. */
+/** Mapping of a pad that the browser knows: the standard layout of the Gamepad API. */
 export const STANDARD: Mapping = {
   ...BUTTONS,
   steering: { axis: 0, left: -1, centre: 0, right: 1 },
@@ -60,7 +65,7 @@ export const STANDARD: Mapping = {
   deadZone: STICK_DEAD_ZONE,
 };
 
-/** Returns the positions of the device's wheel and pedals; a part that it does not give rests. */
+/** Returns the positions of the device's wheel and pedals; missing parts are at rest. */
 export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): Position {
   const { steering } = mapping;
   return {
@@ -70,7 +75,7 @@ export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>)
   };
 }
 
-/** Returns whether each part's axis or button is there and has a number. */
+/** Returns whether each mapped axis or button exists and has a number. */
 export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): boolean {
   return PARTS.every((part) => {
     const source = mapping[part];
@@ -79,7 +84,7 @@ export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'
   });
 }
 
-/** Returns why the mapping contradicts itself; null: it does not. */
+/** Returns why the mapping is contradictory; `null` if it is not. */
 export function contradictionOf({ steering, throttle, brake }: Mapping): string | null {
   if (steering === null && throttle === null && brake === null) return 'It gives neither steering nor a pedal.';
   if (steering !== null) {
@@ -94,7 +99,10 @@ export function contradictionOf({ steering, throttle, brake }: Mapping): string 
   return throttle !== null && brake !== null && sharesTravel(throttle, brake) ? 'Throttle and brake are the same.' : null;
 }
 
-/** Returns whether two pedals are one and the same; two sides of one axis, from a rest between them, are not. */
+/**
+ * Returns whether two pedals are the same. Two sides of one axis, with the rest between them, are
+ * not.
+ */
 export function sharesTravel(one: Pedal, other: Pedal): boolean {
   if (one.kind === 'button' || other.kind === 'button') {
     return one.kind === 'button' && other.kind === 'button' && one.button === other.button;
@@ -126,7 +134,7 @@ function axisShare(pedal: { released: number; pressed: number }, raw: number | u
   return (raw - pedal.released) / travel;
 }
 
-/** Returns a stored mapping; null when the text is not one, or one that contradicts itself. */
+/** Parses a stored mapping; `null` if the text is invalid or the mapping contradictory. */
 export function parseMapping(text: string): Mapping | null {
   let value: unknown;
   try {

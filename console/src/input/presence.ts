@@ -1,10 +1,10 @@
-/** What speaks against a person who is there with sound inputs; the worst first. */
+/** Reasons why the person counts as absent or the inputs as unsound, the worst first. */
 export const ABSENCES = [
   'hidden', 'unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'calibrating', 'meta key', 'dead-man released',
 ] as const;
 export type Absence = (typeof ABSENCES)[number];
 
-/** What the guard is told of them: its own numbers of absences. */
+/** Bits of the absences in a command, as the guard numbers them. */
 const GUARD_BITS: Readonly<Record<Absence, number>> = {
   hidden: 1 << 1,
   unfocused: 1 << 2,
@@ -13,15 +13,15 @@ const GUARD_BITS: Readonly<Record<Absence, number>> = {
   'pad unsound': 1 << 3,
   calibrating: 1 << 3,
   'meta key': 1 << 3,
-  // It has a field of its own.
+  // A command has a separate field for it.
   'dead-man released': 0,
 };
 
-/** Which absences there are now. Each ends by what ends it, and for itself. */
+/** Current absences. Each one ends independently. */
 export class Presence {
   readonly #absences = new Set<Absence>();
 
-  /** `holds`: it begins or goes on; otherwise it ends. */
+  /** Begins or continues an absence if it `holds`, else ends it. */
   set(absence: Absence, holds: boolean): void {
     if (holds) this.#absences.add(absence);
     else this.#absences.delete(absence);
@@ -31,17 +31,17 @@ export class Presence {
     return this.#absences.has(absence);
   }
 
-  /** The person pressed or clicked something here: what only a person's hand ends, ends. */
+  /** Ends the absences that a press or click on the page ends. */
   takeUp(): void {
     for (const absence of ['unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'meta key'] as const) this.#absences.delete(absence);
   }
 
-  /** Null: the person is there. */
+  /** The worst absence; `null` if the person is present. */
   get worst(): Absence | null {
     return ABSENCES.find((absence) => this.#absences.has(absence)) ?? null;
   }
 
-  /** As the guard is told. */
+  /** Bits of the absences for a command. */
   get bits(): number {
     let bits = 0;
     for (const absence of this.#absences) bits |= GUARD_BITS[absence];
@@ -53,7 +53,10 @@ export type DeadMan = 'absent' | 'held' | 'released';
 
 const STORE = 'tautline.dead-man';
 
-/** The dead-man input: a key or a pad's button that must be held, if the person or the guard wants one. */
+/**
+ * The dead-man input: a key or button that must be held while driving, if the person or the guard
+ * requires it.
+ */
 export class DeadManInput {
   #wanted: boolean;
   #required = false;
@@ -71,11 +74,11 @@ export class DeadManInput {
     try {
       this.store.setItem(STORE, String(wanted));
     } catch {
-      // A browser that keeps nothing: the choice lasts until the page is closed.
+      // Without storage the choice lasts until the page is closed.
     }
   }
 
-  /** The guard asks for it; it does not stop asking within one page. */
+  /** Makes the input required until the page is closed, because the guard asks for it. */
   require(): void {
     this.#required = true;
   }

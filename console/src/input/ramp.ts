@@ -1,10 +1,10 @@
-/** Smooth pedals and steering from keys that are only down or up. */
+/** Driving keys, which are only down or up. */
 export interface Keys {
   left: boolean;
   right: boolean;
   throttle: boolean;
   brake: boolean;
-  /** The whole brake at once. */
+  /** Full brake at once. */
   hardBrake: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Position {
 
 export const REST: Position = { steering: 0, throttle: 0, brake: 0 };
 
-// Full travel per second: turning in takes half a second, letting go centres quicker, brakes come fast.
+// Full travel per second: steering in takes half a second, centring is faster, brakes act fast.
 const STEER_IN = 2;
 const STEER_BACK = 3.5;
 const THROTTLE_DOWN = 1.6;
@@ -25,10 +25,13 @@ const THROTTLE_UP = 5;
 const BRAKE_DOWN = 3;
 const HARD_BRAKE_DOWN = 12;
 const BRAKE_UP = 6;
-// At this speed keys reach half the lock: beyond, full lock only throws the car about.
+// Speed at which keys reach half of the lock. At higher speeds full lock makes the car unstable.
 const HALF_LOCK_MPS = 14;
 
-/** The next position after `seconds`; `speedMps` null: not known. */
+/**
+ * Returns the position after `seconds`, for smooth steering and pedals. `speedMps` is `null` if
+ * unknown.
+ */
 export function ramp(position: Position, keys: Keys, speedMps: number | null, seconds: number): Position {
   const side = (keys.left ? 1 : 0) - (keys.right ? 1 : 0);
   const target = side * (speedMps === null ? limitUnknown(position) : steeringLimit(speedMps));
@@ -51,7 +54,10 @@ export function approach(from: number, to: number, step: number): number {
   return from < to ? Math.min(to, from + step) : Math.max(to, from - step);
 }
 
-/** At a speed that nobody knows, keys turn in as at a high one; a wheel that is turned further may stay so. */
+/**
+ * Returns the steering limit at an unknown speed: that of a high speed, or the present angle if it
+ * is larger.
+ */
 function limitUnknown({ steering }: Position): number {
   return Math.max(Math.abs(steering), steeringLimit(HALF_LOCK_MPS));
 }

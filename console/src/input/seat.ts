@@ -4,25 +4,25 @@ import type { PadReading } from './gamepad';
 import type { Absence } from './presence';
 import { type Keys, type Position, REST, approach, ramp } from './ramp';
 
-/** Why the pedals are let go of whatever the devices say. */
+/** Why the pedals are released, whatever the devices report. */
 export type Release = 'none' | Absence;
 
 export interface Devices {
   keys: Keys;
   pad: PadReading | null;
-  /** Null: telemetry is stale or missing. */
+  /** `null` if telemetry is stale or missing. */
   speedMps: number | null;
 }
 
-/** Below it the machine stands. */
+/** Speed below which the machine counts as standing still. */
 export const STANDSTILL_MPS = 0.3;
-// Enough to stop gently on the flat, little enough not to lock a wheel.
+// Enough to stop gently on level ground, too little to lock a wheel.
 const GENTLE_BRAKE = 0.3;
 const CENTRE_PER_SECOND = 2;
-// A tick that came late must not jump: the ramps go on from where they were.
+// After a late tick the ramps continue from where they were, without a jump.
 const TICK_SECONDS_MAX = 0.1;
 
-/** Makes one command of keys, wheel and the state of the page. */
+/** Combines keys, devices and the state of the page into commands. */
 export class Seat {
   #keys: Position = REST;
   #steering = 0;
@@ -58,13 +58,16 @@ export class Seat {
     this.#keys = REST;
   }
 
-  /** The person is back. */
+  /** Resumes after a release: the person is back. */
   takeUp(): void {
     this.#release = 'none';
     this.#keys = { ...REST, steering: this.#steering };
   }
 
-  /** False while the car rolls or the throttle is held, or when nobody knows whether it rolls. */
+  /**
+   * Changes between drive and reverse. Returns false while the car rolls or may roll, or the
+   * throttle is pressed.
+   */
   toggleReverse(speedMps: number | null): boolean {
     if (this.#throttle > 0 || speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS) return false;
     this.#gear = this.#gear === Gear.Drive ? Gear.Reverse : Gear.Drive;
@@ -80,13 +83,13 @@ export class Seat {
     if (pad?.steers !== true || devices.keys.left || devices.keys.right) this.#padSteers = false;
     this.#steering = this.#padSteers && pad !== null ? pad.steering : this.#keys.steering;
     if (this.#emergencyStop) {
-      // A key held through the stop must not build up throttle for its end.
+      // A key held during the stop must not build up throttle for its end.
       this.#keys = { ...this.#keys, throttle: 0 };
       return this.#made(0, 1);
     }
     const brake = Math.max(this.#keys.brake, pad?.brake ?? 0);
     const throttle = Math.max(this.#keys.throttle, pad?.throttle ?? 0);
-    // Both at once: the brake is meant.
+    // If both are pressed, the brake wins.
     return this.#made(brake > 0.1 ? 0 : throttle, brake);
   }
 

@@ -4,7 +4,7 @@ import type { DeadManInput } from '../input/presence';
 import type { Speaker } from '../sound';
 import { byId, setData } from './element';
 
-/** Buttons of what else can be pressed on the keyboard, and what they are to be pressed for. */
+/** Buttons of actions that keys also trigger. */
 const BUTTONS: readonly { id: string; press: Press }[] = [
   { id: 'act-arm', press: 'arm' }, { id: 'act-reset', press: 'reset' }, { id: 'act-park', press: 'park' },
   { id: 'signal-lights', press: 'lights' }, { id: 'signal-high-beam', press: 'high-beam' },
@@ -16,7 +16,7 @@ const SIGNAL_IDS: Readonly<Record<Signal, string>> = {
   right: 'signal-right', hazard: 'signal-hazard',
 };
 
-/** Arm, reset, park, and the signals; and how this page asks and sounds. */
+/** Arm, reset, park and the signals, and the settings of dead-man input and sound. */
 export class ActsPanel {
   readonly #box = byId('acts');
   readonly #arm = byId<HTMLButtonElement>('act-arm');
@@ -27,7 +27,7 @@ export class ActsPanel {
     for (const { id, press: what } of BUTTONS) {
       const button = byId<HTMLButtonElement>(id);
       button.addEventListener('click', () => {
-        // Else Space would press it again instead of the brake.
+        // Otherwise Space would press the button again instead of the brake.
         button.blur();
         press(what);
       });
@@ -37,7 +37,7 @@ export class ActsPanel {
     for (const name of ['pointerup', 'pointerleave', 'pointercancel', 'blur']) button.addEventListener(name, () => horn(false));
   }
 
-  /** Choices that last: whether a dead-man input is used, and whether the page sounds. */
+  /** Connects the settings: whether a dead-man input is used, and whether the page plays sounds. */
   listen(deadMan: DeadManInput, speaker: Speaker): void {
     const [wanted, sound] = [byId<HTMLInputElement>('dead-man'), byId<HTMLInputElement>('sound')];
     wanted.checked = deadMan.wanted;
@@ -51,7 +51,10 @@ export class ActsPanel {
     });
   }
 
-  /** `guard` null: there is none, or it is not live. `shown`: what the machine shows, or is asked to. */
+  /**
+   * `guard` is `null` if there is none, or it is not live. `shown` are the signals that the machine
+   * shows or is asked for.
+   */
   show(guard: GuardView | null, shown: readonly Signal[]): void {
     this.#box.hidden = guard === null;
     this.#arm.hidden = guard?.mode !== 'held' || guard.latched;

@@ -8,31 +8,31 @@ import type { Connection, StatusView, TelemetryView, ValueView } from '../report
 import type { Reason, Standing } from '../wire';
 import { byId, setData, setText } from './element';
 
-/** Older telemetry is shown as stale. */
+/** Age in ms above which telemetry is shown as stale. */
 export const STALE_MS = 500;
-/** Instead of a mode: what the machine does, nobody knows. */
+/** Shown instead of a mode: nobody knows what the machine does. */
 export const GUARD_SILENT = 'Guard silent';
 
 export interface Facts {
   canDecode: boolean;
   connection: Connection;
-  /** Null: not told yet. */
+  /** `null` until the operator's process reports it. */
   standing: Standing | null;
-  /** A vehicle is to be picked first. */
+  /** Whether a vehicle has to be picked first. */
   choosing: boolean;
   status: StatusView | null;
   telemetry: TelemetryView | null;
-  /** Null: none came yet. */
+  /** `null` before the first telemetry. */
   telemetryAgeMs: number | null;
   release: Release;
   acts: ActsView;
-  /** A device in use that has said nothing for long; null: none. */
+  /** Device in use without data for long; `null` if there is none. */
   padQuiet: Quiet | null;
-  /** Name of a device in use that is not to be believed; null: none. */
+  /** Name of a frozen or unsound device in use; `null` if there is none. */
   padTroubled: string | null;
-  /** Why the operator's recorder stands still; empty while it records, or is not to. */
+  /** Why the operator's recorder has stopped; empty while it records, or is not supposed to. */
   recorderTrouble: string;
-  /** Why this page does not show the vehicle's picture; null: it does. */
+  /** Why this page does not show the vehicle's picture; `null` if it does. */
   pictureRefusal: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface Notice {
   title: string;
   detail: string;
   action?: Choice;
-  /** What else can be done. */
+  /** Further choices. */
   other?: Choice;
   third?: Choice;
 }
@@ -61,15 +61,15 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
   [SessionState.Lost]: 'The session is lost',
 };
 
-/** The one thing the person must know now; null while driving is undisturbed. Worst first. */
+/** Returns the most important notice, `null` if driving is undisturbed. The worst comes first. */
 export function noticeOf(facts: Facts): Notice | null {
   const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
-  // The list of vehicles says the rest.
+  // The list of vehicles shows the rest.
   if (first !== null || facts.choosing) return first;
   return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? sightNotice(facts) ?? recordNotice(facts);
 }
 
-/** Nothing is worse than a stop that nobody has heard. */
+/** Returns the notice of an unacknowledged stop, which comes before all others. */
 function stopNotice({ acts: { stopUnacknowledgedMs } }: Facts): Notice | null {
   if (stopUnacknowledgedMs === null || stopUnacknowledgedMs < UNACKNOWLEDGED_MS) return null;
   return {
@@ -148,7 +148,7 @@ function standingNotice({ standing }: Facts): Notice | null {
   }
 }
 
-/** Why this console drives no longer. */
+/** Why this console no longer drives. */
 const LOST: Readonly<Record<Reason, string>> = {
   consent: 'You agreed. ',
   standstill: 'It asked while the vehicle stood still. ',
@@ -179,12 +179,12 @@ function vehicleNotice(facts: Facts): Notice | null {
   return { ...notice, detail: `${notice.detail}${more.join('')}` };
 }
 
-/** What is wrong with the picture, at the vehicle or here; empty: nothing. */
+/** Returns the fault of the picture at the vehicle or on this page; empty if there is none. */
 function sourceWords({ telemetry, pictureRefusal }: Facts): string {
   return pictureRefusal ?? telemetry?.sourceTrouble ?? '';
 }
 
-/** A picture that is not to be trusted, or is missing, while the vehicle is driven. */
+/** Returns the notice of a missing or untrustworthy picture while the vehicle is driven. */
 function sourceNotice(facts: Facts): Notice | null {
   const words = sourceWords(facts);
   return words === '' ? null : { tone: 'warn', title: 'Trouble with the picture', detail: sentence(words) };
@@ -194,14 +194,16 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }
 
-/** A drive that nobody will be able to look at is told last: it stops nothing. */
+/**
+ * Returns the notice of a failed recording. It comes last, because it does not stop the vehicle.
+ */
 function recordNotice({ telemetry, recorderTrouble }: Facts): Notice | null {
   const words = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
   const title = words === '' && recorderTrouble !== '' ? `The operator does not record: ${recorderTrouble}` : words;
   return title === '' ? null : { tone: 'warn', title, detail: 'What happens now is not kept.' };
 }
 
-/** Returns why the operator's recorder stands still, as its snapshot says; empty while it does not. */
+/** Returns why the operator's recorder has stopped, from its snapshot; empty if it has not. */
 export function recorderTrouble(values: readonly ValueView[]): string {
   const told = values.find(({ name }) => name.startsWith(RECORDER_TROUBLE));
   return told === undefined ? '' : told.name.slice(RECORDER_TROUBLE.length);
@@ -239,7 +241,7 @@ function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Noti
   };
 }
 
-/** What the pictures show while nothing else is amiss. */
+/** Returns the notice of a problem seen in the pictures while nothing else is wrong. */
 function sightNotice({ telemetry }: Facts): Notice | null {
   const sight = telemetry?.sight ?? [];
   if (sight.includes('repeats')) {
@@ -323,7 +325,7 @@ function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
   }
 }
 
-/** The words over the picture when something is amiss. */
+/** The banner over the picture. */
 export class Banner {
   readonly #box = byId('banner');
   readonly #title = byId('banner-title');

@@ -6,18 +6,18 @@ import {
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, count, kilobytes, megabits, ms, percent } from './format';
 
-/** One line of a table: a cell a column. */
+/** One row of a table, with a cell per column. */
 export interface Line {
   name: string;
   unit: string;
   hint: string;
   cells: string[];
-  /** Whether a rule goes before it. */
+  /** Whether a separator precedes it. */
   starts: boolean;
   zero: boolean;
 }
 
-/** A link as its sending end and as its receiving end observe it; null: not told. */
+/** A link as its sending and its receiving end observe it; `null` if not reported. */
 interface Both {
   out: LinkView;
   in: LinkView | null;
@@ -25,7 +25,7 @@ interface Both {
 
 type Measure = [name: string, unit: string, hint: string, of: (link: Both) => string];
 
-/** What no other panel shows of a link, whichever way it is looked at. */
+/** Measures of a link that no other panel shows, for both directions. */
 const MEASURES: readonly Measure[] = [
   ['sent', 'Mbit/s', 'Sent in the last second', ({ out }) => megabits(out.sentBps)],
   ['budget', 'Mbit/s', 'What the video counts on', ({ out }) => megabits(out.budgetBps)],
@@ -35,14 +35,20 @@ const MEASURES: readonly Measure[] = [
   ['packet size', 'B', 'Largest datagram sent, as far as the path is known to carry', ({ out }) => String(out.datagramBytes)],
 ];
 
-/** What the panel of links shows of the way from the vehicle, for the way to it. */
+/**
+ * Measures that the panel of links shows for the direction from the vehicle, here for the direction
+ * to it.
+ */
 const BACK: readonly Measure[] = [
   ['arriving', 'Mbit/s', 'What came to the receiving end in the last second', (link) => (link.in === null ? UNKNOWN : megabits(link.in.receivedBps))],
   ['granted', 'Mbit/s', 'What rate control grants', ({ out }) => megabits(out.grantedBps)],
   ['lost', '%', 'Share lost of the last second', ({ out }) => percent(out.lossOut)],
 ];
 
-/** A line a measure, a column a link of `sender`; of packets only what has happened to any. */
+/**
+ * Returns a row per measure and a column per link of `sender`. Packet counters that are all zero
+ * are omitted.
+ */
 export function linkLines(sender: SnapshotView, receiver: SnapshotView | null, way: 'up' | 'down'): Line[] {
   const links = sender.links.map((out): Both => (
     { out, in: receiver?.links.find((link) => link.link === out.link) ?? null }));
@@ -57,14 +63,16 @@ export function linkLines(sender: SnapshotView, receiver: SnapshotView | null, w
   ];
 }
 
-/** A channel one way, as its sender and as its receiver observe it; null: not told. */
+/**
+ * A channel in one direction, as its sender and its receiver observe it; `null` if not reported.
+ */
 interface Flow {
   head: string;
   sender: ChannelView | null;
   receiver: ChannelView | null;
 }
 
-/** Heads and lines of a table with a column for each channel and way that has carried anything. */
+/** Returns a table with a column for each channel and direction that has carried units. */
 export function unitTable(vehicle: SnapshotView | null, operator: SnapshotView | null): { heads: string[]; lines: Line[] } {
   const flows = [...flowsOf(vehicle, operator, 'to here'), ...flowsOf(operator, vehicle, 'to vehicle')];
   const lines = (list: readonly Counter<UnitCount>[], end: 'sender' | 'receiver'): Line[] => list
@@ -91,7 +99,7 @@ function flowsOf(from: SnapshotView | null, to: SnapshotView | null, way: string
   });
 }
 
-/** What both ends count, as tables; closed, it costs nothing. */
+/** The counters of both ends as tables; not updated while closed. */
 export class Counts {
   readonly #card = byId<HTMLDetailsElement>('counts');
   readonly #age = byId('counts-age');
@@ -103,7 +111,7 @@ export class Counts {
     byId('count-tables').append(this.#up.box, this.#down.box, this.#units.box);
   }
 
-  /** `ageMs`: of the vehicle's snapshot. */
+  /** `ageMs` is the age of the vehicle's snapshot. */
   show(vehicle: SnapshotView | null, operator: SnapshotView | null, ageMs: number | null): void {
     const old = ageMs !== null && ageMs > OLD_MS;
     setText(this.#age, ageText(ageMs));
@@ -117,10 +125,10 @@ export class Counts {
   }
 }
 
-// Told twice a second; some may be lost.
+// Snapshots come twice a second; some may be lost.
 const OLD_MS = 3_500;
 
-/** A table that is built anew only when its heads or lines change. */
+/** A table that is rebuilt only when its columns or rows change. */
 class Grid {
   readonly box: HTMLElement;
   readonly #caption: string;

@@ -3,12 +3,12 @@ import { STALE_MS } from './banner';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, signed } from './format';
 
-// What the drawn wheel turns at full lock.
+// Rotation of the drawn wheel at full lock.
 const WHEEL_DEGREES = 130;
-// The bar's full width; road wheels hardly turn further.
+// Full width of the bar; road wheels rarely turn further.
 const ROAD_WHEEL_DEGREES = 32;
 
-/** Steering wheel and pedals: as asked for, and as applied. */
+/** Steering wheel and pedals, as requested and as applied. */
 export class Dials {
   readonly #card = byId('steering').closest<HTMLElement>('.card')!;
   readonly #age = byId('telemetry-age');
@@ -43,7 +43,7 @@ export class Dials {
     this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
   }
 
-  /** Left is positive in a command, counterclockwise on the screen. */
+  /** Left is positive in a command and counterclockwise on the screen. */
   #turn(steering: number): void {
     const degrees = -steering * WHEEL_DEGREES;
     this.#wheel.setAttribute('transform', `rotate(${degrees.toFixed(1)})`);
@@ -72,7 +72,7 @@ function ageText(ageMs: number | null, stale: boolean): string {
   return stale ? `stale: ${(ageMs / 1000).toFixed(1)} s old` : 'telemetry live';
 }
 
-/** Along the wheel's outside, from the top by `degrees` clockwise. */
+/** Returns an arc along the wheel's rim, from the top by `degrees` clockwise. */
 function arc(degrees: number): string {
   if (Math.abs(degrees) < 0.5) return '';
   const angle = (degrees * Math.PI) / 180;

@@ -8,24 +8,24 @@ export type DropGroup = 'operator' | 'vehicle' | 'console';
 export interface Drop {
   name: string;
   count: number;
-  /** Redundancy that was not needed in the end: no loss, so it counts in no total. */
+  /** Redundancy that was not needed: not a loss, so it is in no total. */
   surplus: boolean;
 }
 
-// Packets of a block that others had already recovered.
+// Packets of a block that was already recovered.
 const SURPLUS: ReadonlySet<string> = new Set(['packet_surplus']);
 const HEADINGS: Readonly<Record<DropGroup, string>> = {
   operator: 'Operator', vehicle: 'Vehicle', console: 'This page',
 };
 
-/** Every named drop by whose it is. */
+/** Groups the drops by the process that counts them. */
 export function groupDrops(
   operator: SnapshotView | null, vehicle: SnapshotView | null, video: VideoView | null,
 ): Record<DropGroup, Drop[]> {
   return { operator: marked(operator?.drops), vehicle: marked(vehicle?.drops), console: marked(video?.drops) };
 }
 
-/** Real drops and surplus, apart. */
+/** Returns the sums of real drops and of surplus. */
 export function totals(groups: Record<DropGroup, Drop[]>): { dropped: number; surplus: number } {
   const all = Object.values(groups).flat();
   const sum = (surplus: boolean): number => all.reduce(
@@ -33,7 +33,7 @@ export function totals(groups: Record<DropGroup, Drop[]>): { dropped: number; su
   return { dropped: sum(false), surplus: sum(true) };
 }
 
-/** The drops, worst news in the heading; zeros only when asked for. */
+/** The drops, with their total in the heading; zeros only on request. */
 export class Drops {
   readonly #card = byId<HTMLDetailsElement>('drops');
   readonly #box = byId('drop-rows');
@@ -54,7 +54,7 @@ export class Drops {
     this.#none = { operator: none('operator'), vehicle: none('vehicle'), console: none('console') };
     this.#zeros.addEventListener('change', () => {
       setData(this.#box, 'zeros', this.#zeros.checked ? 'shown' : 'hidden');
-      // Else Space would tick it again instead of braking.
+      // Otherwise Space would toggle it again instead of braking.
       this.#zeros.blur();
     });
   }

@@ -1,11 +1,11 @@
-/** The element of this id; a page without it is our own bug. */
+/** Returns the element of this id. Throws if the page lacks it, which is a bug. */
 export function byId<T extends Element = HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`no element #${id}`);
   return element as unknown as T;
 }
 
-/** Writes only what changes: a write to the document costs layout even when it says the same. */
+/** Writes the text only if it differs: every write to the document costs layout. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -23,7 +23,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A name as part of an id. */
+/** Converts a name to a part of an id. */
 export function slug(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }

@@ -5,7 +5,7 @@ import { byId, setText, slug } from './element';
 import { UNKNOWN, megabits, ms, percent, quantity } from './format';
 import { Rows } from './rows';
 
-/** Values with a place of their own among the figures; all others stand under Details. */
+/** Values shown among the figures; all others are under Details. */
 const PLACES: Readonly<Record<string, string>> = {
   'picture rate': 'capture-rate',
   'picture rate asked for': 'links-rate',
@@ -15,13 +15,13 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 const VIDEO_CHANNEL = 'video';
 
-/** What the video is granted and what comes of it. */
+/** Figures of the video: its budget, rate and losses. */
 export class Figures {
   readonly #pictureRate = byId('picture-rate');
   readonly #rate = byId('video-rate');
   readonly #lateOrLost = byId('late-or-lost');
 
-  /** Null: not live. */
+  /** `null` if not live. */
   show(vehicle: SnapshotView | null, operator: SnapshotView | null): void {
     if (vehicle === null || operator === null) for (const place of Object.values(PLACES)) setText(byId(place), UNKNOWN);
     for (const value of [...(vehicle?.values ?? []), ...(operator?.values ?? [])]) {
@@ -50,26 +50,28 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   [Fault.Other]: 'see its fault memory',
 };
 
-/** What of the machine does not work, in words. */
+/** Describes the machine's faults. */
 export function faultNames(faults: Fault[]): string {
   return faults.length === 0 ? 'none' : faults.map((fault) => FAULTS[fault]).join(', ');
 }
 
-/** What is drawn, and whether the camera is asked for fewer pictures than it could take. */
+/** Formats the drawn picture rate, and the decimation if there is any. */
 function pictureRate({ pictureRate: drawn, pictureInterval }: VideoView): string {
   return pictureInterval === 1 ? drawn.toFixed(0) : `${drawn.toFixed(0)}, 1 in ${pictureInterval}`;
 }
 
-/** The values that have no place among the figures. */
+/** Returns the values that are not among the figures. */
 export function detailsOf(snapshot: SnapshotView): ValueView[] {
   return snapshot.values.filter(({ name }) => PLACES[name] === undefined);
 }
 
-/** What one end tells under Details. A value that is not told any more keeps its place, with a dash. */
+/**
+ * Values of one end under Details. A value that is no longer reported keeps its row, with a dash.
+ */
 export class Told {
   readonly #texts = new Map<string, string>();
 
-  /** `snapshot` null: not live. Returns names and texts. */
+  /** Returns names and texts. `snapshot` is `null` if not live. */
   take(snapshot: SnapshotView | null): ReadonlyMap<string, string> {
     for (const name of this.#texts.keys()) this.#texts.set(name, UNKNOWN);
     for (const value of snapshot === null ? [] : detailsOf(snapshot)) this.#texts.set(value.name, quantity(value));
@@ -77,7 +79,7 @@ export class Told {
   }
 }
 
-/** What explains the figures: clocks, stamp, stages, and what both ends tell by name. */
+/** Details behind the figures: clocks, stamp, stages, and the named values of both ends. */
 export class Details {
   readonly #card = byId<HTMLDetailsElement>('details');
   readonly #page = new Rows(byId('detail-rows'), 'This page');
@@ -86,7 +88,7 @@ export class Details {
   readonly #vehicleTold = new Told();
   readonly #operatorTold = new Told();
 
-  /** Null: not live. */
+  /** `null` if not live. */
   show(
     status: StatusView | null, telemetry: TelemetryView | null, vehicle: SnapshotView | null,
     operator: SnapshotView | null, video: VideoView | null,

@@ -13,7 +13,7 @@ const REFUSALS: Readonly<Record<FleetWord, string>> = {
   refused: 'refused: the switchboard does not let this operator have it',
 };
 
-/** Whether a vehicle can be had, by whom it is driven or since when it is away. */
+/** Describes whether a vehicle is free, who drives it, or since when it is away. */
 export function stateWords({ state, driver, sinceUnixMs }: VehicleView, nowUnixMs: number): string {
   const since = sinceUnixMs === null ? '' : ` since ${sinceWords(sinceUnixMs, nowUnixMs)}`;
   switch (state) {
@@ -28,7 +28,7 @@ export function stateWords({ state, driver, sinceUnixMs }: VehicleView, nowUnixM
   }
 }
 
-/** The time of day, or for what is older than a day the date. */
+/** Formats the time of day, or the date if it is more than a day ago. */
 export function sinceWords(unixMs: number, nowUnixMs: number): string {
   const at = new Date(unixMs);
   return nowUnixMs - unixMs < DAY_MS
@@ -42,12 +42,12 @@ export function linkWords({ links, linkCount }: Pick<VehicleView, 'links' | 'lin
   return links === 0 || links >= linkCount ? all : `${links} of ${all}`;
 }
 
-/** Whether it may be picked: an away one is kept for whoever picks it, until it comes. */
+/** Returns whether the vehicle can be picked. An away vehicle is reserved until it returns. */
 export function mayPick({ state, driver }: VehicleView): boolean {
   return state === 'free' || state === 'own' || state === 'away' && driver === null;
 }
 
-/** The list of vehicles, over the place of the picture, while one is to be picked. */
+/** The list of vehicles, in place of the picture, until one is picked. */
 export class Fleet {
   readonly #panel = byId('fleet');
   readonly #list = byId('fleet-list');
@@ -64,7 +64,7 @@ export class Fleet {
     this.#list.addEventListener('keydown', (event) => this.#step(event));
   }
 
-  /** `fleet` null: none was told; `drives`: this console may pick. */
+  /** `fleet` is `null` if none was reported; `drives` means that this console may pick. */
   show(fleet: FleetView | null, drives: boolean): void {
     const choosing = fleet !== null && fleet.picked === null;
     setData(this.#stage, 'choosing', String(choosing));
@@ -88,7 +88,7 @@ export class Fleet {
     setData(this.#panel, 'live', String(isReached));
   }
 
-  /** Up and down lead from one vehicle that may be picked to the next. */
+  /** Moves the focus up or down to the next vehicle that can be picked. */
   #step(event: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.code];
     if (step === undefined) return;
@@ -113,7 +113,7 @@ class Row {
     const title = make('span', { class: 'fleet-name' }, make('b', {}, name), this.#place);
     this.button.append(title, this.#state, this.#links, this.#roundTrip);
     this.button.addEventListener('click', () => {
-      // What follows is driven by keys.
+      // The next inputs are driving keys.
       this.button.blur();
       pick();
     });

@@ -1,9 +1,9 @@
-/** Numbers as the panels show them; null is a dash. */
+/** Numbers as the panels show them; `null` is a dash. */
 import type { ValueView } from '../report';
 
 export const UNKNOWN = '–';
 
-/** Three figures at the most: 4.2, 42, 420. */
+/** At most three digits: 4.2, 42, 420. */
 export function ms(value: number | null): string {
   if (value === null) return UNKNOWN;
   return Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0);
@@ -18,7 +18,7 @@ export function kilobytes(bytes: number): string {
   return ms(bytes / 1000);
 }
 
-/** Without the sign: 0, 0.04, 1.2, 35. */
+/** Percentage without its sign: 0, 0.04, 1.2, 35. */
 export function percent(share: number | null): string {
   if (share === null) return UNKNOWN;
   const value = share * 100;
@@ -31,7 +31,7 @@ export function count(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
-/** A value that is told by name, in units that people read. */
+/** Formats a named value in units that people read. */
 export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): string {
   if (total) return count(number);
   switch (unit) {
@@ -48,12 +48,12 @@ export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): stri
   }
 }
 
-/** A speed in km/h. */
+/** Formats a speed in km/h. */
 export function kmh(mps: number | null): string {
   return mps === null ? UNKNOWN : signed(mps * 3.6, 0);
 }
 
-/** No minus sign before a zero. */
+/** Formats without a minus sign before zero. */
 export function signed(value: number, digits: number): string {
   const text = value.toFixed(digits);
   return Number(text) === 0 ? (0).toFixed(digits) : text;

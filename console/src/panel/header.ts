@@ -20,7 +20,7 @@ const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: str
   'not-admitted': ['bad', 'not let in'],
 };
 
-/** The session is there, and nothing comes from the vehicle: nobody knows whether it lives. */
+/** The session is up, but nothing arrives from the vehicle. */
 const SILENT: [tone: string, text: string] = ['bad', 'vehicle silent'];
 
 const STOP_WORDS = {
@@ -32,7 +32,7 @@ const CHOOSING: [tone: string, text: string] = ['warn', 'pick a vehicle'];
 const WATCHING: [tone: string, text: string] = ['good', 'watches'];
 const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
 
-/** The bar on top: which vehicle, connected to what, who drives it, and the stop button. */
+/** The top bar: vehicle, connection, who drives, and the stop button. */
 export class Header {
   readonly #vehicle = byId('vehicle');
   readonly #connection = byId('connection');
@@ -53,7 +53,7 @@ export class Header {
     });
   }
 
-  /** Whether this console may let go of its vehicle, to pick another: only of one that is held, or not heard. */
+  /** Shows whether this console may release its vehicle: only if it is held, or not reachable. */
   showLeave(fleet: FleetView | null, standing: Standing | null, status: StatusView | null, live: TelemetryView | null): void {
     this.#choosing = fleet !== null && fleet.picked === null;
     this.#leave.hidden = fleet === null || this.#choosing || standing?.role !== 'drives';
@@ -64,7 +64,7 @@ export class Header {
     if (this.#leave.title !== title) this.#leave.title = title;
   }
 
-  /** `live`: telemetry comes. */
+  /** `live` means that telemetry arrives. */
   show(
     connection: Connection, standing: Standing | null, vehicle: string, status: StatusView | null, live: boolean,
     stop: keyof typeof STOP_WORDS,
@@ -90,7 +90,10 @@ export class Header {
   }
 }
 
-/** As the operator's process judges too: the vehicle is held, or it or its guard is not heard. */
+/**
+ * Returns whether the vehicle is held, or its session or guard is not reachable; the operator's
+ * process checks the same.
+ */
 export function mayLeave(status: StatusView | null, live: TelemetryView | null): boolean {
   if (status === null || status.sessionState !== SessionState.Established) return true;
   return live !== null && (live.guard === null || live.guard.mode === 'held');

@@ -1,7 +1,7 @@
 import { KEYS } from '../input/keyboard';
 import { byId, make } from './element';
 
-/** Every key, on F1 and under Controls. It takes no focus: driving goes on below it. */
+/** All keys, shown on F1 and under Controls. It takes no focus, so driving continues. */
 export class Help {
   readonly #dialog = byId<HTMLDialogElement>('help');
 
@@ -20,7 +20,7 @@ export class Help {
       return;
     }
     this.#dialog.show();
-    // Opened, a dialog takes the focus to its first button, where Space would press it.
+    // A dialog focuses its first button when it opens, and Space would press it.
     (document.activeElement as HTMLElement | null)?.blur();
   }
 }

@@ -7,19 +7,19 @@ import { GUARD_SILENT } from './banner';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, kmh } from './format';
 
-/** What stands on the picture. */
+/** Content of the overlay on the picture. */
 export interface Sight {
-  /** Null: none is live. */
+  /** `null` if none is live. */
   telemetry: TelemetryView | null;
-  /** The gear that is asked for here. */
+  /** Gear requested on this page. */
   gearAsked: Gear;
-  /** How old the newest picture seen is, ms; null: none was seen, or its time is not known. */
+  /** Age in ms of the newest picture seen; `null` if there is none or its time is unknown. */
   pictureAgeMs: number | null;
-  /** Nothing is to be expected: nobody drives from here, or nothing is connected. */
+  /** No picture is expected: this console does not drive, or nothing is connected. */
   expectsNone: boolean;
-  /** Null: not known where the camera looks. */
+  /** `null` if the camera's position is unknown. */
   geometry: Geometry | null;
-  /** Width over height of the picture. */
+  /** Width of the picture divided by its height. */
   aspect: number;
 }
 
@@ -34,16 +34,16 @@ const BAND_WORDS: Readonly<Record<Band, string>> = {
 
 const GEARS: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'D', [Gear.Reverse]: 'R' };
 
-/** A countdown is told from here on: what is longer is how things always are. */
+/** Countdowns are shown below this; longer ones are normal. */
 const COUNTDOWN_TOLD_MS = 150;
 
-/** The countdown that is worth telling; null: there is none. */
+/** Returns the countdown to show; `null` if there is none. */
 export function countdownOf(guard: GuardView | null): GuardView['countdown'] {
   if (guard === null || (guard.mode !== 'driving' && guard.mode !== 'limited')) return null;
   return guard.countdown !== null && guard.countdown.leftMs <= COUNTDOWN_TOLD_MS ? guard.countdown : null;
 }
 
-/** What is told of the picture's age; null: it is fresh, or nobody expects one. */
+/** Describes the picture's age; `null` if it is fresh or none is expected. */
 export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeMs' | 'expectsNone'>): string | null {
   if (expectsNone) return null;
   if (pictureAgeMs === null) return 'No picture seen yet';
@@ -51,18 +51,20 @@ export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeM
   return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
 }
 
-/** What is told beside the gear, as the machine says: one that is asked for and is another. */
+/** Describes a requested gear that differs from the machine's gear. */
 export function gearAskedWords(told: Gear | null, asked: Gear): string {
   return told === null || told === asked ? '' : `${GEARS[asked]} asked for`;
 }
 
-/** Where pictures come from that no camera takes; empty: a camera takes them. */
+/** Describes a picture source other than a camera; empty for a camera. */
 export function sourceWords(sight: readonly PictureSight[]): string {
   if (sight.includes('drawn')) return 'Simulated picture';
   return sight.includes('recorded') ? 'Recorded clip' : '';
 }
 
-/** What is told on the picture: mode, speed, gear, delay, countdown, and the distances on the road. */
+/**
+ * The overlay on the picture: mode, speed, gear, delay, countdown, and the distances on the road.
+ */
 export class Hud {
   readonly #stage = byId('picture').closest<HTMLElement>('.stage')!;
   readonly #mode = byId('mode');
@@ -91,7 +93,7 @@ export class Hud {
     setText(this.#gear, letter);
     setData(this.#gear, 'gear', letter);
     setText(this.#gearAsked, gearAskedWords(gear, sight.gearAsked));
-    // The guard's own figure is of the whole loop; without it there is the picture's age.
+    // The guard's figure covers the whole loop; without it the picture's age is shown.
     const delayMs = guard?.loopAgeMs ?? sight.pictureAgeMs;
     this.#showDelay(sight.expectsNone ? null : delayMs);
     const countdown = countdownOf(guard);
@@ -104,7 +106,7 @@ export class Hud {
     this.#road.show(age === null ? aheadOf({ ...sight, delayMs }) : null, sight.aspect);
   }
 
-  /** The reason that the banner tells stands there only. */
+  /** Shows the mode. A reason that the banner shows is not repeated. */
   #showMode(telemetry: TelemetryView | null): void {
     if (telemetry === null) {
       this.#setMode('none', UNKNOWN, '');
@@ -129,10 +131,13 @@ export class Hud {
   }
 }
 
-/** Below that, the lines would only lie on the bonnet. */
+/** At lower speeds the lines would only cover the bonnet. */
 const SPEED_MIN_MPS = 0.5;
 
-/** What lies ahead: metres until anything seen now is answered, until the vehicle stands, and along which track. */
+/**
+ * Distances ahead in metres: until the vehicle reacts to what is seen now, and until it stands; and
+ * the steering angle of the track.
+ */
 interface Ahead {
   geometry: Geometry;
   steeringAngleRad: number;
@@ -140,7 +145,7 @@ interface Ahead {
   stopM: number;
 }
 
-/** Null: not all of it is known, or the vehicle hardly moves forwards. */
+/** Returns the distances; `null` if some value is unknown, or the vehicle hardly moves forward. */
 export function aheadOf(
   { telemetry, geometry, delayMs }: Pick<Sight, 'telemetry' | 'geometry'> & { delayMs: number | null },
 ): Ahead | null {
@@ -153,8 +158,8 @@ export function aheadOf(
 }
 
 /**
- * The distance of the reaction and that of the braking behind it, on flat ground ahead of a level vehicle. The
- * braking is the guard's manoeuvre; a person who brakes fully stands sooner.
+ * Reaction distance and the braking distance after it, on flat ground ahead of a level vehicle. The
+ * braking is the guard's manoeuvre; a person who brakes fully stops sooner.
  */
 class Road {
   readonly #box = byId<SVGSVGElement>('road');

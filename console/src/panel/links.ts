@@ -12,7 +12,7 @@ const STATE_WORDS: Readonly<Record<LinkState, string>> = {
   [LinkState.Up]: 'up',
   [LinkState.Silent]: 'silent',
 };
-/** Why the vehicle's rate control changed the link's rate last. */
+/** Why the vehicle's rate control last changed the link's rate. */
 const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
   [RateCause.Beginning]: 'begins',
   [RateCause.Fixed]: 'fixed',
@@ -29,7 +29,7 @@ const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
 };
 const SAMPLE_MS = 500;
 
-/** Two rows a link, and buttons for those that the emulator carries. */
+/** The table of links with two rows each, and buttons to cut emulated links. */
 export class Links {
   readonly #table = byId('links');
   readonly #body = byId<HTMLTableSectionElement>('link-rows');
@@ -41,13 +41,13 @@ export class Links {
 
   constructor(readonly cut: CutLink) {}
 
-  /** None of it is known now. */
+  /** Shows all figures as unknown. */
   fade(): void {
     setData(this.#body, 'live', 'false');
     for (const row of this.#rows) row.fade();
   }
 
-  /** The way from the vehicle: `operator` receives, `vehicle` sends. */
+  /** Shows the direction from the vehicle: `operator` receives, `vehicle` sends. */
   show(status: StatusView, operator: SnapshotView | null, vehicle: SnapshotView | null, nowMs: number): void {
     setData(this.#body, 'live', 'true');
     const links = operator?.links ?? [];
@@ -70,7 +70,7 @@ export class Links {
     for (const row of this.#rows) row.sparkline.draw(rateMax, owdMax);
   }
 
-  /** Builds rows and buttons anew only when the set of links changes. */
+  /** Rebuilds rows and buttons only when the set of links changes. */
   #arrange(status: StatusView, links: LinkView[]): void {
     const shape = JSON.stringify([
       links.map((link) => [link.link, link.name]), status.emulatedLinks.map((link) => link.name)]);
@@ -90,7 +90,9 @@ export class Links {
     setData(this.#table, 'cuts', String(hasCuts));
   }
 
-  /** In the row of the link of the same name; below the table when there is none. */
+  /**
+   * Adds the buttons to the row of the link with this name, or below the table if there is none.
+   */
   #place(name: string, index: number, links: LinkView[]): void {
     const { element } = this.#switches[index]!;
     const row = this.#rows[links.findIndex((link) => link.name === name)];
@@ -99,7 +101,7 @@ export class Links {
   }
 }
 
-/** Two rows of the table: figures above, and below them what takes words. */
+/** Two rows of the table: figures, and the texts below them. */
 class Row {
   readonly #name = make('span', { class: 'name' });
   readonly #way = make('td', {}, this.#name);
@@ -177,20 +179,20 @@ class Row {
   }
 }
 
-/** What rate control at the sending end goes by. */
+/** Describes the inputs of rate control at the sending end. */
 function rateControl({ grantedBps, control }: LinkView): string {
   if (control === null) return '';
   return `granted ${megabits(grantedBps)} Mbit/s, delivered ${megabits(control.deliveredBps)} Mbit/s, `
     + `queueing delay ${ms(control.queueingMs)} ms, last change: ${CAUSE_WORDS[control.cause]}`;
 }
 
-/** What a relay that carries the link adds to the round trip of a direct one. */
+/** Describes a relayed link, with the round trip that the relay adds to a direct link. */
 function detour(link: LinkView): string {
   if (!link.relayed) return '';
   return link.detourMs === null ? ', relayed' : `, relayed: +${ms(link.detourMs)} ms`;
 }
 
-/** Two buttons of which one is there: Cut while the link works, Restore while it is cut. */
+/** Two buttons, one of them shown: Cut while the link works, Restore while it is cut. */
 class Switch {
   readonly #cut: HTMLButtonElement;
   readonly #restore: HTMLButtonElement;
@@ -202,7 +204,7 @@ class Switch {
       const id = `${kind}-${index}`;
       const made = make('button', { type: 'button', id, class: kind, 'data-testid': id, 'aria-label': `${word} ${name}` }, word);
       made.addEventListener('click', () => {
-        // Else Space would press it again instead of the brake.
+        // Otherwise Space would press the button again instead of the brake.
         made.blur();
         act(index, word === 'Cut');
       });

@@ -2,7 +2,7 @@ import { ASKED, Calibration } from '../input/calibration';
 import type { DeviceView, Gamepads } from '../input/gamepad';
 import { byId, make, setData, setText } from './element';
 
-/** Elements of one device's line. */
+/** Elements of one device's entry. */
 interface Line {
   item: HTMLElement;
   name: HTMLElement;
@@ -15,7 +15,7 @@ interface Line {
   deadZoneLabel: HTMLElement;
 }
 
-/** The list of pads, wheels and pedals: which is in use, and their calibration. */
+/** The list of gamepads, wheels and pedals, with their state and calibration. */
 export class PadPanel {
   readonly #none = byId('pad-none');
   readonly #list = byId('pad-list');
@@ -33,12 +33,12 @@ export class PadPanel {
     this.#cancel.addEventListener('click', () => this.#end(''));
   }
 
-  /** A device is moved about to be measured: it must not drive. */
+  /** Whether a device is being calibrated; it must not drive. */
   get calibrating(): boolean {
     return this.#calibration !== null;
   }
 
-  /** Once a tick: what moves between two looks must not be missed. */
+  /** Samples the device once a tick, so that no movement between two updates is missed. */
   observe(): void {
     if (this.#calibration === null) return;
     const pad = this.pads.pad(this.#calibration.index);
@@ -79,7 +79,7 @@ export class PadPanel {
     const button = (label: string, act: () => void): HTMLButtonElement => {
       const made = make('button', { type: 'button' }, label);
       made.addEventListener('click', () => {
-        // Else Space would press it again instead of the brake.
+        // Otherwise Space would press the button again instead of the brake.
         made.blur();
         act();
       });
@@ -147,7 +147,7 @@ export class PadPanel {
   }
 }
 
-/** The devices that drive, in short, and whether one waits to be calibrated. */
+/** Summarizes the devices that drive, and whether one needs calibration. */
 export function inputWords(views: readonly DeviceView[]): { words: string; tone: string } {
   const used = views.filter(({ parts }) => parts.length > 0).length;
   if (used === 0 && views.some(({ state, wasTouched }) => state === 'not known' && wasTouched)) {

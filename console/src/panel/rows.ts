@@ -1,6 +1,6 @@
 import { make, setData, setText } from './element';
 
-/** Named rows of text under a heading; made once a name, then only rewritten. */
+/** Named rows of text under a heading. Each row is created once and then updated. */
 export class Rows {
   readonly #values = new Map<string, { row: HTMLElement; value: HTMLElement }>();
   readonly box: HTMLElement;

@@ -1,16 +1,16 @@
 export interface Point {
   /** Drawn as an area. */
   rateBps: number;
-  /** Drawn as a line; null leaves a gap. */
+  /** Drawn as a line; `null` leaves a gap. */
   owdMs: number | null;
 }
 
 const POINTS = 60;
-// A floor for the scales, so that a quiet link does not show its noise.
+// Lower limits of the scales, so that an idle link does not magnify its noise.
 const RATE_FLOOR_BPS = 500_000;
 const OWD_FLOOR_MS = 60;
 
-/** Half a minute of a link: what it brought and how late. */
+/** Received rate and one-way delay of a link over 30 s. */
 export class Sparkline {
   readonly #points: Point[] = [];
 
@@ -21,7 +21,7 @@ export class Sparkline {
     if (this.#points.length > POINTS) this.#points.shift();
   }
 
-  /** Scales are shared by all links, so that they can be compared. */
+  /** Draws with scales shared by all links, so that they can be compared. */
   draw(rateMaxBps: number, owdMaxMs: number): void {
     const scale = window.devicePixelRatio;
     const { canvas } = this;

@@ -5,13 +5,13 @@ import { byId, setText } from './element';
 import { UNKNOWN, ms } from './format';
 
 const SPAN_S = 60;
-// Five reports a second for a minute.
+// Five reports a second for one minute.
 const POINTS_MAX = 301;
 const DRAW_MS = 500;
 
 type Column = (number | null)[];
 
-/** Latency from capture to canvas: figures and a chart of the last minute. */
+/** Latency from capture to canvas: figures, and a chart of the last minute. */
 export class Timing {
   readonly #p50 = byId('latency-p50');
   readonly #p95 = byId('latency-p95');
@@ -27,7 +27,7 @@ export class Timing {
     new ResizeObserver(() => this.#plot.setSize(this.#size())).observe(this.#box);
   }
 
-  /** A point of the chart. */
+  /** Adds a point to the chart. */
   observe(latency: LatencyView | null, atMs: number): void {
     const [times, p50, p95, p99] = this.#columns;
     times.push(atMs / 1000);

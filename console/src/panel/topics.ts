@@ -2,7 +2,10 @@ import type { TopicView } from '../report';
 import { byId, make, setText } from './element';
 import { UNKNOWN, count } from './format';
 
-/** What a topic is and how its newest unit stands; `sinceMs`: since that was told, null: not live. */
+/**
+ * Describes a topic and its newest unit. `sinceMs` is the time since the report; `null` if it is
+ * not live.
+ */
 export function topicWords({ encoding, schema, newest }: TopicView, sinceMs: number | null): string {
   const kind = [encoding || 'no encoding told', schema].filter((word) => word !== '').join(' ');
   if (sinceMs === null) return `${kind}, ${UNKNOWN}`;
@@ -10,7 +13,7 @@ export function topicWords({ encoding, schema, newest }: TopicView, sinceMs: num
   return `${kind}, ${count(newest.bytes)} B, ${((newest.ageMs + sinceMs) / 1000).toFixed(1)} s old`;
 }
 
-/** What other programs say: each topic with its newest unit, whatever it is. */
+/** Topics of other programs, each with its newest unit. */
 export class Topics {
   readonly #card = byId<HTMLDetailsElement>('topics');
   readonly #box = byId('topic-rows');

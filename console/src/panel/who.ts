@@ -1,10 +1,10 @@
 import type { Standing } from '../wire';
 import { UNKNOWN } from './format';
 
-/** Letters of a key that tell it from others at a glance. */
+/** Number of letters that make a key recognizable. */
 const KEY_LETTERS = 8;
 
-/** Who drives, and who else watches, in one line. */
+/** Describes who drives and who else is connected, in one line. */
 export function whoWords(standing: Standing | null): string {
   if (standing === null) return UNKNOWN;
   const { watching } = standing;

@@ -1,9 +1,9 @@
 import type { PictureFormat } from '../wire';
 
-/** A windscreen's picture, before the vehicle's own is known: its strips are a sixth as high. */
+/** Typical strip, used before the vehicle's picture format is known: a sixth of 1280x720. */
 const USUAL = { codec: 'avc1.42c01f', width: 1280, height: 120 };
 
-/** Whether this browser decodes such strips by hardware; null: it does not say. */
+/** Returns whether this browser decodes such strips in hardware; `null` if unknown. */
 export async function decodesByHardware(
   picture: PictureFormat | null, decoder: Pick<typeof VideoDecoder, 'isConfigSupported'> | undefined,
 ): Promise<boolean | null> {
@@ -11,7 +11,7 @@ export async function decodesByHardware(
   const { codec, width, height } = picture === null ? USUAL : { ...picture, height: picture.strips[0]![1] };
   const config: VideoDecoderConfig = { codec, codedWidth: width, codedHeight: height, optimizeForLatency: true };
   try {
-    // One that cannot decode it at all says nothing of its hardware.
+    // A browser that cannot decode it at all gives no information about its hardware.
     if ((await decoder.isConfigSupported(config)).supported !== true) return null;
     return (await decoder.isConfigSupported({ ...config, hardwareAcceleration: 'prefer-hardware' })).supported === true;
   } catch {

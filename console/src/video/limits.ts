@@ -1,15 +1,18 @@
 import type { PictureFormat } from '../wire';
 
-/** The greatest picture of H.264's level 5.1, such as 4096x2304: no screen that is driven by shows more. */
+/** Largest picture of H.264 level 5.1, such as 4096x2304. No operator's screen shows more. */
 export const PIXELS_MAX = 36_864 * 256;
-/** Sizes of which a browser is asked, the greatest first, and whether only its hardware decodes them in time. */
+/**
+ * Sizes that the browser is asked about, largest first, and whether only hardware decodes them in
+ * time.
+ */
 const SIZES: readonly [width: number, height: number, hardware: boolean][] = [
   [4096, 2304, true], [3840, 2160, true], [2560, 1440, true], [1920, 1080, false], [1280, 720, false]];
-/** Level 5.1, of which all of these are. */
+/** Level 5.1, which covers all of these sizes. */
 const CODEC = 'avc1.42c033';
 const STRIPS = 6;
 
-/** The most pixels of a picture that this browser shows in time; null: it does not say. */
+/** Returns the largest picture, in pixels, that this browser shows in time; `null` if unknown. */
 export async function pixelsShown(decoder: Pick<typeof VideoDecoder, 'isConfigSupported'> | undefined): Promise<number | null> {
   if (decoder === undefined) return null;
   try {
@@ -21,12 +24,15 @@ export async function pixelsShown(decoder: Pick<typeof VideoDecoder, 'isConfigSu
       if ((await decoder.isConfigSupported(config)).supported === true) return width * height;
     }
   } catch {
-    // One that fails says nothing.
+    // A failed query gives no information.
   }
   return null;
 }
 
-/** Why a picture is not shown: its decoders and its canvas would hold this page up for seconds. Null: it is shown. */
+/**
+ * Returns why a picture is not shown: its decoders and canvas would block this page for seconds.
+ * `null` if it is shown.
+ */
 export function refusalOf({ width, height }: PictureFormat): string | null {
   if (width * height <= PIXELS_MAX) return null;
   return `The vehicle sends pictures of ${width}x${height}, more than this page shows: choose a smaller camera_mode there, or a later version of it.`;

@@ -1,36 +1,39 @@
 import type { Origin } from './strip';
 
-// A computer that keeps up has a slice on the screen in half of this, a frame of 60 a second included.
+// A fast enough computer shows a slice in half of this time, including one frame at 60 Hz.
 const LATE_MS = 60;
 const SPAN_MS = 300;
-// While decoders begin, they are late on every computer, the less so the fewer pictures there are.
+// Decoders are slow in their first second on every computer; fewer pictures help.
 const BEGIN_MS = 1_000;
 const BEGIN_INTERVAL = 2;
-// One late span may be an outage's end, when all that waited comes at once.
+// A single late span may be the end of an outage, when all delayed slices arrive at once.
 const LATE_SPANS_MAX = 2;
-// So soon after one less was tried, it is for that.
+// Lateness within this time after a trial started is due to the trial.
 const TRIAL_BEGIN_MS = 1_500;
-// With fewer than ten pictures a second nobody drives well, however fresh they are; a bit more, for clocks wobble.
+// Below ten pictures a second nobody drives well, however fresh they are. 5 ms of tolerance for
+// clocks.
 const PERIOD_MAX_MS = 105;
-// As the feedback has it.
+// Limit of the video feedback message.
 const INTERVAL_MAX = 8;
 const CALM_MIN_MS = 10_000;
 const CALM_MAX_MS = 300_000;
-// So soon after it was tried, what is late is late because of it.
+// Lateness within this time after a trial makes the trial a failure.
 const TRIAL_MS = 10_000;
 
 /**
- * Frame decimation: every n-th picture is to be coded, so that this computer keeps up with those.
+ * Frame decimation: requests every n-th picture, so that this computer keeps up.
  *
- * It begins with every second one, and tries all after a second. When half of the slices are late for 0.6 s, or for 0.3 s as a trial begins, n grows by
- * one; after ten seconds without such a span, one less is tried. Each trial that fails doubles the time until the next.
+ * It begins with every second picture and tries all of them after one second. When more than half
+ * of the slices are late for 0.6 s, or for 0.3 s at the start of a trial, n grows by one. After ten
+ * seconds without a late span, it tries one less. Each failed trial doubles the time until the
+ * next.
  */
 export class LoadAdaptation {
   #pictureInterval = BEGIN_INTERVAL;
   #begins = true;
-  /** The topmost strip's newest. */
+  /** Newest slice of the topmost strip. */
   #newest: Origin | null = null;
-  /** From one picture of the camera to the next, those left out too. */
+  /** Interval between pictures of the camera, including omitted ones. */
   #periodMs: number | null = null;
   #late = 0;
   #inTime = 0;
@@ -45,7 +48,9 @@ export class LoadAdaptation {
     return this.#pictureInterval;
   }
 
-  /** A slice is on the screen, `tookMs` after it could have reached the page at the earliest. */
+  /**
+   * Handles a slice on the screen, `tookMs` after the earliest time at which it could have arrived.
+   */
   add(origin: Origin, tookMs: number, nowMs: number): void {
     if (origin.strip === 0) this.#watch(origin);
     if (this.#spanFromMs === null) {
@@ -70,7 +75,7 @@ export class LoadAdaptation {
     this.#inTime = 0;
   }
 
-  /** So many slices were given up: it had no time for them. */
+  /** Handles slices that were given up for lack of time. */
   addLost(count: number): void {
     this.#late += count;
   }

@@ -1,20 +1,20 @@
 import type { Origin } from './strip';
 
 export interface PainterEvents {
-  /** The frame is closed afterwards. */
+  /** Draws the frame, which is closed afterwards. */
   draw(frame: VideoFrame, origin: Origin): void;
-  /** The screen's next frame begins: it shows what was drawn before this call. */
+  /** Called at the screen's next frame, which shows what was drawn before this call. */
   frame(): void;
-  /** A newer frame of the same strip came before this one could be seen. */
+  /** Called if a newer frame of the same strip replaces one that was never drawn. */
   superseded(): void;
 }
 
 /**
- * Draws each strip at most once between two frames of the screen, and then its newest.
+ * Draws each strip at most twice per screen frame, the second time with its newest frame.
  *
- * The first of a strip is drawn as it comes, which spreads the work; a second one waits for the
- * animation frame. A browser that cannot keep up has fewer animation frames, so it draws less
- * instead of later. A hidden page has none: there the newest waits undrawn.
+ * The first frame of a strip is drawn on arrival, which spreads the work. A second one waits for
+ * the animation frame. A slow browser has fewer animation frames, so it draws less instead of
+ * later. A hidden page has none: the newest frame waits undrawn.
  */
 export class Painter {
   /** By strip. */
@@ -24,7 +24,7 @@ export class Painter {
 
   constructor(readonly events: PainterEvents, readonly atNextFrame: (call: () => void) => void) {}
 
-  /** Takes the frame over: it is closed whatever becomes of it. */
+  /** Takes ownership of the frame and closes it in every case. */
   offer(frame: VideoFrame, origin: Origin): void {
     if (this.#drawn.has(origin.strip)) {
       const older = this.#waiting.get(origin.strip);
@@ -40,7 +40,7 @@ export class Painter {
     this.#ask();
   }
 
-  /** Drops what waits. */
+  /** Drops the waiting frames. */
   clear(): void {
     for (const { frame } of this.#waiting.values()) frame.close();
     this.#waiting.clear();
@@ -49,7 +49,7 @@ export class Painter {
   #frame(): void {
     this.#asked = false;
     this.events.frame();
-    // What is drawn here is seen with this frame; what comes later, with the next.
+    // What is drawn from here on appears with the next frame.
     this.#drawn.clear();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();

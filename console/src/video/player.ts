@@ -16,9 +16,9 @@ const WINDOW_MS = 10_000;
 // Eight strips at 120 pictures/s for ten seconds.
 const SAMPLES_MAX = 9_600;
 const STAMP_EVERY_MS = 1_000;
-// A request takes a round trip and an encoder's turn: asking more often only makes more IDRs.
+// An answer takes a round trip and an encoder's turn. Faster requests only cause more IDRs.
 const REQUEST_EVERY_MS = 250;
-// Pictures whose strips are still coming; more than that never complete.
+// Incomplete pictures to keep; older ones never complete.
 const OPEN_PICTURES_MAX = 32;
 
 type PlayerDrop = StripDrop | 'superseded before drawn' | 'canvas lost' | 'unknown strip' | 'before hello';
@@ -26,7 +26,7 @@ const DROPS: readonly PlayerDrop[] = [
   'awaiting IDR', 'decoder behind', 'decoder error', 'superseded before drawn', 'canvas lost', 'unknown strip',
   'before hello'];
 
-/** Takes slices, shows strips, and knows how late they were. */
+/** Decodes slices, draws strips and measures their latency. */
 export class Player {
   #decoders: StripDecoder[] = [];
   #requestedAtMs: number[] = [];
@@ -42,15 +42,18 @@ export class Player {
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
   readonly #seen = new Seen();
-  /** Drawn since the screen's last frame. */
+  /** Strips drawn since the screen's last frame. */
   #drawn: Origin[] = [];
-  /** Whether the page is visible: what is drawn on a hidden one nobody sees. */
+  /** Whether the page is visible: nobody sees what is drawn on a hidden one. */
   visible = true;
   #load = new LoadAdaptation();
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
 
-  /** `requestKeyframe`: bit n set, strip n wants an IDR. `atNextFrame`: calls once, before the screen's next frame. */
+  /**
+   * `requestKeyframe`: bit n requests an IDR of strip n. `atNextFrame` calls once, before the
+   * screen's next frame.
+   */
   constructor(
     readonly screen: Screen,
     readonly clock: OperatorClock,
@@ -68,9 +71,10 @@ export class Player {
   }
 
   /**
-   * Decoders begin anew: what came before belongs to another connection, or is of another size. `isSame`: of the same
-   * vehicle, whose picture stays on the screen, and counts as seen, until the new ones are there; what this computer
-   * keeps up with is known.
+   * Starts new decoders: earlier slices belong to another connection or have another size.
+   *
+   * `isSame` means the same vehicle. Its picture then stays on the screen and counts as seen until
+   * new ones arrive, and load adaptation keeps its state.
    */
   start(picture: PictureFormat, isSame = false): void {
     const keeps = isSame && this.#decoders.length === picture.strips.length;
@@ -115,7 +119,7 @@ export class Player {
     decoder.feed(slice, now);
   }
 
-  /** The newest picture that a person could see; null: none yet. */
+  /** Returns the newest picture that a person could see; `null` before the first one. */
   seen(): SeenView | null {
     const shown = this.#seen.newest();
     if (shown === null) return null;
@@ -127,7 +131,7 @@ export class Player {
     };
   }
 
-  /** Frame decimation: every n-th picture is to be coded. */
+  /** Frame decimation: every n-th picture is requested. */
   get pictureInterval(): number {
     return this.#load.pictureInterval;
   }
@@ -150,7 +154,9 @@ export class Player {
     };
   }
 
-  /** What was drawn is on the screen with the frame that begins, unless the canvas was lost meanwhile. */
+  /**
+   * Handles an animation frame: what was drawn is now on the screen, unless the canvas was lost.
+   */
   #handleFrame(): void {
     if (this.screen.isLost) this.#seen.lose();
     else this.#seen.frame(this.visible);
@@ -159,7 +165,7 @@ export class Player {
     if (clock === null || !this.visible) return;
     for (const origin of drawn) {
       if (origin.capturedAtUs === 0) continue;
-      // A page may be far from the operator's process: that is no fault of its computer.
+      // The page may be far from the operator's process; that delay is not due to this computer.
       const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
       this.#load.add(origin, now - arrivesAtMs, now);
     }

@@ -2,10 +2,13 @@ import { STAMP_HEIGHT, STAMP_WIDTH, readStamp } from '../stamp';
 import type { PictureFormat } from '../wire';
 import { Seams } from './seams';
 
-/** The canvas; strips are drawn as they come. */
+/** The canvas. Strips are drawn as they arrive. */
 export class Screen {
   readonly #context: OffscreenCanvasRenderingContext2D;
-  /** Reading back from the picture itself would make the browser draw it in software from then on. */
+  /**
+   * A canvas of its own: reading back from the picture would make the browser draw it in software
+   * from then on.
+   */
   readonly #stamp: OffscreenCanvasRenderingContext2D;
   readonly #seams: Seams;
   #strips: [y: number, height: number][] = [];
@@ -16,7 +19,7 @@ export class Screen {
     this.#stamp = context(new OffscreenCanvas(STAMP_WIDTH, STAMP_HEIGHT), { alpha: false, willReadFrequently: true });
   }
 
-  /** Keeps what is shown, in the new size if it is another. */
+  /** Sets the picture's size and keeps its content, scaled if the size changes. */
   arrange({ width, height, strips }: PictureFormat): void {
     this.#strips = strips;
     this.#seams.arrange(strips);
@@ -30,9 +33,12 @@ export class Screen {
     this.#context.drawImage(before, 0, 0, width, height);
   }
 
-  /** Whether the canvas is gone, as with the browser's graphics process: then drawing does nothing, and says nothing. */
+  /**
+   * Whether the canvas is lost, for example with the browser's GPU process. Drawing then silently
+   * does nothing.
+   */
   get isLost(): boolean {
-    // Some browsers cannot tell.
+    // Some browsers cannot report it.
     return this.#context.isContextLost?.() === true;
   }
 
@@ -42,14 +48,14 @@ export class Screen {
     if (rows === undefined) return;
     const [y, height] = rows;
     const width = this.canvas.width;
-    // drawImage takes coordinates within the visible rectangle: padding is cut off.
+    // drawImage uses coordinates within the visible rectangle; padding is cut off.
     const sourceWidth = Math.min(frame.displayWidth, width);
     const sourceHeight = Math.min(frame.displayHeight, height);
     this.#context.drawImage(frame, 0, 0, sourceWidth, sourceHeight, 0, y, width, height);
     void this.#seams.take(frame, strip);
   }
 
-  /** The stamp of a first strip; null when it has none. */
+  /** Reads the stamp of a first strip; `null` if it has none. */
   stampOf(frame: VideoFrame): number | null {
     if (frame.displayWidth < STAMP_WIDTH || frame.displayHeight < STAMP_HEIGHT) return null;
     this.#stamp.drawImage(frame, 0, 0, STAMP_WIDTH, STAMP_HEIGHT, 0, 0, STAMP_WIDTH, STAMP_HEIGHT);
@@ -63,7 +69,10 @@ function context(canvas: OffscreenCanvas, settings: CanvasRenderingContext2DSett
   return made;
 }
 
-/** Without one, a canvas past the compositor is copied whole with each picture: half as much work again, and no sooner. */
+/**
+ * Returns whether the browser draws with a GPU. Without one, a desynchronized canvas is copied
+ * whole with each picture, which costs 50 % more and gains nothing.
+ */
 function hasGraphicsProcessor(): boolean {
   return new OffscreenCanvas(1, 1).getContext('webgl', { failIfMajorPerformanceCaveat: true }) !== null;
 }

@@ -1,33 +1,36 @@
-/** A strip's rows beside its neighbours, as decoded: I420, `ROWS` of luma. */
+/** Decoded rows of a strip at its neighbours, in I420 with `ROWS` luma rows. */
 interface Edges {
   upper: Uint8Array;
   lower: Uint8Array;
 }
 
-// Of luma, on either side of a seam; half as many of chroma.
+// Luma rows on either side of a seam; half as many for chroma.
 const ROWS = 4;
-// What is smoothed is drawn with as many rows less on either side, whose chroma a browser makes of these too.
+// The outermost rows are not drawn: they only provide the chroma that a browser interpolates from.
 const MARGIN = 2;
-// A sample's change at the most, of the mean excess: with 1 a street at 2 Mbit/s keeps steps 5 % too large, with 1.5 or 2 3 %.
+// Largest change of a sample, as a share of the mean excess. With 1, a street at 2 Mbit/s keeps
+// steps that are 5 % too large; with 1.5 or 2, 3 %.
 const EXCESS_SHARE = 1.5;
 const CLIP_MAX = 8;
 
 /**
- * Smooths the steps between strips. Each is a stream of its own, so that no decoder filters across them.
+ * Smooths the steps between strips. Each strip is a stream of its own, so no decoder filters across
+ * them.
  *
- * Frames of decoders in hardware are left as they are: their rows would have to be fetched from the graphics processor.
+ * Frames of hardware decoders are left unchanged: their rows would have to be read back from the
+ * GPU.
  */
 export class Seams {
   #strips: [y: number, height: number][] = [];
-  /** By strip, of its newest frame. */
+  /** Edges of the newest frame of each strip. */
   #edges: (Edges | undefined)[] = [];
   #newest: number[] = [];
-  /** Whether the seam above it is shown smooth. */
+  /** Whether the seam above the strip is shown smoothed. */
   #isSmooth: boolean[] = [];
 
   constructor(readonly context: OffscreenCanvasRenderingContext2D) {}
 
-  /** Forgets what was drawn. */
+  /** Sets the strips and forgets what was drawn. */
   arrange(strips: [y: number, height: number][]): void {
     this.#strips = strips;
     this.#edges = strips.map(() => undefined);
@@ -35,7 +38,7 @@ export class Seams {
     this.#isSmooth = strips.map(() => false);
   }
 
-  /** Smooths the seams of a strip whose frame was just drawn, which may be closed meanwhile. */
+  /** Smooths the seams of a strip whose frame was just drawn. The frame may be closed meanwhile. */
   async take(frame: VideoFrame, strip: number): Promise<void> {
     const strips = this.#strips;
     const [width, height] = [frame.displayWidth, frame.displayHeight];
@@ -53,18 +56,21 @@ export class Seams {
     const [, shownHeight] = strips[strip]!;
     try {
       const [upper, lower] = await Promise.all([rows(0), rows(shownHeight - ROWS)]);
-      // Another came first, or the strips are others.
+      // A newer frame was first, or the strips have changed.
       if (strips !== this.#strips || this.#newest[strip] !== turn) return;
       this.#edges[strip] = { upper, lower };
     } catch {
-      // A frame that cannot be read has been drawn all the same.
+      // The frame is drawn, but cannot be read.
       return;
     }
     this.#smooth(strip, width, colorSpace);
     this.#smooth(strip + 1, width, colorSpace);
   }
 
-  /** Draws the rows around the first of a strip, if both sides are there and what is shown is another. */
+  /**
+   * Draws the rows around the top of a strip, if both sides are known and the seam is or was
+   * smoothed.
+   */
   #smooth(strip: number, width: number, colorSpace: VideoColorSpace): void {
     const [above, below] = [this.#edges[strip - 1]?.lower, this.#edges[strip]?.upper];
     if (above === undefined || below === undefined) return;
@@ -80,7 +86,7 @@ export class Seams {
   }
 }
 
-/** The rows around a seam as I420, smooth, and whether they are others by that. */
+/** Returns the rows around a seam in I420, smoothed, and whether smoothing changed them. */
 export function bandOf(above: Uint8Array, below: Uint8Array, width: number): { band: Uint8Array<ArrayBuffer>; isSmoothed: boolean } {
   const band = new Uint8Array(above.length + below.length);
   let isSmoothed = false;
@@ -98,8 +104,11 @@ export function bandOf(above: Uint8Array, below: Uint8Array, width: number): { b
 }
 
 /**
- * Smooths the step between the second and the third of four rows as H.264's filter does (8.7.2.3), but by as much as the step is larger in the
- * mean than those beside it: no quantizer has to be known, and what is no seam stays. Returns whether anything is.
+ * Smooths the step between the second and third of four rows like H.264's deblocking filter
+ * (8.7.2.3). Returns whether anything changed.
+ *
+ * The clipping value is the mean excess of the step over the steps next to it. So the quantizer
+ * need not be known, and rows without a seam stay unchanged.
  */
 function smooth(rows: Uint8Array, width: number): boolean {
   let excess = 0;

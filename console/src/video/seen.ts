@@ -1,26 +1,30 @@
 import type { SliceKind } from '../wire';
 
-/** What is known of one coded slice when it is given to its decoder. */
+/** Properties of a coded slice that the decoder's state depends on. */
 export interface Coded {
   kind: SliceKind;
-  /** How many slices of the strip before it decide what it shows; null: not told. */
+  /** Number of preceding slices of the strip that its content depends on; `null` if unknown. */
   history: number | null;
-  /** The operator's process knows of a loss before it that the slices do not show, such as an IDR's. */
+  /**
+   * Set if the operator's process knows of an earlier loss that the slices do not show, such as
+   * that of an IDR.
+   */
   corrupt: boolean;
 }
 
 /**
- * Whether one strip shows what its encoder meant: nothing that it is predicted from was lost.
+ * Tracks whether a strip is clean: nothing that it is predicted from was lost.
  *
- * By the slices alone, as the concealer of the operator's process goes by them: an IDR begins anew, a skip slice stands
- * for a lost one, and a slice whose whole history came since then is clean again.
+ * It uses only the slices, like the concealment in the operator's process. An IDR starts a clean
+ * chain. A skip slice replaces a lost one. A slice is clean again if its whole history arrived
+ * since then.
  */
 export class Chain {
   #clean = false;
-  /** Slices since the newest lost one, that one not counted. */
+  /** Slices since the newest lost one, which is not counted. */
   #unbroken = 0;
 
-  /** Takes the next slice that is decoded; returns whether the strip is clean with it. */
+  /** Handles the next decoded slice. Returns whether the strip is clean with it. */
   take({ kind, history, corrupt }: Coded): boolean {
     switch (kind) {
       case 'idr':
@@ -38,56 +42,56 @@ export class Chain {
     return this.#clean;
   }
 
-  /** The decoder begins anew. */
+  /** Handles a restart of the decoder. */
   break(): void {
     [this.#clean, this.#unbroken] = [false, 0];
   }
 }
 
-/** What a strip shows. */
+/** Content of a strip on the screen. */
 export interface Shown {
   picture: number;
-  /** The guard's tick that the picture is stamped with; 0: it has none. */
+  /** Guard's tick in the picture's stamp; 0 if none. */
   tick: number;
   capturedAtUs: number;
 }
 
 /**
- * The newest picture that a person could see: every strip of it, or of a newer one, clean and drawn, and the animation
- * frame after the drawing has come while the page was visible.
+ * Tracks the newest picture that a person could see. Every strip of it, or of a newer picture, was
+ * clean and drawn, and an animation frame followed while the page was visible.
  *
- * A strip that is corrupt or concealed keeps what it showed last: it gets older.
+ * A strip that is corrupt or concealed keeps its last clean content, which ages.
  */
 export class Seen {
   #drawn: (Shown | null)[] = [];
   #seen: (Shown | null)[] = [];
 
-  /** Nothing was seen yet, in so many strips. */
+  /** Starts over with this number of strips, none of them seen. */
   arrange(stripCount: number): void {
     this.#drawn = Array.from({ length: stripCount }, () => null);
     this.#seen = [...this.#drawn];
   }
 
-  /** A clean strip was drawn; it is on the screen with the next frame. */
+  /** Handles a drawn clean strip, which the next frame shows. */
   draw(strip: number, shown: Shown): void {
     const before = this.#drawn[strip] ?? null;
-    // A camera that counts anew: what was seen before does not compare.
+    // The camera counts from the start again: earlier numbers do not compare.
     if (before !== null && isAfter(before.picture, shown.picture)) this.arrange(this.#drawn.length);
     if (strip >= this.#drawn.length) return;
     this.#drawn[strip] = { picture: shown.picture, tick: shown.tick, capturedAtUs: shown.capturedAtUs };
   }
 
-  /** The screen's next frame begins; what is drawn from here on is of the one after. */
+  /** Handles an animation frame. Strips drawn after it appear with the next one. */
   frame(visible: boolean): void {
     if (visible) this.#seen = [...this.#drawn];
   }
 
-  /** What was drawn since the screen's last frame is gone. */
+  /** Discards what was drawn since the last frame. */
   lose(): void {
     this.#drawn = [...this.#seen];
   }
 
-  /** Null: some strip was never seen. */
+  /** Returns the newest picture seen; `null` while a strip was never seen. */
   newest(): Shown | null {
     let oldest: Shown | null = null;
     for (const shown of this.#seen) {
@@ -98,10 +102,12 @@ export class Seen {
   }
 }
 
-/** Returns whether picture `a` comes after picture `b`, on a counter of 32 bits that wraps. */
+/** Returns whether picture `a` comes after picture `b`, on a wrapping 32-bit counter. */
 function isAfter(a: number, b: number): boolean {
   return a !== b && ((a - b) >>> 0) < 2 ** 31;
 }
 
-/** A history of so many slices or more, of which nothing is known: `Encoded::LONG` of the encoder. */
+/**
+ * Value for a history of at least this length, or an unknown one: `Encoded::LONG` of the encoder.
+ */
 const LONG = 254;

@@ -2,15 +2,14 @@ import { LatencyWindow } from '../latency';
 import type { StageView } from '../report';
 import { type Origin, handedOnAtMs } from './strip';
 
-// By eye, and sorting thousands of samples five times over has its price.
+// People read these figures, and sorting thousands of samples five times is expensive.
 const VIEW_EVERY_MS = 1_000;
 
 const NAMES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'] as const;
 
 /**
- * Where the time from capture to canvas goes: to the end of encoding, over the links until the operator's
- * process hands the slice on, to the worker's decoder, through it, and onto the canvas. The last three are
- * the browser's.
+ * Latency from capture to canvas by stage: encoding, the links up to the operator's process, the
+ * bridge to the worker's decoder, decoding, and drawing. The last three are the browser's.
  */
 export class Stages {
   readonly #windows: readonly LatencyWindow[];
@@ -21,7 +20,10 @@ export class Stages {
     this.#windows = NAMES.map(() => new LatencyWindow(windowMs, countMax));
   }
 
-  /** `offsetMs`: the operator's clock less the page's, by which all `...AtMs` are. */
+  /**
+   * Adds a drawn slice. `offsetMs` is the operator's clock minus the page's; all `...AtMs` are on
+   * the page's clock.
+   */
   add(origin: Origin, offsetMs: number, decodedAtMs: number, drawnAtMs: number): void {
     const spans = [
       origin.encodedAfterUs / 1000,

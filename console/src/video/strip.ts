@@ -1,25 +1,30 @@
 import type { Slice } from '../wire';
 import { Chain } from './seen';
 
-/** What a decoded strip was made from. */
+/** Origin of a decoded strip. */
 export interface Origin {
   strip: number;
   picture: number;
   capturedAtUs: number;
-  /** A stand-in for a lost slice: it repeats old content, so its latency means nothing. */
+  /** Whether it replaces a lost slice. It repeats old content, so its latency is meaningless. */
   skip: boolean;
-  /** With it the strip is as its encoder has it. */
+  /** Whether the strip equals the encoder's with it. */
   clean: boolean;
-  /** The guard's tick that the picture is stamped with; 0: none. */
+  /** Guard's tick in the picture's stamp; 0 if none. */
   tick: number;
-  /** From the capture to the end of its encoding, and to its handing on by the operator's process. */
+  /**
+   * Time from the capture to the end of encoding, and until the operator's process forwarded it.
+   */
   encodedAfterUs: number;
   handedOnAfterUs: number;
-  /** When it was given to the decoder. */
+  /** Time when it was passed to the decoder. */
   fedAtMs: number;
 }
 
-/** When the operator's process handed it on, by the page's clock; `offsetMs`: the operator's clock less the page's. */
+/**
+ * Returns when the operator's process forwarded it, on the page's clock. `offsetMs` is the
+ * operator's clock minus the page's.
+ */
 export function handedOnAtMs(origin: Origin, offsetMs: number): number {
   return (origin.capturedAtUs + origin.handedOnAfterUs) / 1000 - offsetMs;
 }
@@ -27,36 +32,37 @@ export function handedOnAtMs(origin: Origin, offsetMs: number): number {
 export type StripDrop = 'awaiting IDR' | 'decoder behind' | 'decoder error';
 
 export interface StripEvents {
-  /** The receiver closes the frame. */
+  /** Passes a frame, which the receiver closes. */
   frame(frame: VideoFrame, origin: Origin): void;
   drop(name: StripDrop, count: number): void;
-  /** This strip wants an IDR. */
+  /** Requests an IDR of this strip. */
   requestKeyframe(): void;
 }
 
-// A decoder that has given nothing for so long hangs. One that is merely late has caught up sooner than an IDR could
-// come, a round trip later, and load adaptation gives it less to do. In time, not in slices: after an outage dozens
-// come at once, and are decoded in a few milliseconds.
+// A decoder without output for this long is stuck. One that is merely late catches up before an IDR
+// could arrive a round trip later, and load adaptation reduces its load. A time, not a number of
+// slices: after an outage dozens arrive at once and decode in a few milliseconds.
 const WAIT_MAX_MS = 400;
-// After a standstill of the whole worker, frames are ready but not yet told: they get this long to come.
+// After the whole worker was blocked, frames are ready but not delivered yet. They get this long to
+// arrive.
 const GRACE_MS = 30;
-// A bound for memory alone: a second at 60 pictures/s.
+// A bound for memory only: one second at 60 pictures/s.
 const QUEUE_MAX = 60;
-// Any step does; a picture's time at 60/s looks natural to every decoder.
+// Any step works; the picture interval at 60/s suits every decoder.
 const TIMESTAMP_STEP_US = 16_667;
 
 /**
- * One strip's decoder. Starts with an IDR, and after an error or when it falls behind drops all
- * until the next one, which it asks for.
+ * Decoder of one strip. It starts with an IDR. After an error, or when it falls behind, it drops
+ * all slices until the next IDR, which it requests.
  */
 export class StripDecoder {
   #decoder: VideoDecoder | null = null;
   #awaitingIdr = true;
   readonly #chain = new Chain();
-  /** By chunk timestamp, which is a number of our own: capture times may repeat or step back. */
+  /** By chunk timestamp, which is a separate counter: capture times may repeat or step back. */
   readonly #origins = new Map<number, Origin>();
   #fed = 0;
-  /** When the oldest undecoded slice was first seen to wait too long. */
+  /** Time when the oldest undecoded slice first exceeded its wait. */
   #behindSinceMs: number | null = null;
 
   constructor(
@@ -64,13 +70,13 @@ export class StripDecoder {
     readonly config: VideoDecoderConfig,
     readonly events: StripEvents,
   ) {
-    // It takes a while to begin: as long as the first IDR is under way.
+    // A decoder takes as long to start as the first IDR takes to arrive.
     this.#prepare();
   }
 
   feed(slice: Slice, nowMs: number): void {
     if (this.#isBehind(nowMs)) {
-      // One for this slice; those in the queue are gone too.
+      // One for this slice, and those in the queue, which are dropped too.
       this.events.drop('decoder behind', 1 + this.#origins.size);
       this.#startOver();
     } else if (this.#awaitingIdr && slice.kind !== 'idr') {
@@ -93,7 +99,7 @@ export class StripDecoder {
     try {
       this.#decoder = this.#open();
     } catch {
-      // The first slice tries again, and tells.
+      // The first slice tries again and reports the error.
     }
   }
 
@@ -156,7 +162,7 @@ export class StripDecoder {
       return;
     }
     this.#behindSinceMs = null;
-    // Slices come out in order: what is older than this one never will.
+    // Output is in order: slices older than this one never come out.
     for (const timestamp of this.#origins.keys()) {
       this.#origins.delete(timestamp);
       if (timestamp === frame.timestamp) break;
