@@ -1,4 +1,4 @@
-// A browser's decoder and streams of which slices were lost: it gives every picture and never stops.
+// A browser's decoder with streams that lost slices: it outputs every picture and never stops.
 // PICTURES=10000 makes it long: `make loss`.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

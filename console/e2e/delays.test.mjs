@@ -1,14 +1,14 @@
-// What `make delays` reads out of a guard's steps, of steps whose delays are known. Needs no browser.
+// Checks the figures of `make delays` on guard steps with known delays. Needs no browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { measured, quantile } from '../soak/quantities.mjs';
 
-/** The vehicle's clock is behind the guard's by so much. */
+/** The vehicle's clock is behind the guard's by this much. */
 const BEHIND_MS = 5_000;
 
 /**
- * Steps each 10 ms; the vehicle proposes 1 ms before each, and each second proposal has a new command, sent `way` ms before,
- * which cites the tick issued `uplink` ms before that.
+ * Returns steps every 10 ms. The vehicle sends a proposal 1 ms before each. Every second proposal
+ * has a new command, sent `way` ms before, which cites the tick issued `uplink` ms before that.
  */
 function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = () => false, isMissing = () => false }) {
   return Array.from({ length: count }, (_, index) => {
@@ -32,7 +32,7 @@ function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = ()
 test('each delay is found as it was', () => {
   const { found } = measured(drive({ uplink: 79, way: 20 }));
   const middle = (name) => quantile(found[name], 0.5);
-  // The way of the quickest proposal, 1 ms here, is taken for a part of the clocks' difference.
+  // The delay of the fastest proposal, 1 ms here, counts as clock difference.
   assert.deepEqual([middle('uplink'), middle('downlink')].map(Math.round), [80, 20]);
   assert.deepEqual(found.page_pause.map(Math.round), [20, 20]);
   for (const name of ['vehicle_late', 'machine_late', 'guard_late']) {

@@ -1,5 +1,5 @@
-// The whole system as a person meets it: `tautline demo`, a browser, a drive.
-// Needs target/release/tautline (or TAUTLINE) and Debian's chromium.
+// The whole system as a person sees it: `tautline demo`, a browser, a drive. Needs
+// target/release/tautline (or TAUTLINE) and Debian's chromium.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -12,14 +12,18 @@ import { BINARY, arm, defineStampReader, eventually, inTries, launchBrowser, ope
 
 const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 
-// Bars, in ms, are about twice the worst of the runs that README.md tells, on two shared cores: what
-// takes twice as long has changed, not only met a busy machine.
+// Limits in ms, about twice the worst of the runs in README.md on two shared cores. A result above
+// is a change, not just a busy machine.
 const LATENCY_P50_MAX = 250; // 66 to 118
 const LATENCY_P95_MAX = 1_000; // 148 to 492, the first seconds after loading among them
-const FREEZE_MAX = 400; // 67 to 208: either some 70, or what a slice lost in the cut holds back until its deadline
-// 300 of silence, to which a machine adds 25 at the most: of that, four times.
+// 67 to 208: about 70, or what a slice lost in the cut holds back until its deadline
+const FREEZE_MAX = 400;
+// 300 ms without commands, plus at most 25 ms on this machine; four times that.
 const BRAKE_MAX = 400; // 255 to 325
-/** Longer without an animation frame, and the page has not run: that is the machine's, not the links'. */
+/**
+ * Longer without an animation frame means that the page did not run: due to the machine, not the
+ * links.
+ */
 const STALL_MIN = 100;
 
 let demo;
@@ -85,7 +89,7 @@ test('the links tell why their rate changed, and cut no word short at usual size
   const usual = page.viewportSize();
   for (const [width, height] of [[1280, 720], [1920, 1080], [800, 600]]) {
     await page.setViewportSize({ width, height });
-    // The longest of them, for as long as the page leaves it there.
+    // The longest one, for as long as the page keeps it.
     const cut = await page.evaluate(() => {
       for (const [link, cause] of ['own queue', "another's queue", 'looks into losses', 'delays wander'].entries()) {
         document.querySelector(`[data-testid=link-${link}-cause]`).textContent = cause;
@@ -104,7 +108,8 @@ test('the links tell why their rate changed, and cut no word short at usual size
 });
 
 test('a probe tries packet sizes and gives the former ones back', async () => {
-  // On a machine too busy for fresh commands the vehicle must refuse; that may be so once, not always.
+  // On a machine too busy for fresh commands the vehicle must refuse. That may happen once, not
+  // always.
   await inTries(3, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
     const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.host,
@@ -135,7 +140,7 @@ test('cutting two links leaves the picture running', async () => {
 });
 
 test('killing the operator stops the car by itself', async () => {
-  // A busy machine may be slow enough for the guard to stop the car: then it is armed again.
+  // On a slow machine the guard may stop the car; then it is armed again.
   await inTries(3, async () => {
     await arm(page);
     await page.keyboard.down('ArrowUp');
@@ -162,7 +167,7 @@ test('killing the operator stops the car by itself', async () => {
   assert.ok(braking < BRAKE_MAX, `the brake came after ${braking} ms`);
   await eventually(() => metric('held'), (held) => held === 1, 2_000);
   assert.equal(await metric('brake_ratio'), 1, 'the brake holds the standing car');
-  // At half the full brake of 8 m/s2 at the least.
+  // At no less than half of the full brake of 8 m/s².
   assert.ok(stopped < BRAKE_MAX + speedBefore / 4 * 1_000 + 500, `it stood after ${stopped} ms`);
 });
 
@@ -197,7 +202,7 @@ function readStamp() {
   return page.evaluate(() => globalThis.readStamp());
 }
 
-/** Ascending ages, in ms, of each new stamp when it is first seen on the canvas. */
+/** Returns the ages in ms of new stamps when first seen on the canvas, ascending. */
 async function sampleLatencies(count) {
   const latencies = await page.evaluate(async (wanted) => {
     const found = [];
@@ -215,7 +220,10 @@ async function sampleLatencies(count) {
   return latencies.map((ms) => (ms < 0 ? ms + 2 ** 32 : ms)).sort((a, b) => a - b);
 }
 
-/** The longest time without a new picture, and the longest without an animation frame, in ms. */
+/**
+ * Returns the longest time without a new picture, and the longest without an animation frame, in
+ * ms.
+ */
 function longestGap(duration) {
   return page.evaluate(async (ms) => {
     let [gap, stall, last, changed] = [0, 0, globalThis.readStamp(), performance.now()];

@@ -1,6 +1,6 @@
-// Pads, wheels and pedals before a page: which one drives, what is calibrated, and one that falls silent. A stand-in
-// vehicle tells what the page commands; the last test drives the demo, whose guard brakes.
-// Needs console/dist, Debian's chromium and target/release/tautline (or TAUTLINE).
+// Gamepads, wheels and pedals on a page: which one drives, calibration, and a device that stops
+// sending. A simulated vehicle records the page's commands. The last test drives the demo, whose
+// guard brakes. Needs console/dist, Debian's chromium and target/release/tautline (or TAUTLINE).
 import assert from 'node:assert/strict';
 import { appendFile } from 'node:fs/promises';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
@@ -12,9 +12,9 @@ import { Processes, arm, eventually, inTries, launchBrowser, openConsole, startD
 const [STEERING, THROTTLE, BRAKE] = [0, 7, 6];
 const DRIVING = 2;
 const INPUTS_UNHEALTHY = 8;
-/** RELEASED_QUIET_MAX_MS of the page, and half a second for a busy machine's turns. */
+/** RELEASED_QUIET_MAX_MS of the page, plus half a second for delays on a busy machine. */
 const FROZEN_MAX = 3_500;
-/** To the guard and back to the page, with a busy machine's turns at each of four processes. */
+/** To the guard and back to the page, with delays on a busy machine in each of four processes. */
 const ROUND_TRIP_MAX = 1_000;
 
 let browser;
@@ -112,7 +112,7 @@ describe('before a stand-in', () => {
     const { at, brake } = await commandWhere((command) => command.absences === INPUTS_UNHEALTHY);
     assert.ok(at - silentAt <= FROZEN_MAX, `told after ${at - silentAt} ms`);
     assert.ok(brake > 0.25, `the brake is ${brake}`);
-    // The person takes to the keys, and the pad is not missed any more.
+    // The person uses the keys, and the pad is no longer required.
     await page.keyboard.down('ArrowUp');
     await commandWhere((command) => command.throttle > 0.9 && command.absences === 0);
     await sleep(FROZEN_MAX);
@@ -122,7 +122,7 @@ describe('before a stand-in', () => {
     await commandWhere((command) => command.steering > 0.9 && command.absences === 0);
   });
 
-  /** The first command from now on of which this holds. */
+  /** Returns the next command for which this holds. */
   async function commandWhere(holds) {
     let from = Math.max(0, standIn.commands.length - 1);
     const end = performance.now() + 5_000;
@@ -138,7 +138,7 @@ test('a pad held still at full throttle drives on for 10 s; frozen with its thro
   const demo = await startDemo(['--links', 'lan', '--pictures-per-second', '10']);
   const processes = new Processes(demo);
   try {
-    // What is tested here are inputs: a busy machine's late pictures and frames stop nothing so soon.
+    // This tests inputs: late pictures and frames on a busy machine must not stop the vehicle.
     await appendFile(processes.settings('guard'), '[guard.latency]\nloop_age_full_ms = 1000\nloop_age_max_ms = 2000\n' +
       'picture_age_max_ms = 900\ncommand_timeout_ms = 900\nproposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
     await appendFile(processes.settings('car'), 'control_timeout_ms = 100\n');
@@ -158,7 +158,7 @@ test('a pad held still at full throttle drives on for 10 s; frozen with its thro
   }
 });
 
-/** Returns why nothing was judged, if the guard has stopped the machine for something else. */
+/** Returns why the run is inconclusive, if the guard stopped the machine for another reason. */
 async function holdStillAndFreeze(page, pads) {
   const mode = () => page.locator('#mode').innerText();
   const words = () => page.locator('#banner').innerText();

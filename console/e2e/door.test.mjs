@@ -1,4 +1,5 @@
-// Who may open the console and who drives: other sites' pages, the token, other consoles, a slow browser, a closed tab.
+// Access to the console and who drives: pages of other sites, the token, other consoles, a slow
+// browser, a closed tab.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,10 +21,10 @@ const UPGRADE = {
 let folder;
 let demo;
 let browser;
-/** A browser's own cookies and the page in it. */
+/** A browser with its own cookies, and its page. */
 let first;
 
-// Small pictures: two pages at a time decode and draw them, without a graphics card.
+// Small pictures: two pages at a time decode and draw them without a GPU.
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tautline-door-'));
   const clip = join(folder, 'clip.mp4');
@@ -117,7 +118,8 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await titled(second, 'The other console said no');
   assert.ok(await speed() > 0.5, 'it was asked while it moved');
   await first.keyboard.up('ArrowUp');
-  // A vehicle that its guard stops on the way, on a machine too busy to draw, is handed over at standstill.
+  // If the guard stops the vehicle meanwhile, because the machine is too busy to draw, it is handed
+  // over at standstill.
   let [giver, taker] = [first, second];
   let attempts = 1;
   while (!await handOver(giver, taker)) {
@@ -136,7 +138,9 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await second.context().close();
 });
 
-/** Drives until the vehicle is faster than that, m/s; one that its guard has stopped on the way is armed anew. */
+/**
+ * Drives until the vehicle is faster than this, in m/s. If its guard stops it, it is armed again.
+ */
 async function drive(page, metresPerSecond) {
   const end = performance.now() + 40_000;
   do {
@@ -148,7 +152,10 @@ async function drive(page, metresPerSecond) {
   } while (await speed() <= metresPerSecond);
 }
 
-/** Drives from one page and hands over to another; returns whether the guard let it drive on all the while. */
+/**
+ * Drives from one page and hands over to another. Returns whether the guard kept driving all the
+ * while.
+ */
 async function handOver(from, to) {
   await drive(from, 1);
   await to.locator('#banner-action').click();
@@ -171,7 +178,10 @@ async function handOver(from, to) {
   return offered && [mode, goesOn].every((words) => ['Driving', 'Speed limited'].includes(words));
 }
 
-/** As a person who takes over: until the picture has been in time for a second, its decoders having begun. */
+/**
+ * Waits until the page's pictures have been on time for one second, after its decoders have
+ * started.
+ */
 async function seesSteadily(page) {
   const delay = async () => Number.parseFloat(await page.locator('#hud-delay').innerText());
   const end = performance.now() + 10_000;
@@ -188,7 +198,7 @@ test('a closed tab costs less than an open one', async () => {
   await sleep(2_000);
   const closed = await receivedBytes(4_000);
   console.log(`received a second: ${(open / 4_000).toFixed(0)} kB with the console open, ${(closed / 4_000).toFixed(0)} kB with its tab closed`);
-  // A busy machine draws, and so asks for, fewer pictures: an open console then takes little itself.
+  // On a busy machine an open console draws and requests fewer pictures, so it uses little itself.
   assert.ok(closed < open, `${closed} bytes with the tab closed, ${open} with it open`);
 });
 
@@ -246,7 +256,7 @@ async function newPage() {
   return context.newPage();
 }
 
-/** Until the page drives: pictures come. */
+/** Waits until the page drives and receives pictures. */
 async function drives(page) {
   await eventually(() => page.locator('#connection').innerText(), (text) => text === 'connected', 10_000);
   await eventually(async () => Number.parseFloat(await page.locator('#picture-rate').innerText()), (rate) => rate > 0, 15_000);
@@ -256,7 +266,7 @@ function titled(page, title) {
   return eventually(() => page.locator('#banner-title').innerText(), (text) => text === title, 5_000);
 }
 
-/** Asks with headers that a browser would not let a page set. */
+/** Sends a request with headers that a browser would not let a page set. */
 function ask(path, headers, method = 'GET', body = '') {
   const [hostname, port] = demo.host.split(':');
   return new Promise((resolve, reject) => {
@@ -281,7 +291,7 @@ async function speed() {
   return metric(await (await fetch(demo.metrics)).text(), 'tautline_vehicle_speed_metres_per_second');
 }
 
-/** Commands that have come to the vehicle. */
+/** Returns the number of commands that the vehicle has received. */
 async function commands() {
   const text = await (await fetch(demo.metrics)).text();
   return metric(text, 'tautline_vehicle_channel_units_total{channel="command",what="delivered"}');
@@ -304,7 +314,7 @@ function metric(text, name) {
   return line === undefined ? 0 : Number(line.split(' ').at(-1));
 }
 
-/** A command as the console writes it: straight on, with so much throttle. */
+/** Encodes a command as the console does: straight ahead with this throttle. */
 function command(throttle) {
   const builder = new Builder(64);
   builder.startObject(2);
@@ -322,7 +332,7 @@ function command(throttle) {
   return Buffer.concat([Buffer.of(1), builder.asUint8Array()]);
 }
 
-/** A masked frame of a browser's, of less than 126 bytes. */
+/** Encodes a browser's masked frame of fewer than 126 bytes. */
 function frame(payload) {
   const mask = randomBytes(4);
   return Buffer.concat([Buffer.of(0x82, 0x80 | payload.length), mask, payload.map((byte, at) => byte ^ mask[at % 4])]);

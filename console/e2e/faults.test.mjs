@@ -1,8 +1,10 @@
-// What fails between the wheel and the picture while a car is driven: links, processes, one way of the network. The car
-// stands within the bound, the page says why, and nothing moves before somebody arms it anew.
-// FAULTS=all runs every process by every signal (`make faults`); without it, one of each kind. Started by hold.py, it holds
-// each thread of them by ptrace.
-// Needs target/release/tautline (or TAUTLINE) and Debian's chromium.
+// Failures between wheel and picture while a car is driven: links, processes, one direction of the
+// network. The car stops within the bound, the page shows why, and nothing moves before somebody
+// arms again.
+//
+// FAULTS=all sends every signal to every process (`make faults`); otherwise one of each kind.
+// Started by hold.py, it stops each of their threads by ptrace. Needs target/release/tautline (or
+// TAUTLINE) and Debian's chromium.
 import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -14,15 +16,20 @@ import { Processes, arm, eventually, hold, inTries, launchBrowser, openConsole, 
 
 const ALL = process.env.FAULTS === 'all';
 const LINKS = [0, 1, 2, 3];
-/** The speed at which things fail, m/s; the throttle is held, so that it rises until the guard acts. */
+/**
+ * Speed in m/s at which a failure begins. The throttle is held, so the speed rises until the guard
+ * acts.
+ */
 const SPEED = 4;
-/** The oldest picture by which a machine may be driven, and a step of the guard with the brake's answer, in s. */
+/**
+ * Largest picture age for driving, and the time of a guard step with the brake's response, in s.
+ */
 const [PICTURE, ANSWER] = [0.5, 0.1];
-/** For so long a machine is driven without a fresh command, in s. */
+/** Time without a fresh command until the guard stops the machine, in s. */
 const COMMAND = 0.3;
-/** What silence among the processes may take, in s: as long as the settings below say. */
+/** Timeout between the processes in s, as set below. */
 const SILENCE = 0.2;
-/** The same of what only tells the person how the vehicle does, and hears an order to end. */
+/** The same for a process that only reports the vehicle's state and receives the order to end. */
 const PROCESS = 1;
 
 let demo;
@@ -41,7 +48,8 @@ before(async () => {
     new RegExp(`^${key} = "([^"]*)"`, 'm').exec(await readFile(processes.settings(name), 'utf8'))[1];
   carsMetrics = `http://${await setting('car', 'metrics')}/metrics`;
   linksControl = await setting('emulate', 'control');
-  // How soon silence among the processes is noticed is not what is tested here, on a machine shared with a browser.
+  // This does not test how fast a silent process is detected, since the machine is shared with a
+  // browser.
   await appendFile(processes.settings('guard'), '[guard.latency]\nproposal_timeout_ms = 100\n' +
     'machine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
   await appendFile(processes.settings('car'), 'control_timeout_ms = 100\n');
@@ -92,7 +100,7 @@ test('220 ms each way: the car stands, the page says why, and refuses to arm', a
   await stays();
 });
 
-/** Which processes get what, how long they may count as alive, and what guard and page say of it. */
+/** Processes and signals, how long a process may count as alive, and what guard and page report. */
 const FAULTS = [
   { name: 'vehicle', signal: 'SIGSTOP', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true },
   { name: 'operator', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|No connection/, isLate: true },
@@ -117,8 +125,9 @@ for (const { name, signal, isLong, ...found } of FAULTS) {
 }
 
 /**
- * The same of threads: all of that name, or so many. `tautline` is the main one. One of the operator's that is held amid a
- * lock takes along who waits for that, and then the page hears nothing at all.
+ * The same for threads: all of that name, or this many. `tautline` is the main thread. An operator
+ * thread that is stopped while it holds a lock also blocks those that wait for it; then the page
+ * receives nothing at all.
  */
 const HANGS = [
   { name: 'vehicle', thread: 'camera', alive: PICTURE, causes: /^(CameraStopped|PictureAge)$/, says: /Held/, isLate: true },
@@ -133,7 +142,7 @@ const HANGS = [
   { name: 'guard', thread: 'guard', alive: SILENCE, says: /Guard silent/ },
   { name: 'emulate', thread: 'tokio-rt-worker', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
 ];
-/** What needs no stop: the other threads of who moves something. */
+/** Threads that need no stop: the other threads of a process that moves the vehicle. */
 const BESIDE = { guard: ['tautline', 'tokio-rt-worker', 'blackbox', 'latch', 'teller'], operator: ['recorder'], emulate: ['tautline'] };
 const unheld = !process.env.HOLDER && 'make faults runs it, where threads can be held by ptrace';
 
@@ -170,7 +179,7 @@ for (const [name, threads] of Object.entries(BESIDE)) {
 
 test('a reload while driving stops the car before anybody drives on, and nothing moves until it is armed anew', async () => {
   await drive();
-  // The page before it drives on until the new one takes its place.
+  // The old page drives until the new one replaces it.
   const left = page.waitForEvent('framenavigated');
   await Promise.all([left.then(() => stands(COMMAND)), page.reload()]);
   assert.match(cause(), /^(ConsoleGone|CommandTimeout|PictureAge|PageHidden|FocusLost|ConsoleChanged)$/);
@@ -192,7 +201,10 @@ test('a switchboard that is stopped and killed stops nothing', async () => {
   await brake();
 });
 
-/** Drives, and lets that happen: the car stands in time, for one of these causes, and guard and page say so. */
+/**
+ * Drives and triggers the failure. The car must stop in time for one of these causes, and guard and
+ * page must report it.
+ */
 async function stops({ alive, causes, says, isLate }, fault) {
   await drive();
   await fault();
@@ -204,7 +216,10 @@ async function stops({ alive, causes, says, isLate }, fault) {
   await stays();
 }
 
-/** Arms and drives until the car is as fast as that; a machine too busy for it may stop it, and is tried again. */
+/**
+ * Arms and drives until the car has this speed. On a busy machine the guard may stop it; then it
+ * tries again.
+ */
 async function drive() {
   for (let turn = 1; ; turn += 1) {
     await page.keyboard.up('ArrowUp');
@@ -223,7 +238,10 @@ async function drive() {
   }
 }
 
-/** Waits until the car stands on its parking brake: not farther from here than what `alive` s and the ramp take. */
+/**
+ * Waits until the car stands on its parking brake, no farther away than what `alive` s and the ramp
+ * allow.
+ */
 async function stands(alive) {
   const begun = await car();
   let fastest = begun.speed;
@@ -242,14 +260,17 @@ async function stands(alive) {
   assert.equal(now.hazard, 1);
 }
 
-/** Metres of a manoeuvre: 1.5 m/s2, by 5 m/s3 to 4, and half a metre that the regulation lags. */
+/**
+ * Returns the metres of a manoeuvre: from 1.5 m/s² with 5 m/s³ to 4 m/s², and half a metre of
+ * control lag.
+ */
 function ramp(speed) {
   const ramped = 1.5 * 0.5 + 5 * 0.5 ** 2 / 2;
   if (speed < ramped) return speed;
   return speed * 0.5 - 1.5 * 0.5 ** 2 / 2 - 5 * 0.5 ** 3 / 6 + (speed - ramped) ** 2 / (2 * 4) + 0.5;
 }
 
-/** Half a second with the throttle pressed anew: the car must stand. */
+/** Presses the throttle again for half a second: the car must not move. */
 async function stays() {
   const begun = (await car()).odometer;
   await page.keyboard.up('ArrowUp');
@@ -259,7 +280,7 @@ async function stays() {
   assert.deepEqual([now.speed, now.odometer], [0, begun], 'nobody armed it');
 }
 
-/** Lets go of the throttle, and brakes until the car stands. */
+/** Releases the throttle, and brakes until the car stands. */
 async function brake() {
   await page.keyboard.up('ArrowUp');
   await page.keyboard.down('Space');
@@ -267,7 +288,10 @@ async function brake() {
   await page.keyboard.up('Space');
 }
 
-/** So long the car must go on; the reason, where a machine too busy for young pictures stops it meanwhile. */
+/**
+ * Requires that the car drives on for this long. Returns the reason if a busy machine with late
+ * pictures stops it.
+ */
 async function disturbance(ms) {
   const begun = (await car()).odometer;
   const end = performance.now() + ms;
@@ -282,7 +306,7 @@ async function disturbance(ms) {
   return undefined;
 }
 
-/** Waits until the page dims the picture and tells its age; returns after how many ms it did. */
+/** Waits until the page dims the picture and shows its age. Returns the time in ms. */
 async function pictureIsLate() {
   const begun = performance.now();
   await page.locator('#picture-age', { hasText: /^Picture \d+\.\d s old$/ }).waitFor({ timeout: 2_000 });
@@ -302,7 +326,10 @@ async function bannerSays(title, detail = /./) {
   }, 15_000);
 }
 
-/** The operator's process has begun anew and knows no browser: the address that it prints lets this one in. */
+/**
+ * Opens the address that a restarted operator process prints, since it no longer admits this
+ * browser.
+ */
 async function openAnew() {
   await bannerSays(/not let in any more|No connection/);
   await page.keyboard.up('ArrowUp');
@@ -310,13 +337,13 @@ async function openAnew() {
   await openConsole(page, await eventually(printed, (address) => address !== undefined, 10_000));
 }
 
-/** The cause of the newest stop, by the guard's log. */
+/** Returns the cause of the newest stop from the guard's log. */
 function cause() {
   const stops = [...processes.words('guard').logged.matchAll(/the guard stops the machine.*?cause=(\w+)/g)];
   return stops.at(-1)?.[1];
 }
 
-/** What the car itself shows, which nobody between could have made up. */
+/** Returns the car's own state, which no process in between can alter. */
 async function car() {
   const text = await (await fetch(carsMetrics)).text();
   const number = (name) => Number(new RegExp(`^tautline_car_${name} (\\S+)$`, 'm').exec(text)[1]);
@@ -326,7 +353,7 @@ async function car() {
   };
 }
 
-/** Tells the emulator this of each link. */
+/** Sends this request to the emulator for each link. */
 async function links(request) {
   const [host, port] = linksControl.split(':');
   const socket = connect(Number(port), host);

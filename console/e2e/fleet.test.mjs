@@ -1,4 +1,5 @@
-// A person picks one of two vehicles on the page, drives it, and picks the other; somebody else only watches.
+// A person picks one of two vehicles on the page, drives it, and picks the other; somebody else
+// only watches.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +34,7 @@ before(async () => {
   }
   const listed = settings('switchboard').replace('[vehicles]\n', `[vehicles]\nmule = "${mule}"\n`);
   writeFileSync(join(home, 'switchboard', 'switchboard.toml'), listed);
-  // No vehicle is named: a person picks one.
+  // No vehicle is configured: a person picks one.
   const own = settings('operator').split('\n').filter((line) => !/^(vehicle|vehicle_key|console) =/.test(line)).join('\n');
   writeFileSync(join(home, 'operator', 'operator.toml'), `${own}\nwatch = true\nlinks = ["127.0.0.1:${udp}"]\n` +
     `advertise = ["127.0.0.1:${udp}"]\nconsole = "127.0.0.1:${console_}"\nmetrics = "127.0.0.1:${far}"\n[vehicles]\nmule = "${mule}"\n`);
@@ -53,7 +54,7 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  // The vehicles first: they stop their machines.
+  // The vehicles first, because they stop their machines.
   for (const child of children.toReversed()) child.kill('SIGTERM');
   await Promise.all(children.map((child) => child.ended));
   rmSync(folder, { recursive: true, force: true });
@@ -78,7 +79,7 @@ test('both vehicles are listed with place, state, links and round trip, before t
 });
 
 test('a name that no list has is refused with one word', async () => {
-  // As a page would send it that made it up.
+  // A forged message, as a malicious page would send it.
   await forge('nobody');
   await eventually(() => page.locator('#fleet-refused').innerText(), (words) => /^nobody – unknown:/.test(words), 5_000);
   // The other console has driven for a moment, and is gone.
@@ -99,11 +100,11 @@ test('who watches sees the telemetry of the drive, and moves and stops nothing',
   const watcher = await (await browser.newContext({ viewport: { width: 1000, height: 700 } })).newPage();
   await openConsole(watcher, await printed(/^Watch +(\S+)/m));
   await eventually(() => watcher.locator('#banner-title').innerText(), (title) => title === 'Watching', 5_000);
-  // A machine too busy to draw is stopped by the guard on the way.
+  // If the machine is too busy to draw, the guard stops the vehicle meanwhile.
   let seen = '';
   for (let tries = 0; tries < 40 && !(Number(seen) > 3); tries += 1) {
     if (tries % 10 === 0) await drive('mule');
-    // What it shows until it is told is no number.
+    // Before the first telemetry it is not a number.
     seen = await watcher.locator('#hud-speed').innerText();
     await watcher.waitForTimeout(50);
   }
@@ -115,10 +116,10 @@ test('who watches sees the telemetry of the drive, and moves and stops nothing',
   await watcher.keyboard.press('Escape');
   await watcher.keyboard.press('Enter');
   await watcher.keyboard.down('ArrowDown');
-  // What a page of its own making would send: to drive, to leave, an emergency stop.
+  // Forged messages: to drive, to leave, an emergency stop.
   await watcher.evaluate(speakAlone, [[5, 1], [8], [1, 0, 0, 0], [7, 120]]);
   await eventually(refused, (count) => count >= before + 4, 5_000);
-  // Nothing is latched, nobody else drives: it goes on as before.
+  // Nothing is latched and nobody else drives: it continues as before.
   await drive('mule');
   assert.equal(await page.locator('#vehicle').innerText(), 'mule');
   assert.equal(await watcher.locator('#latency-p50').innerText(), '–', 'no picture comes');
@@ -143,7 +144,7 @@ test('a vehicle that stands is let go of, the other one is picked and driven', a
   assert.ok(Math.abs(await speed('mule')) < 0.02, 'the first one stands');
 });
 
-/** Arms and accelerates until the vehicle itself says so, with its picture on the page. */
+/** Arms and accelerates until the vehicle itself reports it, with its picture on the page. */
 async function drive(name) {
   await eventually(async () => Number.parseFloat(await page.locator('#picture-rate').innerText()), (rate) => rate > 0, 30_000);
   const end = performance.now() + 60_000;
@@ -164,16 +165,16 @@ function row(name) {
   return vehicle(name).innerText({ timeout: 5_000 }).catch(() => '');
 }
 
-/** Picks a vehicle by a second connection of this browser, in place of the page's own. */
+/** Picks a vehicle on a second connection of this browser, instead of the page's own. */
 async function forge(name) {
   await page.evaluate(speakAlone, [[7, ...Buffer.from(name)]]);
 }
 
-/** Runs in the page: says these messages as a console of its own, which has to drive where it may. */
+/** Runs in the page: sends these messages as a separate console, which has to drive if it may. */
 async function speakAlone(messages) {
   const socket = new WebSocket(`ws://${location.host}/ws?console=f0f0`);
   await new Promise((resolve) => { socket.onopen = resolve; });
-  // Before a vehicle is picked another console drives at once: it asks for it first.
+  // Before a vehicle is picked, another console drives at once; this one asks first.
   socket.send(Uint8Array.of(5, 1));
   for (const message of messages) socket.send(Uint8Array.from(message));
   await new Promise((resolve) => { setTimeout(resolve, 500); });

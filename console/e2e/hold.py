@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a command, and holds threads of what it starts where they are while others go on: by ptrace.
+"""Runs a command, and stops single threads of its processes by ptrace while the others run.
 
     hold.py COMMAND ARGUMENT ..
 
-Where Yama restricts ptrace only an ancestor may, so this is one. The command finds the path of a Unix socket in HOLDER. A
-line with numbers of threads there holds them until that connection ends; the answer is "held", or why not.
+With Yama's restrictions only an ancestor may use ptrace, which is why this starts the command. The command finds the path
+of a Unix socket in HOLDER. A line of thread ids on that socket stops these threads until the connection ends. The answer is
+"held" or the error.
 """
 
 import ctypes
@@ -47,12 +48,12 @@ def hold(connection):
         try:
             ptrace(DETACH, thread)
         except OSError:
-            # A process that has been killed meanwhile needs none.
+            # The process has been killed meanwhile.
             pass
 
 
 def serve(listener):
-    # One at a time, on one thread: whoever holds a thread is the one who must let go.
+    # One at a time, on one thread: only the thread that has seized another may release it.
     while True:
         connection, _ = listener.accept()
         with connection:

@@ -1,5 +1,5 @@
-// The page at every size that it is used in: the emergency stop is on the screen, nothing lies over it.
-// Needs console/dist and Debian's chromium, no vehicle.
+// The page at every size in use: the emergency stop is on the screen and nothing covers it. Needs
+// console/dist and Debian's chromium, no vehicle.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const DIST = new URL('../dist/', import.meta.url).pathname;
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-/** Width and height of the window, and by how much it is magnified. */
+/** Width and height of the window, and its zoom. */
 const SIZES = [
   [800, 600, 1], [1024, 768, 1], [1280, 720, 1], [1760, 990, 1], [1920, 1080, 1], [2560, 1440, 1], [3840, 2160, 1],
   [800, 600, 2], [1024, 768, 2], [1280, 720, 2], [1920, 1080, 2], [3840, 2160, 2],
@@ -38,7 +38,7 @@ for (const [width, height, zoom] of SIZES) {
   test(`the emergency stop is on the screen at ${width}x${height}, magnified ${zoom} times`, async () => {
     const page = await opened(width, height, zoom);
     await assertOnScreen(page, '#emergency-stop');
-    // With all that may stand beside it, told at its longest.
+    // With everything that can be next to it, at its longest text.
     await page.evaluate(() => {
       document.querySelector('#vehicle').textContent = 'a vehicle with a rather long name';
       document.querySelector('#connection').textContent = 'disconnected';
@@ -56,7 +56,7 @@ for (const [width, height, zoom] of SIZES) {
 
   test(`mode, speed and acts are on the picture at ${width}x${height}, magnified ${zoom} times`, async () => {
     const page = await opened(width, height, zoom);
-    // As while driving: acts are there, and no banner.
+    // As while driving: with actions and without a banner.
     await page.addStyleTag({ content: '#acts[hidden], #act-arm[hidden] { display: flex !important } #banner, #picture-age { display: none !important }' });
     for (const selector of ['#mode', '#hud-speed', '#hud-gear', '#hud-delay', '#act-arm']) await assertOnScreen(page, selector);
     const picture = await page.locator('#picture').boundingBox();
@@ -82,7 +82,7 @@ test('the help names every key and takes no focus', async () => {
   await page.close();
 });
 
-/** A window magnified twice has half as many of CSS's pixels, each of two. */
+/** Opens a window. One with zoom 2 has half as many CSS pixels, each of two device pixels. */
 async function opened(width, height, zoom) {
   const viewport = { width: Math.floor(width / zoom), height: Math.floor(height / zoom) };
   const page = await browser.newPage({ viewport, deviceScaleFactor: zoom });
@@ -91,7 +91,10 @@ async function opened(width, height, zoom) {
   return page;
 }
 
-/** Whole, and hit by a click at its middle and near its corners. */
+/**
+ * Asserts that it is completely visible, and that a click at its middle and near its corners hits
+ * it.
+ */
 async function assertOnScreen(page, selector) {
   const found = await page.evaluate((wanted) => {
     const element = document.querySelector(wanted);

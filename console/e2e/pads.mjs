@@ -1,4 +1,4 @@
-// Virtual pads, wheels and pedals for a page: what `navigator.getGamepads` shows of them, as Chromium shows it.
+// Virtual gamepads, wheels and pedals, as Chromium shows them in `navigator.getGamepads`.
 
 /** Runs in the page before its own scripts. */
 function install() {
@@ -25,7 +25,7 @@ function install() {
     },
   };
 
-  /** An axis reads 0 until it has once been near 0. */
+  /** Returns the visible state: an axis reads 0 until it has once been near 0. */
   function shown(pad) {
     if (pad == null) return null;
     pad.raw.forEach((value, axis) => { if (Math.abs(value) < 0.1) pad.known.add(axis); });
@@ -38,7 +38,7 @@ function install() {
   }
 }
 
-/** The devices before one page; to be made before it is opened. */
+/** The devices of one page; create it before the page is opened. */
 export class VirtualPads {
   #page;
 
@@ -51,17 +51,20 @@ export class VirtualPads {
     this.#page = page;
   }
 
-  /** A gamepad whose layout the browser knows. */
+  /** Connects a gamepad whose layout the browser knows. */
   async plugPad(index) {
     await this.#plug(index, `Virtual Pad ${index} (STANDARD GAMEPAD Vendor: 0001 Product: 000${index})`, 'standard', 4, 17);
   }
 
-  /** A wheel with three pedals and a hat, as Linux numbers its axes; the pedals rest at 1. */
+  /**
+   * Connects a wheel with three pedals and a hat, with the axis numbers of Linux; the pedals rest
+   * at 1.
+   */
   async plugWheel(index) {
     await this.#plug(index, 'Logitech G29 Driving Force Racing Wheel (Vendor: 046d Product: c24f)', '', 6, 25, [0, 1, 1, 1, 0, 0]);
   }
 
-  /** Two pedals that nobody knows, which rest at -1. */
+  /** Connects two unknown pedals, which rest at -1. */
   async plugPedals(index) {
     await this.#plug(index, 'Loadcell Pedals (Vendor: 0002 Product: 0003)', '', 2, 0, [-1, -1]);
   }
@@ -70,12 +73,18 @@ export class VirtualPads {
     await this.#page.evaluate((at) => globalThis.virtualPads.unplug(at), index);
   }
 
-  /** Raw values of axes and buttons by their numbers; `live`: heard of all the time, though nothing changes. */
+  /**
+   * Sets raw values of axes and buttons by number. `live` means new timestamps all the time, even
+   * without a change.
+   */
   async set(index, values) {
     await this.#page.evaluate(([at, what]) => globalThis.virtualPads.set(at, what), [index, values]);
   }
 
-  /** From one raw value to another by way of the middle, as a foot does, so that the page sees each. */
+  /**
+   * Moves an axis between raw values through the middle, as a foot does, so that the page sees
+   * each.
+   */
   async sweep(index, axis, ...values) {
     for (const value of values) {
       await this.set(index, { axes: { [axis]: value } });
@@ -83,14 +92,14 @@ export class VirtualPads {
     }
   }
 
-  /** Pushes a standard pad's stick and lets go of it: from here on it is in use. */
+  /** Pushes and releases a standard pad's stick, which brings it into use. */
   async take(index) {
     await this.sweep(index, 0, 1, 0);
   }
 
   async #plug(...pad) {
     await this.#page.evaluate((given) => globalThis.virtualPads.plug(...given), pad);
-    // The page takes note of where it rests.
+    // The page records its rest position.
     await this.#page.waitForTimeout(100);
   }
 }

@@ -1,5 +1,5 @@
-// What a page says of the person before it, and how it asks until it is answered: a real browser, a stand-in vehicle.
-// Needs console/dist and Debian's chromium.
+// How a page reports the person's presence, and how it repeats requests until they are answered: a
+// real browser, a simulated vehicle. Needs console/dist and Debian's chromium.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const [HELD, DRIVING] = [0, 2];
 const EMERGENCY_STOP = 6;
 const [ARM, RESET] = [0, 1];
-/** Longer without a turn of the page, and what it tells late is the machine's doing. */
+/** If the page did not run for longer than this, the machine causes the delay. */
 const STALL_MIN = 80;
 const [PAGE_HIDDEN, FOCUS_LOST, INPUTS_UNHEALTHY] = [2, 4, 8];
 
@@ -42,7 +42,7 @@ test('a Meta key lets go of the throttle, and says that the keys are not sound u
   await commandWhere((command) => command.throttle > 0.5);
   await page.keyboard.down('Meta');
   await commandWhere((command) => command.throttle === 0 && command.absences === INPUTS_UNHEALTHY);
-  // Its key-up never came, and it does not drive.
+  // Its key-up event was lost, and it does not drive.
   await sleep(300);
   assert.equal(standIn.commands.at(-1).throttle, 0);
   await page.keyboard.up('Meta');
@@ -59,7 +59,7 @@ test('a page that loses the keyboard lets go of it and says so', async () => {
   await commandWhere((command) => command.throttle === 0 && command.absences === FOCUS_LOST);
   await page.evaluate(() => window.dispatchEvent(new Event('focus')));
   await commandWhere((command) => command.absences === 0);
-  // Held all along, the key counts for nothing.
+  // A key held all along does not count.
   await sleep(200);
   assert.equal(standIn.commands.at(-1).throttle, 0);
 });
@@ -255,7 +255,7 @@ test('lights, indicators and horn go with the commands', async () => {
   await commandWhere((command) => command.signals === 0b10010);
 });
 
-/** Until the page has said this. */
+/** Waits until the page has sent this. */
 async function asked(message) {
   const end = performance.now() + 5_000;
   while (performance.now() < end) {
@@ -265,7 +265,7 @@ async function asked(message) {
   assert.fail(`not asked for: ${message}`);
 }
 
-/** The first command from now on of which this holds. */
+/** Returns the next command for which this holds. */
 async function commandWhere(holds) {
   let from = Math.max(0, standIn.commands.length - 1);
   const end = performance.now() + 5_000;
@@ -276,7 +276,10 @@ async function commandWhere(holds) {
   assert.fail(`no such command; the last was ${JSON.stringify(standIn.commands.at(-1))}`);
 }
 
-/** Runs in the page: how long after the key the words are there, and for how long the page did not run meanwhile. */
+/**
+ * Runs in the page: returns the time from the key to the text, and for how long the page did not
+ * run meanwhile.
+ */
 function watchStop() {
   globalThis.stopTold = { told: Infinity, stall: 0 };
   addEventListener('keydown', (event) => {

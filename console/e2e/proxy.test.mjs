@@ -1,4 +1,4 @@
-// The console behind a proxy that ends TLS, at the root of its name and below a path.
+// The console behind a proxy that terminates TLS, at the root of its name and below a path.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { BINARY, eventually, freePort, launchBrowser } from './stand.mjs';
 
 let folder;
 let browser;
-/** What the proxies end TLS with. */
+/** Key and certificate of the proxies. */
 let tls;
 
 before(async () => {
@@ -49,7 +49,7 @@ for (const path of ['/', '/car1/']) {
       const [cookie] = await page.context().cookies();
       assert.deepEqual([cookie.secure, cookie.httpOnly, cookie.sameSite], [true, true, 'Strict']);
       assert.equal(cookie.path, path === '/' ? '/' : '/car1');
-      // Who comes without the proxy, or for what it must not pass on, finds nothing.
+      // A request without the proxy, or for a path that it must not forward, finds nothing.
       const status = (host, what) => fetchStatus(console_, host, what);
       assert.equal(await status(`127.0.0.1:${console_}`, '/'), 421);
       for (const what of ['/metrics', '/status']) assert.equal(await status(`localhost:${front}`, what), 404);
@@ -62,7 +62,10 @@ for (const path of ['/', '/car1/']) {
   });
 }
 
-/** Ends TLS on `front` and hands on what is below `path` to the console on `to`, as nginx and Caddy do. */
+/**
+ * Terminates TLS on `front` and forwards what is below `path` to the console on `to`, as nginx and
+ * Caddy do.
+ */
 function serve(front, to, path) {
   const below = (url) => (url.startsWith(path) ? `/${url.slice(path.length)}` : undefined);
   const server = createServer(tls, (asked, answer) => {
@@ -89,7 +92,7 @@ function serve(front, to, path) {
   return new Promise((resolve) => { server.listen(front, '127.0.0.1', () => resolve(server)); });
 }
 
-/** An operator of which nothing is needed but its console. */
+/** Starts an operator for its console only. */
 function start(port, name, path) {
   const key = join(folder, `operator${path.length}.key`);
   assert.equal(spawnSync(BINARY, ['keys', 'new', key]).status, 0);

@@ -1,5 +1,5 @@
-// The edges between strips, in a browser: decoded as streams of their own, shown as one picture.
-// Needs target/release/tautline (or TAUTLINE), Debian's chromium and ffmpeg.
+// The edges between strips in a browser: separate streams, shown as one picture. Needs
+// target/release/tautline (or TAUTLINE), Debian's chromium and ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -12,14 +12,14 @@ import { eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
 const SEAMS = [112, 240, 352, 480, 592];
 const LOOKS = 10;
 const ROUNDS = 6;
-// Every strip is drawn anew within this time.
+// Every strip is drawn again within this time.
 const SETTLED_MS = 300;
 
 test('steps between strips are smoothed where they are drawn', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'tautline-seams-'));
   context.after(() => rm(folder, { recursive: true }));
   const clip = join(folder, 'clip.mp4');
-  // What no motion explains, at more than mobile links carry well.
+  // A clip that motion cannot predict, at a rate above what mobile links carry well.
   const made = spawnSync('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i',
     "nullsrc=size=320x180:rate=25:duration=1,geq=lum='128+60*sin(X/10+T*3)*cos(Y/8-T*5)':cb=128:cr=128," +
     'scale=1280:720,noise=alls=8:allf=t', '-pix_fmt', 'yuv420p', '-qp', '20', clip]);
@@ -32,7 +32,7 @@ test('steps between strips are smoothed where they are drawn', async (context) =
   await openConsole(page, address);
   await eventually(() => page.evaluate(() => document.querySelector('canvas#picture').height), (height) => height === 720, 20_000);
   await sleep(2_000);
-  // In turns: the same seams are larger in one second than in another, as the link carries more or less.
+  // Alternate: the same seams vary over time with the link's rate.
   const smoothed = [];
   const decoded = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -50,7 +50,7 @@ test('steps between strips are smoothed where they are drawn', async (context) =
   assert.ok(shown < coded / 2, `${shown} of ${coded} is left`);
 });
 
-/** Returns the steps of luma at every seam, of several pictures. */
+/** Returns the luma steps at every seam of several pictures. */
 async function looks(page) {
   const steps = [];
   for (let look = 0; look < LOOKS; look += 1) {
@@ -60,25 +60,25 @@ async function looks(page) {
   return steps;
 }
 
-/** Returns how much larger the steps across seams are than those from row to row next to them, as a share. */
+/** Returns by what share the steps across seams exceed those between adjacent rows. */
 function excess(steps) {
   const across = steps.reduce((sum, [, at]) => sum + at, 0);
   const around = steps.reduce((sum, [before, , after]) => sum + (before + after) / 2, 0);
   return across / around - 1;
 }
 
-/** Runs in the page's worker: no rows of a frame can be read. */
+/** Runs in the page's worker: makes the rows of frames unreadable. */
 function refuseRows() {
   self.copyTo ??= VideoFrame.prototype.copyTo;
   VideoFrame.prototype.copyTo = () => Promise.reject(new Error('off'));
 }
 
-/** Runs in the page's worker: rows can be read again. */
+/** Runs in the page's worker: makes rows readable again. */
 function giveRows() {
   VideoFrame.prototype.copyTo = self.copyTo;
 }
 
-/** Runs in the page: the mean steps of green into the row before a seam, across it, and into the one after it. */
+/** Runs in the page: returns the mean steps of green before a seam, across it and after it. */
 function stepsAt(seams) {
   const canvas = document.querySelector('canvas#picture');
   const { width, height } = canvas;
@@ -92,6 +92,6 @@ function stepsAt(seams) {
     }
     return sum / width;
   };
-  // Two rows on: what is smoothed steps there as well.
+  // Two rows away, since smoothing changes the steps in between.
   return seams.map((row) => [step(row - 2), step(row), step(row + 2)]);
 }

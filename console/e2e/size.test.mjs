@@ -1,5 +1,5 @@
-// Pictures of another size than the simulated camera's, from a clip to the page.
-// Needs target/release/tautline (or TAUTLINE), Debian's chromium and ffmpeg.
+// Pictures of another size than the simulated camera's, from a clip to the page. Needs
+// target/release/tautline (or TAUTLINE), Debian's chromium and ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -24,7 +24,7 @@ test('a clip of 640x480 is shown at its own size', async (context) => {
   context.after(() => browser.close());
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
   await openConsole(page, address);
-  // The last pixel of the picture is the clip's, and beyond it is nothing.
+  // The last pixel of the picture is the clip's; there is nothing beyond it.
   const last = performance.now() + 20_000;
   let seen = [];
   while (performance.now() < last) {
@@ -38,7 +38,10 @@ test('a clip of 640x480 is shown at its own size', async (context) => {
   assert.ok(Math.abs(box.width / box.height - WIDTH / HEIGHT) < 0.01, `laid out as ${box.width}x${box.height}`);
 });
 
-/** Runs in the page: the green of the picture's last pixel, and the opacity of the one beyond. */
+/**
+ * Runs in the page: returns the green of the picture's last pixel, and the opacity of the one
+ * beyond.
+ */
 function lastPixels([width, height]) {
   const copy = new OffscreenCanvas(width + 1, height + 1);
   const context = copy.getContext('2d');

@@ -1,5 +1,5 @@
-// What stands in for operator and vehicle before a page: it serves console/dist, reads the commands, and tells a
-// telemetry that a test makes up. No picture, no session.
+// Simulates operator and vehicle for a page: it serves console/dist, reads the commands, and sends
+// telemetry of the test. No picture, no session.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -13,8 +13,8 @@ const TELL_MS = 50;
 const STOPPED = 3;
 
 /**
- * Serves until `close`; `commands` has every command so far, `asked` every other message but the clock's and the video's, `guard` is what the
- * telemetry says; null: it is silent.
+ * Serves until `close`. `commands` has every command so far, `asked` every other message except
+ * those of clock and video. `guard` is the guard's state in the telemetry; null if it is silent.
  */
 export async function startStandIn() {
   const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {},
@@ -70,7 +70,10 @@ function send(socket, payload) {
   if (socket.writable) socket.write(Buffer.concat([head, payload]));
 }
 
-/** Gives each whole frame of the page's, unmasked, to `take`; returns what is left. All are shorter than 64 kB. */
+/**
+ * Passes each complete frame of the page to `take`, unmasked. Returns the rest. All are shorter
+ * than 64 kB.
+ */
 function readFrames(bytes, take) {
   for (;;) {
     if (bytes.length < 6) return bytes;
@@ -94,7 +97,7 @@ function pong(ping) {
   return answer;
 }
 
-/** By the numbers of command.fbs. */
+/** Decodes a command by the numbers of command.fbs. */
 function command(bytes) {
   const buffer = new ByteBuffer(new Uint8Array(bytes));
   const table = buffer.readInt32(0);
@@ -118,7 +121,7 @@ function command(bytes) {
   };
 }
 
-/** By the numbers of telemetry.fbs. */
+/** Encodes telemetry by the numbers of telemetry.fbs. */
 function telemetry(guard) {
   const builder = new Builder(256);
   const reason = builder.createString(guard === null ? 'the vehicle\'s guard says nothing' : '');

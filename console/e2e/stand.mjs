@@ -1,4 +1,4 @@
-// What the tests of the whole system share: a running demo, a browser, ways to wait.
+// Shared by the tests of the whole system: a running demo, a browser, ways to wait.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -12,14 +12,15 @@ import { chromium } from 'playwright-core';
 
 export const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-// Well-known services listen below; as many pairs of ports as one test file is likely to ask for.
+// Well-known services use lower ports. As many pairs of ports as a test file is likely to need.
 const FIRST_PORT = 10_000;
 const PROCESS_PAIRS = 64;
 let pairs = 0;
 
 /**
- * Starts `tautline demo`. `address` is what it says to open, once; `host` what of it others may know; `another()` waits
- * for the address of the next browser; `blackbox` is a folder until it ends.
+ * Starts `tautline demo`. `address` is the printed address, valid once; `host` is its part that
+ * others may know. `another()` waits for the address of the next browser. `blackbox` is a folder
+ * that exists until the end.
  */
 export async function startDemo(flags, at = '127.0.0.1') {
   const port = await freePort();
@@ -44,7 +45,7 @@ export async function startDemo(flags, at = '127.0.0.1') {
   const another = async () => {
     const announced = () => [...words.matchAll(/^Opened\. Another browser: +(\S+)/gm)].map((found) => found[1]);
     await eventually(announced, (all) => all.length > taken, 5_000);
-    // Those before it were used.
+    // Earlier addresses were used.
     taken = announced().length;
     return announced().at(-1);
   };
@@ -57,11 +58,14 @@ export async function startDemo(flags, at = '127.0.0.1') {
   return { address, host: new URL(address).host, words: () => words, processes, metrics, another, blackbox, end };
 }
 
-/** The processes of a demo by name, to be stopped, killed, and started again by their own settings. */
+/**
+ * The processes of a demo by name. They can be stopped, killed, and started again with their
+ * settings.
+ */
 export class Processes {
   #ids;
   #settings;
-  /** What was started here, and what it has printed and logged. */
+  /** Processes started here, with their output and logs. */
   #started = {};
 
   constructor(demo) {
@@ -73,7 +77,7 @@ export class Processes {
     }));
   }
 
-  /** The file with the settings of a process. */
+  /** Returns the settings file of a process. */
   settings(name) {
     return this.#settings[name];
   }
@@ -82,7 +86,7 @@ export class Processes {
     process.kill(this.#ids[name], signal);
   }
 
-  /** The numbers of a process's threads of one name. */
+  /** Returns the ids of a process's threads with this name. */
   threads(name, thread) {
     const tasks = `/proc/${this.#ids[name]}/task`;
     const named = readdirSync(tasks).filter((id) => readFileSync(`${tasks}/${id}/comm`, 'utf8').trimEnd() === thread);
@@ -91,8 +95,8 @@ export class Processes {
   }
 
   /**
-   * Kills it as a crash would, and waits until its parent has taken note: only then has its last thread, which may wait
-   * for the disk, closed its sockets.
+   * Kills a process as a crash would, and waits until its parent has noticed. Only then has its
+   * last thread, which may wait for the disk, closed its sockets.
    */
   async kill(name) {
     const id = this.#ids[name];
@@ -112,18 +116,21 @@ export class Processes {
     this.#started[name] = { child, words };
   }
 
-  /** What a process that was started here has printed and logged. */
+  /** Returns the output and log of a process started here. */
   words(name) {
     return this.#started[name].words;
   }
 
-  /** Ends what was started here; the rest is the demo's. */
+  /** Ends the processes started here; the demo ends the others. */
   end() {
     for (const { child } of Object.values(this.#started)) child.kill('SIGKILL');
   }
 }
 
-/** Holds these threads where they are; gives what lets them go. By hold.py, which must have started this. */
+/**
+ * Stops these threads and returns what releases them. It uses hold.py, which must have started this
+ * process.
+ */
 export async function hold(threads) {
   const holder = connect(process.env.HOLDER).setEncoding('utf8');
   let answer = '';
@@ -146,7 +153,10 @@ export function launchBrowser() {
   });
 }
 
-/** Arms the vehicle as a person does, unless it drives: throttle released, and what was refused is tried again. */
+/**
+ * Arms the vehicle unless it drives, as a person does: with the throttle released, and again after
+ * a refusal.
+ */
 export async function arm(page) {
   const mode = () => page.locator('#mode').innerText();
   const end = performance.now() + 20_000;
@@ -157,16 +167,17 @@ export async function arm(page) {
   }
 }
 
-/** Opens the console; the way in leads on to it. */
+/** Opens the console; the printed address leads to it. */
 export async function openConsole(page, address) {
   await page.goto(address);
   await page.locator('#picture').waitFor({ state: 'attached' });
 }
 
 /**
- * A port that neither TCP nor UDP uses, nor the one after it (a switchboard takes two), once. The system gives them to
- * nobody who asks for any port, so that none of the sockets opened meanwhile takes them; test files side by side have
- * process numbers near each other, and look elsewhere. As free_port.rs does.
+ * Returns a port that neither TCP nor UDP uses, nor the one after it (a switchboard needs two),
+ * each only once. The port is outside the range from which the system assigns ports, so no socket
+ * opened meanwhile takes it. Test files that run at the same time have similar process numbers, and
+ * search elsewhere. free_port.rs does the same.
  */
 export async function freePort() {
   const first = FIRST_PORT + 2 * ((process.pid * PROCESS_PAIRS + pairs) % Math.floor((firstGiven() - FIRST_PORT) / 2));
@@ -188,7 +199,7 @@ export async function freePort() {
   return first;
 }
 
-/** The first of the ports that the system gives by itself. */
+/** Returns the first port that the system assigns by itself. */
 function firstGiven() {
   const first = Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s/)[0]);
   return first > FIRST_PORT + 1 ? first : 65_535;
@@ -205,7 +216,10 @@ export async function eventually(read, holds, timeout, pause = 50) {
   assert.fail(`not within ${timeout} ms; the last value was ${value}`);
 }
 
-/** Tries again while `attempt` gives a reason why it says nothing; each reason is told, and so many fail. */
+/**
+ * Tries again while `attempt` returns a reason why it was inconclusive. Each reason is logged; it
+ * fails after `count` of them.
+ */
 export async function inTries(count, attempt) {
   const reasons = [];
   while (reasons.length < count) {
@@ -217,7 +231,7 @@ export async function inTries(count, attempt) {
   assert.fail(`not judged in ${count} tries: ${reasons.join('; ')}`);
 }
 
-/** Runs in the page. The stamp: 42 cells of 8x8 pixels at the canvas's top left; white is 1. */
+/** Runs in the page. The stamp has 42 cells of 8x8 pixels at the canvas's top left; white is 1. */
 export function defineStampReader() {
   const copy = new OffscreenCanvas(42 * 8, 8);
   const context = copy.getContext('2d', { willReadFrequently: true });

@@ -1,13 +1,14 @@
-// The end of a newcomer's walk: the address that the operator printed is opened, pictures come, and the car is driven.
-// By packaging/walk, in the network of the operator's machine: node walk.mjs ADDRESS.
+// The end of a new user's first session: opens the address that the operator printed, waits for
+// pictures, and drives the car. Run by packaging/walk in the network of the operator's machine:
+// node walk.mjs ADDRESS.
 import assert from 'node:assert/strict';
 import { arm, defineStampReader, eventually, launchBrowser, openConsole } from './stand.mjs';
 
 const [address] = process.argv.slice(2);
 assert.ok(address, 'node walk.mjs ADDRESS');
-/** A newcomer who has waited longer asks somebody. */
+/** A new user who has waited longer asks for help. */
 const WALK_TIMEOUT = 60_000;
-/** Pictures that are shown one after the other before they count as a moving picture. */
+/** Consecutive pictures that count as a moving picture. */
 const PICTURES = 30;
 const SPEED = 10;
 

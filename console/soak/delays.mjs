@@ -1,5 +1,7 @@
-// Records the delays of a page in Chromium that drives, as the guard's black box has them, for the guard's drives.
-//   MINUTES=5 LINKS=lte-driving OUT=../crates/guard/tests/drives/recorded.csv node soak/delays.mjs
+// Records the delays of a driving page in Chromium from the guard's black box, for the guard's
+// recorded drives.
+//
+// MINUTES=5 LINKS=lte-driving OUT=../crates/guard/tests/drives/recorded.csv node soak/delays.mjs
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -11,9 +13,9 @@ import { COMMANDS, QUANTITIES, SHARES, measured, quantile } from './quantities.m
 const MINUTES = Number(process.env.MINUTES ?? '5');
 const LINKS = process.env.LINKS ?? 'lte-driving';
 const OUT = process.env.OUT ?? '';
-// Around each stop the black box has every step for 30 s before and 30 s after.
+// The black box keeps every step from 30 s before to 30 s after each stop.
 const STINT_S = 25;
-// Of MCAP.
+// MCAP opcode of a channel record.
 const CHANNEL = 4;
 const MESSAGE = 5;
 
@@ -38,7 +40,7 @@ console.log(lines.join('\n'));
 const commands = [`# From here on ${COMMANDS} of each command, stint by stint.`, ...stints.flatMap((stint) => ['stint', ...stint])];
 if (OUT) writeFileSync(OUT, `${[...lines, ...commands].join('\n')}\n`);
 
-/** Drives in stints, each ended by an emergency stop; returns what was recorded, and on what and how. */
+/** Drives in stints, each ended by an emergency stop. Returns the recording, and its conditions. */
 async function drive() {
   const demo = await startDemo(['--links', LINKS]);
   let browser;
@@ -58,7 +60,7 @@ async function drive() {
       console.error(`${stints + 1} stints, ${Math.max(0, Math.ceil((end - performance.now()) / 60_000))} min left`);
     }
     const busy = jiffies().map((now, at) => now - before[at]);
-    // What is under way to the disk.
+    // Time for data on its way to the disk.
     await sleep(2_000);
     const machine = `${MINUTES} min over ${LINKS} links in ${stints} stints, ${stopped} of them ended by the guard; ${BINARY.includes('debug') ? 'a build for tests, ' : ''}`
       + `Chromium ${browser.version()}, headless; ${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} processors, ${Math.round(100 * busy[0] / busy[1])} % idle`;
@@ -69,7 +71,7 @@ async function drive() {
   }
 }
 
-/** Drives for so long, in weaves, by keys; returns whether the guard stopped the car before the person did. */
+/** Drives for this long in weaves, with keys. Returns whether the guard stopped the car earlier. */
 async function stint(page, seconds) {
   await page.keyboard.down('ArrowUp');
   for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
@@ -84,7 +86,7 @@ async function stint(page, seconds) {
   return false;
 }
 
-/** Ends a stint by an emergency stop, and takes the latch away. */
+/** Ends a stint with an emergency stop and resets the latch. */
 async function release(page) {
   await page.keyboard.up('ArrowUp');
   await page.keyboard.press('Escape');
@@ -95,7 +97,7 @@ async function release(page) {
   }, (waits) => !waits, 30_000, 500);
 }
 
-/** The steps of all drives in a black box, in their order: MCAP without chunks, messages in JSON. */
+/** Returns the steps of all drives in a black box, in order: MCAP without chunks, JSON messages. */
 function recorded(root) {
   const files = readdirSync(root, { recursive: true }).filter((name) => name.endsWith('.mcap')).sort();
   return files.flatMap((name) => [...messages(readFileSync(join(root, name)))]);
@@ -104,7 +106,7 @@ function recorded(root) {
 function* messages(bytes) {
   const topics = new Map();
   const text = (at) => bytes.toString('utf8', at + 4, at + 4 + bytes.readUInt32LE(at));
-  // Behind the magic: opcode, length, content.
+  // After the magic: opcode, length, content.
   for (let at = 8; at + 9 <= bytes.length;) {
     const [opcode, length] = [bytes[at], Number(bytes.readBigUInt64LE(at + 1))];
     const content = at + 9;
@@ -117,7 +119,7 @@ function* messages(bytes) {
   }
 }
 
-/** Idle, and all, since the machine began. */
+/** Returns idle and total time since the machine started. */
 function jiffies() {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
   return [fields[3], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];

@@ -1,5 +1,7 @@
-// From capture to canvas over loopback, stage by stage, for as long as told: the delay may not grow.
-//   MINUTES=60 PICTURES_PER_SECOND=30 ENCODER=own LINKS=direct node soak/latency.mjs
+// Latency from capture to canvas over loopback by stage, for a chosen time: the delay must not
+// grow.
+//
+// MINUTES=60 PICTURES_PER_SECOND=30 ENCODER=own LINKS=direct node soak/latency.mjs
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,11 +15,11 @@ const MINUTES = Number(process.env.MINUTES ?? '1');
 const RATE = process.env.PICTURES_PER_SECOND ?? '';
 const LINKS = process.env.LINKS ?? 'direct';
 const ENCODER = process.env.ENCODER ?? '';
-// The page's figures are of its last ten seconds.
+// The page's figures cover its last ten seconds.
 const WINDOW_S = 10;
 const STAGES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'];
 const BROWSER_STAGES = ['bridge', 'decoder', 'canvas'];
-// What a shared machine does by itself from one minute to the next.
+// Variation of a shared machine from one minute to the next.
 const GROWTH_MAX_MS = 10;
 const GROWTH_MIN_MINUTES = 10;
 const START_MAX_S = 60;
@@ -34,7 +36,7 @@ try {
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
   let loads = 0;
   await page.goto(address);
-  // The address with the token leads to the console itself.
+  // The address with the token leads to the console.
   await page.locator('#details').waitFor({ state: 'attached' });
   page.on('load', () => { loads += 1; });
   await page.locator('#details').evaluate((details) => { details.open = true; });
@@ -66,7 +68,7 @@ try {
     `longest delay since the start: ${windows.at(-1).worst} ms; times the page was loaded again: ${loads}`);
   assert.ok(windows.every((window) => Number.isFinite(window.total.p50)), 'for ten seconds nothing was drawn');
   assert.equal(loads, 0, 'the page was loaded again');
-  // In less, what else the machine does outweighs any growth.
+  // In a shorter run, other load on the machine outweighs any growth.
   if (MINUTES >= GROWTH_MIN_MINUTES) assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
 } finally {
   await browser?.close();
@@ -74,7 +76,7 @@ try {
   await ended;
 }
 
-/** Until something is drawn and the clocks are known. */
+/** Waits until something is drawn and the clocks are known. */
 async function begun(page) {
   for (let second = 0; second < START_MAX_S; second++) {
     const text = await page.locator('#latency-p50').innerText();
@@ -101,7 +103,7 @@ function line(when, { total: { p50, p95, p99 }, rate }) {
   console.log(`${when}: capture to canvas p50 ${p50}, p95 ${p95}, p99 ${p99} ms at ${rate} pictures/s`);
 }
 
-/** Of each percentile, the median over all windows and the best one's. */
+/** Returns the median over all windows and the best window, for each percentile. */
 function table(windows) {
   const row = (name, of) => {
     const cells = ['p50', 'p95', 'p99'].map((percentile) => {
@@ -125,7 +127,7 @@ function median(values) {
   return ascending[Math.floor(ascending.length / 2)];
 }
 
-/** Idle, stolen, and all, since the machine began. */
+/** Returns idle, stolen and total time since the machine started. */
 function jiffies() {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
   return [fields[3], fields[7], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];

@@ -1,4 +1,4 @@
-// What a guard's steps tell of delays. Times of a step are its guard's, but for those that say whose they are.
+// Delays from a guard's steps. Times of a step are on the guard's clock unless marked otherwise.
 
 export const SHARES = [0, 0.5, 0.9, 0.99, 0.999, 1];
 
@@ -13,21 +13,24 @@ export const QUANTITIES = {
 
 const PERIOD_MS = 10;
 const COMMAND_MS = 20;
-// Of a second, so that what its longest pause is counts.
+// Shortest part of a second whose longest pause counts.
 const WHOLE_MS = 700;
 const RELEASED = ['Armed', 'Driving', 'Limited'];
 
-/** A line for each command: ms from the one before, to the vehicle, and from the stamp of the picture that it cites. */
+/**
+ * A row per command: ms since the previous command, delay to the vehicle, and age of the cited
+ * picture's stamp.
+ */
 export const COMMANDS = 'interval_ms,way_ms,picture_ms';
 
 /**
- * Of the steps in which a person may drive: every value of each quantity, in ms, and the commands of each stint, as
- * COMMANDS has them.
+ * Returns every value of each quantity in ms, and the commands of each stint in the form of
+ * COMMANDS. It uses the steps in which a person may drive.
  */
 export function measured(steps) {
   const stints = [];
   const found = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, []]));
-  // Of an hour there are more steps than a call takes arguments.
+  // An hour has more steps than a call takes arguments.
   const offset = steps.filter((step) => step.frames.proposal)
     .reduce((least, step) => Math.min(least, now(step) - source(step)), Infinity);
   const pauses = new Map();
@@ -49,13 +52,13 @@ export function measured(steps) {
   return { found, stints };
 }
 
-/** The value of nearest rank. */
+/** Returns the nearest-rank quantile. */
 export function quantile(values, share) {
   const ascending = values.toSorted((one, other) => one - other);
   return ascending[Math.round((ascending.length - 1) * share)] ?? Number.NaN;
 }
 
-/** What is known where nothing was recorded right before. */
+/** Returns the state before any recorded step. */
 function nothing() {
   return {
     tick: null, at: null, issued: new Map(),
@@ -64,7 +67,9 @@ function nothing() {
   };
 }
 
-/** Takes when the newest frame of a sender was made, by its own clock; null where none came. */
+/**
+ * Handles the time at which a sender's newest frame was made, on its clock; null if none arrived.
+ */
 function heard(sender, at, late) {
   if (at === null) {
     sender.missed += 1;
@@ -72,7 +77,7 @@ function heard(sender, at, late) {
   }
   if (sender.at !== null) {
     const gap = at - sender.at;
-    // Two that come between two steps are one to the guard: what it did not miss was not late.
+    // The guard sees two frames between two steps as one: without a missed frame nothing was late.
     const isOvertaken = gap > 1.5 * PERIOD_MS && (sender.missed === 0 || Math.abs(gap - 2 * PERIOD_MS) < 1);
     late.push(isOvertaken ? 0 : Math.max(0, gap - PERIOD_MS));
   }
@@ -85,7 +90,7 @@ function command(step, last, offset, found, pauses, stints) {
   const sent = source(step) + offset - age;
   found.downlink.push(age);
   if (last.sequence !== null && sequence > last.sequence) {
-    // Those between were sent in time, or are lost: then their pauses are not known.
+    // Commands in between were sent on time or are lost, in which case their pauses are unknown.
     const pause = sent - last.sent - (sequence - last.sequence - 1) * COMMAND_MS;
     const second = Math.floor(sent / 1_000);
     const known = pauses.get(second) ?? { longest: 0, from: sent };
@@ -108,7 +113,7 @@ function now(step) {
   return step.now_ns / 1e6;
 }
 
-/** When the newest proposal was made, by the vehicle's clock: its bytes 12 to 19. */
+/** Returns when the newest proposal was made on the vehicle's clock: its bytes 12 to 19. */
 function source(step) {
   return Number(BigInt(`0x${step.frames.proposal.slice(24, 40)}`)) / 1e6;
 }

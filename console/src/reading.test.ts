@@ -39,7 +39,7 @@ function snapshotMessage({ end = End.Vehicle, session = true, process = true, li
   return messageOf(FROM_OPERATOR.snapshot, builder);
 }
 
-/** `ageMs`: of the machine's state, null where no guard tells of it. */
+/** `ageMs` is the age of the machine's state; `null` without a guard. */
 function telemetryMessage(
   { ageMs = 20, faults = [], numbers = [] }: { ageMs?: number | null; faults?: Fault[]; numbers?: number[] } = {},
 ): ArrayBuffer {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { type Geometry, alongArc, brakingDistance, geometryOf, project, reactionDistance, track } from './road';
 
-/** As the guard brakes by default. */
+/** The guard's default deceleration. */
 const MANOEUVRE = { begin: 1.5, end: 4, jerk: 5 };
 
-/** The simulated windscreen camera's. */
+/** The simulated windscreen camera. */
 const CAMERA: Geometry = {
   height: 1.25, mount: 1.35, focal: 0.714, centre: 0.41, pitch: 0, front: 3.45, halfWidth: 0.9, wheelbase: 2.6,
 };
 const ASPECT = 16 / 9;
 
-/** By steps of a tenth of a millisecond. */
+/** Integrates in steps of 0.1 ms. */
 function brakedBySteps(speed: number): number {
   const step = 1e-4;
   let [left, metres, deceleration] = [speed, 0, MANOEUVRE.begin];
@@ -58,7 +58,7 @@ describe('the projection', () => {
     const down: Geometry = { ...CAMERA, centre: 0.5, pitch: 7 };
     const met = CAMERA.height / Math.tan((7 * Math.PI) / 180);
     expect(project(down, ASPECT, 1.35 + met, 0)!.y).toBeCloseTo(0.5);
-    // By the angle below the axis: what lies 5 m ahead is seen under atan(1.25 / 5).
+    // By the angle below the axis: a point 5 m ahead is seen at atan(1.25 / 5).
     const below = Math.atan(1.25 / 5) - (7 * Math.PI) / 180;
     const point = project(down, ASPECT, 1.35 + 5, 1)!;
     expect(point.y).toBeCloseTo(0.5 + 0.714 * ASPECT * Math.tan(below));

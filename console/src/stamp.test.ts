@@ -5,7 +5,7 @@ const WHITE = 235;
 const BLACK = 16;
 const VALUES = [0, 1, 0x80000000, 0xffffffff, 0xdeadbeef, 1_234_567_890];
 
-/** The 42 cells, true = white, by their definition rather than by the reader's code. */
+/** Returns the 42 cells (true = white) by their definition, independent of the reader's code. */
 function cellsOf(value: number): boolean[] {
   const bits = (number: number, count: number): boolean[] =>
     [...number.toString(2).padStart(count, '0')].map((digit) => digit === '1');

@@ -60,7 +60,7 @@ function helloMessage(hello: unknown): ArrayBuffer {
   return message.buffer;
 }
 
-/** Returns or throws `BadMessage`; anything else thrown fails the test. */
+/** Asserts that it returns or throws `BadMessage`; any other error fails the test. */
 function parsesOrRefuses(parse: (message: ArrayBuffer) => unknown, message: ArrayBuffer): 'parsed' | 'refused' {
   try {
     parse(message);
@@ -71,7 +71,7 @@ function parsesOrRefuses(parse: (message: ArrayBuffer) => unknown, message: Arra
   }
 }
 
-/** The same bytes on every run. */
+/** Returns the same pseudorandom bytes on every run. */
 function randomBytes(seed: number, count: number): Uint8Array<ArrayBuffer> {
   let state = seed * 2_654_435_761 + 1;
   return Uint8Array.from({ length: count }, () => {

@@ -182,7 +182,7 @@ describe('axes that read 0 until they were first near 0, as Chromium shows them'
   });
 });
 
-/** Returns what a page sees of raw axes: 0 for each that was not yet within 0.1 of 0. */
+/** Returns raw axes as a page sees them: 0 for each that was not within 0.1 of 0 yet. */
 function maskedWheel(): (raw: number[]) => PadState {
   const known = new Set<number>();
   return (raw) => padOf(raw.map((value, axis) => {

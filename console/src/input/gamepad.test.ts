@@ -45,7 +45,7 @@ function plug(index = 0, part: Partial<FakePad> = {}): FakePad {
   return pad;
 }
 
-/** As a browser does: a change has a new timestamp. */
+/** Presses a button. Like in a browser, a change has a new timestamp. */
 function press(pad: FakePad, button: number, value: number): void {
   pad.buttons[button] = { value, pressed: value > 0.5 };
   pad.timestamp = nowMs + 2;
@@ -56,7 +56,7 @@ function turn(pad: FakePad, axis: number, value: number): void {
   pad.timestamp = nowMs + 2;
 }
 
-/** Reads tick by tick. */
+/** Reads one tick at a time. */
 class Reader extends Gamepads {
   tick(around: Surroundings = STANDS): PadReading | null {
     nowMs += TICK_MS;
@@ -78,7 +78,7 @@ function open(): Reader {
   }, 'packed');
 }
 
-/** A pad whose stick was pushed and let go of, so that it is in use. */
+/** Returns a pad in use, whose stick was pushed and released. */
 function taken(index = 0): { pad: FakePad; pads: Reader } {
   const pad = plug(index);
   const pads = open();
@@ -133,7 +133,8 @@ describe('a device', () => {
   });
 
   it('that nobody has moved drives nothing, whatever it reads', () => {
-    // A radio: throttle at its lower end, all else centred, calibrated once as a throttle and a brake.
+    // A radio: throttle at its lower end, everything else centred, once calibrated as a throttle
+    // and a brake.
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
     plug(0, { id: PEDALS, mapping: '', axes: [1, 1] });
     const pads = open();
@@ -158,7 +159,7 @@ describe('a device', () => {
     pads.tick(MOVES);
     turn(other, 0, 1);
     expect(pads.tick(MOVES)).toMatchObject({ steering: 0 });
-    // What was moved while the machine moved does not take over as soon as that stands.
+    // A device moved while the machine moved does not take over as soon as it stands.
     expect(pads.tick(STANDS)).toMatchObject({ steering: 0 });
     turn(other, 0, -1);
     expect(pads.tick(STANDS)).toMatchObject({ steering: 1 });
@@ -278,7 +279,7 @@ describe('pedals', () => {
     pads.tick();
     turn(wheel, 0, -0.5);
     expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
-    // The throttle's axis is heard of: Chromium shows it from the middle of its travel on.
+    // The throttle's axis becomes known: Chromium shows it from the middle of its travel on.
     for (const value of [-0.05, -1, 1, -1]) {
       turn(wheel, 2, value);
       expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
@@ -288,7 +289,7 @@ describe('pedals', () => {
       turn(wheel, 3, value);
       pads.tick();
     }
-    // It is pressed: that counts for nothing before it was released.
+    // It is pressed, which does not count before it was released.
     expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
     turn(wheel, 2, 1);
     pads.tick();

@@ -60,7 +60,8 @@ describe('known devices', () => {
     const radio = 'OpenTX Radiomaster TX16S Joystick (Vendor: 1209 Product: 4f54)';
     expect(isRadio(radio)).toBe(true);
     expect(isRadio(G29)).toBe(false);
-    // Throttle at its lower end, all else centred: taken for pedals, it would be a throttle and a brake of 1.
+    // Throttle at its lower end, everything else centred: as pedals, it would be a throttle and a
+    // brake of 1.
     expect(knownMapping(padOf(radio, [0, 0, -1, 0, 0, 0, -1, -1]), 'packed')).toBeNull();
   });
 });

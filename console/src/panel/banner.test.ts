@@ -7,7 +7,7 @@ const SILENT = { guard: null, modeReason: 'the vehicle\'s guard says nothing' } 
 const DRIVING = { guard: { mode: 'driving', blackBox: 'records' }, sight: [] as string[] } as unknown as TelemetryView;
 const ESTABLISHED = { sessionState: SessionState.Established } as unknown as StatusView;
 
-/** While a vehicle is driven from here. */
+/** Facts while a vehicle is driven from this page. */
 const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodesByHardware } from './hardware';
 
-/** A browser that supports what `supports` says. */
+/** Returns a browser that supports what `supports` accepts. */
 function browser(supports: (config: VideoDecoderConfig) => boolean): Pick<typeof VideoDecoder, 'isConfigSupported'> {
   return { isConfigSupported: (config) => Promise.resolve({ supported: supports(config), config }) };
 }

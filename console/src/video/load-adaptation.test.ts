@@ -8,7 +8,7 @@ let picture: number;
 
 beforeEach(() => { [load, nowMs, picture] = [new LoadAdaptation(), 0, 0]; });
 
-/** Slices of six strips for so long, each `tookMs(pictureInterval)` old when shown. */
+/** Adds slices of six strips for this long, each `tookMs(pictureInterval)` old when shown. */
 function run(seconds: number, tookMs: (pictureInterval: number) => number, periodMs = PERIOD_MS): number {
   const untilMs = nowMs + seconds * 1_000;
   while (nowMs < untilMs) {
@@ -50,7 +50,7 @@ describe('load adaptation', () => {
   });
 
   it('is not moved by what comes late at once after an outage', () => {
-    // Wherever in a span it ends: 0.4 s may be most of two.
+    // At any phase of a span: 0.4 s may be most of two spans.
     for (let phase = 0; phase < 0.3; phase += 0.03) {
       load = new LoadAdaptation();
       run(3 + phase, () => 5);

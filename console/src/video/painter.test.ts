@@ -6,7 +6,7 @@ let frames: (() => void)[];
 let drawn: string[];
 let superseded: number;
 let closed: number[];
-/** What had been drawn when each frame of the screen began. */
+/** Frames drawn when each frame of the screen began. */
 let begun: string[][];
 let painter: Painter;
 
@@ -66,7 +66,7 @@ describe('painter', () => {
   it('asks for one screen frame at a time, and for none when nothing comes', () => {
     for (let picture = 1; picture <= 3; picture += 1) offer(picture % 2, picture);
     expect(frames).toHaveLength(1);
-    // One more, that shows what was drawn within the first.
+    // One more, which shows what was drawn within the first.
     screenFrame();
     expect(frames).toHaveLength(1);
     screenFrame();

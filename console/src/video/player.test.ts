@@ -3,7 +3,7 @@ import { OperatorClock } from '../clock';
 import { Player } from './player';
 import type { Screen } from './screen';
 
-/** Puts out each frame when told. */
+/** Outputs each frame when the test tells it to. */
 class FakeVideoDecoder {
   static waiting: (() => void)[] = [];
   readonly state = 'configured';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Screen } from './screen';
 
-/** As a browser makes one: `isLost` null, it cannot tell. */
+/** A browser's canvas; `isLost` null means that it cannot report it. */
 class FakeCanvas {
   static isLost: boolean | null = false;
 

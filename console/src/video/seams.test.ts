@@ -3,7 +3,7 @@ import { bandOf, Seams } from './seams';
 
 const WIDTH = 64;
 
-/** Four rows of luma, and the chroma beside them: each row one value, and noise of so much. */
+/** Returns four luma rows and their chroma: one value per row, with noise of this amplitude. */
 function rows(values: number[], noise = 0): Uint8Array {
   const noisy = (value: number, x: number) => value + ((x * 7919) % 13) / 6.5 * noise - noise;
   const luma = values.flatMap((value) => Array.from({ length: WIDTH }, (_, x) => noisy(value, x)));
@@ -15,7 +15,7 @@ const row = (band: Uint8Array, y: number): number[] => [...band.subarray(y * WID
 describe('a band around a seam', () => {
   it('steps evenly where the sides stood apart', () => {
     const { band } = bandOf(rows([100, 100, 100, 100], 1), rows([108, 108, 108, 108], 1), WIDTH);
-    // 3, 2 and 3 in the place of 8; those beside stay.
+    // 3, 2 and 3 instead of 8; the steps next to them stay.
     for (let x = 0; x < WIDTH; x += 1) {
       const [p1, p0, q0, q1] = [2, 3, 4, 5].map((y) => row(band, y)[x]!) as [number, number, number, number];
       expect([p0 - p1, q0 - p0, q1 - q0]).toEqual([3, 2, 3]);
@@ -50,7 +50,7 @@ describe('the seams of a picture', () => {
   beforeEach(() => {
     drawn.length = 0;
     vi.stubGlobal('VideoFrame', class {
-      close(): void { /* Nothing is held. */ }
+      close(): void { /* Nothing to release. */ }
     });
     const context = { canvas: { width: WIDTH }, drawImage: (_: unknown, ...place: number[]) => drawn.push(place) };
     seams = new Seams(context as unknown as OffscreenCanvasRenderingContext2D);
@@ -58,7 +58,7 @@ describe('the seams of a picture', () => {
   });
   afterEach(() => vi.unstubAllGlobals());
 
-  /** A strip's frame of one grey, whose rows may be read once `read` has come. */
+  /** Returns a strip's frame of one grey, whose rows can be read once `read` has resolved. */
   function frame(grey: number, format = 'I420', read = Promise.resolve()): VideoFrame {
     const copyTo = async (copy: Uint8Array) => {
       await read;
@@ -74,7 +74,7 @@ describe('the seams of a picture', () => {
     expect(drawn).toEqual([[0, 2, WIDTH, 4, 0, 14, WIDTH, 4]]);
     await seams.take(frame(100), 2);
     expect(drawn.slice(1)).toEqual([[0, 2, WIDTH, 4, 0, 30, WIDTH, 4]]);
-    // What was smoothed for another frame of the one strip is the other's no longer; then nothing is left to do.
+    // The smoothing with the strip's previous frame is gone; then nothing is left to do.
     await seams.take(frame(100), 1);
     expect(drawn.length).toBe(4);
     await seams.take(frame(100), 1);

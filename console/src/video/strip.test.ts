@@ -13,7 +13,7 @@ interface Frame {
   close(): void;
 }
 
-/** Decodes when told, so that a test can let it fall behind. */
+/** Decodes when the test tells it to, so that it can fall behind. */
 class FakeVideoDecoder {
   static opened: FakeVideoDecoder[] = [];
   static refusesConfig = false;
@@ -211,7 +211,7 @@ describe('falling behind', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     strip.feed(slice('predicted'), 50);
-    strip.feed(slice('predicted'), 401); // The IDR waits too long; the grace begins.
+    strip.feed(slice('predicted'), 401); // The IDR waits too long; the grace period begins.
     expect(drops).toEqual({});
     const slow = newest();
     strip.feed(slice('predicted'), 431);
