@@ -58,8 +58,8 @@ describe('before a stand-in', () => {
     await pads.plugWheel(1);
     await page.locator('#controls > summary').click();
     await pads.sweep(0, 0, 0, 1, 0, -1);
-    await page.locator('#device', { hasText: 'not known' }).waitFor();
-    assert.match(await page.locator('[data-testid=pad-0]').innerText(), /Not known: calibrate it/);
+    await page.locator('#device', { hasText: 'unknown device' }).waitFor();
+    assert.match(await page.locator('[data-testid=pad-0]').innerText(), /Unknown device\. Calibrate it/);
     await pads.sweep(0, 0, 0, 1);
     await sleep(200);
     assert.ok(standIn.commands.every(({ throttle, brake }) => throttle === 0 && brake === 0), 'it drove uncalibrated');
@@ -108,7 +108,7 @@ describe('before a stand-in', () => {
     await pads.plugPad(0);
     await pads.take(0);
     const silentAt = performance.now();
-    await page.locator('#banner-title', { hasText: 'Move or press anything' }).waitFor({ timeout: FROZEN_MAX });
+    await page.locator('#banner-title', { hasText: 'Move the input device' }).waitFor({ timeout: FROZEN_MAX });
     const { at, brake } = await commandWhere((command) => command.absences === INPUTS_UNHEALTHY);
     assert.ok(at - silentAt <= FROZEN_MAX, `told after ${at - silentAt} ms`);
     assert.ok(brake > 0.25, `the brake is ${brake}`);
@@ -163,7 +163,7 @@ async function holdStillAndFreeze(page, pads) {
   const mode = () => page.locator('#mode').innerText();
   const words = () => page.locator('#banner').innerText();
   const isDriving = (said) => said === 'Driving' || said === 'Speed limited';
-  const inputs = /Keys or pad were not sound/;
+  const inputs = /input device was not usable/;
   await eventually(mode, (said) => said === 'Held', 15_000);
   await pads.set(0, { buttons: { [THROTTLE]: 0 } });
   await pads.take(0);

@@ -63,7 +63,7 @@ test('without its token the address leads to words, with it to the console, once
   first = await newPage();
   const answer = await first.goto(`http://${demo.host}/`);
   assert.equal(answer.status(), 401);
-  assert.match(await first.locator('#words').innerText(), /has printed last/);
+  assert.match(await first.locator('#words').innerText(), /latest address/);
   const refused = [];
   first.on('console', (message) => {
     if (/Content Security Policy|Refused/.test(message.text())) refused.push(message.text());
@@ -80,7 +80,7 @@ test('without its token the address leads to words, with it to the console, once
 
   const second = await newPage();
   await second.goto(demo.address);
-  await eventually(() => second.locator('#words').innerText(), (words) => /has let a browser in already/.test(words), 5_000);
+  await eventually(() => second.locator('#words').innerText(), (words) => /was used before/.test(words), 5_000);
   await second.context().close();
   assert.deepEqual(refused, [], 'the page obeys its own policy');
 });
@@ -105,7 +105,7 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await second.goto(await demo.another());
   await second.locator('#picture').waitFor({ state: 'attached' });
   await titled(second, 'Another console drives');
-  assert.match(await second.locator('#banner-detail').innerText(), /It is at 127\.0\.0\.1 and drives since/);
+  assert.match(await second.locator('#banner-detail').innerText(), /The console at 127\.0\.0\.1 has been driving since/);
   assert.match(await second.locator('#who').innerText(), /^\S+ \([0-9a-f]{8}\) drives from 127\.0\.0\.1/);
   const watched = /^you drive as \S+ \([0-9a-f]{8}\); \d more: 127\.0\.0\.1/;
   await eventually(() => first.locator('#who').innerText(), (who) => watched.test(who), 5_000);
@@ -115,7 +115,7 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await titled(second, 'Asked to drive');
   await titled(first, 'Another console asks to drive');
   await first.locator('#banner-action').click();
-  await titled(second, 'The other console said no');
+  await titled(second, 'The other console refused');
   assert.ok(await speed() > 0.5, 'it was asked while it moved');
   await first.keyboard.up('ArrowUp');
   // If the guard stops the vehicle meanwhile, because the machine is too busy to draw, it is handed
@@ -239,7 +239,7 @@ test('beyond this machine it speaks HTTPS alone, by a certificate whose fingerpr
   socket.destroy();
   const plain = await fetch(`http://${far.host}/`);
   assert.equal(plain.status, 400);
-  assert.match(await plain.text(), /^this console speaks HTTPS alone: https:/);
+  assert.match(await plain.text(), /^this console requires HTTPS: open https:/);
   const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
   await openConsole(page, far.address);
   await drives(page);

@@ -92,7 +92,7 @@ test('220 ms each way: the car stands, the page says why, and refuses to arm', a
   await bannerSays(/Held|Telemetry is stale/);
   await page.keyboard.up('ArrowUp');
   await page.keyboard.press('Enter');
-  await bannerSays(/Not armed|Held|Telemetry is stale/, /picture|links are too slow|did not answer|Nothing heard/);
+  await bannerSays(/Not armed|Held|Telemetry is stale/, /picture|links are too slow|did not answer|No telemetry for/);
   await page.keyboard.down('ArrowUp');
   await stays();
   await links({ delay_ms: 0 });
@@ -331,7 +331,7 @@ async function bannerSays(title, detail = /./) {
  * browser.
  */
 async function openAnew() {
-  await bannerSays(/not let in any more|No connection/);
+  await bannerSays(/no longer admitted|No connection/);
   await page.keyboard.up('ArrowUp');
   const printed = () => /^Open +(\S+)/m.exec(processes.words('operator').printed)?.[1];
   await openConsole(page, await eventually(printed, (address) => address !== undefined, 10_000));

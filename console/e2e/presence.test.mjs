@@ -145,7 +145,7 @@ test('an arming that is refused says why, and is not tried again', async () => {
   const { act } = await commandWhere((command) => command.act?.deed === ARM);
   const THROTTLE_PRESSED = 10;
   standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 1 + THROTTLE_PRESSED } };
-  await page.locator('#banner-detail', { hasText: 'Let go of the throttle' }).waitFor({ timeout: 2_000 });
+  await page.locator('#banner-detail', { hasText: 'Release the throttle' }).waitFor({ timeout: 2_000 });
   await commandWhere((command) => command.act === null);
 });
 

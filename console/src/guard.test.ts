@@ -60,7 +60,7 @@ describe('names', () => {
     for (const cause of CAUSES) expect(causeWords({ cause, value: 1, limit: 2 })).not.toBe('');
     for (const blocker of BLOCKERS) expect(NEEDS[blocker]).not.toBe('');
     expect(needWords([])).toBe('');
-    expect(needWords(['throttle pressed', 'moving'])).toBe('Let go of the throttle; the machine must stand.');
+    expect(needWords(['throttle pressed', 'moving'])).toBe('Release the throttle; the machine must stand still.');
   });
 });
 

@@ -98,75 +98,75 @@ export function blackBoxWords(blackBox: BlackBox): string {
     case 'absent':
     case 'records': return '';
     case 'disk full': return 'The black box does not record: disk full';
-    case 'disk refuses': return 'The black box does not record: the disk refuses';
-    case 'disk behind': return 'The black box does not record all: the disk is too slow';
-    case 'ended': return 'The black box does not record: it has ended';
+    case 'disk refuses': return 'The black box does not record: the disk cannot be written';
+    case 'disk behind': return 'The black box does not record everything: the disk is too slow';
+    case 'ended': return 'The black box does not record: its process has ended';
   }
 }
 
 /** Describes the rule that acted, with its numbers. */
 export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'value' | 'limit'>): string {
-  const age = `${value.toFixed(0)} ms, of at most ${limit.toFixed(0)}`;
+  const age = `${value.toFixed(0)} ms (limit ${limit.toFixed(0)} ms)`;
   switch (cause) {
     case 'started': return 'The guard has just started';
     case 'picture age': return `The newest picture seen here was too old: ${age}`;
     case 'command timeout': return `No fresh command reached the vehicle for ${age}`;
-    case 'proposals silent': return `The vehicle's computer was silent for ${age}`;
-    case 'machine silent': return `The machine was silent for ${age}`;
-    case 'brake does not answer': return `The brake did not answer: ${value.toFixed(1)} m/s² of ${limit.toFixed(1)}`;
-    case 'emergency stop': return 'An emergency stop was asked for';
-    case 'console gone': return 'The console had gone';
+    case 'proposals silent': return `The vehicle's computer sent nothing for ${age}`;
+    case 'machine silent': return `The machine sent nothing for ${age}`;
+    case 'brake does not answer': return `The brake did not respond: ${value.toFixed(1)} m/s² of the requested ${limit.toFixed(1)} m/s²`;
+    case 'emergency stop': return 'An emergency stop was requested';
+    case 'console gone': return 'The console was closed or disconnected';
     case 'page hidden': return 'This page was hidden';
-    case 'focus lost': return 'This page did not have the keyboard';
-    case 'inputs unhealthy': return 'Keys or pad were not sound';
-    case 'dead-man released': return 'The dead-man input was let go of';
+    case 'focus lost': return 'This page did not have the keyboard focus';
+    case 'inputs unhealthy': return 'The keyboard or an input device was not usable';
+    case 'dead-man released': return 'The dead-man input was released';
     case 'session ended': return 'The session in which the vehicle was armed has ended';
-    case 'console changed': return 'Another console commands than the one that armed';
-    case 'local stop': return 'Somebody at the machine pressed its stop';
+    case 'console changed': return 'Commands came from another console than the one that armed the vehicle';
+    case 'local stop': return 'Somebody at the machine pressed its stop button';
     case 'local control': return 'Somebody at the machine drives it';
-    case 'machine fault': return 'Something of the machine does not work';
-    case 'guard silent': return 'The machine braked by itself: it did not hear the guard';
-    case 'guard late': return `The guard itself came late: ${age}`;
-    case 'overspeed': return `Too fast: ${kmh(value)} of at most ${kmh(limit)} km/h`;
-    case 'rolling': return `The machine rolls, held or against its gear: ${kmh(value)} km/h`;
-    case 'camera stopped': return 'The vehicle\'s camera gives no pictures';
-    case 'encoder stopped': return 'The vehicle\'s encoders give no pictures';
+    case 'machine fault': return 'The machine reports a fault';
+    case 'guard silent': return 'The machine braked by itself: it received nothing from the guard';
+    case 'guard late': return `The guard itself was late: ${age}`;
+    case 'overspeed': return `Too fast: ${kmh(value)} km/h (limit ${kmh(limit)} km/h)`;
+    case 'rolling': return `The machine rolls while held, or against its gear: ${kmh(value)} km/h`;
+    case 'camera stopped': return 'The vehicle\'s camera delivers no pictures';
+    case 'encoder stopped': return 'The vehicle\'s encoders deliver no pictures';
     case 'parked': return 'Parked';
-    case 'arm expired': return 'Armed, and nobody drove';
+    case 'arm expired': return 'Nobody drove after arming';
     case 'arm': return 'Armed';
     case 'throttle': return 'Driving';
-    case 'loop age': return `What is seen here is ${value.toFixed(0)} ms old: above ${limit.toFixed(0)} ms the speed is bounded`;
-    case 'standstill': return 'The machine stands';
+    case 'loop age': return `The picture seen here is ${value.toFixed(0)} ms old: above ${limit.toFixed(0)} ms the speed is limited`;
+    case 'standstill': return 'The machine stands still';
     case 'reset': return 'The stop was reset';
-    case 'unattended': return `Unattended: nobody touched a control for ${(value / 1e3).toFixed(0)} s`;
+    case 'unattended': return `Unattended: no control was touched for ${(value / 1e3).toFixed(0)} s`;
     case 'speed implausible':
-      return `The speed cannot be right: the machine says ${kmh(value)} km/h, and ${kmh(limit)} km/h are possible`;
-    case 'camera blind': return 'The picture is of one brightness all over: is the lens covered, or is it dark?';
-    case 'steering wrong': return 'The picture is mirrored or the steering is wrong, as somebody saw here: mend it before driving';
+      return `The reported speed of ${kmh(value)} km/h is not plausible: ${kmh(limit)} km/h are possible`;
+    case 'camera blind': return 'The picture has the same brightness everywhere: is the lens covered, or is it dark?';
+    case 'steering wrong': return 'The steering check failed: the picture is mirrored or the steering is wrong. Repair it before driving';
   }
 }
 
 /** What has to happen before the machine can be armed. */
 export const NEEDS: Readonly<Record<Blocker, string>> = {
-  mode: 'it is not held',
+  mode: 'not possible in this mode',
   latched: 'reset the stop first',
-  moving: 'the machine must stand',
+  moving: 'the machine must stand still',
   'machine silent': 'the machine must answer',
-  'local person': 'somebody at the machine must give it free',
-  'machine fault': 'the machine\'s fault must be mended',
+  'local person': 'the person at the machine must release it',
+  'machine fault': 'the machine\'s fault must be repaired',
   'proposals silent': 'the vehicle\'s computer must answer',
   'no session': 'there must be a session',
   'no command': 'commands must arrive',
   'other console': 'another console drives',
-  'throttle pressed': 'let go of the throttle',
+  'throttle pressed': 'release the throttle',
   'picture age': 'a fresh picture must be seen here',
-  'person absent': 'this page must be in front, with sound inputs',
+  'person absent': 'this page must be in front, with working inputs',
   'dead-man': 'hold the dead-man input',
   'vehicle trouble': 'the vehicle\'s camera must work',
   'stale act': 'the links are too slow: try again',
-  'other stop': 'another stop is latched by now',
-  'not named': 'the person who drives must agree',
-  'latch not kept': 'the vehicle\'s disk must take an emergency stop',
+  'other stop': 'another stop is latched now',
+  'not named': 'the console that drives must agree',
+  'latch not kept': 'the vehicle must be able to store a stop on its disk',
 };
 
 /** Joins the texts into one sentence; empty if nothing prevents arming. */

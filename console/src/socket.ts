@@ -85,7 +85,7 @@ export class OperatorSocket {
 
   #watch(): void {
     if (this.#socket === null || performance.now() - this.#heardAtMs < OPERATOR_TIMEOUT_MS) return;
-    this.#closed(0, `nothing heard for ${OPERATOR_TIMEOUT_MS / 1000} s`);
+    this.#closed(0, `no data for ${OPERATOR_TIMEOUT_MS / 1000} s`);
   }
 
   /** Drops the old socket at once: the close handshake with a dead peer can take minutes. */

@@ -23,42 +23,42 @@ export const SENT_DATAGRAMS = [
 
 /** Datagrams of any kind on a link, counted by the receiver. */
 export const RECEIVED_DATAGRAMS = [
-  { name: 'datagramsReceived', label: 'received', hint: 'Datagrams that came, each once' },
+  { name: 'datagramsReceived', label: 'received', hint: 'Datagrams received, without duplicates' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
 /** Media packets assigned to a link, by outcome. */
 export const PACKETS = [
-  { name: 'packetsGiven', label: 'packets given', hint: 'Media packets that the link was given' },
-  { name: 'packetsAgain', label: 'repairing', hint: 'Of these, in another link\'s place, or fresh for a unit that lacked some' },
-  { name: 'packetsDropped', label: 'dropped', hint: 'Their deadline passed here' },
-  { name: 'packetsWithdrawn', label: 'withdrawn', hint: 'Taken off the link when it might carry no more' },
-  { name: 'packetsSent', label: 'packets sent', hint: 'Media packets that left' },
+  { name: 'packetsGiven', label: 'packets assigned', hint: 'Media packets assigned to the link' },
+  { name: 'packetsAgain', label: 'repairing', hint: 'Of these, packets that replace those of another link, or complete a unit' },
+  { name: 'packetsDropped', label: 'dropped', hint: 'Their deadline passed before they were sent' },
+  { name: 'packetsWithdrawn', label: 'withdrawn', hint: 'Removed from the link because it may have failed' },
+  { name: 'packetsSent', label: 'packets sent', hint: 'Media packets sent' },
   { name: 'packetsInTime', label: 'in time', hint: 'Arrived by their deadline' },
-  { name: 'packetsLate', label: 'late', hint: 'Arrived after it' },
-  { name: 'packetsLost', label: 'packets lost', hint: 'Lost, as far as reports tell' },
+  { name: 'packetsLate', label: 'late', hint: 'Arrived after their deadline' },
+  { name: 'packetsLost', label: 'packets lost', hint: 'Lost according to the reports' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
 /** Units counted by the sender. */
 export const SENT_UNITS = [
   { name: 'offered', label: 'offered', hint: 'Handed over for sending', always: true },
   { name: 'accepted', label: 'accepted', hint: 'Accepted for sending', always: true },
-  { name: 'displaced', label: 'displaced', hint: 'Accepted, and displaced by a newer one before any of it left' },
-  { name: 'expired', label: 'expired', hint: 'Accepted, and given up at its deadline before all of it had left' },
+  { name: 'displaced', label: 'displaced', hint: 'Accepted, then displaced by a newer unit before any of it was sent' },
+  { name: 'expired', label: 'expired', hint: 'Accepted, then dropped at its deadline before all of it was sent' },
   { name: 'refusedNoLink', label: 'refused: no link', hint: 'No session, or no link up' },
-  { name: 'refusedInvalid', label: 'refused: invalid', hint: 'Too large, or without a sensible deadline' },
-  { name: 'refusedCongested', label: 'refused: congested', hint: 'Queues full, or no link in time' },
+  { name: 'refusedInvalid', label: 'refused: invalid', hint: 'Too large, or without a valid deadline' },
+  { name: 'refusedCongested', label: 'refused: congested', hint: 'Queues full, or no link fast enough' },
 ] as const satisfies readonly Counter<CountOf<ChannelStats>>[];
 
 /** Units counted by the receiver. */
 export const RECEIVED_UNITS = [
-  { name: 'delivered', label: 'complete', hint: 'Whole, in time, delivered', always: true },
+  { name: 'delivered', label: 'complete', hint: 'Delivered complete and in time', always: true },
   { name: 'repaired', label: 'repaired', hint: 'Of these, units that needed a repair packet' },
-  { name: 'late', label: 'late', hint: 'The first packet came after the deadline', always: true },
-  { name: 'missing', label: 'lost: missing', hint: 'Nothing came' },
+  { name: 'late', label: 'late', hint: 'The first packet arrived after the deadline', always: true },
+  { name: 'missing', label: 'lost: missing', hint: 'No packet arrived' },
   { name: 'incomplete', label: 'lost: incomplete', hint: 'Too few packets at the deadline' },
-  { name: 'evicted', label: 'lost: evicted', hint: 'Given up to bound memory, or for a new session' },
-  { name: 'malformed', label: 'lost: malformed', hint: 'Packets that make no unit' },
-  { name: 'superseded', label: 'superseded', hint: 'Overtaken by a newer one' },
+  { name: 'evicted', label: 'lost: evicted', hint: 'Dropped to limit memory, or at a new session' },
+  { name: 'malformed', label: 'lost: malformed', hint: 'Packets that do not form a unit' },
+  { name: 'superseded', label: 'superseded', hint: 'Replaced by a newer unit' },
 ] as const satisfies readonly Counter<CountOf<ChannelStats>>[];
 
 export const LINK_COUNTS = [...SENT_DATAGRAMS, ...RECEIVED_DATAGRAMS, ...PACKETS];

@@ -100,7 +100,7 @@ describe('Calibration', () => {
     expect(none.skip(at())).toBe(false);
     step(none, at());
     expect([none.skip(at()), none.skip(at()), none.skip(at()), none.step]).toEqual([true, true, false, 'brake']);
-    expect(none.refusal).toMatch(/nothing is left/);
+    expect(none.refusal).toMatch(/would control nothing/);
   });
 });
 
@@ -134,7 +134,7 @@ describe('an answer that contradicts itself is refused and asked for again', () 
   });
 
   it('the throttle\'s axis for the brake', () => {
-    expect(refused(started(...LEARNED), ...pressed().throttle)).toEqual(['same', 'That is the throttle again (axis 3). Press the brake alone.']);
+    expect(refused(started(...LEARNED), ...pressed().throttle)).toEqual(['same', 'That is the throttle again (axis 3). Press only the brake.']);
   });
 
   it('a button for both pedals', () => {
@@ -155,7 +155,7 @@ describe('an answer that contradicts itself is refused and asked for again', () 
     expect(calibration.step).toBe('check');
     expect(step(calibration, at(0, 1))).toBe(false);
     expect([calibration.step, calibration.mapping()]).toEqual(['throttle', null]);
-    expect(calibration.refusal).toMatch(/Untouched, axis 3 is at 1\.0, but -1\.0 was taken for the released throttle/);
+    expect(calibration.refusal).toMatch(/Axis 3 is at 1\.0 now, but was at -1\.0 when the throttle should have been released/);
     for (const pads of [...Object.values(pressed()), [at()]]) expect(step(calibration, ...pads)).toBe(true);
     expect(calibration.mapping()!.throttle).toEqual({ kind: 'axis', axis: 3, released: 1, pressed: -1 });
   });

@@ -8,12 +8,12 @@ export const STEPS: readonly Step[] = ['rest', 'left', 'right', 'throttle', 'bra
 
 /** Instruction of each step. */
 export const ASKED: Readonly<Record<Step, string>> = {
-  rest: 'Centre the wheel or stick, hands and feet off, then press Next.',
+  rest: 'Centre the wheel or stick, take hands and feet off, then press Next.',
   left: 'Turn fully left, then press Next.',
   right: 'Turn fully right, then press Next.',
-  throttle: 'Press the throttle fully, let go of it, then press Next.',
-  brake: 'Press the brake fully, let go of it, then press Next.',
-  check: 'Hands and feet off once more, then press Next.',
+  throttle: 'Press the throttle fully, release it, then press Next.',
+  brake: 'Press the brake fully, release it, then press Next.',
+  check: 'Take hands and feet off once more, then press Next.',
 };
 
 /** Values of an axis since the step began. */
@@ -96,7 +96,7 @@ export class Calibration {
   skip(pad: PadState): boolean {
     if (!this.maySkip) return false;
     if (this.step === 'brake' && this.#steering === null && this.#throttle === null) {
-      this.#refusal = 'Then nothing is left that it could give. Press the brake, or Cancel.';
+      this.#refusal = 'Without a brake the device would control nothing. Press the brake, or Cancel.';
       return false;
     }
     this.#step += this.step === 'left' ? 2 : 1;
@@ -169,14 +169,14 @@ export class Calibration {
       const { min, max, last } = this.#traces[found]!;
       const rest = this.#rest[found];
       const letGo = rest === undefined || rest === 0 || Math.abs(last - rest) <= REST_MAX;
-      if (!letGo) return `Axis ${found} rests at ${figure(rest)} and is at ${figure(last)} now. Press the ${name}, let go of it, and only then press Next.`;
+      if (!letGo) return `Axis ${found} rests at ${figure(rest)} and is at ${figure(last)} now. Press the ${name}, release it, and only then press Next.`;
       pedal = { kind: 'axis', axis: found, released: last, pressed: max - last >= last - min ? max : min };
     } else {
-      if ((pad.buttons[button!]?.value ?? 0) > 0.5) return `Button ${button} is still down. Press the ${name}, let go of it, and only then press Next.`;
+      if ((pad.buttons[button!]?.value ?? 0) > 0.5) return `Button ${button} is still down. Press the ${name}, release it, and only then press Next.`;
       pedal = { kind: 'button', button: button! };
     }
     if (name === 'brake' && this.#throttle !== null && sharesTravel(this.#throttle, pedal)) {
-      return `That is the throttle again (${nameOf(pedal)}). Press the brake alone.`;
+      return `That is the throttle again (${nameOf(pedal)}). Press only the brake.`;
     }
     if (name === 'throttle') this.#throttle = pedal;
     else this.#brake = pedal;
@@ -193,8 +193,8 @@ export class Calibration {
       const { last } = this.#traces[pedal.axis]!;
       if (Math.abs(last - pedal.released) <= REST_MAX) continue;
       this.#step = STEPS.indexOf(name);
-      return `Untouched, axis ${pedal.axis} is at ${figure(last)}, but ${figure(pedal.released)} was taken for the released ${name}: `
-        + 'it was not let go of before Next, or is pressed now.';
+      return `Axis ${pedal.axis} is at ${figure(last)} now, but was at ${figure(pedal.released)} when the ${name} should have been released: `
+        + 'it was not released before Next, or is pressed now.';
     }
     const contradiction = contradictionOf({ ...BUTTONS, steering: this.#steering, throttle: this.#throttle, brake: this.#brake, deadZone: 0 });
     if (contradiction !== null) this.#step = 0;
@@ -207,10 +207,10 @@ export class Calibration {
       .sort((one, other) => other.travel - one.travel);
     const [best, second] = travels;
     if (best === undefined || best.travel < least) {
-      return this.#traces.length === 0 ? 'It shows no axes.' : 'Nothing moved far enough.';
+      return this.#traces.length === 0 ? 'The device has no axes.' : 'Nothing moved far enough.';
     }
     if (second !== undefined && second.travel >= Math.max(least, best.travel * AMBIGUOUS)) {
-      return `Axes ${best.axis} and ${second.axis} both moved. Move one thing only.`;
+      return `Axes ${best.axis} and ${second.axis} both moved. Move only one control.`;
     }
     return best.axis;
   }

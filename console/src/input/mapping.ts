@@ -86,15 +86,15 @@ export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'
 
 /** Returns why the mapping is contradictory; `null` if it is not. */
 export function contradictionOf({ steering, throttle, brake }: Mapping): string | null {
-  if (steering === null && throttle === null && brake === null) return 'It gives neither steering nor a pedal.';
+  if (steering === null && throttle === null && brake === null) return 'It has neither steering nor a pedal.';
   if (steering !== null) {
     const [left, right] = [steering.left - steering.centre, steering.right - steering.centre];
-    if (Math.min(Math.abs(left), Math.abs(right)) < TRAVEL_MIN || left * right > 0) return 'Left and right are not on two sides of the centre.';
+    if (Math.min(Math.abs(left), Math.abs(right)) < TRAVEL_MIN || left * right > 0) return 'Left and right must be on opposite sides of the centre.';
   }
   for (const [name, pedal] of [['throttle', throttle], ['brake', brake]] as const) {
     if (pedal?.kind !== 'axis') continue;
     if (Math.abs(pedal.pressed - pedal.released) < TRAVEL_MIN) return `The ${name} has no travel.`;
-    if (pedal.axis === steering?.axis) return `The ${name} is on the steering's axis.`;
+    if (pedal.axis === steering?.axis) return `The ${name} uses the steering's axis.`;
   }
   return throttle !== null && brake !== null && sharesTravel(throttle, brake) ? 'Throttle and brake are the same.' : null;
 }

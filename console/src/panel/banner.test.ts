@@ -31,9 +31,9 @@ describe('a source of pictures that is in trouble', () => {
 
   it('is named with its cause while driving, and behind what holds the vehicle', () => {
     const driving = noticeOf(told({ mode: 'driving' }));
-    expect(driving).toEqual({ tone: 'warn', title: 'Trouble with the picture', detail: `T${trouble.slice(1)}.` });
+    expect(driving).toEqual({ tone: 'warn', title: 'Problem with the picture', detail: `T${trouble.slice(1)}.` });
     const armed = noticeOf(told({ mode: 'armed' }));
-    expect([armed?.title, armed?.detail]).toEqual(['Armed', `Throttle drives the vehicle. T${trouble.slice(1)}.`]);
+    expect([armed?.title, armed?.detail]).toEqual(['Armed', `Press the throttle to drive. T${trouble.slice(1)}.`]);
   });
 
   it('gives way to why this page does not show the picture', () => {
@@ -58,9 +58,9 @@ describe('what the pictures show', () => {
   it('is said while nothing is worse, the worst first', () => {
     const title = (...sight: string[]) => noticeOf(showing(...sight))?.title;
     expect(title('drawn')).toBeUndefined();
-    expect(title('repeats', 'uniform')).toBe('The camera repeats one picture');
-    expect(title('recorded', 'repeats')).toBe('The clip stands still');
-    expect(title('moves', 'uniform')).toBe('The picture moves, and the machine says that it stands');
+    expect(title('repeats', 'uniform')).toBe('The camera repeats the same picture');
+    expect(title('recorded', 'repeats')).toBe('The clip is frozen');
+    expect(title('moves', 'uniform')).toBe('The picture moves while the machine reports standstill');
     expect(title('contradicts')).toBe('The picture moves against the steering');
     expect(title('uniform')).toBe('The picture shows nothing');
   });
@@ -72,7 +72,7 @@ describe('the check of the steering', () => {
     telemetry: { guard: { mode: 'armed', blackBox: 'records' }, sight } as unknown as TelemetryView,
   });
   it('is offered once the machine is armed, while nobody has made it', () => {
-    expect(noticeOf(armed([], false))).toEqual({ tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' });
+    expect(noticeOf(armed([], false))).toEqual({ tone: 'calm', title: 'Armed', detail: 'Press the throttle to drive.' });
     expect(noticeOf(armed(['unchecked'], false))?.action?.name).toBe('check steering');
   });
   it('asks what was seen, with three answers', () => {
@@ -86,7 +86,7 @@ describe('a page that only watches', () => {
     const watches: Facts = { ...FACTS, standing: { ...FACTS.standing!, role: 'watches', holder: { address: '10.0.0.7', sinceUnixMs: 0 } } };
     const notice = noticeOf(watches)!;
     expect([notice.title, notice.action, notice.other]).toEqual(['Watching', undefined, undefined]);
-    expect(notice.detail).toBe('The one at 10.0.0.7 drives. From here nothing can be done, nor asked for.');
+    expect(notice.detail).toBe('The console at 10.0.0.7 drives. This page can only watch.');
   });
 });
 

@@ -74,29 +74,29 @@ function stopNotice({ acts: { stopUnacknowledgedMs } }: Facts): Notice | null {
   if (stopUnacknowledgedMs === null || stopUnacknowledgedMs < UNACKNOWLEDGED_MS) return null;
   return {
     tone: 'bad', title: 'Emergency stop not acknowledged',
-    detail: `Asked for ${(stopUnacknowledgedMs / 1000).toFixed(1)} s ago; the vehicle has not answered. It is asked for again with every command.`,
+    detail: `Requested ${(stopUnacknowledgedMs / 1000).toFixed(1)} s ago without an answer from the vehicle. Every command repeats the request.`,
   };
 }
 
 function connectionNotice({ canDecode, connection }: Facts): Notice | null {
   if (!canDecode) {
     const detail = window.isSecureContext
-      ? 'It has no WebCodecs; a current Chromium, Firefox or Safari has.'
-      : 'Browsers decode video only on pages from localhost or by HTTPS: open this one by an SSH tunnel, for example.';
+      ? 'It lacks WebCodecs. Use a current Chromium, Firefox or Safari.'
+      : 'Browsers decode video only on localhost or over HTTPS. Open this page through an SSH tunnel, for example.';
     return { tone: 'bad', title: 'This browser cannot show the picture', detail };
   }
   switch (connection.state) {
     case 'not-admitted':
       return {
-        tone: 'bad', title: 'This browser is not let in any more',
-        detail: 'The operator process began anew: open the address that it has printed.',
+        tone: 'bad', title: 'This browser is no longer admitted',
+        detail: 'The operator process has restarted. Open the address that it printed.',
       };
     case 'connecting':
-      return { tone: 'calm', title: 'Connecting', detail: 'to the operator process' };
+      return { tone: 'calm', title: 'Connecting', detail: 'Waiting for the operator process.' };
     case 'waiting':
       return {
         tone: 'bad', title: 'No connection to the operator process',
-        detail: `${connection.reason}; next attempt in ${(connection.retryInMs / 1000).toFixed(1)} s. The vehicle stops itself.`,
+        detail: `${connection.reason}; next attempt in ${(connection.retryInMs / 1000).toFixed(1)} s. The vehicle stops by itself.`,
         action: { name: 'retry', label: 'Try now' },
       };
     case 'open':
@@ -110,36 +110,36 @@ function standingNotice({ standing }: Facts): Notice | null {
   if (role === 'drives') {
     if (agreed !== null) {
       return {
-        tone: 'warn', title: 'Handing over', detail: `You drive until the one at ${agreed.address} has taken over.`,
+        tone: 'warn', title: 'Handing over', detail: `You drive until the console at ${agreed.address} has taken over.`,
         action: { name: 'refuse', label: 'Keep driving' },
       };
     }
     return request === null ? null : {
-      tone: 'warn', title: 'Another console asks to drive', detail: `It is at ${request.address}. At standstill it drives without your word.`,
-      action: { name: 'refuse', label: 'No' }, other: { name: 'agree', label: 'Let it drive' },
+      tone: 'warn', title: 'Another console asks to drive', detail: `It is at ${request.address}. At standstill it takes over without your consent.`,
+      action: { name: 'refuse', label: 'No' }, other: { name: 'agree', label: 'Hand over' },
     };
   }
   if (role === 'watches') {
-    const driver = holder === null ? 'Nobody drives.' : `The one at ${holder.address} drives.`;
-    return { tone: 'calm', title: 'Watching', detail: `${driver} From here nothing can be done, nor asked for.` };
+    const driver = holder === null ? 'Nobody drives.' : `The console at ${holder.address} drives.`;
+    return { tone: 'calm', title: 'Watching', detail: `${driver} This page can only watch.` };
   }
   if (holder === null) {
-    return { tone: 'warn', title: 'Nobody drives', detail: 'The vehicle stops itself.', action: { name: 'ask', label: 'Drive' } };
+    return { tone: 'warn', title: 'Nobody drives', detail: 'The vehicle stops by itself.', action: { name: 'ask', label: 'Drive' } };
   }
-  const who = `It is at ${holder.address} and drives since ${new Date(holder.sinceUnixMs).toLocaleTimeString()}.`;
+  const who = `The console at ${holder.address} has been driving since ${new Date(holder.sinceUnixMs).toLocaleTimeString()}.`;
   switch (role) {
     case 'asks':
       return {
-        tone: 'calm', title: 'Asked to drive', detail: `${who} It agrees, or the vehicle stands still: then this one drives.`,
-        action: { name: 'withdraw', label: 'Ask no more' },
+        tone: 'calm', title: 'Asked to drive', detail: `${who} You drive once it agrees or the vehicle stands still.`,
+        action: { name: 'withdraw', label: 'Withdraw' },
       };
     case 'succeeds':
       return {
-        tone: 'warn', title: 'Take over', detail: `${who} It hands over: take wheel and throttle, then press Enter.`,
+        tone: 'warn', title: 'Take over', detail: `${who} It hands over to you: take wheel and throttle, then press Enter.`,
         action: { name: 'take-over', label: 'Take over' }, other: { name: 'withdraw', label: 'No' },
       };
     case 'refused':
-      return { tone: 'warn', title: 'The other console said no', detail: who, action: { name: 'ask', label: 'Ask again' } };
+      return { tone: 'warn', title: 'The other console refused', detail: who, action: { name: 'ask', label: 'Ask again' } };
     case 'waits':
       return {
         tone: 'warn', title: reason === null ? 'Another console drives' : 'Another console drives now', detail: `${LOST[reason ?? 'gone']}${who}`,
@@ -168,7 +168,7 @@ function vehicleNotice(facts: Facts): Notice | null {
   if (telemetryAgeMs > STALE_MS) {
     return {
       tone: 'bad', title: 'Telemetry is stale',
-      detail: `Nothing heard from the vehicle for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are old.`,
+      detail: `No telemetry for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are out of date.`,
     };
   }
   if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: telemetry.modeReason };
@@ -187,7 +187,7 @@ function sourceWords({ telemetry, pictureRefusal }: Facts): string {
 /** Returns the notice of a missing or untrustworthy picture while the vehicle is driven. */
 function sourceNotice(facts: Facts): Notice | null {
   const words = sourceWords(facts);
-  return words === '' ? null : { tone: 'warn', title: 'Trouble with the picture', detail: sentence(words) };
+  return words === '' ? null : { tone: 'warn', title: 'Problem with the picture', detail: sentence(words) };
 }
 
 function sentence(words: string): string {
@@ -200,7 +200,7 @@ function sentence(words: string): string {
 function recordNotice({ telemetry, recorderTrouble }: Facts): Notice | null {
   const words = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
   const title = words === '' && recorderTrouble !== '' ? `The operator does not record: ${recorderTrouble}` : words;
-  return title === '' ? null : { tone: 'warn', title, detail: 'What happens now is not kept.' };
+  return title === '' ? null : { tone: 'warn', title, detail: 'This drive is not fully recorded.' };
 }
 
 /** Returns why the operator's recorder has stopped, from its snapshot; empty if it has not. */
@@ -228,15 +228,15 @@ function guardNotice(guard: GuardView, acts: ActsView, sight: readonly Sight[]):
 function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Notice {
   if (steeringShown) {
     return {
-      tone: 'warn', title: 'Did the wheels turn left, then right?', detail: 'As the picture, or somebody at the machine, shows it.',
+      tone: 'warn', title: 'Did the wheels turn left, then right?', detail: 'Watch the picture, or ask somebody at the machine.',
       action: { name: 'steering agrees', label: 'Yes' }, other: { name: 'steering wrong', label: 'Mirrored or wrong' },
       third: { name: 'steering unseen', label: 'Cannot be seen' },
     };
   }
-  const armed: Notice = { tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' };
+  const armed: Notice = { tone: 'calm', title: 'Armed', detail: 'Press the throttle to drive.' };
   if (!sight.includes('unchecked')) return armed;
   return {
-    ...armed, detail: `${armed.detail} Nobody has checked its steering yet.`,
+    ...armed, detail: `${armed.detail} The steering has not been checked yet.`,
     action: { name: 'check steering', label: 'Turn the wheels' },
   };
 }
@@ -245,17 +245,17 @@ function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Noti
 function sightNotice({ telemetry }: Facts): Notice | null {
   const sight = telemetry?.sight ?? [];
   if (sight.includes('repeats')) {
-    const source = sight.includes('recorded') ? 'The clip stands still' : 'The camera repeats one picture';
-    return { tone: 'bad', title: source, detail: 'Nothing new is seen: a vehicle that moves is stopped.' };
+    const source = sight.includes('recorded') ? 'The clip is frozen' : 'The camera repeats the same picture';
+    return { tone: 'bad', title: source, detail: 'A moving vehicle is stopped.' };
   }
   if (sight.includes('moves')) {
-    return { tone: 'bad', title: 'The picture moves, and the machine says that it stands', detail: 'Its speed may be wrong: brake, and have its sensor looked at.' };
+    return { tone: 'bad', title: 'The picture moves while the machine reports standstill', detail: 'The reported speed may be wrong. Brake, and have the speed sensor checked.' };
   }
   if (sight.includes('contradicts')) {
-    return { tone: 'bad', title: 'The picture moves against the steering', detail: 'The camera or the steering is mirrored: stop, and check the steering.' };
+    return { tone: 'bad', title: 'The picture moves against the steering', detail: 'The camera or the steering is mirrored. Stop, and check the steering.' };
   }
   if (sight.includes('uniform')) {
-    return { tone: 'warn', title: 'The picture shows nothing', detail: 'It is of one brightness all over: is the lens covered, or is it dark?' };
+    return { tone: 'warn', title: 'The picture shows nothing', detail: 'It has the same brightness everywhere: is the lens covered, or is it dark?' };
   }
   return null;
 }
@@ -283,7 +283,7 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
 
 const REFUSED: Readonly<Record<Deed['kind'], string>> = {
   arm: 'Not armed', reset: 'Not reset', park: 'Not parked', 'take over': 'Not taken over', 'check steering': 'Wheels not turned',
-  'steering agrees': 'Not noted', 'steering wrong': 'Not noted', 'steering unseen': 'Not noted',
+  'steering agrees': 'Answer not accepted', 'steering wrong': 'Answer not accepted', 'steering unseen': 'Answer not accepted',
 };
 
 function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
@@ -291,35 +291,35 @@ function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
   switch (release) {
     case 'none':
       return padQuiet === null ? null : {
-        tone: 'warn', title: 'Move or press anything on it',
-        detail: `${padQuiet.name} has said nothing for ${seconds(padQuiet.quietMs)} s: after ${seconds(padQuiet.limitMs)} s it counts as frozen, and the vehicle stops.`,
+        tone: 'warn', title: 'Move the input device',
+        detail: `${padQuiet.name} has sent nothing for ${seconds(padQuiet.quietMs)} s. After ${seconds(padQuiet.limitMs)} s it counts as frozen, and the vehicle stops.`,
       };
     case 'hidden':
       return { tone: 'warn', title: 'Pedals released', detail: 'This page was hidden or frozen.' };
     case 'pad frozen':
       return {
-        tone: 'bad', title: 'Gamepad frozen', detail: `${troubled} says nothing: pedals released. Move it, or drive by keyboard.`,
+        tone: 'bad', title: 'Device frozen', detail: `${troubled} sends nothing: pedals released. Move it, or drive by keyboard.`,
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
     case 'pad unsound':
       return {
-        tone: 'bad', title: 'Gamepad not sound', detail: `${troubled} gives no numbers where its calibration has axes: pedals released. Calibrate it anew.`,
+        tone: 'bad', title: 'Device not usable', detail: `${troubled} sends no values for its calibrated axes: pedals released. Calibrate it again.`,
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
     case 'calibrating':
-      return { tone: 'warn', title: 'Pedals released', detail: 'A device is being calibrated: nothing drives until that ends.' };
+      return { tone: 'warn', title: 'Pedals released', detail: 'A device is being calibrated. You cannot drive until that ends.' };
     case 'meta key':
-      return { tone: 'warn', title: 'Keys let go of', detail: 'A Meta or OS key hides when others come up. Press a driving key anew.' };
+      return { tone: 'warn', title: 'Keys released', detail: 'A Meta or OS key hides the release of other keys. Press a driving key again.' };
     case 'dead-man released':
-      return { tone: 'warn', title: 'Dead-man input released', detail: 'Hold Shift, or the pad\'s left shoulder, to drive.' };
+      return { tone: 'warn', title: 'Dead-man input released', detail: 'Hold Shift, or the gamepad\'s left shoulder button, to drive.' };
     case 'unfocused':
       return {
-        tone: 'calm', title: 'Pedals released', detail: 'The page has lost the focus.',
-        action: { name: 'focus', label: 'Drive on' },
+        tone: 'calm', title: 'Pedals released', detail: 'The page has lost the keyboard focus.',
+        action: { name: 'focus', label: 'Continue' },
       };
     case 'pad gone':
       return {
-        tone: 'warn', title: 'Gamepad disconnected', detail: 'Pedals released, braking gently.',
+        tone: 'warn', title: 'Device disconnected', detail: 'Pedals released, braking gently.',
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
   }

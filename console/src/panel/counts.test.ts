@@ -52,13 +52,13 @@ describe('lines of links', () => {
 
   it('tell of packets only what has happened to any', () => {
     const idle = linkLines(snapshot(End.Operator, [link(0), link(1)]), null, 'up');
-    expect(cells(idle, 'packets given')).toBeUndefined();
+    expect(cells(idle, 'packets assigned')).toBeUndefined();
     const given = { ...NO_PACKETS, packetsGiven: 12, packetsLate: 2 };
     const busy = linkLines(snapshot(End.Vehicle, [link(0), link(1, { counts: given })]), null, 'up');
-    expect(cells(busy, 'packets given')).toEqual(['0', '12']);
+    expect(cells(busy, 'packets assigned')).toEqual(['0', '12']);
     expect(cells(busy, 'late')).toEqual(['0', '2']);
     expect(cells(busy, 'withdrawn')).toBeUndefined();
-    expect(busy.filter((line) => line.starts).map((line) => line.name)).toEqual(['packets given']);
+    expect(busy.filter((line) => line.starts).map((line) => line.name)).toEqual(['packets assigned']);
   });
 });
 

@@ -28,11 +28,11 @@ type Measure = [name: string, unit: string, hint: string, of: (link: Both) => st
 /** Measures of a link that no other panel shows, for both directions. */
 const MEASURES: readonly Measure[] = [
   ['sent', 'Mbit/s', 'Sent in the last second', ({ out }) => megabits(out.sentBps)],
-  ['budget', 'Mbit/s', 'What the video counts on', ({ out }) => megabits(out.budgetBps)],
-  ['one way', 'ms', 'p50/p95/p99 of the last 10 s, by the comparison of the clocks', ({ out }) => delays(out.owdOut)],
-  ['queue', 'kB', 'Media that waits to be sent', ({ out }) => kilobytes(out.queuedBytes)],
-  ['in flight', 'kB', 'Sent, and nothing known of it yet', ({ out }) => kilobytes(out.inFlightBytes)],
-  ['packet size', 'B', 'Largest datagram sent, as far as the path is known to carry', ({ out }) => String(out.datagramBytes)],
+  ['budget', 'Mbit/s', 'Share of the granted rate for media', ({ out }) => megabits(out.budgetBps)],
+  ['one way', 'ms', 'One-way delay p50/p95/p99 of the last 10 s, by synchronized clocks', ({ out }) => delays(out.owdOut)],
+  ['queue', 'kB', 'Media waiting to be sent', ({ out }) => kilobytes(out.queuedBytes)],
+  ['in flight', 'kB', 'Sent and not reported yet', ({ out }) => kilobytes(out.inFlightBytes)],
+  ['packet size', 'B', 'Largest datagram that the path is known to carry', ({ out }) => String(out.datagramBytes)],
 ];
 
 /**
@@ -40,9 +40,9 @@ const MEASURES: readonly Measure[] = [
  * to it.
  */
 const BACK: readonly Measure[] = [
-  ['arriving', 'Mbit/s', 'What came to the receiving end in the last second', (link) => (link.in === null ? UNKNOWN : megabits(link.in.receivedBps))],
-  ['granted', 'Mbit/s', 'What rate control grants', ({ out }) => megabits(out.grantedBps)],
-  ['lost', '%', 'Share lost of the last second', ({ out }) => percent(out.lossOut)],
+  ['arriving', 'Mbit/s', 'Received by the other end in the last second', (link) => (link.in === null ? UNKNOWN : megabits(link.in.receivedBps))],
+  ['granted', 'Mbit/s', 'Rate granted by rate control', ({ out }) => megabits(out.grantedBps)],
+  ['lost', '%', 'Share lost in the last second', ({ out }) => percent(out.lossOut)],
 ];
 
 /**
@@ -179,6 +179,6 @@ function delays(spread: DelaysView | null): string {
 }
 
 function ageText(ageMs: number | null): string {
-  const what = 'by link and channel, both ways';
-  return ageMs !== null && ageMs > OLD_MS ? `the vehicle's are ${(ageMs / 1000).toFixed(0)} s old` : what;
+  const what = 'by link and channel, in both directions';
+  return ageMs !== null && ageMs > OLD_MS ? `the vehicle's counters are ${(ageMs / 1000).toFixed(0)} s old` : what;
 }

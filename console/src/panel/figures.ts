@@ -39,15 +39,15 @@ export class Figures {
 }
 
 const FAULTS: Readonly<Record<Fault, string>> = {
-  [Fault.Unreachable]: 'nothing comes back from the machine',
-  [Fault.Refused]: 'the machine obeys somebody else',
+  [Fault.Unreachable]: 'the machine does not answer',
+  [Fault.Refused]: 'somebody else controls the machine',
   [Fault.EmergencyButton]: 'emergency button pressed',
   [Fault.Steering]: 'steering',
   [Fault.Drive]: 'drive',
   [Fault.Brake]: 'brake',
   [Fault.Gear]: 'gear',
-  [Fault.Speed]: 'speed not known',
-  [Fault.Other]: 'see its fault memory',
+  [Fault.Speed]: 'speed unknown',
+  [Fault.Other]: 'see the machine\'s fault memory',
 };
 
 /** Describes the machine's faults. */
@@ -109,8 +109,8 @@ export class Details {
     const { stamp, clock } = video;
     this.#page.set('stamp latency', stamp === null ? UNKNOWN : `${ms(stamp.latencyMs)} ms`, 'stamp-latency');
     this.#page.set('stamp', stamp === null ? UNKNOWN : String(stamp.value), 'stamp-value');
-    this.#page.set('worst latency since opened', `${ms(video.worstEverMs)} ms`, 'latency-worst-ever');
-    this.#page.set('clock against operator', clock === null ? UNKNOWN : `${ms(clock.offsetMs)} ± ${ms(clock.rttMs / 2)} ms`, 'console-clock');
+    this.#page.set('worst latency since the page was opened', `${ms(video.worstEverMs)} ms`, 'latency-worst-ever');
+    this.#page.set('clock offset to the operator', clock === null ? UNKNOWN : `${ms(clock.offsetMs)} ± ${ms(clock.rttMs / 2)} ms`, 'console-clock');
     this.#page.set('strips drawn', `${video.stripRate.toFixed(0)} /s`, 'strip-rate');
     for (const { name, p50, p95, p99 } of video.stages) {
       this.#page.set(`${name}, p50 / p95 / p99`, `${p50.toFixed(1)} / ${p95.toFixed(1)} / ${p99.toFixed(1)} ms`, `stage-${name}`);

@@ -17,7 +17,7 @@ describe('a vehicle of the list', () => {
     expect(told({ state: 'taken', driver: 'bert', sinceUnixMs: SINCE })).toBe(`driven by bert since ${at}`);
     expect(told({ state: 'taken' })).toBe('driven by another operator');
     expect(told({ state: 'away', sinceUnixMs: SINCE })).toBe(`away since ${at}`);
-    expect(told({ state: 'away', driver: 'bert' })).toBe('away, kept for bert');
+    expect(told({ state: 'away', driver: 'bert' })).toBe('away, reserved for bert');
   });
 
   it('tells a time of today, and of what is older the date', () => {

@@ -6,11 +6,11 @@ import { UNKNOWN, ms } from './format';
 const DAY_MS = 86_400_000;
 
 const REFUSALS: Readonly<Record<FleetWord, string>> = {
-  unknown: 'unknown: no vehicle of that name is here',
-  taken: 'taken: another operator has it',
-  moving: 'moving: it is not let go of before it is held',
-  busy: 'busy: another one is picked already',
-  refused: 'refused: the switchboard does not let this operator have it',
+  unknown: 'unknown: no vehicle has this name',
+  taken: 'taken: another operator drives it',
+  moving: 'moving: it must be held before it can be released',
+  busy: 'busy: another vehicle is already picked',
+  refused: 'refused: the switchboard does not allow this operator to drive it',
 };
 
 /** Describes whether a vehicle is free, who drives it, or since when it is away. */
@@ -24,7 +24,7 @@ export function stateWords({ state, driver, sinceUnixMs }: VehicleView, nowUnixM
     case 'taken':
       return `driven by ${driver ?? 'another operator'}${since}`;
     case 'away':
-      return `away${since}${driver === null ? '' : `, kept for ${driver}`}`;
+      return `away${since}${driver === null ? '' : `, reserved for ${driver}`}`;
   }
 }
 
@@ -80,7 +80,7 @@ export class Fleet {
     const now = Date.now();
     this.#rows.forEach((row, index) => row.show(vehicles[index]!, drives && isReached, now));
     this.#none.hidden = vehicles.length > 0;
-    setText(this.#none, isReached ? 'No vehicle is listed at the switchboard.' : 'Nothing is known of vehicles yet.');
+    setText(this.#none, isReached ? 'The switchboard lists no vehicle.' : 'The switchboard has sent no list yet.');
     this.#refused.hidden = refused === null;
     setText(this.#refused, refused === null ? '' : `${refused.vehicle} – ${REFUSALS[refused.word]}.`);
     setData(this.#switchboard, 'tone', isReached ? 'good' : 'bad');
@@ -103,7 +103,7 @@ export class Fleet {
 class Row {
   readonly #place = make('span', { class: 'fleet-place' });
   readonly #state = make('span', { class: 'chip' });
-  readonly #links = make('span', { class: 'fleet-links', title: 'Links that it has told an address of, of all that it has' });
+  readonly #links = make('span', { class: 'fleet-links', title: 'Links with a known address, out of all links of the vehicle' });
   readonly #roundTrip = make('span', { class: 'fleet-rtt', title: 'Round trip between the vehicle and the switchboard' });
   readonly button = make('button', { type: 'button', class: 'fleet-row' });
   readonly element = make('li', {}, this.button);

@@ -17,20 +17,20 @@ const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: str
   connecting: ['warn', 'connecting'],
   open: ['good', 'connected'],
   waiting: ['bad', 'disconnected'],
-  'not-admitted': ['bad', 'not let in'],
+  'not-admitted': ['bad', 'not admitted'],
 };
 
 /** The session is up, but nothing arrives from the vehicle. */
 const SILENT: [tone: string, text: string] = ['bad', 'vehicle silent'];
 
 const STOP_WORDS = {
-  none: 'Emergency stop', asked: 'Stop asked for', unheard: 'Stop not acknowledged', latched: 'Stopped',
+  none: 'Emergency stop', asked: 'Stop requested', unheard: 'Stop not acknowledged', latched: 'Stopped',
 } as const;
 
 const CHOOSING: [tone: string, text: string] = ['warn', 'pick a vehicle'];
 
-const WATCHING: [tone: string, text: string] = ['good', 'watches'];
-const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
+const WATCHING: [tone: string, text: string] = ['good', 'watching'];
+const WAITING: [tone: string, text: string] = ['warn', 'not driving'];
 
 /** The top bar: vehicle, connection, who drives, and the stop button. */
 export class Header {
@@ -60,7 +60,7 @@ export class Header {
     if (this.#leave.hidden) return;
     const may = mayLeave(status, live);
     if (this.#leave.disabled === may) this.#leave.disabled = !may;
-    const title = may ? 'Let go of this vehicle, and pick another' : 'Not while it may move: P parks it first';
+    const title = may ? 'Release this vehicle and pick another' : 'Park the vehicle first (P)';
     if (this.#leave.title !== title) this.#leave.title = title;
   }
 

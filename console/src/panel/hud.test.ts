@@ -23,7 +23,7 @@ describe('the countdown', () => {
 
 describe('the gear that is asked for', () => {
   it('is told where the machine is in another', () => {
-    expect(gearAskedWords(Gear.Drive, Gear.Reverse)).toBe('R asked for');
+    expect(gearAskedWords(Gear.Drive, Gear.Reverse)).toBe('R requested');
     expect([gearAskedWords(Gear.Reverse, Gear.Reverse), gearAskedWords(null, Gear.Reverse)]).toEqual(['', '']);
   });
 });
@@ -36,7 +36,7 @@ describe('the picture\'s age', () => {
   });
 
   it('is told as not known, and never as fresh', () => {
-    expect(told(Infinity)).toBe('Age of the picture not known');
+    expect(told(Infinity)).toBe('Picture age unknown');
   });
 
   it('is told as missing, but not where none is to come', () => {

@@ -47,13 +47,13 @@ export function countdownOf(guard: GuardView | null): GuardView['countdown'] {
 export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeMs' | 'expectsNone'>): string | null {
   if (expectsNone) return null;
   if (pictureAgeMs === null) return 'No picture seen yet';
-  if (pictureAgeMs === Infinity) return 'Age of the picture not known';
+  if (pictureAgeMs === Infinity) return 'Picture age unknown';
   return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
 }
 
 /** Describes a requested gear that differs from the machine's gear. */
 export function gearAskedWords(told: Gear | null, asked: Gear): string {
-  return told === null || told === asked ? '' : `${GEARS[asked]} asked for`;
+  return told === null || told === asked ? '' : `${GEARS[asked]} requested`;
 }
 
 /** Describes a picture source other than a camera; empty for a camera. */

@@ -14,18 +14,18 @@ const STATE_WORDS: Readonly<Record<LinkState, string>> = {
 };
 /** Why the vehicle's rate control last changed the link's rate. */
 const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
-  [RateCause.Beginning]: 'begins',
+  [RateCause.Beginning]: 'starting',
   [RateCause.Fixed]: 'fixed',
-  [RateCause.Growth]: 'grows',
+  [RateCause.Growth]: 'growing',
   [RateCause.Queue]: 'own queue',
-  [RateCause.Stall]: 'stalls',
+  [RateCause.Stall]: 'stalled',
   [RateCause.Policer]: 'policer',
-  [RateCause.LossTrial]: 'looks into losses',
-  [RateCause.ForeignQueue]: "another's queue",
-  [RateCause.Jitter]: 'delays wander',
-  [RateCause.Probation]: 'probes',
+  [RateCause.LossTrial]: 'testing losses',
+  [RateCause.ForeignQueue]: 'competing traffic',
+  [RateCause.Jitter]: 'jitter',
+  [RateCause.Probation]: 'probing',
   [RateCause.Silence]: 'silent',
-  [RateCause.Marks]: 'marked',
+  [RateCause.Marks]: 'ECN marks',
 };
 const SAMPLE_MS = 500;
 
@@ -127,7 +127,7 @@ class Row {
     this.#loss.dataset['testid'] = testId('loss');
     this.#cause.dataset['testid'] = testId('cause');
     const canvas = make('canvas', {
-      role: 'img', 'aria-label': `${link.name}: received rate and one-way delay over half a minute`,
+      role: 'img', 'aria-label': `${link.name}: received rate and one-way delay over the last 30 s`,
     });
     this.sparkline = new Sparkline(canvas);
     this.elements = [

@@ -12,22 +12,22 @@ const UNKNOWN: DeviceView = { ...VIEW, state: 'not known' };
 describe('the line on top', () => {
   it('names what drives', () => {
     expect([[], [VIEW], [USED], [USED, USED]].map((views) => inputWords(views).words))
-      .toEqual(['keyboard', 'keyboard', 'keyboard and pad', 'keyboard and 2 devices']);
+      .toEqual(['keyboard', 'keyboard', 'keyboard and 1 device', 'keyboard and 2 devices']);
   });
 
   it('asks for a calibration once a device that is not known was touched, while no other drives', () => {
-    expect(inputWords([UNKNOWN])).toEqual({ words: 'device not known: calibrate it', tone: 'warn' });
+    expect(inputWords([UNKNOWN])).toEqual({ words: 'unknown device: calibrate it', tone: 'warn' });
     expect(inputWords([{ ...UNKNOWN, wasTouched: false }]).words).toBe('keyboard');
-    expect(inputWords([UNKNOWN, USED]).words).toBe('keyboard and pad');
+    expect(inputWords([UNKNOWN, USED]).words).toBe('keyboard and 1 device');
   });
 });
 
 describe('the state of a device', () => {
   it('says what to do', () => {
-    expect(stateWords(UNKNOWN)).toBe('Not known: calibrate it before it can drive.');
+    expect(stateWords(UNKNOWN)).toBe('Unknown device. Calibrate it to drive with it.');
     expect(stateWords({ ...UNKNOWN, isRadio: true })).toMatch(/^A radio.*Calibrate it/);
     expect(stateWords({ ...USED, brakeNeed: 'press' })).toMatch(/^In use: steering, throttle, brake\. Press the brake once/);
     expect(stateWords({ ...USED, parts: ['throttle'], brakeNeed: 'other device' })).toMatch(/No device in use has a brake/);
-    expect(stateWords({ ...USED, state: 'frozen' })).toBe('It says nothing: move it.');
+    expect(stateWords({ ...USED, state: 'frozen' })).toBe('It sends nothing. Move it.');
   });
 });

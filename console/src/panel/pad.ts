@@ -42,7 +42,7 @@ export class PadPanel {
   observe(): void {
     if (this.#calibration === null) return;
     const pad = this.pads.pad(this.#calibration.index);
-    if (pad === null) this.#end(`${this.#calibration.name} is gone.`);
+    if (pad === null) this.#end(`${this.#calibration.name} is disconnected.`);
     else this.#calibration.of.observe(pad);
   }
 
@@ -123,7 +123,7 @@ export class PadPanel {
       return;
     }
     this.pads.remember(index, mapping);
-    this.#end(`${name} is calibrated, and its calibration kept in this browser. Move it to use it.`);
+    this.#end(`${name} is calibrated, and this browser keeps the calibration. Move it to use it.`);
   }
 
   #ask(): void {
@@ -143,7 +143,7 @@ export class PadPanel {
 
   #forget(index: number): void {
     this.pads.remember(index, null);
-    setText(this.#asked, 'Its calibration is forgotten.');
+    setText(this.#asked, 'The calibration is forgotten.');
   }
 }
 
@@ -151,25 +151,25 @@ export class PadPanel {
 export function inputWords(views: readonly DeviceView[]): { words: string; tone: string } {
   const used = views.filter(({ parts }) => parts.length > 0).length;
   if (used === 0 && views.some(({ state, wasTouched }) => state === 'not known' && wasTouched)) {
-    return { words: 'device not known: calibrate it', tone: 'warn' };
+    return { words: 'unknown device: calibrate it', tone: 'warn' };
   }
-  return { words: used === 0 ? 'keyboard' : used === 1 ? 'keyboard and pad' : `keyboard and ${used} devices`, tone: 'none' };
+  return { words: used === 0 ? 'keyboard' : used === 1 ? 'keyboard and 1 device' : `keyboard and ${used} devices`, tone: 'none' };
 }
 
 const BRAKE_NEEDS = {
-  press: ' Press the brake once: until then its throttle counts for nothing.',
-  'other device': ' No device in use has a brake: until one has, its throttle counts for nothing.',
+  press: ' Press the brake once: until then its throttle is ignored.',
+  'other device': ' No device in use has a brake: until one has, its throttle is ignored.',
 } as const;
 
 export function stateWords({ state, parts, brakeNeed, isRadio, isCalibrated }: DeviceView): string {
   switch (state) {
     case 'not known':
-      return isRadio ? 'A radio: its levers are as its model sets them. Calibrate it before it can drive.' : 'Not known: calibrate it before it can drive.';
-    case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}: move it to use it.`;
+      return isRadio ? 'A radio, whose model assigns its levers. Calibrate it to drive with it.' : 'Unknown device. Calibrate it to drive with it.';
+    case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}. Move it to use it.`;
     case 'in use': return `In use: ${parts.join(', ')}.${brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]}`;
-    case 'set aside': return 'Set aside: Use takes it again.';
-    case 'frozen': return 'It says nothing: move it.';
-    case 'unsound': return 'It gives no numbers where its calibration has axes: calibrate it anew.';
+    case 'set aside': return 'Set aside. Press Use to use it again.';
+    case 'frozen': return 'It sends nothing. Move it.';
+    case 'unsound': return 'It sends no values for its calibrated axes. Calibrate it again.';
   }
 }
 

@@ -9,10 +9,10 @@ const scan: TopicView = {
 describe('a topic of another program', () => {
   it('is told with its newest unit, whatever it is', () => {
     expect(topicWords(scan, 100)).toBe('json Scan, 1,200 B, 0.3 s old');
-    expect(topicWords({ ...scan, encoding: '', schema: '' }, 0)).toBe('no encoding told, 1,200 B, 0.3 s old');
+    expect(topicWords({ ...scan, encoding: '', schema: '' }, 0)).toBe('encoding not declared, 1,200 B, 0.3 s old');
   });
 
   it('is told as one of which nothing is known', () => {
-    expect([topicWords({ ...scan, newest: null }, 0), topicWords(scan, null)]).toEqual(['json Scan, nothing yet', 'json Scan, –']);
+    expect([topicWords({ ...scan, newest: null }, 0), topicWords(scan, null)]).toEqual(['json Scan, no unit yet', 'json Scan, –']);
   });
 });

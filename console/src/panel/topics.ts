@@ -7,9 +7,9 @@ import { UNKNOWN, count } from './format';
  * not live.
  */
 export function topicWords({ encoding, schema, newest }: TopicView, sinceMs: number | null): string {
-  const kind = [encoding || 'no encoding told', schema].filter((word) => word !== '').join(' ');
+  const kind = [encoding || 'encoding not declared', schema].filter((word) => word !== '').join(' ');
   if (sinceMs === null) return `${kind}, ${UNKNOWN}`;
-  if (newest === null) return `${kind}, nothing yet`;
+  if (newest === null) return `${kind}, no unit yet`;
   return `${kind}, ${count(newest.bytes)} B, ${((newest.ageMs + sinceMs) / 1000).toFixed(1)} s old`;
 }
 

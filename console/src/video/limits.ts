@@ -35,5 +35,5 @@ export async function pixelsShown(decoder: Pick<typeof VideoDecoder, 'isConfigSu
  */
 export function refusalOf({ width, height }: PictureFormat): string | null {
   if (width * height <= PIXELS_MAX) return null;
-  return `The vehicle sends pictures of ${width}x${height}, more than this page shows: choose a smaller camera_mode there, or a later version of it.`;
+  return `The vehicle sends pictures of ${width}x${height}, more than this page can show. Choose a smaller camera_mode on the vehicle, or update it.`;
 }

@@ -169,14 +169,14 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (CACHE_CONTROL, "no-store"),
 ];
 const REQUEST_BYTES_MAX: usize = 4096;
-const WRONG_NAME: &str = "this console has other names: open it at its own address, or tell the \
-                          operator this name with --console-name\n";
-const MANY_CONSOLES: &str = "this browser has many consoles open: close one\n";
+const WRONG_NAME: &str = "this console does not have this name: open it at its own address, or \
+                          start the operator with this name as --console-name\n";
+const MANY_CONSOLES: &str = "this browser has too many consoles open: close one\n";
 const WRONG_PAGE: &str = "open the console at its own address\n";
 const NOT_ADMITTED: &str = "open the address that `tautline operator` or `tautline demo` printed\n";
-const TOKEN_USED: &str = "This address has let a browser in already, or is of a former run. Open \
-                          the one that `tautline demo` or `tautline operator` has printed last: a \
-                          new one each time.";
+const TOKEN_USED: &str = "This address was used before, or is from an earlier run. Open the latest \
+                          address that `tautline demo` or `tautline operator` printed: each one \
+                          works once.";
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ impl Tls {
             return Ok(None);
         }
         if first[0] != TLS_HANDSHAKE {
-            let words = format!("this console speaks HTTPS alone: {}/\n", self.origin);
+            let words = format!("this console requires HTTPS: open {}/\n", self.origin);
             let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\
                         Content-Type: text/plain\r\nContent-Length";
             stream.write_all(format!("{head}: {}\r\n\r\n{words}", words.len()).as_bytes()).await?;
