@@ -10,8 +10,8 @@ pub(crate) fn keys(papers: &str) -> BTreeSet<String> {
     first_cells.flat_map(cited).collect()
 }
 
-/// Names docs that begin with "Is", docs of functions that do not begin with a verb, docs of types and
-/// constants that do, and keys of sources that docs/papers.md does not have.
+/// Names docs that begin with "Is", docs of functions that do not begin with a verb, docs of types
+/// and constants that do, and keys of sources that docs/papers.md does not have.
 pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     let comments = match source.language {
         Language::Rust => source.comments(),
@@ -64,7 +64,7 @@ fn begins_with_is(doc: &str) -> bool {
     doc.split_whitespace().next() == Some("Is")
 }
 
-/// Returns whether docs begin as a function's do: "Returns ..", or with a section such as "# Safety".
+/// Returns whether docs begin as a function's do: "Returns ..", or with a section ("# Safety").
 fn begins_with_verb(doc: &str) -> bool {
     let first = doc.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let is_verb = first.len() > 2 && first.ends_with('s') && !NO_VERBS.contains(&first);
@@ -82,11 +82,11 @@ fn is_constant(word: &str) -> bool {
     word.strip_suffix(':').is_some_and(|name| !name.contains(|c: char| c.is_ascii_lowercase()))
 }
 
-/// What declares a type, or what is documented as one.
+/// Keywords of types, and of items documented like types.
 const TYPES: [&str; 6] = ["struct", "enum", "union", "trait", "type", "static"];
 
-/// Verbs of the third person that docs of types are likely to begin with. What is also the plural of
-/// a noun (counts, measures, steps) is left out.
+/// Verbs of the third person that docs of types are likely to begin with. Words that are also the
+/// plural of a noun (counts, measures, steps) are left out.
 const VERBS: &str = "Accepts Adds Allows Applies Asks Becomes Begins Brings Builds Carries Collects \
     Contains Creates Decides Decodes Defines Describes Does Draws Encodes Follows Gives Handles Has Holds \
     Implements Keeps Knows Lets Makes Opens Provides Puts Reads Receives Represents Returns Says Sends \
@@ -108,7 +108,7 @@ fn keyword(lines: &[String]) -> Option<&str> {
     item?.split_whitespace().find(|word| !BEFORE.contains(word))
 }
 
-/// What may stand before that word.
+/// Words that may precede that keyword.
 const BEFORE: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
 
 /// Returns what a line of TypeScript says beside code.

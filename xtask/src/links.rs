@@ -1,15 +1,17 @@
-//! Rules for links and paths in pages: what they name exists.
+//! Rules for links and paths in pages: their targets exist.
 //!
-//! - A relative link of a page leads to a file or folder of the repository, and its anchor to a heading.
-//! - A source file in a code span (`sender/block.rs`) exists: from the repository's root, as the end of a
-//!   path, or below `src` of the room that comes first (`transport/sender/block.rs`).
+//! - A relative link of a page leads to a file or folder of the repository, its anchor to a
+//!   heading.
+//! - A source file in a code span (`sender/block.rs`) exists: from the repository's root, as the
+//!   end of a path, or below `src` of the room that comes first (`transport/sender/block.rs`).
 //! - A page of docs that any file names exists, and docs/SUMMARY.md lists every page of docs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Language, Source};
 
-/// Names every link, source file and page of docs that leads nowhere; `paths` are all of the repository's.
+/// Names every link, source file and page of docs without a target; `paths` are all paths of the
+/// repository.
 pub(crate) fn faults(sources: &[Source], paths: &BTreeSet<String>) -> Vec<String> {
     let pages = || sources.iter().filter(|source| source.language == Language::Markdown);
     let anchors = pages().map(|page| (page.path.as_str(), anchors(&page.text))).collect();

@@ -1,8 +1,8 @@
 //! Words that docs/glossary.md refuses, in names and in text.
 //!
-//! What stands in code font in the last column of its table is refused in any form (`heal` refuses
-//! "healed" and `healing_period`); a word with a capital is refused as the name of a type in Rust
-//! only. What stands there otherwise depends on the sentence and is left to readers.
+//! A word in code font in the last column of its table is refused in every form (`heal` refuses
+//! "healed" and `healing_period`). A word with a capital is refused only as the name of a type in
+//! Rust. Words in that column without code font depend on the sentence and are left to readers.
 
 use crate::source::{Language, Source};
 

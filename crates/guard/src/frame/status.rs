@@ -84,8 +84,8 @@ numbered! {
 }
 
 impl Status {
-    /// Age from which a machine's last state says nothing about what the machine does now; a machine
-    /// sends its state every 10 ms.
+    /// Age from which a machine's last state says nothing about its present motion; a machine sends
+    /// its state every 10 ms.
     pub const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
 
     /// Returns the machine's state, unless it is older than

@@ -38,7 +38,7 @@ impl Power {
     /// Two parameters are fitted to two numbers of the paper's Table 1 at each power: the overhead
     /// to UDP's throughput at 1328 bytes, the collisions to TCP's. The queue size is the paper's.
     /// The paper's average loss is .4 %, up to 1.5 % on a bad channel; its worst share of bit
-    /// errors is .18 %, and no other is stated. How these depend on the power is our choice. So are
+    /// errors is .18 %, and no other is stated. Their dependence on the power is our choice. So are
     /// the rates between which the distant radio switches; the paper says only that each second
     /// differs.
     pub fn config(self) -> Config {

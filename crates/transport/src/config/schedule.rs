@@ -6,14 +6,14 @@ use serde::Deserialize;
 pub enum Kind {
     /// [`Quantile`](crate::sender::planner::Quantile).
     Quantile,
-    /// [`FixedRate`](crate::sender::planner::FixedRate) by [`Schedule::EarliestDelivery`](crate::sender::planner::Schedule::EarliestDelivery).
+    /// Fixed rate, scheduled by earliest delivery.
     EarliestDelivery,
-    /// [`FixedRate`](crate::sender::planner::FixedRate) by [`Schedule::TransmissionEnd`](crate::sender::planner::Schedule::TransmissionEnd).
+    /// Fixed rate, scheduled by end of transmission.
     TransmissionEnd,
-    /// [`FixedRate`](crate::sender::planner::FixedRate) by [`Schedule::RoundRobin`](crate::sender::planner::Schedule::RoundRobin).
+    /// Fixed rate, scheduled by round robin.
     RoundRobin,
-    /// [`FixedRate`](crate::sender::planner::FixedRate) by [`Schedule::Redundant`](crate::sender::planner::Schedule::Redundant).
+    /// Fixed rate, scheduled by copies on every link.
     Redundant,
-    /// [`FixedRate`](crate::sender::planner::FixedRate) by [`Schedule::BestLink`](crate::sender::planner::Schedule::BestLink).
+    /// Fixed rate, scheduled by the best link alone.
     BestLink,
 }

@@ -261,8 +261,8 @@ proptest! {
     ) {
         let mut drive = settled(source, need, kbps);
         let settled = drive.plan();
-        // Fluctuation by a tenth changes nothing. Its mean is higher and may pay for more, but no plan
-        // returns once left.
+        // Fluctuation by a tenth changes nothing. Its mean is higher and may pay for more, but no
+        // plan returns once left.
         drive.run(Duration::from_secs(40), |picture| {
             kbps * (100 + u64::from(picture.wrapping_mul(2_654_435_761) >> 8) % (noise + 1)) / 100
         });
