@@ -43,7 +43,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('every picture of every stream comes out, and none is held back for the next', async () => {
+test('every picture of every stream comes out without waiting', async () => {
   const streams = (await readdir(folder)).filter((name) => name.endsWith('.json'));
   assert.ok(streams.length > 0);
   for (const file of streams) {

@@ -29,7 +29,7 @@ function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = ()
   }).map((step) => (step.frames.proposal === null ? { ...step, demand: null } : step));
 }
 
-test('each delay is found as it was', () => {
+test('each delay is measured correctly', () => {
   const { found } = measured(drive({ uplink: 79, way: 20 }));
   const middle = (name) => quantile(found[name], 0.5);
   // The delay of the fastest proposal, 1 ms here, counts as clock difference.
@@ -40,7 +40,7 @@ test('each delay is found as it was', () => {
   }
 });
 
-test('a guard that is late and a vehicle that pauses are told apart', () => {
+test('a late guard and a pausing vehicle are distinguished', () => {
   const { found: late } = measured(drive({ late: (index) => (index === 50 ? 7 : 0) }));
   assert.equal(Math.round(quantile(late.guard_late, 1)), 7);
   assert.ok(quantile(late.vehicle_late, 1) < 0.01);
@@ -49,7 +49,7 @@ test('a guard that is late and a vehicle that pauses are told apart', () => {
   assert.ok(quantile(pauses.guard_late, 1) < 0.01);
 });
 
-test('nothing is measured while nobody may drive, nor across it', () => {
+test('nothing is measured while nobody may drive, or across that', () => {
   const held = measured(drive({ isHeld: () => true }));
   assert.deepEqual([...Object.values(held.found), ...held.stints].flat(), []);
   const { found, stints } = measured(drive({ isHeld: (index) => index >= 50 && index < 150, late: (index) => (index >= 100 ? 300 : 0) }));

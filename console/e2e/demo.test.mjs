@@ -43,12 +43,12 @@ after(async () => {
   await demo?.end();
 });
 
-test('the picture is there within seconds and moves', async () => {
+test('pictures arrive within seconds and move', async () => {
   const first = await eventually(() => readStamp(), (stamp) => stamp !== null, 15_000);
   await eventually(() => readStamp(), (stamp) => stamp !== null && stamp !== first, 2_000);
 });
 
-test('the stamp in the picture tells the latency from capture to canvas', async () => {
+test('the stamp in the picture gives the latency to the canvas', async () => {
   const latencies = await sampleLatencies(200);
   assert.ok(latencies.length > 100, `only ${latencies.length} stamps could be read`);
   const [p50, p95, p99] = [50, 95, 99].map((share) => percentile(latencies, share));
@@ -61,7 +61,7 @@ test('the stamp in the picture tells the latency from capture to canvas', async 
   assert.ok(shown > 0 && shown < LATENCY_P50_MAX, `the page shows ${shown} ms`);
 });
 
-test('nothing moves before the vehicle is armed, and then holding the throttle raises the speed', async () => {
+test('nothing moves before arming; then the throttle adds speed', async () => {
   await page.keyboard.down('ArrowUp');
   await sleep(1_500);
   assert.equal(await page.locator('#mode').innerText(), 'Held');
@@ -73,7 +73,7 @@ test('nothing moves before the vehicle is armed, and then holding the throttle r
   await page.keyboard.up('ArrowUp');
 });
 
-test('the counters of both ends are shown, and printed by status', async () => {
+test('the page and status show the counters of both ends', async () => {
   await page.locator('#counts > summary').click();
   const cell = (table, line) => page.locator(`[data-testid=counts-${table}] tr`,
     { has: page.locator('th', { hasText: line }) }).locator('td').first().innerText();
@@ -85,7 +85,7 @@ test('the counters of both ends are shown, and printed by status', async () => {
   assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*\nvideo +out: offered \d/);
 });
 
-test('the links tell why their rate changed, and cut no word short at usual sizes', async () => {
+test('links show why their rate changed, with no text cut short', async () => {
   const usual = page.viewportSize();
   for (const [width, height] of [[1280, 720], [1920, 1080], [800, 600]]) {
     await page.setViewportSize({ width, height });
@@ -107,7 +107,7 @@ test('the links tell why their rate changed, and cut no word short at usual size
   await page.setViewportSize(usual);
 });
 
-test('a probe tries packet sizes and gives the former ones back', async () => {
+test('a probe tries packet sizes and restores the former ones', async () => {
   // On a machine too busy for fresh commands the vehicle must refuse. That may happen once, not
   // always.
   await inTries(3, async () => {
@@ -139,7 +139,7 @@ test('cutting two links leaves the picture running', async () => {
   for (const link of [0, 2]) await page.locator(`[data-testid=restore-${link}]`).click();
 });
 
-test('killing the operator stops the car by itself', async () => {
+test('killing the operator makes the car stop by itself', async () => {
   // On a slow machine the guard may stop the car; then it is armed again.
   await inTries(3, async () => {
     await arm(page);

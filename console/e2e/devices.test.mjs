@@ -21,7 +21,7 @@ let browser;
 before(async () => { browser = await launchBrowser(); });
 after(() => browser?.close());
 
-describe('before a stand-in', () => {
+describe('with a simulated vehicle', () => {
   let standIn;
   let page;
   let pads;
@@ -39,7 +39,7 @@ describe('before a stand-in', () => {
     await standIn?.close();
   });
 
-  test('of two pads the second, which is moved, drives', async () => {
+  test('of two pads, the second one drives once it is moved', async () => {
     await pads.plugPad(0);
     await pads.plugPad(1);
     await pads.take(1);
@@ -53,7 +53,7 @@ describe('before a stand-in', () => {
     await commandWhere((command) => command.throttle === 0 && command.absences === INPUTS_UNHEALTHY);
   });
 
-  test('a device that is not known drives nothing until it is calibrated, and then makes one seat with a wheel', async () => {
+  test('an unknown device drives only after calibration', async () => {
     await pads.plugPedals(0);
     await pads.plugWheel(1);
     await page.locator('#controls > summary').click();
@@ -103,7 +103,7 @@ describe('before a stand-in', () => {
     await commandWhere((command) => command.brake > 0.9);
   });
 
-  test('a pad that falls silent while the machine moves is told to the guard; one that lies next to the keys is not', async () => {
+  test('a silent pad is reported to the guard unless keys drive', async () => {
     standIn.guard = { mode: DRIVING, speed: 5 };
     await pads.plugPad(0);
     await pads.take(0);
@@ -134,7 +134,7 @@ describe('before a stand-in', () => {
   }
 });
 
-test('a pad held still at full throttle drives on for 10 s; frozen with its throttle released, it is braked for by the guard', async () => {
+test('the guard brakes for a frozen pad, not for one held still', async () => {
   const demo = await startDemo(['--links', 'lan', '--pictures-per-second', '10']);
   const processes = new Processes(demo);
   try {

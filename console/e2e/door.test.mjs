@@ -41,7 +41,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-test('under another name, from another page or without a cookie there is nothing', async () => {
+test('another name, another page or no cookie gets nothing', async () => {
   const evil = `evil.example:${demo.host.split(':')[1]}`;
   const origin = `http://${demo.host}`;
   for (const path of ['/', '/ws?console=1', '/metrics', '/status']) {
@@ -59,7 +59,7 @@ test('under another name, from another page or without a cookie there is nothing
   assert.equal((await post('/enter', `${token.slice(1)}0`, { Origin: origin })).status, 403);
 });
 
-test('without its token the address leads to words, with it to the console, once, and a reload keeps it', async () => {
+test('a token admits one browser once, and reloads keep it', async () => {
   first = await newPage();
   const answer = await first.goto(`http://${demo.host}/`);
   assert.equal(answer.status(), 401);
@@ -85,7 +85,7 @@ test('without its token the address leads to words, with it to the console, once
   assert.deepEqual(refused, [], 'the page obeys its own policy');
 });
 
-test('the page is in nobody\'s frame', async (context) => {
+test('no other page can frame the console', async (context) => {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'text/html').end(`<!doctype html><iframe src="http://${demo.host}/"></iframe>`);
   }).listen(0, '127.0.0.1');
@@ -100,7 +100,7 @@ test('the page is in nobody\'s frame', async (context) => {
   await page.close();
 });
 
-test('a moving vehicle changes hands by consent, a standing one at once, and the one that lost it is told', async () => {
+test('a moving vehicle changes hands by consent, a parked one at once', async () => {
   const second = await newPage();
   await second.goto(await demo.another());
   await second.locator('#picture').waitFor({ state: 'attached' });
@@ -202,7 +202,7 @@ test('a closed tab costs less than an open one', async () => {
   assert.ok(closed < open, `${closed} bytes with the tab closed, ${open} with it open`);
 });
 
-test('a browser that reads nothing any more still commands', async (context) => {
+test('a browser that stops reading still commands', async (context) => {
   const token = (await demo.another()).split('#')[1];
   const origin = `http://${demo.host}`;
   const entered = await post('/enter', token, { Origin: origin });
@@ -227,7 +227,7 @@ test('a browser that reads nothing any more still commands', async (context) => 
   assert.ok(taken >= 20, `${taken} commands were taken in a second of which nothing was read`);
 });
 
-test('beyond this machine it speaks HTTPS alone, by a certificate whose fingerprint is printed', async (context) => {
+test('beyond this machine only HTTPS works, with a printed fingerprint', async (context) => {
   const far = await startDemo(['--links', 'direct', '--pictures-per-second', '10', '--console-name', '127.0.0.1'], '0.0.0.0');
   context.after(far.end);
   assert.match(far.address, /^https:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{32}$/);

@@ -69,7 +69,7 @@ after(async () => {
   await rm(recording, { recursive: true, force: true });
 });
 
-test('the way of the pictures goes black: the car stands by the picture\'s age, and the page dims it and says so', async () => {
+test('the video direction goes black: the car stops, the page dims', async () => {
   await drive();
   await links({ cut: true, direction: 'up' });
   const stopped = stands(PICTURE);
@@ -83,7 +83,7 @@ test('the way of the pictures goes black: the car stands by the picture\'s age, 
   console.log(`the picture was told to be late ${told} ms after its way went black`);
 });
 
-test('220 ms each way: the car stands, the page says why, and refuses to arm', async () => {
+test('220 ms each way: the car stops and refuses to arm', async () => {
   await drive();
   await links({ delay_ms: 220 });
   await stands(PICTURE);
@@ -114,7 +114,7 @@ const FAULTS = [
 
 for (const { name, signal, isLong, ...found } of FAULTS) {
   const skip = isLong && !ALL && 'make faults runs it';
-  test(`the process ${name} gets ${signal}: the car stands, and nothing moves until it is armed anew`, { skip }, async () => {
+  test(`the process ${name} gets ${signal}: the car stops until armed`, { skip }, async () => {
     await stops(found, () => signal === 'SIGKILL' ? processes.kill(name) : processes.signal(name, signal));
     if (signal === 'SIGSTOP') processes.signal(name, 'SIGCONT');
     else processes.start(name);
@@ -147,7 +147,7 @@ const BESIDE = { guard: ['tautline', 'tokio-rt-worker', 'blackbox', 'latch', 'te
 const unheld = !process.env.HOLDER && 'make faults runs it, where threads can be held by ptrace';
 
 for (const { name, thread, count, ...found } of HANGS) {
-  test(`the thread ${thread} of ${name} is held: the car stands, and nothing moves until it is armed anew`, { skip: unheld }, async () => {
+  test(`the thread ${thread} of ${name} is held: the car stops until armed`, { skip: unheld }, async () => {
     const threads = processes.threads(name, thread).slice(0, count);
     let release = async () => {};
     try {
@@ -161,7 +161,7 @@ for (const { name, thread, count, ...found } of HANGS) {
 }
 
 for (const [name, threads] of Object.entries(BESIDE)) {
-  test(`a thread of ${name} is held by which nothing moves: nothing stops`, { skip: unheld }, async () => {
+  test(`a held thread of ${name} that moves nothing stops nothing`, { skip: unheld }, async () => {
     for (const id of threads.flatMap((thread) => processes.threads(name, thread))) {
       await inTries(5, async () => {
         await drive();
@@ -177,7 +177,7 @@ for (const [name, threads] of Object.entries(BESIDE)) {
   });
 }
 
-test('a reload while driving stops the car before anybody drives on, and nothing moves until it is armed anew', async () => {
+test('a reload while driving stops the car until it is armed again', async () => {
   await drive();
   // The old page drives until the new one replaces it.
   const left = page.waitForEvent('framenavigated');
@@ -187,7 +187,7 @@ test('a reload while driving stops the car before anybody drives on, and nothing
   await stays();
 });
 
-test('a switchboard that is stopped and killed stops nothing', async () => {
+test('stopping and killing the switchboard stops no vehicle', async () => {
   await inTries(3, async () => {
     await drive();
     processes.signal('switchboard', 'SIGSTOP');

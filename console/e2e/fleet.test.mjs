@@ -60,7 +60,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('both vehicles are listed with place, state, links and round trip, before there is any session', async () => {
+test('vehicles are listed with place, state, links and round trip', async () => {
   await page.locator('#fleet').waitFor({ timeout: 10_000 });
   await eventually(() => row('mule'), (words) => /gate 3[^]*free[^]*1 link[^]*\d ms/.test(words), 15_000);
   await eventually(() => row('car-1'), (words) => /north yard[^]*free/.test(words), 15_000);
@@ -78,7 +78,7 @@ test('both vehicles are listed with place, state, links and round trip, before t
   await page.setViewportSize({ width: 1440, height: 900 });
 });
 
-test('a name that no list has is refused with one word', async () => {
+test('an unknown name is refused with one word', async () => {
   // A forged message, as a malicious page would send it.
   await forge('nobody');
   await eventually(() => page.locator('#fleet-refused').innerText(), (words) => /^nobody – unknown:/.test(words), 5_000);
@@ -87,7 +87,7 @@ test('a name that no list has is refused with one word', async () => {
   await eventually(() => vehicle('mule').isEnabled(), (enabled) => enabled, 5_000);
 });
 
-test('the one that is picked is driven', async () => {
+test('the picked vehicle is driven', async () => {
   await vehicle('mule').focus();
   await page.keyboard.press('Enter');
   await eventually(() => page.locator('#vehicle').innerText(), (name) => name === 'mule', 5_000);
@@ -96,7 +96,7 @@ test('the one that is picked is driven', async () => {
   assert.ok(await page.locator('#leave').isDisabled(), 'not while it moves');
 });
 
-test('who watches sees the telemetry of the drive, and moves and stops nothing', async () => {
+test('a watcher sees the telemetry and cannot move or stop anything', async () => {
   const watcher = await (await browser.newContext({ viewport: { width: 1000, height: 700 } })).newPage();
   await openConsole(watcher, await printed(/^Watch +(\S+)/m));
   await eventually(() => watcher.locator('#banner-title').innerText(), (title) => title === 'Watching', 5_000);
@@ -126,7 +126,7 @@ test('who watches sees the telemetry of the drive, and moves and stops nothing',
   await watcher.context().close();
 });
 
-test('a vehicle that stands is let go of, the other one is picked and driven', async () => {
+test('a parked vehicle is released and another one driven', async () => {
   await page.keyboard.up('ArrowUp');
   await page.keyboard.down('Space');
   await eventually(() => speed('mule'), (metres) => Math.abs(metres) < 0.02, 15_000);

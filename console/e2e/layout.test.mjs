@@ -35,7 +35,7 @@ after(async () => {
 });
 
 for (const [width, height, zoom] of SIZES) {
-  test(`the emergency stop is on the screen at ${width}x${height}, magnified ${zoom} times`, async () => {
+  test(`the emergency stop is on the screen at ${width}x${height}, zoom ${zoom}`, async () => {
     const page = await opened(width, height, zoom);
     await assertOnScreen(page, '#emergency-stop');
     // With everything that can be next to it, at its longest text.
@@ -54,7 +54,7 @@ for (const [width, height, zoom] of SIZES) {
     await page.close();
   });
 
-  test(`mode, speed and acts are on the picture at ${width}x${height}, magnified ${zoom} times`, async () => {
+  test(`mode, speed, actions are visible at ${width}x${height}, zoom ${zoom}`, async () => {
     const page = await opened(width, height, zoom);
     // As while driving: with actions and without a banner.
     await page.addStyleTag({ content: '#acts[hidden], #act-arm[hidden] { display: flex !important } #banner, #picture-age { display: none !important }' });

@@ -36,7 +36,7 @@ afterEach(async () => {
   await standIn?.close();
 });
 
-test('a Meta key lets go of the throttle, and says that the keys are not sound until one is pressed anew', async () => {
+test('a Meta key releases the throttle until a key is pressed again', async () => {
   standIn.guard = { mode: DRIVING };
   await page.keyboard.down('KeyW');
   await commandWhere((command) => command.throttle > 0.5);
@@ -51,7 +51,7 @@ test('a Meta key lets go of the throttle, and says that the keys are not sound u
   await commandWhere((command) => command.throttle > 0.1 && command.absences === 0);
 });
 
-test('a page that loses the keyboard lets go of it and says so', async () => {
+test('a page without keyboard focus releases it and reports it', async () => {
   standIn.guard = { mode: DRIVING };
   await page.keyboard.down('KeyW');
   await commandWhere((command) => command.throttle > 0.5);
@@ -64,7 +64,7 @@ test('a page that loses the keyboard lets go of it and says so', async () => {
   assert.equal(standIn.commands.at(-1).throttle, 0);
 });
 
-test('a hidden page says so at once', async () => {
+test('a hidden page reports it at once', async () => {
   const hide = (hidden) => page.evaluate((value) => {
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
     document.dispatchEvent(new Event('visibilitychange'));
@@ -75,12 +75,12 @@ test('a hidden page says so at once', async () => {
   await commandWhere((command) => (command.absences & PAGE_HIDDEN) === 0);
 });
 
-test('a page that is frozen says so with its last command', async () => {
+test('a page that freezes reports it with its last command', async () => {
   await page.evaluate(() => document.dispatchEvent(new Event('freeze')));
   await commandWhere((command) => (command.absences & PAGE_HIDDEN) !== 0);
 });
 
-test('a dead-man input, where one is used, is held by Shift', async () => {
+test('Shift holds the dead-man input if one is used', async () => {
   await page.locator('#controls > summary').click();
   await page.locator('#dead-man').check();
   await commandWhere((command) => command.deadMan === 2);
@@ -90,7 +90,7 @@ test('a dead-man input, where one is used, is held by Shift', async () => {
   await commandWhere((command) => command.deadMan === 2);
 });
 
-test('an emergency stop is asked for until the guard names it, and told within 300 ms while it does not', async () => {
+test('an emergency stop repeats, and is shown within 300 ms', async () => {
   standIn.guard = { mode: DRIVING };
   await page.evaluate(watchStop);
   await page.keyboard.press('Escape');
@@ -107,7 +107,7 @@ test('an emergency stop is asked for until the guard names it, and told within 3
   await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor({ timeout: 2_000 });
 });
 
-test('a guard that says nothing is told as one, and acknowledges no emergency stop', async () => {
+test('a silent guard is shown and acknowledges no emergency stop', async () => {
   standIn.guard = null;
   await page.locator('#banner-title', { hasText: /^Guard silent$/ }).waitFor({ timeout: 2_000 });
   assert.match(await page.locator('#banner-detail').innerText(), /the vehicle's guard says nothing/);
@@ -124,7 +124,7 @@ test('a guard that says nothing is told as one, and acknowledges no emergency st
   await commandWhere((command) => command.emergencyStopNumber === 0 && !command.emergencyStop);
 });
 
-test('the latched stop is reset by its name, and arming is another act', async () => {
+test('resetting a latched stop and arming are two actions', async () => {
   standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, blockers: 2 };
   await page.locator('#act-reset').waitFor();
   await page.keyboard.press('Enter');
@@ -139,7 +139,7 @@ test('the latched stop is reset by its name, and arming is another act', async (
   await page.locator('#act-arm').waitFor();
 });
 
-test('an arming that is refused says why, and is not tried again', async () => {
+test('a refused arming shows why and is not repeated', async () => {
   standIn.guard = { mode: HELD };
   await page.locator('#act-arm').click();
   const { act } = await commandWhere((command) => command.act?.deed === ARM);
@@ -149,7 +149,7 @@ test('an arming that is refused says why, and is not tried again', async () => {
   await commandWhere((command) => command.act === null);
 });
 
-test('a page that is loaded anew has another number, and shows what the guard says', async () => {
+test('a reloaded page has a new number and shows the guard\'s state', async () => {
   standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, blockers: 2 };
   await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor();
   const before = consoleNumber();
@@ -158,7 +158,7 @@ test('a page that is loaded anew has another number, and shows what the guard sa
   assert.notEqual(consoleNumber(), before);
 });
 
-test('who is handed over to takes over by Enter, and says so until the guard has answered', async () => {
+test('the next driver takes over by Enter, repeated until answered', async () => {
   const TAKE_OVER = 3;
   const holder = { address: 'there', sinceUnixMs: 0 };
   standIn.guard = { mode: DRIVING };
@@ -177,7 +177,7 @@ test('who is handed over to takes over by Enter, and says so until the guard has
   await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });
 });
 
-test('a black box that does not record is told, driving and held', async () => {
+test('a black box that does not record is shown in every mode', async () => {
   const DISK_FULL = 2;
   standIn.guard = { mode: DRIVING, blackBox: DISK_FULL };
   await page.locator('#banner-title', { hasText: 'The black box does not record: disk full' }).waitFor({ timeout: 2_000 });
@@ -188,7 +188,7 @@ test('a black box that does not record is told, driving and held', async () => {
   await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });
 });
 
-test('what is not live is not shown: a silent vehicle is told as one', async () => {
+test('values that are not live are hidden, and silence is shown', async () => {
   standIn.guard = { mode: DRIVING, speed: 10 };
   await page.locator('#hud-speed', { hasText: '36' }).waitFor();
   standIn.silent = true;
@@ -197,7 +197,7 @@ test('what is not live is not shown: a silent vehicle is told as one', async () 
   assert.equal(await page.locator('#hud-gear').innerText(), '–');
 });
 
-test('the last speed of a machine that is silent is not shown, though the guard still tells it', async () => {
+test('the last speed of a silent machine is not shown', async () => {
   standIn.guard = { mode: DRIVING, speed: 10 };
   await page.locator('#hud-speed', { hasText: '36' }).waitFor();
   standIn.guard = { mode: DRIVING, speed: 10, machineAge: 400 };
@@ -206,7 +206,7 @@ test('the last speed of a machine that is silent is not shown, though the guard 
   assert.equal(await page.locator('#mode').innerText(), 'Driving');
 });
 
-test('a topic of another program is shown as text, and not once it is not live', async () => {
+test('a topic of another program is shown as text while it is live', async () => {
   const newest = { ageMs: 100, bytes: 27, text: '{"a":"<img src=x>"}' };
   standIn.tellTopics([{ channel: 16, topic: '/scan', encoding: 'json', schema: 'Scan', newest }]);
   const topic = page.locator('[data-testid=topic-16]');
@@ -218,7 +218,7 @@ test('a topic of another program is shown as text, and not once it is not live',
   assert.equal(await topic.locator('b').innerText(), 'json Scan, –');
 });
 
-test('a vehicle is picked by keys, and until then nothing is asked of any', async () => {
+test('keys pick a vehicle, and nothing is asked of one before', async () => {
   const vehicle = (name, state) => ({
     name, state, driver: state === 'taken' ? 'bert' : null, sinceUnixMs: null, place: null, links: 1, linkCount: 1, roundTripMs: 4,
   });

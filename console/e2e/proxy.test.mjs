@@ -32,7 +32,7 @@ after(async () => {
 });
 
 for (const path of ['/', '/car1/']) {
-  test(`the page is opened, let in and connected by a proxy that has it at ${path}`, async () => {
+  test(`a proxy at ${path} opens, admits and connects the page`, async () => {
     const [console_, front] = [await freePort(), await freePort()];
     const proxy = await serve(front, console_, path);
     const operator = start(console_, `localhost:${front}${path === '/' ? '' : path}`, path);

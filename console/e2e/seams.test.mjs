@@ -15,7 +15,7 @@ const ROUNDS = 6;
 // Every strip is drawn again within this time.
 const SETTLED_MS = 300;
 
-test('steps between strips are smoothed where they are drawn', async (context) => {
+test('steps between strips are smoothed on the canvas', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'tautline-seams-'));
   context.after(() => rm(folder, { recursive: true }));
   const clip = join(folder, 'clip.mp4');

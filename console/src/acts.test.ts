@@ -8,8 +8,8 @@ function answer(number: number, outcome: ActReport['outcome'] = 'done', console 
   return { mode: 'armed' as const, emergencyStop: 0, report: { console, number, outcome } };
 }
 
-describe('an act', () => {
-  it('is repeated until the guard names it as done', () => {
+describe('an action', () => {
+  it('repeats until the guard reports it as done', () => {
     const acts = new Acts(HERE, 0);
     acts.begin({ kind: 'arm' }, 0);
     for (const nowMs of [0, 20, 500]) expect(acts.act(nowMs)).toEqual({ number: 1, deed: { kind: 'arm' } });
@@ -18,7 +18,7 @@ describe('an act', () => {
     expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, steeringShown: false, stopUnacknowledgedMs: null });
   });
 
-  it('that is refused is not tried again, and says why', () => {
+  it('is not repeated after a refusal, and shows why', () => {
     const acts = new Acts(HERE, 0);
     acts.begin({ kind: 'arm' }, 0);
     acts.observe(answer(1, 'throttle pressed'), 30);
@@ -27,7 +27,7 @@ describe('an act', () => {
     expect(acts.view(4_030).last).toBeNull();
   });
 
-  it('is not answered by what the guard says of another act, or of another console\'s', () => {
+  it('ignores the guard\'s answers to other actions or consoles', () => {
     const acts = new Acts(HERE, 0);
     acts.begin({ kind: 'park' }, 0);
     acts.begin({ kind: 'arm' }, 10);
@@ -37,7 +37,7 @@ describe('an act', () => {
     expect(acts.act(30)).toEqual({ number: 2, deed: { kind: 'arm' } });
   });
 
-  it('of turning the wheels is followed by what was seen, for as long as the machine is armed', () => {
+  it('asks what was seen after turning the wheels, while armed', () => {
     const acts = new Acts(HERE, 0);
     const shown = () => acts.view(0).steeringShown;
     acts.begin({ kind: 'check steering' }, 0);
@@ -55,7 +55,7 @@ describe('an act', () => {
     expect(shown()).toBe(false);
   });
 
-  it('that nobody answers is given up, so that no arming comes true late', () => {
+  it('expires without an answer, so that nothing arms late', () => {
     const acts = new Acts(HERE, 0);
     acts.begin({ kind: 'arm' }, 0);
     expect(acts.act(1_999)).not.toBeNull();
@@ -63,7 +63,7 @@ describe('an act', () => {
     expect(acts.view(2_000).last).toEqual({ kind: 'arm', outcome: 'unanswered' });
   });
 
-  it('is taken back when the person has gone or asks for a stop', () => {
+  it('is withdrawn when the person leaves or asks for a stop', () => {
     const acts = new Acts(HERE, 0);
     acts.begin({ kind: 'arm' }, 0);
     acts.withdraw();
@@ -81,7 +81,7 @@ describe('an act', () => {
 });
 
 describe('an emergency stop', () => {
-  it('is asked for until the guard has acted on that very one, however long that takes', () => {
+  it('repeats until the guard has acted on that number, however long that takes', () => {
     const acts = new Acts(HERE, 0.5);
     acts.stop(0);
     const number = acts.emergencyStop!;
@@ -92,7 +92,7 @@ describe('an emergency stop', () => {
     expect([acts.emergencyStop, acts.view(60_020).stopUnacknowledgedMs]).toEqual([null, null]);
   });
 
-  it('pressed again before the answer is the same one, and later another', () => {
+  it('keeps its number if pressed again before the answer, and then takes a new one', () => {
     const acts = new Acts(HERE, 0.5);
     acts.stop(0);
     const first = acts.emergencyStop!;
@@ -103,7 +103,7 @@ describe('an emergency stop', () => {
     expect(acts.emergencyStop).toBe(first + 1);
   });
 
-  it('has a number that is no former page\'s and never 0', () => {
+  it('has a number that no earlier page used, and never 0', () => {
     for (const random of [0, 0.25, 1 - 2 ** -53]) {
       const acts = new Acts(HERE, random);
       for (let press = 0; press < 3; press += 1) {
@@ -121,7 +121,7 @@ describe('an emergency stop', () => {
     expect(pages[0]).not.toBe(pages[1]);
   });
 
-  it('that is not acknowledged is told within 300 ms at ten looks a second', () => {
+  it('is reported as unacknowledged within 300 ms at ten updates a second', () => {
     expect(UNACKNOWLEDGED_MS + 100).toBeLessThanOrEqual(300);
   });
 });

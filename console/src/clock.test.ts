@@ -2,22 +2,22 @@ import { describe, expect, it } from 'vitest';
 import { OperatorClock, nowMs } from './clock';
 
 describe('OperatorClock', () => {
-  it('knows nothing before the first pong', () => expect(new OperatorClock().best()).toBeNull());
+  it('has no estimate before the first pong', () => expect(new OperatorClock().best()).toBeNull());
 
-  it('takes the operator\'s answer for the middle of the round trip', () => {
+  it('takes the operator\'s answer as the middle of the round trip', () => {
     const clock = new OperatorClock();
     clock.observe(1_000, 5_010, 1_020);
     expect(clock.best()).toEqual({ rttMs: 20, offsetMs: 4_000 });
   });
 
-  it('trusts the quickest round trip, not the newest', () => {
+  it('uses the fastest round trip, not the newest', () => {
     const clock = new OperatorClock();
     clock.observe(0, 4_000 + 1, 2);
     clock.observe(1_000, 5_000 + 290, 1_300);
     expect(clock.best()).toEqual({ rttMs: 2, offsetMs: 4_000 });
   });
 
-  it('takes the newer of two equally quick round trips', () => {
+  it('uses the newer of two equally fast round trips', () => {
     const clock = new OperatorClock();
     clock.observe(0, 101, 2);
     clock.observe(1_000, 1_201, 1_002);
@@ -33,7 +33,7 @@ describe('OperatorClock', () => {
     expect(clock.best()).toEqual({ rttMs: 20, offsetMs: 200 });
   });
 
-  it('is off by half the round trip at most, however lopsided the way', () => {
+  it('is wrong by at most half the round trip, however asymmetric the path', () => {
     for (const there of [0, 10, 40, 80]) {
       const clock = new OperatorClock();
       clock.observe(0, 7_000 + there, 80);
@@ -41,7 +41,7 @@ describe('OperatorClock', () => {
     }
   });
 
-  it('ignores an answer from before the question', () => {
+  it('ignores an answer that is older than its question', () => {
     const clock = new OperatorClock();
     clock.observe(100, 100, 99);
     expect(clock.best()).toBeNull();
@@ -56,7 +56,7 @@ describe('OperatorClock', () => {
 });
 
 describe('nowMs', () => {
-  it('is Unix time and does not step back', () => {
+  it('is Unix time and never steps back', () => {
     const before = nowMs();
     expect(Math.abs(before - Date.now())).toBeLessThan(60_000);
     expect(nowMs()).toBeGreaterThanOrEqual(before);

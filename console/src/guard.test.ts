@@ -41,14 +41,14 @@ describe('names', () => {
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '');
   const numbersOf = (members: object): number => Object.values(members).filter((value) => typeof value === 'number').length;
 
-  it('are as many as the wire has numbers', () => {
+  it('match the numbers of the wire in count', () => {
     expect(GUARD_MODES.map(plain)).toEqual(GUARD_MODES.map((_, number) => plain(GuardMode[number]!)));
     expect(BLACK_BOXES.map(plain)).toEqual(BLACK_BOXES.map((_, number) => plain(BlackBox[number]!)));
     expect(numbersOf(BlackBox)).toBe(BLACK_BOXES.length);
     expect([CAUSES.length, BLOCKERS.length, GUARD_MODES.length]).toEqual([Cause, Blocker, GuardMode].map(numbersOf));
   });
 
-  it('stand at the numbers of the same meaning', () => {
+  it('match the numbers of the wire in meaning', () => {
     expect([Cause.PictureAge, Cause.EmergencyStop, Cause.DeadManReleased, Cause.Parked, Cause.Standstill, Cause.Reset]
       .map((cause) => CAUSES[cause]))
       .toEqual(['picture age', 'emergency stop', 'dead-man released', 'parked', 'standstill', 'reset']);
@@ -56,7 +56,7 @@ describe('names', () => {
       .toEqual(['latched', 'throttle pressed', 'dead-man', 'not named']);
   });
 
-  it('all have words', () => {
+  it('all have a text', () => {
     for (const cause of CAUSES) expect(causeWords({ cause, value: 1, limit: 2 })).not.toBe('');
     for (const blocker of BLOCKERS) expect(NEEDS[blocker]).not.toBe('');
     expect(needWords([])).toBe('');
@@ -65,7 +65,7 @@ describe('names', () => {
 });
 
 describe('the black box', () => {
-  it('has words for whatever keeps it from recording, and none while it does', () => {
+  it('has a text for every fault, and none while it records', () => {
     const silent = BLACK_BOXES.filter((blackBox) => blackBoxWords(blackBox) === '');
     expect(silent).toEqual(['absent', 'records']);
     expect(blackBoxWords('disk full')).toBe('The black box does not record: disk full');
@@ -73,7 +73,7 @@ describe('the black box', () => {
 });
 
 describe('the guard\'s state', () => {
-  it('is read with what a person needs to know of it', () => {
+  it('is read with everything that a person needs to know', () => {
     const guard = read((builder) => {
       GuardState.addMode(builder, GuardMode.Held);
       GuardState.addCause(builder, Cause.EmergencyStop);
@@ -101,15 +101,15 @@ describe('the guard\'s state', () => {
     });
   });
 
-  it('says what is not known, and that an act was done', () => {
+  it('reads unknown values as null, and a done action as done', () => {
     const guard = read((builder) => GuardState.addAnswer(builder, ActAnswer.createActAnswer(builder, 1n, 5, 0)));
     expect(guard).toMatchObject({ loopAgeMs: null, countdown: null, report: { outcome: 'done' }, parkingBrake: false });
     expect(guard).toMatchObject({ blackBox: 'absent', braking: null });
   });
 
-  it('is none where no guard spoke', () => expect(readTelemetry(telemetryMessage(null)).guard).toBeNull());
+  it('is null if no guard reports', () => expect(readTelemetry(telemetryMessage(null)).guard).toBeNull());
 
-  it('with a number that nobody knows is no message', () => {
+  it('is malformed with an unknown number', () => {
     const unknown = telemetryMessage((builder) => GuardState.addCause(builder, 200 as Cause));
     expect(() => readTelemetry(unknown)).toThrow(BadMessage);
   });

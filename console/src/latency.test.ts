@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LatencyWindow, percentile } from './latency';
 
 describe('percentile', () => {
-  it('is the nearest rank, never a value between two', () => {
+  it('is the nearest rank, never a value in between', () => {
     const ascending = Array.from({ length: 100 }, (_, index) => index + 1);
     expect([0, 0.5, 0.95, 0.99, 1].map((share) => percentile(ascending, share))).toEqual([1, 50, 95, 99, 100]);
   });
@@ -11,11 +11,11 @@ describe('percentile', () => {
     expect([0, 0.5, 0.99, 1].map((share) => percentile([7], share))).toEqual([7, 7, 7, 7]);
   });
 
-  it('of few values leans to the worse', () => expect(percentile([1, 2, 3], 0.95)).toBe(3));
+  it('of few values tends to the worse', () => expect(percentile([1, 2, 3], 0.95)).toBe(3));
 });
 
 describe('LatencyWindow', () => {
-  it('has no view and no worst before the first value', () => {
+  it('has no percentiles and no worst value before the first value', () => {
     const window = new LatencyWindow(1_000, 8);
     expect([window.view(0), window.worstEver]).toEqual([null, null]);
   });
@@ -36,13 +36,13 @@ describe('LatencyWindow', () => {
     expect(window.worstEver).toBe(500);
   });
 
-  it('keeps the newest values when more come than it holds', () => {
+  it('keeps the newest values at its capacity', () => {
     const window = new LatencyWindow(1_000, 4);
     for (const value of [90, 80, 1, 2, 3, 4]) window.add(value, 0);
     expect(window.view(0)).toMatchObject({ p50: 2, worst: 4, count: 4 });
   });
 
-  it('keeps negative values, which a wrong clock gives', () => {
+  it('keeps negative values, which a wrong clock causes', () => {
     const window = new LatencyWindow(1_000, 4);
     window.add(-5, 0);
     window.add(3, 0);

@@ -20,7 +20,7 @@ function guard(told: Partial<GuardView>): GuardView {
 const command = () => person.command(0, false, 0.02);
 
 describe('an emergency stop', () => {
-  it('is acknowledged by the guard alone: one that says nothing leaves it asked for, and nothing releases it', () => {
+  it('is acknowledged only by the guard: while it is silent, the stop stays requested', () => {
     person.stop(0);
     const { emergencyStopNumber } = command();
     person.observe({ guard: null }, 60_000);
@@ -40,8 +40,8 @@ describe('an emergency stop', () => {
   });
 });
 
-describe('a vehicle that was let go of', () => {
-  it('leaves nothing to be asked of the next one, and before one is picked nothing is asked', () => {
+describe('a released vehicle', () => {
+  it('leaves no requests for the next one, and without a vehicle nothing is requested', () => {
     person.observe({ guard: guard({}) }, 0);
     person.press('arm');
     person.stop(10);
@@ -60,7 +60,7 @@ describe('a vehicle that was let go of', () => {
 });
 
 describe('Enter', () => {
-  it('asks a guard that speaks, and nobody else', () => {
+  it('arms only if a guard reports', () => {
     person.observe({ guard: null }, 0);
     person.press('arm');
     expect(command().act).toBeNull();
@@ -71,7 +71,7 @@ describe('Enter', () => {
 });
 
 describe('reverse', () => {
-  it('stays out while the speed is not known, and goes in at standstill', () => {
+  it('is not possible at an unknown speed, only at standstill', () => {
     const gears = [null, 0].map((speedMps) => {
       person.command(speedMps, false, 0.02);
       person.press('reverse');
@@ -81,7 +81,7 @@ describe('reverse', () => {
   });
 });
 
-describe('what speaks against the inputs', () => {
+describe('unsound inputs', () => {
   const INPUTS_UNHEALTHY = 8;
   let pad: { id: string; index: number; mapping: string; connected: boolean; timestamp: number; axes: number[]; buttons: { value: number; pressed: boolean }[] };
   let nowMs: number;
@@ -109,7 +109,7 @@ describe('what speaks against the inputs', () => {
     return demand;
   };
 
-  it.each([5, null])('a pad that is frozen with its throttle released, at a speed of %s, is told to the guard and braked for', (speedMps) => {
+  it.each([5, null])('a frozen pad with released throttle at a speed of %s is reported to the guard and braked for', (speedMps) => {
     expect(during(2_900, speedMps)).toMatchObject({ absences: 0, brake: 0 });
     expect(person.view(nowMs).padQuiet).toMatchObject({ name: 'pad' });
     expect(during(200, speedMps)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
@@ -118,7 +118,7 @@ describe('what speaks against the inputs', () => {
     expect(during(0, speedMps)).toMatchObject({ absences: 0, brake: 0 });
   });
 
-  it('a brake key takes the throttle from a pad until that was released, for it may be frozen', () => {
+  it('a brake key takes the throttle from a pad until it was released, since it may be frozen', () => {
     pad.buttons[7] = { value: 1, pressed: true };
     expect(command().throttle).toBe(1);
     const key = (name: string, code: string) => window.dispatchEvent(Object.assign(new Event(name, { cancelable: true }), { code }));
@@ -138,14 +138,14 @@ describe('what speaks against the inputs', () => {
     expect(during(30_000, 5).absences).toBe(0);
   });
 
-  it('a pad that shows no numbers is told to the guard, and ends with the keys', () => {
+  it('a pad without numbers is reported to the guard until keys are used', () => {
     pad.axes[0] = NaN;
     expect(command()).toMatchObject({ absences: INPUTS_UNHEALTHY, steering: 0, throttle: 0, brake: 0.3 });
     person.takeUp();
     expect(command()).toMatchObject({ absences: 0 });
   });
 
-  it('a calibration is told to the guard for as long as it goes on, whatever is pressed meanwhile', () => {
+  it('a calibration is reported to the guard while it lasts, whatever is pressed', () => {
     pad.buttons[7] = { value: 1, pressed: true };
     expect(person.command(5, true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
     person.takeUp();
@@ -153,7 +153,7 @@ describe('what speaks against the inputs', () => {
     expect(person.command(5, false, 0.02)).toMatchObject({ absences: 0, throttle: 0 });
   });
 
-  it('a pad that is gone is missed until the person drives by something else', () => {
+  it('a disconnected pad is missed until the person drives with something else', () => {
     pad.connected = false;
     expect(command().absences).toBe(INPUTS_UNHEALTHY);
     pad.connected = true;

@@ -115,12 +115,12 @@ describe('readTelemetry', () => {
   const KNOWN = { speedMps: -3, steeringAngleRad: 0.25, throttle: 0.5, brake: 0.75, gear: Gear.Reverse };
   const UNKNOWN = { speedMps: null, steeringAngleRad: null, throttle: null, brake: null, gear: null };
 
-  it('copies what the machine tells of its motion', () => {
+  it('copies the machine\'s motion', () => {
     expect(readTelemetry(telemetryMessage())).toMatchObject({ ...KNOWN, modeReason: 'why', faults: [] });
     expect(readTelemetry(telemetryMessage({ faults: [Fault.Brake] }))).toMatchObject({ ...KNOWN, faults: [Fault.Brake] });
   });
 
-  it('knows nothing of a machine whose state is old, though its last speed is still told', () => {
+  it('hides the state of a machine that is too old, though its last speed is still sent', () => {
     expect(readTelemetry(telemetryMessage({ ageMs: 300 }))).toMatchObject(KNOWN);
     for (const ageMs of [301, 65_535]) {
       const telemetry = readTelemetry(telemetryMessage({ ageMs, faults: [Fault.Drive] }));
@@ -128,12 +128,12 @@ describe('readTelemetry', () => {
     }
   });
 
-  it('knows nothing of a machine that is unreachable, or whose guard is silent', () => {
+  it('hides the state of a machine that is unreachable, or whose guard is silent', () => {
     expect(readTelemetry(telemetryMessage({ faults: [Fault.Unreachable] }))).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable] });
     expect(readTelemetry(telemetryMessage({ ageMs: null }))).toMatchObject({ ...UNKNOWN, guard: null, faults: [Fault.Unreachable] });
   });
 
-  it('copies what the machine tells for people, and leaves out what only a later one tells', () => {
+  it('copies the reported numbers, without those of a newer version', () => {
     const told = (numbers: number[], ageMs = 20) => readTelemetry(telemetryMessage({ numbers, ageMs })).told;
     const later = Array<number>(60).fill(9);
     expect(told([1.5, -0.25, 87, ...later])).toMatchObject({ accelerationAlong: 1.5, accelerationAcross: -0.25, charge: 87 });
@@ -141,14 +141,14 @@ describe('readTelemetry', () => {
     expect(told([1.5, -0.25, 87], 301).charge).toBeNull();
   });
 
-  it('takes the 0 of a speed that is not known for no speed', () => {
+  it('reads the speed 0 with a speed fault as unknown', () => {
     const telemetry = readTelemetry(telemetryMessage({ faults: [Fault.Speed] }));
     expect(telemetry).toMatchObject({ ...KNOWN, speedMps: null, faults: [Fault.Speed] });
   });
 });
 
 describe('readSnapshot', () => {
-  it('copies what is told and knows what is not', () => {
+  it('copies what is there, and null for unknown values', () => {
     const { end, links, channels, values, drops: told } = readSnapshot(snapshotMessage());
     expect([end, links.length, channels.length]).toEqual([End.Vehicle, 1, 1]);
     const link = links[0]!;
@@ -164,18 +164,18 @@ describe('readSnapshot', () => {
     expect(told).toEqual([{ name: 'camera: picture skipped', count: 2 }, { name: 'media_expired', count: 5 }]);
   });
 
-  it('is empty where a part is not told', () => {
+  it('is empty for a missing part', () => {
     const before = readSnapshot(snapshotMessage({ session: false }));
     expect([before.links, before.channels, before.values.length, before.drops.length]).toEqual([[], [], 1, 1]);
     expect(readSnapshot(snapshotMessage({ process: false })).values).toEqual([]);
   });
 
-  it('refuses what no snapshot says', () => {
+  it('rejects an impossible snapshot', () => {
     expect(() => readSnapshot(snapshotMessage({ linkCount: 65 }))).toThrow(BadMessage);
     expect(() => readSnapshot(snapshotMessage({ end: 9 as End }))).toThrow(BadMessage);
   });
 
-  it('throws nothing but errors on a message with any byte changed', () => {
+  it('throws only errors on a message with any byte changed', () => {
     const whole = snapshotMessage();
     for (let at = 0; at < whole.byteLength; at += 1) {
       for (const value of [0x00, 0x7f, 0x80, 0xff]) {

@@ -23,12 +23,12 @@ function brakedBySteps(speed: number): number {
 }
 
 describe('distances', () => {
-  it('of the reaction are speed times loop age, backwards too', () => {
+  it('of the reaction are speed times loop age, also in reverse', () => {
     expect(reactionDistance(10, 250)).toBe(2.5);
     expect(reactionDistance(-4, 500)).toBe(2);
   });
 
-  it('of the braking are those of a ramped deceleration, below and above the ramp', () => {
+  it('of braking follow a ramped deceleration, below and above the ramp\'s end', () => {
     for (const speed of [0, 0.1, 0.5, 1.37, 1.38, 3, 8, 15, 25]) {
       expect(brakingDistance(speed, MANOEUVRE)).toBeCloseTo(brakedBySteps(speed), 2);
     }
@@ -37,14 +37,14 @@ describe('distances', () => {
 });
 
 describe('the projection', () => {
-  it('puts the ground ahead where the camera\'s own does', () => {
+  it('agrees with the camera\'s own for ground ahead', () => {
     const point = project(CAMERA, ASPECT, 1.35 + 10, 0)!;
     expect(point.x).toBe(0.5);
     // 0.714 x 1280 pixels of focal length, 1.25 m down in 10 m, below the horizon's row of 720.
     expect(point.y * 720).toBeCloseTo(0.41 * 720 + 0.714 * 1280 * 0.125);
   });
 
-  it('puts what lies to the left on the left, nearer at greater depth', () => {
+  it('puts left points on the left, nearer to the middle at greater depth', () => {
     const [near, far] = [project(CAMERA, ASPECT, 6, 1)!, project(CAMERA, ASPECT, 40, 1)!];
     expect(near.x).toBeLessThan(far.x);
     expect(far.x).toBeLessThan(0.5);
@@ -52,9 +52,9 @@ describe('the projection', () => {
     expect(far.y).toBeGreaterThan(CAMERA.centre);
   });
 
-  it('gives nothing behind the camera', () => expect(project(CAMERA, ASPECT, 1.4, 0)).toBeNull());
+  it('returns null behind the camera', () => expect(project(CAMERA, ASPECT, 1.4, 0)).toBeNull());
 
-  it('of a camera that looks down has the ground there nearer to the middle, on the axis where that meets it', () => {
+  it('of a camera that looks down has the ground nearer to the middle, and on it where the axis meets the ground', () => {
     const down: Geometry = { ...CAMERA, centre: 0.5, pitch: 7 };
     const met = CAMERA.height / Math.tan((7 * Math.PI) / 180);
     expect(project(down, ASPECT, 1.35 + met, 0)!.y).toBeCloseTo(0.5);
@@ -76,14 +76,14 @@ describe('the track', () => {
     expect(alongArc(2.6, 0, 12)).toEqual({ ahead: 12, left: 0, heading: 0 });
   });
 
-  it('is as wide as the vehicle and reaches as far as said', () => {
+  it('is as wide as the vehicle and as long as requested', () => {
     const line = track(CAMERA, ASPECT, 0, 5, 20);
     expect(line[0]).toEqual(project(CAMERA, ASPECT, 3.45 + 5, 0.9));
     expect(line.at(-1)).toEqual(project(CAMERA, ASPECT, 3.45 + 5, -0.9));
     expect(Math.min(...line.map((point) => point.y))).toBeCloseTo(project(CAMERA, ASPECT, 3.45 + 20, 0)!.y);
   });
 
-  it('bends to the side of the wheels and ends before it would turn back', () => {
+  it('bends with the wheels and ends before it would turn back', () => {
     const end = (angle: number): number => {
       const line = track(CAMERA, ASPECT, angle, 0, 20);
       return (line[line.length / 2]!.x + line[line.length / 2 - 1]!.x) / 2;
@@ -102,7 +102,7 @@ describe('the geometry', () => {
 
   it('is read by name', () => expect(geometryOf([{ name: 'cones hit', number: 0 }, ...told])).toEqual(CAMERA));
 
-  it('is not known when anything of it is missing or senseless', () => {
+  it('is null if a value is missing or invalid', () => {
     expect(geometryOf([])).toBeNull();
     expect(geometryOf(told.slice(1))).toBeNull();
     expect(geometryOf(told.map((value) => ({ ...value, number: Number.NaN })))).toBeNull();

@@ -11,7 +11,7 @@ it('a press turns a light on and the next one off', () => {
   expect(signals.list()).toEqual(['high beam']);
 });
 
-it('one indicator ends the other, and hazard lights stand beside them', () => {
+it('one indicator ends the other, independent of hazard lights', () => {
   const signals = new Signals();
   signals.press('left');
   signals.press('right');
@@ -27,9 +27,9 @@ it('the horn sounds while it is held', () => {
   expect(signals.list()).toEqual([]);
 });
 
-it('other presses are nobody\'s here', () => expect(new Signals().press('arm')).toBe(false));
+it('other presses are ignored', () => expect(new Signals().press('arm')).toBe(false));
 
-it('signals go as bits and come back', () => {
+it('signals convert to bits and back', () => {
   expect(bitsOf(SIGNALS, ['horn', 'hazard'])).toBe(0b100001);
   expect(membersOf(SIGNALS, 0b100001)).toEqual(['horn', 'hazard']);
 });

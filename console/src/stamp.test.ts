@@ -27,7 +27,7 @@ function paint(cells: readonly boolean[], width = STAMP_WIDTH, white = WHITE, bl
 }
 
 describe('crc8', () => {
-  it('is 0 for the value 0, as nothing is preset', () => expect(crc8(0)).toBe(0));
+  it('is 0 for the value 0, without a preset', () => expect(crc8(0)).toBe(0));
   it('is the polynomial itself for the value 1', () => expect(crc8(1)).toBe(0x07));
   it('matches the published table: 0x80 gives 0x89, 0xff gives 0xf3', () => {
     expect(crc8(0x80)).toBe(0x89);
@@ -44,7 +44,7 @@ describe('readStamp', () => {
     expect(readStamp(paint(cellsOf(0xdeadbeef), 640), 640)).toBe(0xdeadbeef);
   });
 
-  it('takes any one flipped cell for no stamp at all', () => {
+  it('rejects any single flipped cell', () => {
     for (const value of VALUES) {
       for (let flipped = 0; flipped < 42; flipped += 1) {
         const cells = cellsOf(value).map((white, cell) => (cell === flipped ? !white : white));
@@ -53,7 +53,7 @@ describe('readStamp', () => {
     }
   });
 
-  it('takes any two flipped value cells for no stamp at all', () => {
+  it('rejects any two flipped value cells', () => {
     const cells = cellsOf(0xdeadbeef);
     for (let one = 2; one < 34; one += 1) {
       for (let other = one + 1; other < 34; other += 1) {
@@ -63,7 +63,7 @@ describe('readStamp', () => {
     }
   });
 
-  it('does not look at the cells\' rims, where the coder smears', () => {
+  it('ignores the rims of cells, which coding blurs', () => {
     const rgba = paint(cellsOf(0xdeadbeef));
     for (let y = 0; y < 8; y += 1) {
       for (let x = 0; x < STAMP_WIDTH; x += 1) {

@@ -81,7 +81,7 @@ function randomBytes(seed: number, count: number): Uint8Array<ArrayBuffer> {
 }
 
 describe('parseSlice', () => {
-  it('reads the header and the access unit behind it', () => {
+  it('reads the header and the access unit after it', () => {
     const slice = parseSlice(sliceMessage());
     expect(slice).toMatchObject({
       strip: 3, kind: 'predicted', picture: 0xfffffff0, capturedAtUs: 1_760_000_000_123_456, tick: 0x80000001,
@@ -89,12 +89,12 @@ describe('parseSlice', () => {
     expect([...slice.bytes]).toEqual([0, 0, 0, 1, 0x41]);
   });
 
-  it('knows IDR, predicted and skip slices, and no others', () => {
+  it('accepts only IDR, predicted and skip slices', () => {
     expect([0, 1, 2].map((kind) => parseSlice(sliceMessage({ kind })).kind)).toEqual(['idr', 'predicted', 'skip']);
     expect(() => parseSlice(sliceMessage({ kind: 3 }))).toThrow(BadMessage);
   });
 
-  it('reads what decides what the strip shows, and whether something of it was lost', () => {
+  it('reads the history and whether something was lost', () => {
     const bytes = new Uint8Array(sliceMessage({ kind: 1 }));
     expect(parseSlice(bytes.buffer)).toMatchObject({ history: null, corrupt: false });
     bytes[2] = 0x81;
@@ -102,29 +102,29 @@ describe('parseSlice', () => {
     expect(parseSlice(bytes.buffer)).toMatchObject({ kind: 'predicted', history: 5, corrupt: true });
   });
 
-  it('refuses a slice cut off within the header or right behind it', () => {
+  it('rejects a slice cut off within or right after the header', () => {
     for (let length = 0; length <= 16; length += 1) {
       expect(() => parseSlice(sliceMessage().slice(0, length)), `${length} bytes`).toThrow(BadMessage);
     }
   });
 
-  it('refuses a capture time beyond what a number holds exactly', () => {
+  it('rejects a capture time that a number does not hold exactly', () => {
     expect(parseSlice(sliceMessage({ capturedAtUs: 2n ** 53n - 1n })).capturedAtUs).toBe(2 ** 53 - 1);
     expect(() => parseSlice(sliceMessage({ capturedAtUs: 2n ** 53n }))).toThrow(BadMessage);
   });
 });
 
 describe('parsePong', () => {
-  it('gives both clocks in milliseconds', () => {
+  it('returns both clocks in milliseconds', () => {
     expect(parsePong(pongMessage(1_760_000_000_000.5, 1_760_000_000_123_456n)))
       .toEqual({ askedAtMs: 1_760_000_000_000.5, operatorMs: 1_760_000_000_123.456 });
   });
 
-  it('refuses a time that is not finite', () => {
+  it('rejects a time that is not finite', () => {
     for (const time of [NaN, Infinity, -Infinity]) expect(() => parsePong(pongMessage(time, 1n))).toThrow(BadMessage);
   });
 
-  it('refuses any other length', () => {
+  it('rejects any other length', () => {
     for (let length = 0; length < 17; length += 1) {
       expect(() => parsePong(pongMessage(1, 1n).slice(0, length))).toThrow(BadMessage);
     }
@@ -133,25 +133,25 @@ describe('parsePong', () => {
 });
 
 describe('parseHello', () => {
-  it('reads a whole hello', () => expect(parseHello(helloMessage(HELLO))).toEqual(HELLO));
+  it('reads a complete hello', () => expect(parseHello(helloMessage(HELLO))).toEqual(HELLO));
 
-  it('does without the names of vehicle and version', () => {
+  it('accepts missing names of vehicle and version', () => {
     expect(parseHello(helloMessage({ picture: PICTURE }))).toMatchObject({ vehicle: '', version: '', picture: PICTURE });
   });
 
-  it('does without a picture until its size is known', () => {
+  it('accepts a missing picture until its size is known', () => {
     expect(parseHello(helloMessage({ ...HELLO, picture: null }))).toMatchObject({ vehicle: 'Kite', picture: null });
     expect(parseHello(helloMessage({ vehicle: 'Kite' })).picture).toBeNull();
   });
 
-  it('refuses a hello cut off anywhere', () => {
+  it('rejects a hello cut off anywhere', () => {
     const whole = helloMessage(HELLO);
     for (let length = 0; length < whole.byteLength; length += 1) {
       expect(() => parseHello(whole.slice(0, length)), `${length} bytes`).toThrow(BadMessage);
     }
   });
 
-  it('refuses bytes that are no UTF-8', () => {
+  it('rejects bytes that are not UTF-8', () => {
     expect(() => parseHello(Uint8Array.of(FROM_OPERATOR.hello, 0x22, 0xff, 0x22).buffer)).toThrow(BadMessage);
   });
 
@@ -181,9 +181,9 @@ describe('parseFleet', () => {
   };
   const fleet = { picked: null, isReached: true, roundTripMs: 3.5, vehicles: [mule], refused: { vehicle: '<b>', word: 'unknown' } };
 
-  it('reads the vehicles, and what was refused', () => expect(parseFleet(helloMessage(fleet))).toEqual(fleet));
+  it('reads the vehicles and the last refusal', () => expect(parseFleet(helloMessage(fleet))).toEqual(fleet));
 
-  it('reads what is not known as such', () => {
+  it('reads unknown values as null', () => {
     const bare = { ...mule, driver: null, sinceUnixMs: null, place: null, roundTripMs: null };
     const idle = { picked: 'mule', isReached: false, roundTripMs: null, vehicles: [bare], refused: null };
     expect(parseFleet(helloMessage(idle))).toEqual(idle);
@@ -203,13 +203,13 @@ describe('parseFleet', () => {
 });
 
 describe('how this browser decodes', () => {
-  it('is told in one byte', () => {
+  it('is encoded in one byte', () => {
     expect([true, false, null].map((by) => Array.from(decoderMessage(by)))).toEqual([[9, 0], [9, 1], [9, 2]]);
   });
 });
 
-describe('what is asked of the fleet', () => {
-  it('names a vehicle, whatever its letters, or leaves it', () => {
+describe('requests to the fleet', () => {
+  it('name a vehicle with any letters, or release it', () => {
     expect(Array.from(pickMessage('Käfer'))).toEqual([7, 0x4b, 0xc3, 0xa4, 0x66, 0x65, 0x72]);
     expect(Array.from(leaveMessage())).toEqual([8]);
   });
@@ -218,12 +218,12 @@ describe('what is asked of the fleet', () => {
 describe('parseStanding', () => {
   it('reads who drives, who asks and why', () => expect(parseStanding(helloMessage(STANDING))).toEqual(STANDING));
 
-  it('does without anybody that drives or asks', () => {
+  it('accepts a missing driver and request', () => {
     const nobody = { role: 'waits', holder: null, request: null, agreed: null, reason: null };
     expect(parseStanding(helloMessage(nobody))).toEqual({ ...nobody, operator: null, watching: [] });
   });
 
-  it('knows no reason that is told in later versions', () => {
+  it('ignores reasons of newer versions', () => {
     expect(parseStanding(helloMessage({ ...STANDING, reason: 'lottery' })).reason).toBeNull();
   });
 
@@ -245,7 +245,7 @@ describe('parseStanding', () => {
 describe('the topics of other programs', () => {
   const topic = { channel: 16, topic: '/scan', encoding: 'json', schema: 'Scan', newest: { ageMs: 5, bytes: 7, text: null } };
 
-  it('are read with the newest unit of each, if one came', () => {
+  it('are read with the newest unit of each, if there is one', () => {
     const topics = [topic, { ...topic, channel: 17, newest: null }];
     expect(parseTopics(helloMessage(topics))).toEqual(topics);
   });
@@ -257,12 +257,12 @@ describe('the topics of other programs', () => {
 });
 
 describe('flatBuffer', () => {
-  it('refuses what is too short or has another identifier', () => {
+  it('rejects a message that is too short or has another identifier', () => {
     expect(() => flatBuffer(new ArrayBuffer(8), Telemetry.bufferHasIdentifier)).toThrow(BadMessage);
     expect(() => flatBuffer(new ArrayBuffer(64), Telemetry.bufferHasIdentifier)).toThrow(BadMessage);
   });
 
-  it('starts behind the kind byte', () => {
+  it('starts after the kind byte', () => {
     const message = linkActionMessage(2, true);
     const action = LinkAction.getRootAsLinkAction(flatBuffer(message.buffer, LinkAction.bufferHasIdentifier));
     expect([action.link(), action.cut()]).toEqual([2, true]);
@@ -270,13 +270,13 @@ describe('flatBuffer', () => {
 });
 
 describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
-  it('throws nothing but BadMessage on 2000 random messages', () => {
+  it('throws only BadMessage on 2000 random messages', () => {
     for (let seed = 0; seed < 2_000; seed += 1) {
       parsesOrRefuses(parse, randomBytes(seed, seed % 97).buffer);
     }
   });
 
-  it('throws nothing but BadMessage on whole messages with one byte changed', () => {
+  it('throws only BadMessage on complete messages with one byte changed', () => {
     for (const whole of [sliceMessage(), pongMessage(5, 5n), helloMessage(HELLO), helloMessage(STANDING)]) {
       for (let at = 0; at < whole.byteLength; at += 1) {
         for (const value of [0x00, 0x22, 0x7f, 0x80, 0xff]) {
@@ -304,21 +304,21 @@ describe('commandMessage', () => {
 
   const controlsOf = (message: Uint8Array) => commandOf(message).controls()!;
 
-  it('carries what is asked of the vehicle', () => {
+  it('carries what the vehicle should do', () => {
     const controls = controlsOf(commandMessage(demand, 0, 1));
     expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
     expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
   });
 
-  it('writes the time in nanoseconds, to the microsecond', () => {
+  it('writes the time in nanoseconds with microsecond resolution', () => {
     expect(controlsOf(commandMessage(demand, 0, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
   });
 
-  it('writes time 0 while the operator\'s clock is not known', () => {
+  it('writes time 0 while the operator\'s clock is unknown', () => {
     expect(controlsOf(commandMessage(demand, 0, null)).sentAtNs()).toBe(0n);
   });
 
-  it('cites the newest picture seen, and says what speaks for and against a person at the wheel', () => {
+  it('cites the newest picture seen, and reports the presence of a person', () => {
     const told: Demand = { ...demand, deadMan: 'released', absences: 0b1100, signals: 0b10_0001, emergencyStopNumber: 0xfffffff1 };
     const command = commandOf(commandMessage(told, 0xfffffff0, 1));
     expect(command.cited()).toBe(0xfffffff0);
@@ -327,7 +327,7 @@ describe('commandMessage', () => {
     expect(command.act()).toBeNull();
   });
 
-  it('carries an act with its number, and a reset with the stop that it names', () => {
+  it('carries an action with its number, and a reset with its stop', () => {
     const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }, { kind: 'take over' }] as const;
     const read = acts.map((deed) => {
       const act = commandOf(commandMessage({ ...demand, act: { number: 3, deed } }, 0, 1)).act()!;
@@ -336,19 +336,19 @@ describe('commandMessage', () => {
     expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0], [3, Deed.TakeOver, 0]]);
   });
 
-  it('leaves the sequence to the operator', () => {
+  it('leaves the sequence number to the operator', () => {
     expect(controlsOf(commandMessage(demand, 0, 1)).sequence()).toBe(0n);
   });
 });
 
 describe('small messages', () => {
-  it('a ping is its kind and the time as a float, answerable by a pong', () => {
+  it('a ping is its kind and the time as a float, answered by a pong', () => {
     const ping = pingMessage(1_760_000_000_000.25);
     expect([ping.length, ping[0]]).toEqual([9, 3]);
     expect(new DataView(ping.buffer).getFloat64(1)).toBe(1_760_000_000_000.25);
   });
 
-  it('to ask to drive is one bit, and an answer names its request', () => {
+  it('a request to drive is one bit, and an answer names its request', () => {
     expect([...askMessage(true), ...askMessage(false)]).toEqual([5, 1, 5, 0]);
     expect([...answerMessage(0x0102_0384, true)]).toEqual([6, 1, 2, 3, 0x84, 1]);
   });

@@ -25,7 +25,7 @@ function started(...turns: PadState[][]): Calibration {
 const TURNED = [[at(-0.9)], [at(-0.9), at(0.9)]];
 
 describe('Calibration', () => {
-  it('learns wheel and pedals by what moved the furthest in each step', () => {
+  it('assigns wheel and pedals to what moved furthest in each step', () => {
     const calibration = started([at(-0.5), at(-0.9)], [at(-0.9), at(0.9)], pressed(0.05).throttle, pressed(0.05).brake);
     expect(calibration.mapping()).toBeNull();
     expect(step(calibration, at(0.05))).toBe(true);
@@ -37,7 +37,7 @@ describe('Calibration', () => {
     expect(apply(mapping, at(-0.9, -1, -1))).toEqual({ steering: 1, throttle: 1, brake: 0 });
   });
 
-  it('asks for its steps in order, and keeps what it does not ask for', () => {
+  it('asks for its steps in order and keeps the rest of the mapping', () => {
     const base: Mapping = { ...STANDARD, stopButton: 9, deadZone: 0.2 };
     const calibration = new Calibration(base);
     const { throttle, brake } = pressed();
@@ -51,19 +51,19 @@ describe('Calibration', () => {
     expect(calibration.next(at())).toBe(false);
   });
 
-  it('learns the right end though the step starts at a left end further from the centre', () => {
+  it('learns the right end even if the step starts at a far left end', () => {
     const calibration = new Calibration(null);
     for (const pads of [[at(0.04)], [at(-1)], [at(-1), at(0.5), at(1)], ...Object.values(pressed()), [at()]]) step(calibration, ...pads);
     expect(calibration.mapping()!.steering).toEqual({ axis: 1, left: -1, centre: 0.04, right: 1 });
   });
 
-  it('allows another try after the wrong thing was moved', () => {
+  it('allows another try after a wrong movement', () => {
     const calibration = started([at(-1)]);
     expect(step(calibration, at(-1, -1), at(1, 1))).toBe(false);
     expect(step(calibration, at(1, 1))).toBe(true);
   });
 
-  it('learns pedals that are buttons, but not a button that was down at rest', () => {
+  it('learns pedals that are buttons, unless the button was down at rest', () => {
     const calibration = new Calibration(null);
     for (const axes of [[0], [-1], [1]]) step(calibration, padOf(axes, [1, 0, 0]));
     expect(step(calibration, padOf([0], [1, 0, 0]))).toBe(false);
@@ -75,7 +75,7 @@ describe('Calibration', () => {
     });
   });
 
-  it('learns two pedals that are the two sides of one axis', () => {
+  it('learns two pedals on the two sides of one axis', () => {
     const calibration = new Calibration(null);
     for (const axes of [[0, 0], [-1, 0], [1, 0]]) step(calibration, padOf(axes));
     step(calibration, padOf([0, -1]), padOf([0, 0]));
@@ -87,7 +87,7 @@ describe('Calibration', () => {
     });
   });
 
-  it('skips what a device does not have: a wheel alone, pedals alone, not nothing', () => {
+  it('skips missing parts: only a wheel, only pedals, but not nothing', () => {
     const wheel = started(...TURNED);
     expect([wheel.skip(at()), wheel.skip(at()), step(wheel, at())]).toEqual([true, true, true]);
     expect(wheel.mapping()).toMatchObject({ throttle: null, brake: null, steering: { axis: 1 } });
@@ -104,7 +104,7 @@ describe('Calibration', () => {
   });
 });
 
-describe('an answer that contradicts itself is refused and asked for again', () => {
+describe('a contradictory answer is refused and its step repeated', () => {
   const refused = (calibration: Calibration, ...pads: PadState[]) => {
     const asked = calibration.step;
     expect(step(calibration, ...pads)).toBe(false);
@@ -118,13 +118,13 @@ describe('an answer that contradicts itself is refused and asked for again', () 
     expect(step(calibration, at(-0.3))).toBe(true);
   });
 
-  it('the left end for the right one', () => expect(refused(started([at(-1)]), at(-0.4), at(-1))[1]).toMatch(/left side again/));
+  it('the left end again instead of the right one', () => expect(refused(started([at(-1)]), at(-0.4), at(-1))[1]).toMatch(/left side again/));
 
   it('another axis for the right end than for the left', () => {
     expect(refused(started([at(-1)]), at(-1, 1), at(-1, -1))[1]).toMatch(/Axis 3 moved; to the left it was axis 1/);
   });
 
-  it('the wheel for a pedal, a pedal that hardly moves', () => {
+  it('the wheel instead of a pedal, a pedal that hardly moves', () => {
     expect(refused(started(...TURNED), at(1), at(-1))[1]).toBe('Nothing moved far enough.');
     expect(refused(started(...TURNED), at(0, 0.6), at())[1]).toBe('Nothing moved far enough.');
   });
@@ -144,11 +144,11 @@ describe('an answer that contradicts itself is refused and asked for again', () 
     expect(refused(calibration, padOf([0], [1]), padOf([0], [0]))[1]).toMatch(/throttle again \(button 0\)/);
   });
 
-  it('a pedal that is still pressed at Next: it would be the wrong way round', () => {
+  it('a pedal still pressed at Next, which would be reversed', () => {
     expect(refused(started(...TURNED), at(), at(0, -1))).toEqual(['same', expect.stringMatching(/rests at 1\.0 and is at -1\.0 now/)]);
   });
 
-  it('a pedal on the axis of which nothing was known, still pressed at Next: found when nobody touches it', () => {
+  it('a pedal of an unknown axis still pressed at Next, found at the check', () => {
     // Axis 3 reads 0 until it was near 0, as Chromium shows it.
     const calibration = new Calibration(null);
     for (const pads of [[at(0, 0)], [at(-1, 0)], [at(1, 0)], [at(0, 0), at(0, -1)], [at(0, -1), at(0, -1, 1), at(0, -1)]]) step(calibration, ...pads);
@@ -161,8 +161,8 @@ describe('an answer that contradicts itself is refused and asked for again', () 
   });
 });
 
-describe('axes that read 0 until they were first near 0, as Chromium shows them', () => {
-  it('are measured right: throttle axis 2, brake axis 3, both from 1 to -1', () => {
+describe('axes that read 0 until first near 0, as in Chromium', () => {
+  it('are measured correctly: throttle axis 2, brake axis 3, both from 1 to -1', () => {
     const calibration = new Calibration(null);
     const shown = maskedWheel();
     const wheel = (value: number) => [shown([value, 1, 1, 1, 0, 0])];

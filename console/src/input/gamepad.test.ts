@@ -95,13 +95,13 @@ function take(pads: Reader, pad: FakePad): void {
 }
 
 describe('a device', () => {
-  it('is read by nobody where there is none, or where a page may not read any', () => {
+  it('is not read if there is none, or the page may not read any', () => {
     expect(open().tick()).toBeNull();
     vi.stubGlobal('navigator', { getGamepads: () => { throw new Error('not allowed'); } });
     expect(open().tick()).toBeNull();
   });
 
-  it('is in use from its first move on, not by noise', () => {
+  it('is in use after its first move, not after noise', () => {
     const pad = plug();
     const pads = open();
     expect(pads.tick()).toBeNull();
@@ -112,7 +112,7 @@ describe('a device', () => {
     expect(pads.views()[0]).toMatchObject({ state: 'in use', parts: ['steering', 'throttle', 'brake'] });
   });
 
-  it('drives nothing before it is calibrated if it is not known, however it is moved', () => {
+  it('drives nothing before calibration if unknown, however it moves', () => {
     const pad = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
     const pads = open();
     for (const value of [-1, 1, 0, -1, 1]) {
@@ -132,7 +132,7 @@ describe('a device', () => {
     expect(pads.tick()).toMatchObject({ brake: 1, steers: false });
   });
 
-  it('that nobody has moved drives nothing, whatever it reads', () => {
+  it('drives nothing until a person moves it, whatever it reads', () => {
     // A radio: throttle at its lower end, everything else centred, once calibrated as a throttle
     // and a brake.
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
@@ -141,7 +141,7 @@ describe('a device', () => {
     expect(pads.during(1_000, STANDS)).toBeNull();
   });
 
-  it('of two, the second that is moved drives, though the first comes first in the list', () => {
+  it('drives if it is the second of two to be moved, though listed last', () => {
     const [first, second] = [plug(0), plug(1)];
     const pads = open();
     pads.tick();
@@ -153,7 +153,7 @@ describe('a device', () => {
     expect(pads.views().map(({ state }) => state)).toEqual(['ready', 'in use']);
   });
 
-  it('takes over from another at standstill, and from none that drives while the machine moves', () => {
+  it('takes over at standstill, but not from a driving device on the move', () => {
     const { pad, pads } = taken();
     const other = plug(1);
     pads.tick(MOVES);
@@ -168,7 +168,7 @@ describe('a device', () => {
     expect(pads.tick(STANDS)).toMatchObject({ steering: -1 });
   });
 
-  it('that is a seat by itself leaves pedals to a set of pedals, whichever was moved first, until they are moved too', () => {
+  it('leaves pedals to separate pedals if it is a complete seat, until its own are moved', () => {
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
     const pedals = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
     const pad = plug(1);
@@ -183,7 +183,7 @@ describe('a device', () => {
     expect(pads.views().map(({ parts }) => parts)).toEqual([[], ['steering', 'throttle', 'brake']]);
   });
 
-  it('takes over while the machine moves from one that is frozen', () => {
+  it('takes over from a frozen device while the machine moves', () => {
     const { pads } = taken();
     const other = plug(1);
     pads.during(RELEASED_QUIET_MAX_MS + TICK_MS, MOVES);
@@ -193,7 +193,7 @@ describe('a device', () => {
     expect(pads.frozen).toBeNull();
   });
 
-  it('is chosen in the list, and set aside there', () => {
+  it('is used and set aside in the list', () => {
     const { pad, pads } = taken();
     const other = plug(1);
     pads.tick();
@@ -209,14 +209,14 @@ describe('a device', () => {
     expect(pads.tick()).toMatchObject({ steering: -1 });
   });
 
-  it('that rests gives way to driving keys, so that it is not missed later', () => {
+  it('yields to driving keys at rest, so that it is not required later', () => {
     const { pads } = taken();
     pads.during(1_500, { ...MOVES, keysDrive: true });
     expect(pads.during(20_000, MOVES)).toBeNull();
     expect([pads.frozen, pads.quiet]).toEqual([null, null]);
   });
 
-  it('that lies off its centre is not missed while the keys drive, and its time begins when they are let go of', () => {
+  it('is not required while keys drive even off its centre, and its time starts when they are released', () => {
     const { pad, pads } = taken();
     turn(pad, 0, 0.5);
     pads.during(20_000, { ...MOVES, keysDrive: true });
@@ -227,7 +227,7 @@ describe('a device', () => {
     expect(pads.frozen).toBe('pad');
   });
 
-  it('says once that it is gone if it was in use, and nothing if it was not', () => {
+  it('reports its loss once if it was in use, and never otherwise', () => {
     const { pads } = taken();
     plug(1);
     pads.tick();
@@ -240,7 +240,7 @@ describe('a device', () => {
     expect(events.gone).toHaveBeenCalledOnce();
   });
 
-  it('is gone when the browser calls it disconnected or has another in its place', () => {
+  it('is lost when the browser reports a disconnect or another device in its place', () => {
     const { pad, pads } = taken();
     pad.connected = false;
     expect(pads.tick()).toBeNull();
@@ -252,7 +252,7 @@ describe('a device', () => {
 });
 
 describe('pedals', () => {
-  it('give no throttle until it was seen released, nor after it was disarmed', () => {
+  it('give throttle only after it was seen released, and not after a disarm', () => {
     const { pad, pads } = taken();
     press(pad, THROTTLE, 1);
     expect(pads.tick()?.throttle).toBe(1);
@@ -273,7 +273,7 @@ describe('pedals', () => {
     expect(pads.tick()).toMatchObject({ brake: 1, throttle: 0 });
   });
 
-  it('are released where the browser has not heard of them, and no throttle counts before the brake is heard', () => {
+  it('are released while their values are unknown, and without a known brake no throttle counts', () => {
     const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
     const pads = open();
     pads.tick();
@@ -298,7 +298,7 @@ describe('pedals', () => {
     expect(pads.views()[0]).toMatchObject({ brakeNeed: null });
   });
 
-  it('without any brake give no throttle', () => {
+  it('give no throttle without a brake', () => {
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify({ ...PEDALS_MAPPING, brake: null }));
     const pedal = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
     const pads = open();
@@ -310,7 +310,7 @@ describe('pedals', () => {
     expect(pads.views()[0]).toMatchObject({ brakeNeed: 'other device' });
   });
 
-  it('of their own device make one seat with the wheel of another', () => {
+  it('on a device of their own form one seat with another device\'s wheel', () => {
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
     const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
     const pedals = plug(1, { id: PEDALS, mapping: '', axes: [-1, -1], buttons: [] });
@@ -334,7 +334,7 @@ describe('pedals', () => {
 });
 
 describe('buttons', () => {
-  it('call the emergency stop once a press, and not for one held from the start', () => {
+  it('request the emergency stop once a press, not if held from the start', () => {
     const pad = plug();
     press(pad, STOP, 1);
     const pads = open();
@@ -349,7 +349,7 @@ describe('buttons', () => {
     expect(events.emergencyStop).toHaveBeenCalledOnce();
   });
 
-  it('call the emergency stop from any known device that is not set aside, in use or not', () => {
+  it('request the emergency stop on any known device that is not set aside', () => {
     const { pads } = taken();
     const other = plug(1);
     pads.tick(MOVES);
@@ -364,7 +364,7 @@ describe('buttons', () => {
 describe('a mapping', () => {
   const mine = { ...STANDARD, stopButton: 5 };
 
-  it('is kept for the next time, and forgotten', () => {
+  it('is stored and forgotten', () => {
     plug();
     const pads = open();
     pads.tick();
@@ -384,7 +384,7 @@ describe('a mapping', () => {
     expect(pads.mapping(0)).toBeNull();
   });
 
-  it('of an earlier version, measured without a look at its contradictions, is not taken', () => {
+  it('is not loaded from an earlier version if it contradicts itself', () => {
     kept.set(`tautline.mapping.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
     plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
     const pads = open();
@@ -392,7 +392,7 @@ describe('a mapping', () => {
     expect(pads.mapping(0)).toBeNull();
   });
 
-  it('with another dead zone leaves the device in use', () => {
+  it('keeps the device in use when only the dead zone changes', () => {
     const { pads } = taken();
     pads.setDeadZone(0, 0.2);
     expect(pads.tick()).not.toBeNull();
@@ -400,8 +400,8 @@ describe('a mapping', () => {
   });
 });
 
-describe('a device in use that says nothing while the machine moves', () => {
-  it('with its throttle released counts as frozen within its bound: its brake may be unheard', () => {
+describe('a device in use without data while the machine moves', () => {
+  it('counts as frozen within its limit with the throttle released: its brake may be unusable', () => {
     const { pads } = taken();
     expect(pads.during(RELEASED_QUIET_MAX_MS - 2 * TICK_MS, MOVES)).not.toBeNull();
     expect([pads.frozen, pads.quiet]).toEqual([null, expect.objectContaining({ name: 'pad', limitMs: RELEASED_QUIET_MAX_MS })]);
@@ -421,7 +421,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.frozen).toBe('pad');
   });
 
-  it('is not frozen for as long as the browser hears from it, though no value changes', () => {
+  it('is not frozen while its timestamps advance, though no value changes', () => {
     const { pad, pads } = taken();
     press(pad, THROTTLE, 1);
     for (let second = 0; second < 20; second += 1) {
@@ -431,7 +431,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.quiet).toBeNull();
   });
 
-  it('is not believed by timestamps that the browser makes itself', () => {
+  it('is not trusted by timestamps that the browser makes itself', () => {
     const pad = plug(0, { id: 'Xbox 360 Controller (XInput STANDARD GAMEPAD)' });
     const pads = open();
     pads.tick();
@@ -443,7 +443,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.frozen).toBe('Xbox 360 Controller');
   });
 
-  it('may lie still for as long as nothing is driven, or the machine stands with no pedal pressed', () => {
+  it('may lie still while nothing is driven, or at standstill with no pedal pressed', () => {
     const { pads } = taken();
     expect(pads.during(20_000, STANDS)).not.toBeNull();
     expect(pads.during(20_000, { ...MOVES, driven: false })).not.toBeNull();
@@ -457,7 +457,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.frozen).toBe('pad');
   });
 
-  it('stays frozen until it is heard again, and its throttle must be released then', () => {
+  it('stays frozen until new data, and then its throttle must be released', () => {
     const { pad, pads } = taken();
     pads.during(RELEASED_QUIET_MAX_MS + TICK_MS, MOVES);
     expect(pads.during(1_000, STANDS)).toBeNull();
@@ -470,7 +470,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.tick(STANDS)).toMatchObject({ throttle: 1 });
   });
 
-  it('is missed though another device of the seat speaks; a wheel without pedals has the longer bound', () => {
+  it('is missed even if another device of the seat has data; a wheel without pedals has the longer limit', () => {
     kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
     const wheel = plug(0, { id: G29, mapping: '', axes: [0, 0, 0, 0, 0, 0] });
     const pedals = plug(1, { id: PEDALS, mapping: '', axes: [-1, -1], buttons: [] });
@@ -493,7 +493,7 @@ describe('a device in use that says nothing while the machine moves', () => {
     expect(pads.frozen).toBe('Logitech G29 Driving Force Racing Wheel');
   });
 
-  it('is dropped when the person drives by another, until it is moved', () => {
+  it('is dropped until it is moved when the person drives with another', () => {
     const { pad, pads } = taken();
     turn(pad, 0, -0.5);
     pads.during(RELEASED_QUIET_MAX_MS + 2 * TICK_MS, MOVES);
@@ -505,8 +505,8 @@ describe('a device in use that says nothing while the machine moves', () => {
   });
 });
 
-describe('whatever the devices show', () => {
-  it('the seat has numbers within their bounds, and no throttle without a healthy brake', () => {
+describe('for any input of the devices', () => {
+  it('the seat stays within its bounds, and has no throttle without a healthy brake', () => {
     let state = 41;
     const random = (): number => {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -550,7 +550,7 @@ describe('a device in use without numbers', () => {
     expect(pads.unsound).toBeNull();
   });
 
-  it('is one that has lost an axis', () => {
+  it('includes one that has lost an axis', () => {
     const { pad, pads } = taken();
     pad.axes = [];
     pads.tick(MOVES);

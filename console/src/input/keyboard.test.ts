@@ -25,7 +25,7 @@ function fire(name: 'keydown' | 'keyup', code: string, told: Told = {}): { preve
 }
 
 describe('held keys', () => {
-  it('are down until they come up', () => {
+  it('are down until they are released', () => {
     fire('keydown', 'KeyW');
     fire('keydown', 'ArrowLeft');
     expect(keyboard.keys()).toMatchObject({ throttle: true, left: true });
@@ -34,14 +34,14 @@ describe('held keys', () => {
     expect(events.touched).toHaveBeenCalledTimes(2);
   });
 
-  it('must be pressed anew after they were let go of', () => {
+  it('must be pressed again after a release of all keys', () => {
     fire('keydown', 'KeyW');
     keyboard.releaseAll();
     fire('keydown', 'KeyW', { repeat: true });
     expect(keyboard.keys().throttle).toBe(false);
   });
 
-  it('are the horn and the dead-man input too, which drive nothing', () => {
+  it('include horn and dead-man input, which drive nothing', () => {
     fire('keydown', 'KeyH');
     fire('keydown', 'ShiftLeft');
     fire('keydown', 'KeyW');
@@ -52,7 +52,7 @@ describe('held keys', () => {
 });
 
 describe('a Meta key', () => {
-  it('lets go of every key, whatever the browser calls it', () => {
+  it('releases every key, whatever name the browser uses for it', () => {
     for (const told of [{ code: 'MetaLeft' }, { code: 'OSRight' }, { code: '', key: 'Meta' }, { code: '', key: 'OS' }]) {
       fire('keydown', 'KeyW');
       fire('keydown', 'KeyH');
@@ -62,7 +62,7 @@ describe('a Meta key', () => {
     expect(events.metaKey).toHaveBeenCalledTimes(4);
   });
 
-  it('that only shows in another key\'s event does the same, and that key is not taken', () => {
+  it('does the same if only seen in another key\'s event, and that key is ignored', () => {
     fire('keydown', 'KeyW');
     fire('keydown', 'KeyA', { metaKey: true });
     expect(keyboard.keys()).toMatchObject({ throttle: false, left: false });
@@ -71,7 +71,7 @@ describe('a Meta key', () => {
     expect(keyboard.keys().throttle).toBe(false);
   });
 
-  it('may come up last, when other key-ups were swallowed', () => {
+  it('may be released last, when other key-up events were lost', () => {
     fire('keydown', 'KeyW');
     fire('keyup', 'MetaLeft');
     expect(keyboard.keys().throttle).toBe(false);
@@ -90,11 +90,11 @@ describe('presses', () => {
     expect(events.press).toHaveBeenCalledExactlyOnceWith('arm');
   });
 
-  it('keep the browser from acting too', () => {
+  it('prevent the browser\'s own action', () => {
     for (const code of ['F1', 'Backspace', 'Space', 'Escape']) expect(fire('keydown', code).prevented).toBe(true);
   });
 
-  it('are left to what has the focus, but for the stop and the help', () => {
+  it('go to the focused element, except stop and help', () => {
     const target = { tagName: 'INPUT' };
     for (const code of ['KeyP', 'Enter', 'KeyL', 'KeyE', 'Escape', 'F1']) fire('keydown', code, { target });
     expect(events.press.mock.calls.flat()).toEqual(['emergency-stop', 'emergency-stop', 'help']);
@@ -102,7 +102,7 @@ describe('presses', () => {
     expect(events.press).toHaveBeenCalledTimes(3);
   });
 
-  it('with Ctrl or Alt are the browser\'s', () => {
+  it('with Ctrl or Alt belong to the browser', () => {
     fire('keydown', 'KeyR', { ctrlKey: true });
     fire('keydown', 'KeyE', { ctrlKey: true });
     fire('keydown', 'ArrowLeft', { altKey: true });

@@ -16,13 +16,13 @@ describe('a wheel with three pedals and a hat on Linux', () => {
     return apply(knownMapping(pad, 'packed')!, pad);
   };
 
-  it('has a brake on its fourth axis, where the number of axes alone would look at the hat', () => {
+  it('has its brake on the fourth axis, where the axis count alone would suggest the hat', () => {
     expect(drive([0, 1, 1, 1, 0, 0])).toEqual({ steering: 0, throttle: 0, brake: 0 });
     expect(drive([0, 1, 1, -1, 0, 0])).toEqual({ steering: 0, throttle: 0, brake: 1 });
     expect(drive([-1, 1, -1, 1, 0, 0])).toEqual({ steering: 1, throttle: 1, brake: 0 });
   });
 
-  it('takes neither the clutch nor the hat for a pedal', () => {
+  it('uses neither the clutch nor the hat as a pedal', () => {
     expect(drive([0, -1, 1, 1, -1, 1])).toEqual({ steering: 0, throttle: 0, brake: 0 });
   });
 });
@@ -34,29 +34,29 @@ describe('known devices', () => {
     return mapping === null ? null : [axis(mapping.throttle), axis(mapping.brake)];
   };
 
-  it('have the numbers that the platform gives to their usages', () => {
+  it('have the axis numbers of their usages on the platform', () => {
     expect([pedals(G29, 6, 'packed'), pedals(G29, 10, 'by usage')]).toEqual([[2, 3], [2, 5]]);
     expect([pedals(G920, 6, 'packed'), pedals(G920, 10, 'by usage')]).toEqual([[1, 2], [1, 2]]);
     expect(pedals(TMX, 6, 'packed')).toEqual([2, 1]);
     expect(pedals('Fanatec FANATEC Wheel (Vendor: 0eb7 Product: 0020)', 10, 'packed')).toEqual([2, 5]);
   });
 
-  it('are not known in a mode with another count of axes, nor where nobody has seen their numbers', () => {
+  it('are unknown in a mode with another axis count, or on an unknown platform', () => {
     expect([pedals(G29, 5, 'packed'), pedals(G29, 6, 'by usage'), pedals(TMX, 10, 'by usage')]).toEqual([null, null, null]);
     expect(knownMapping(padOf(G29, [0, 0, 0, 0, 0, 0]), null)).toBeNull();
   });
 
-  it('are standard pads in every browser', () => {
+  it('include standard pads in every browser', () => {
     expect(knownMapping(padOf('046d-c21d-Logitech F310', [0, 0, 0, 0], 'standard'), null)).toBe(STANDARD);
   });
 
-  it('are not what nobody has described, whatever its axes', () => {
+  it('exclude undescribed ones, whatever their axes', () => {
     for (const count of [2, 4, 6, 8]) {
       expect(knownMapping(padOf('No Name (Vendor: dead Product: beef)', Array<number>(count).fill(1)), 'packed')).toBeNull();
     }
   });
 
-  it('are not radios: their levers are as the person has set them', () => {
+  it('exclude radios, whose levers the person assigns', () => {
     const radio = 'OpenTX Radiomaster TX16S Joystick (Vendor: 1209 Product: 4f54)';
     expect(isRadio(radio)).toBe(true);
     expect(isRadio(G29)).toBe(false);
@@ -76,7 +76,7 @@ describe('an id', () => {
     expect(nameOf(id)).toBe(name);
   });
 
-  it('may have neither', () => {
+  it('may lack USB numbers or a name', () => {
     expect(vendorAndProduct('Xbox 360 Controller (XInput STANDARD GAMEPAD)')).toBeNull();
     expect([nameOf('Xbox 360 Controller (XInput STANDARD GAMEPAD)'), nameOf('')]).toEqual(['Xbox 360 Controller', 'Unnamed device']);
   });
@@ -85,7 +85,7 @@ describe('an id', () => {
 describe('numberingOf', () => {
   const agent = (platform: string, brand = 'Chromium') => ({ userAgentData: { platform, brands: [{ brand }] } });
 
-  it('is known of Chromium alone', () => {
+  it('is known only for Chromium', () => {
     expect([agent('Linux'), agent('Windows'), agent('macOS'), agent('Linux', 'Other'), {}].map(numberingOf))
       .toEqual(['packed', 'by usage', null, null, null]);
   });

@@ -28,19 +28,19 @@ describe('apply: steering', () => {
     expect(wheelAt(-0.55)).toBeCloseTo(0.5);
   });
 
-  it('reaches the whole lock on both sides of a centre that is off', () => {
+  it('reaches full lock on both sides of an offset centre', () => {
     const skewed = { ...WHEEL, steering: { axis: 0, left: -0.6, centre: 0.2, right: 1 } };
     expect([wheelAt(-0.6, skewed), wheelAt(0.2, skewed), wheelAt(1, skewed)]).toEqual([1, 0, -1]);
   });
 
-  it('does not go beyond the lock', () => expect([wheelAt(-1.7), wheelAt(1.7)]).toEqual([1, -1]));
+  it('does not exceed the lock', () => expect([wheelAt(-1.7), wheelAt(1.7)]).toEqual([1, -1]));
 
-  it('understands an axis that counts the other way', () => {
+  it('handles a reversed axis', () => {
     const flipped = { ...WHEEL, steering: { axis: 0, left: 1, centre: 0, right: -1 } };
     expect([wheelAt(1, flipped), wheelAt(-1, flipped)]).toEqual([1, -1]);
   });
 
-  it('is straight when the axis is missing or has no travel', () => {
+  it('is straight if the axis is missing or has no travel', () => {
     expect(apply({ ...WHEEL, steering: { ...STEERING, axis: 9 } }, padOf([1])).steering).toBe(0);
     const stuck = { ...WHEEL, steering: { axis: 0, left: 0, centre: 0, right: 0 } };
     expect([wheelAt(1, stuck), wheelAt(-1, stuck)]).toEqual([0, 0]);
@@ -57,7 +57,7 @@ describe('apply: pedals', () => {
     expect(apply(WHEEL, padOf([0, 0, 1, -1])).brake).toBe(0);
   });
 
-  it('is fully released and fully pressed a little before the ends', () => {
+  it('is fully released and fully pressed slightly before the ends', () => {
     expect([throttleAt(0.93), throttleAt(-0.93)]).toEqual([0, 1]);
   });
 
@@ -68,7 +68,7 @@ describe('apply: pedals', () => {
     expect([0, 0.5, 1].map((value) => apply(mapping, padOf([0], [0, value])).throttle)).toEqual([0, 0.5, 1]);
   });
 
-  it('is released when its axis or button is missing, or has no travel', () => {
+  it('is released if its axis or button is missing or has no travel', () => {
     expect(apply(WHEEL, padOf([0]))).toEqual({ steering: 0, throttle: 0, brake: 0 });
     expect(apply({ ...WHEEL, throttle: { kind: 'button', button: 9 } }, padOf([0])).throttle).toBe(0);
     expect(apply({ ...WHEEL, throttle: { kind: 'axis', axis: 0, released: 1, pressed: 1 } }, padOf([1])).throttle).toBe(0);
@@ -76,7 +76,7 @@ describe('apply: pedals', () => {
 });
 
 describe('a part that the device does not have', () => {
-  it('rests, and is sound', () => {
+  it('is at rest, and sound', () => {
     const pedals = { ...WHEEL, steering: null };
     expect(apply(pedals, padOf([1, 0, -1, 1]))).toEqual({ steering: 0, throttle: 1, brake: 1 });
     expect(isSound({ ...WHEEL, throttle: null, brake: null }, padOf([0.5]))).toBe(true);
@@ -84,7 +84,7 @@ describe('a part that the device does not have', () => {
 });
 
 describe('isSound', () => {
-  it('refuses an axis or button that is missing or has no number', () => {
+  it('rejects an axis or button that is missing or has no number', () => {
     expect(isSound(WHEEL, padOf([0, 0, 1, -1]))).toBe(true);
     expect(isSound(WHEEL, padOf([0, 0, 1]))).toBe(false);
     for (const value of [NaN, Infinity, -Infinity]) expect(isSound(WHEEL, padOf([value, 0, 1, -1]))).toBe(false);
@@ -112,7 +112,7 @@ describe('contradictionOf', () => {
 });
 
 describe('parseMapping', () => {
-  it('gives back what was stored', () => {
+  it('returns what was stored', () => {
     const button: Mapping = { ...WHEEL, brake: { kind: 'button', button: 6 } };
     for (const mapping of [WHEEL, button]) expect(parseMapping(JSON.stringify(mapping))).toEqual(mapping);
   });
@@ -132,7 +132,7 @@ describe('parseMapping', () => {
     ['a dead zone beyond 0.3', { ...WHEEL, deadZone: 0.31 }],
   ])('refuses %s', (_, stored) => expect(parseMapping(JSON.stringify(stored))).toBeNull());
 
-  it('refuses what is no JSON', () => {
+  it('rejects invalid JSON', () => {
     expect([parseMapping(''), parseMapping('{"steering":')]).toEqual([null, null]);
   });
 });

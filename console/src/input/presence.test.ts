@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ABSENCES, DeadManInput, Presence } from './presence';
 
 describe('Presence', () => {
-  it('tells the worst of what there is, and each ends for itself', () => {
+  it('returns the worst absence, and each ends independently', () => {
     const presence = new Presence();
     expect(presence.worst).toBeNull();
     for (const absence of [...ABSENCES].reverse()) {
@@ -13,7 +13,7 @@ describe('Presence', () => {
     expect(presence.worst).toBe('unfocused');
   });
 
-  it('is not ended by a hand while the page is hidden, a device is calibrated or the dead-man input is released', () => {
+  it('does not end by a press while the page is hidden, a device is calibrated or the dead-man input released', () => {
     const presence = new Presence();
     for (const absence of ABSENCES) presence.set(absence, true);
     presence.takeUp();
@@ -24,7 +24,7 @@ describe('Presence', () => {
     expect(presence.worst).toBe('dead-man released');
   });
 
-  it('tells the guard a hidden page, a lost focus and unsound inputs apart', () => {
+  it('reports a hidden page, a lost focus and unsound inputs to the guard separately', () => {
     const bits = (absence: (typeof ABSENCES)[number]): number => {
       const presence = new Presence();
       presence.set(absence, true);
@@ -48,13 +48,13 @@ describe('DeadManInput', () => {
     expect([input.read(false), input.read(true)]).toEqual(['released', 'held']);
   });
 
-  it('is wanted again the next time', () => {
+  it('is remembered for the next time', () => {
     const store = storeOf();
     new DeadManInput(store).wanted = true;
     expect(new DeadManInput(store).read(false)).toBe('released');
   });
 
-  it('works in a browser that keeps nothing', () => {
+  it('works in a browser without storage', () => {
     const broken = () => { throw new Error('no storage'); };
     const input = new DeadManInput({ getItem: broken, setItem: broken });
     input.wanted = true;

@@ -13,7 +13,7 @@ function hold(keys: Partial<Keys>, seconds: number, from: Position = REST, speed
 }
 
 describe('approach', () => {
-  it('steps towards the target from either side and never beyond', () => {
+  it('steps towards the target from either side without overshoot', () => {
     expect([approach(0, 1, 0.3), approach(0, 1, 3), approach(1, 0, 0.25), approach(1, 0, 3)]).toEqual([0.3, 1, 0.75, 0]);
   });
 });
@@ -28,11 +28,11 @@ describe('ramp', () => {
     expect(hold({ right: true }, 5).steering).toBe(-1);
   });
 
-  it('steers nowhere with left and right held together', () => {
+  it('steers straight with left and right together', () => {
     expect(hold({ left: true, right: true }, 1).steering).toBe(0);
   });
 
-  it('centres quicker than it turns in, and stops at the centre', () => {
+  it('centres faster than it steers in, and stops at the centre', () => {
     const turned = hold({ left: true }, 1);
     expect(hold({}, 0.2, turned).steering).toBeCloseTo(0.3);
     expect(hold({}, 0.3, turned).steering).toBe(0);
@@ -43,7 +43,7 @@ describe('ramp', () => {
     expect(hold({ right: true }, 1.5, turned).steering).toBe(-1);
   });
 
-  it('never leaves its bounds, whatever the keys', () => {
+  it('stays within its bounds for any keys', () => {
     let position = REST;
     for (let tick = 0; tick < 2_000; tick += 1) {
       const bit = (n: number): boolean => ((tick * 2_654_435_761) >>> (20 + n)) % 2 === 1;
@@ -58,7 +58,7 @@ describe('ramp', () => {
     }
   });
 
-  it('presses the throttle slowly and lets go of it quickly', () => {
+  it('presses the throttle slowly and releases it quickly', () => {
     const pressed = hold({ throttle: true }, 0.5);
     expect(pressed.throttle).toBeCloseTo(0.8);
     expect(hold({}, 0.2, pressed).throttle).toBe(0);
@@ -75,27 +75,27 @@ describe('ramp', () => {
     expect(hold({ throttle: true, [key]: true }, 0.22, pressed).throttle).toBe(0);
   });
 
-  it('does not move in no time', () => {
+  it('does not move in zero time', () => {
     expect(ramp(REST, { ...NONE, left: true, throttle: true }, 0, 0)).toEqual(REST);
   });
 });
 
 describe('steering by speed', () => {
-  it('allows the full lock at standstill, half of it at 14 m/s, less beyond', () => {
+  it('allows full lock at standstill, half at 14 m/s, less beyond', () => {
     expect([steeringLimit(0), steeringLimit(14)]).toEqual([1, 0.5]);
     expect(steeringLimit(28)).toBeCloseTo(0.2);
   });
 
-  it('is the same backwards as forwards', () => expect(steeringLimit(-7)).toBe(steeringLimit(7)));
+  it('is the same in both directions', () => expect(steeringLimit(-7)).toBe(steeringLimit(7)));
 
-  it('holds keys to the limit', () => expect(hold({ right: true }, 3, REST, 14).steering).toBeCloseTo(-0.5));
+  it('limits the keys', () => expect(hold({ right: true }, 3, REST, 14).steering).toBeCloseTo(-0.5));
 
-  it('takes steering back when the car gets faster under a held key', () => {
+  it('reduces the steering when the car speeds up under a held key', () => {
     const slow = hold({ left: true }, 1);
     expect(hold({ left: true }, 1, slow, 14).steering).toBeCloseTo(0.5);
   });
 
-  it('allows half the lock while the speed is not known, and leaves a wheel that is turned further where it is', () => {
+  it('allows half the lock at an unknown speed, and keeps a larger present angle', () => {
     expect(hold({ left: true }, 1, REST, null).steering).toBe(0.5);
     const turned = hold({ left: true }, 1);
     expect(hold({ left: true }, 1, turned, null).steering).toBe(1);

@@ -28,20 +28,20 @@ describe('driving', () => {
     expect(drive(new Seat(), { left: true, throttle: true }, 1)).toMatchObject({ steering: 1, throttle: 1, brake: 0 });
   });
 
-  it('does not jump after a tick that came late, nor go back in time', () => {
+  it('neither jumps after a late tick nor goes back in time', () => {
     const seat = new Seat();
     const keys = { ...NONE, throttle: true };
     expect(seat.command({ keys, pad: null, speedMps: 0 }, 10).throttle).toBeCloseTo(0.16);
     expect(seat.command({ keys, pad: null, speedMps: 0 }, -10).throttle).toBeCloseTo(0.16);
   });
 
-  it('means the brake when brake and throttle are pressed at once', () => {
+  it('brakes if brake and throttle are pressed together', () => {
     const both = { ...PAD, throttle: 1, brake: 0.5 };
     expect(drive(new Seat(), {}, TICK_S, both)).toMatchObject({ throttle: 0, brake: 0.5 });
     expect(drive(new Seat(), { hardBrake: true }, 1, { ...PAD, throttle: 1 })).toMatchObject({ throttle: 0, brake: 1 });
   });
 
-  it('does not take a resting foot on the brake for braking', () => {
+  it('does not brake for a foot that rests on the brake', () => {
     expect(drive(new Seat(), {}, TICK_S, { ...PAD, throttle: 1, brake: 0.1 })).toMatchObject({ throttle: 1, brake: 0.1 });
   });
 
@@ -52,20 +52,20 @@ describe('driving', () => {
     expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5 }).steering).toBe(0.5);
   });
 
-  it('steers by the keys while pedals without a wheel are in use', () => {
+  it('steers by keys while only pedals without a wheel are in use', () => {
     const pedals = { ...PAD, steers: false, touched: true, throttle: 0.5 };
     expect(drive(new Seat(), { left: true }, 1, pedals)).toMatchObject({ steering: 1, throttle: 0.5 });
   });
 
-  it('steers by the keys as soon as one is pressed, though a pad was steering', () => {
+  it('steers by keys as soon as one is pressed, even if a pad was steering', () => {
     const seat = new Seat();
     drive(seat, {}, TICK_S, { ...PAD, steering: 0.5, touched: true });
     expect(drive(seat, { right: true }, 1, { ...PAD, steering: 0.5 }).steering).toBe(-1);
   });
 });
 
-describe('letting go', () => {
-  it('commands no throttle, a gentle brake and a wheel that centres by itself, whatever is held', () => {
+describe('releasing', () => {
+  it('commands no throttle, a gentle brake and a centring wheel, whatever is held', () => {
     const seat = new Seat();
     drive(seat, { left: true, throttle: true }, 1);
     seat.letGo('unfocused');
@@ -78,7 +78,7 @@ describe('letting go', () => {
     expect(seat.released).toBe('unfocused');
   });
 
-  it('lasts until the person is back; then pedals start from rest and the wheel from where it stands', () => {
+  it('lasts until the person is back; then pedals start from rest and the wheel from its position', () => {
     const seat = new Seat();
     drive(seat, { left: true, throttle: true }, 1);
     seat.letGo('pad gone');
@@ -100,7 +100,7 @@ describe('letting go', () => {
 });
 
 describe('reverse', () => {
-  it('goes in and out at standstill', () => {
+  it('changes at standstill', () => {
     const seat = new Seat();
     expect(seat.toggleReverse(0)).toBe(true);
     expect(drive(seat, {}).gear).toBe(Gear.Reverse);
@@ -108,13 +108,13 @@ describe('reverse', () => {
     expect(drive(seat, {}).gear).toBe(Gear.Drive);
   });
 
-  it('is refused while the car rolls, forwards or backwards', () => {
+  it('is refused while the car rolls in either direction', () => {
     const seat = new Seat();
     expect([0.31, 5, -0.31, -5].map((speed) => seat.toggleReverse(speed))).toEqual([false, false, false, false]);
     expect(seat.gear).toBe(Gear.Drive);
   });
 
-  it('is refused while nobody knows whether the car rolls', () => {
+  it('is refused if the speed is unknown', () => {
     const seat = new Seat();
     expect(seat.toggleReverse(null)).toBe(false);
     expect(seat.gear).toBe(Gear.Drive);
@@ -131,7 +131,7 @@ describe('reverse', () => {
 });
 
 describe('emergency stop', () => {
-  it('commands no throttle and the whole brake at once, whatever is held', () => {
+  it('commands no throttle and the full brake at once, whatever is held', () => {
     const seat = new Seat();
     drive(seat, { throttle: true }, 1);
     seat.stop();
@@ -154,7 +154,7 @@ describe('emergency stop', () => {
     expect(drive(seat, {})).toMatchObject({ brake: 1, emergencyStop: true });
   });
 
-  it('ends only when resumed, and a throttle key held all along starts from rest', () => {
+  it('ends only when resumed, and a throttle key held meanwhile starts from rest', () => {
     const seat = new Seat();
     seat.stop();
     drive(seat, { throttle: true }, 2);

@@ -16,7 +16,7 @@ const FACTS: Facts = {
 };
 
 describe('the list of vehicles', () => {
-  it('stands for itself, but for who does not drive and an operator that is not there', () => {
+  it('replaces other notices, except another driver or a lost operator', () => {
     const choosing: Facts = { ...FACTS, choosing: true, telemetry: null, telemetryAgeMs: null };
     expect(noticeOf(choosing)).toBeNull();
     const watches: Facts = { ...choosing, standing: { ...FACTS.standing!, role: 'waits' } };
@@ -25,25 +25,25 @@ describe('the list of vehicles', () => {
   });
 });
 
-describe('a source of pictures that is in trouble', () => {
+describe('a picture source with a fault', () => {
   const trouble = 'the camera /dev/video0 gave a damaged picture: a JPEG of 900 bytes';
   const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sight: [], sourceTrouble: trouble } as unknown as TelemetryView });
 
-  it('is named with its cause while driving, and behind what holds the vehicle', () => {
+  it('is shown with its cause while driving, and after what holds the vehicle', () => {
     const driving = noticeOf(told({ mode: 'driving' }));
     expect(driving).toEqual({ tone: 'warn', title: 'Problem with the picture', detail: `T${trouble.slice(1)}.` });
     const armed = noticeOf(told({ mode: 'armed' }));
     expect([armed?.title, armed?.detail]).toEqual(['Armed', `Press the throttle to drive. T${trouble.slice(1)}.`]);
   });
 
-  it('gives way to why this page does not show the picture', () => {
+  it('yields to the reason why this page shows no picture', () => {
     const refused = noticeOf({ ...told({ mode: 'driving' }), pictureRefusal: 'Pictures of 7680x4320 are too much.' });
     expect(refused?.detail).toBe('Pictures of 7680x4320 are too much.');
   });
 });
 
 describe('an operator that does not record', () => {
-  it('is named with the cause that its snapshot tells, once nothing is worse', () => {
+  it('is shown with the cause from its snapshot if nothing is worse', () => {
     const values = [{ name: 'slices shown', number: 7, unit: '', total: true }, { name: 'recording stands still: disk full', number: 1, unit: '', total: false }];
     expect(recorderTrouble(values)).toBe('disk full');
     expect(recorderTrouble(values.slice(0, 1))).toBe('');
@@ -53,9 +53,9 @@ describe('an operator that does not record', () => {
   });
 });
 
-describe('what the pictures show', () => {
+describe('the state of the pictures', () => {
   const showing = (...sight: string[]): Facts => ({ ...FACTS, telemetry: { ...DRIVING, sight } as unknown as TelemetryView });
-  it('is said while nothing is worse, the worst first', () => {
+  it('is shown if nothing is worse, the worst first', () => {
     const title = (...sight: string[]) => noticeOf(showing(...sight))?.title;
     expect(title('drawn')).toBeUndefined();
     expect(title('repeats', 'uniform')).toBe('The camera repeats the same picture');
@@ -66,12 +66,12 @@ describe('what the pictures show', () => {
   });
 });
 
-describe('the check of the steering', () => {
+describe('the steering check', () => {
   const armed = (sight: string[], steeringShown: boolean): Facts => ({
     ...FACTS, acts: { ...FACTS.acts, steeringShown },
     telemetry: { guard: { mode: 'armed', blackBox: 'records' }, sight } as unknown as TelemetryView,
   });
-  it('is offered once the machine is armed, while nobody has made it', () => {
+  it('is offered once the machine is armed, if it was not made yet', () => {
     expect(noticeOf(armed([], false))).toEqual({ tone: 'calm', title: 'Armed', detail: 'Press the throttle to drive.' });
     expect(noticeOf(armed(['unchecked'], false))?.action?.name).toBe('check steering');
   });
@@ -82,7 +82,7 @@ describe('the check of the steering', () => {
 });
 
 describe('a page that only watches', () => {
-  it('is told so, with nothing to press', () => {
+  it('is described as such, with nothing to press', () => {
     const watches: Facts = { ...FACTS, standing: { ...FACTS.standing!, role: 'watches', holder: { address: '10.0.0.7', sinceUnixMs: 0 } } };
     const notice = noticeOf(watches)!;
     expect([notice.title, notice.action, notice.other]).toEqual(['Watching', undefined, undefined]);
@@ -90,18 +90,18 @@ describe('a page that only watches', () => {
   });
 });
 
-describe('a guard that says nothing', () => {
-  it('is told as one, in the vehicle\'s words, with nothing to press', () => {
+describe('a silent guard', () => {
+  it('is shown in the vehicle\'s words, with nothing to press', () => {
     expect(noticeOf(FACTS)).toEqual({ tone: 'bad', title: 'Guard silent', detail: SILENT.modeReason });
     expect(noticeOf({ ...FACTS, status: null })?.title).toBe('Guard silent');
   });
 
-  it('has taken no emergency stop: that comes first', () => {
+  it('has not taken an emergency stop, which is shown first', () => {
     const stopped = (stopUnacknowledgedMs: number) => noticeOf({ ...FACTS, acts: { ...FACTS.acts, stopUnacknowledgedMs } })?.title;
     expect([stopped(199), stopped(200)]).toEqual(['Guard silent', 'Emergency stop not acknowledged']);
   });
 
-  it('is not known of by old telemetry', () => {
+  it('cannot be concluded from old telemetry', () => {
     expect(noticeOf({ ...FACTS, telemetryAgeMs: 501 })?.title).toBe('Telemetry is stale');
   });
 });

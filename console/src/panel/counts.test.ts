@@ -31,7 +31,7 @@ function snapshot(end: End, links: LinkView[], channels: ChannelView[] = []): Sn
 const cells = (lines: Line[], name: string): string[] | undefined => lines.find((line) => line.name === name)?.cells;
 
 describe('lines of links', () => {
-  it('have what the sender counts, and what came by the receiver of the same number', () => {
+  it('have the sender\'s counts, and what the receiver got by link number', () => {
     const vehicle = snapshot(End.Vehicle, [link(0), link(3, { owdOut: null })]);
     const operator = snapshot(End.Operator, [link(3, { counts: { ...NO_PACKETS, datagramsReceived: 70_900 } })]);
     const lines = linkLines(vehicle, operator, 'up');
@@ -42,7 +42,7 @@ describe('lines of links', () => {
     expect(cells(lines, 'packet size')).toEqual(['1200', '1200']);
   });
 
-  it('tell what the panel of links shows of the way here for the other way only', () => {
+  it('repeat the links panel\'s measures only for the other direction', () => {
     const [vehicle, operator] = [snapshot(End.Vehicle, [link(0)]), snapshot(End.Operator, [link(0, { lossOut: null })])];
     const up = linkLines(vehicle, operator, 'up');
     for (const shown of ['arriving', 'granted', 'lost']) expect(cells(up, shown)).toBeUndefined();
@@ -50,7 +50,7 @@ describe('lines of links', () => {
     expect([cells(down, 'arriving'), cells(down, 'granted'), cells(down, 'lost')]).toEqual([['0.2'], ['4.2'], ['–']]);
   });
 
-  it('tell of packets only what has happened to any', () => {
+  it('list only packet counters that are not zero', () => {
     const idle = linkLines(snapshot(End.Operator, [link(0), link(1)]), null, 'up');
     expect(cells(idle, 'packets assigned')).toBeUndefined();
     const given = { ...NO_PACKETS, packetsGiven: 12, packetsLate: 2 };
@@ -70,7 +70,7 @@ describe('the table of units', () => {
     channel(0, 'control', { offered: 500, accepted: 500, delivered: 199 }),
     channel(1, 'media', { delivered: 3580, repaired: 41, late: 4, incomplete: 6 })]);
 
-  it('puts a sender\'s counts beside the receiver\'s, a column a channel and way that carries', () => {
+  it('has the counts of both ends, a column per channel and direction with units', () => {
     const { heads, lines } = unitTable(vehicle, operator);
     expect(heads).toEqual(['control to here', 'media to here', 'control to vehicle']);
     expect(cells(lines, 'offered')).toEqual(['200', '3,600', '500']);
@@ -80,7 +80,7 @@ describe('the table of units', () => {
     expect(cells(lines, 'superseded')).toEqual(['0', '0', '3']);
   });
 
-  it('leaves out reasons that never were, but not that nothing was late', () => {
+  it('omits reasons that never occurred, but not zero late units', () => {
     const { heads, lines } = unitTable(vehicle, snapshot(End.Operator, []));
     expect(heads).toEqual(['control to here', 'media to here', 'control to vehicle']);
     expect(cells(lines, 'lost: evicted')).toBeUndefined();

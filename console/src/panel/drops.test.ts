@@ -9,18 +9,18 @@ const vehicle = snapshot(End.Vehicle, [{ name: 'media_expired', count: 5 }, { na
 const video = { drops: [{ name: 'bad message', count: 1 }] } as VideoView;
 
 describe('drops', () => {
-  it('stand under whose they are', () => {
+  it('are listed by the process that counts them', () => {
     const groups = groupDrops(operator, vehicle, video);
     expect(groups.operator.map(({ name }) => name)).toEqual(['unit_missing', 'packet_surplus']);
     expect(groups.vehicle.map(({ name }) => name)).toEqual(['media_expired', 'packet_surplus']);
     expect(groups.console).toEqual([{ name: 'bad message', count: 1, surplus: false }]);
   });
 
-  it('count surplus apart, of both ends', () => {
+  it('count surplus of both ends separately', () => {
     expect(totals(groupDrops(operator, vehicle, video))).toEqual({ dropped: 8, surplus: 930 });
   });
 
-  it('are none before anything was told', () => {
+  it('are empty before the first report', () => {
     expect(totals(groupDrops(null, null, null))).toEqual({ dropped: 0, surplus: 0 });
   });
 });

@@ -9,7 +9,7 @@ const FREE: VehicleView = {
 };
 
 describe('a vehicle of the list', () => {
-  it('is told by whom it is driven, or since when it is away', () => {
+  it('shows who drives it, or since when it is away', () => {
     const at = sinceWords(SINCE, NOW);
     const told = (change: Partial<VehicleView>): string => stateWords({ ...FREE, ...change }, NOW);
     expect(told({})).toBe('free');
@@ -20,19 +20,19 @@ describe('a vehicle of the list', () => {
     expect(told({ state: 'away', driver: 'bert' })).toBe('away, reserved for bert');
   });
 
-  it('tells a time of today, and of what is older the date', () => {
+  it('shows the time of today, and the date of earlier days', () => {
     expect(sinceWords(SINCE, NOW)).toBe('14:02');
     expect(sinceWords(SINCE - 3 * 86_400_000, NOW)).toMatch(/2026/);
   });
 
-  it('tells its links as far as they are known', () => {
+  it('shows its known links', () => {
     expect(linkWords(FREE)).toBe('3 of 4 links');
     expect(linkWords({ links: 4, linkCount: 4 })).toBe('4 links');
     expect(linkWords({ links: 0, linkCount: 1 })).toBe('1 link');
     expect(linkWords({ links: 0, linkCount: 0 })).toBe('–');
   });
 
-  it('is picked unless another operator has it', () => {
+  it('can be picked unless another operator has it', () => {
     const picked = (change: Partial<VehicleView>): boolean => mayPick({ ...FREE, ...change });
     expect([picked({}), picked({ state: 'own', driver: 'anna' }), picked({ state: 'away' })]).toEqual([true, true, true]);
     expect([picked({ state: 'taken', driver: 'bert' }), picked({ state: 'away', driver: 'bert' })]).toEqual([false, false]);

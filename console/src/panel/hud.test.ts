@@ -10,19 +10,19 @@ const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
 }) as GuardView;
 
 describe('the countdown', () => {
-  it('is told while driving, when little is left', () => {
+  it('is shown while driving if little is left', () => {
     expect(countdownOf(guard('driving', 151))).toBeNull();
     expect(countdownOf(guard('driving', 150))).toMatchObject({ leftMs: 150 });
     expect(countdownOf(guard('limited', 0))).toMatchObject({ leftMs: 0 });
   });
 
-  it('is none while nothing can stop', () => {
+  it('is hidden if nothing can stop', () => {
     expect([countdownOf(null), countdownOf(guard('held', 10)), countdownOf(guard('driving', null))]).toEqual([null, null, null]);
   });
 });
 
-describe('the gear that is asked for', () => {
-  it('is told where the machine is in another', () => {
+describe('the requested gear', () => {
+  it('is shown if the machine is in another one', () => {
     expect(gearAskedWords(Gear.Drive, Gear.Reverse)).toBe('R requested');
     expect([gearAskedWords(Gear.Reverse, Gear.Reverse), gearAskedWords(null, Gear.Reverse)]).toEqual(['', '']);
   });
@@ -31,15 +31,15 @@ describe('the gear that is asked for', () => {
 describe('the picture\'s age', () => {
   const told = (pictureAgeMs: number | null, expectsNone = false) => ageWords({ pictureAgeMs, expectsNone });
 
-  it('is told once it makes driving difficult', () => {
+  it('is shown once it makes driving difficult', () => {
     expect([told(375), told(380), told(4_210)]).toEqual([null, 'Picture 0.4 s old', 'Picture 4.2 s old']);
   });
 
-  it('is told as not known, and never as fresh', () => {
+  it('is shown as unknown, and never as fresh', () => {
     expect(told(Infinity)).toBe('Picture age unknown');
   });
 
-  it('is told as missing, but not where none is to come', () => {
+  it('is shown as missing, unless none is expected', () => {
     expect([told(null), told(null, true), told(9_000, true)]).toEqual(['No picture seen yet', null, null]);
   });
 });
@@ -57,24 +57,24 @@ describe('the distances on the road', () => {
     return aheadOf({ telemetry: drives as unknown as TelemetryView, geometry, delayMs });
   };
 
-  it('are those of reaction and braking by speed, delay and manoeuvre', () => {
+  it('are reaction and braking by speed, delay and manoeuvre', () => {
     expect(geometry).not.toBeNull();
     expect(ahead({})).toEqual({ geometry, steeringAngleRad: 0.1, reactionM: 2, stopM: 4 });
   });
 
-  it('are none of a camera that tells nothing of where it looks', () => {
+  it('are hidden without the camera\'s position', () => {
     const told = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking } } as unknown as TelemetryView;
     expect(aheadOf({ telemetry: told, geometry: geometryOf(values.slice(0, 1)), delayMs: 500 })).toBeNull();
   });
 
-  it('are none where speed, wheel, gear, delay or the guard is not known, nor backwards or at a crawl', () => {
+  it('are hidden if speed, angle, gear, delay or guard is unknown, in reverse, or at a crawl', () => {
     const unknown = [{ speedMps: null }, { steeringAngleRad: null }, { gear: null }, { guard: null }].map((change) => ahead(change));
     expect([...unknown, ahead({}, null), ahead({ gear: Gear.Reverse }), ahead({ speedMps: 0.4 })]).toEqual(Array(7).fill(null));
   });
 });
 
 describe('the source of the pictures', () => {
-  it('is told where no camera takes them', () => {
+  it('is shown if it is not a camera', () => {
     expect([['drawn'], ['recorded', 'repeats'], ['uniform']].map((sight) => sourceWords(sight as never))).toEqual(
       ['Simulated picture', 'Recorded clip', '']);
   });

@@ -9,13 +9,13 @@ const VIEW: DeviceView = {
 const USED: DeviceView = { ...VIEW, state: 'in use', parts: ['steering', 'throttle', 'brake'] };
 const UNKNOWN: DeviceView = { ...VIEW, state: 'not known' };
 
-describe('the line on top', () => {
+describe('the header\'s device text', () => {
   it('names what drives', () => {
     expect([[], [VIEW], [USED], [USED, USED]].map((views) => inputWords(views).words))
       .toEqual(['keyboard', 'keyboard', 'keyboard and 1 device', 'keyboard and 2 devices']);
   });
 
-  it('asks for a calibration once a device that is not known was touched, while no other drives', () => {
+  it('asks for a calibration after an unknown device was touched, if no other drives', () => {
     expect(inputWords([UNKNOWN])).toEqual({ words: 'unknown device: calibrate it', tone: 'warn' });
     expect(inputWords([{ ...UNKNOWN, wasTouched: false }]).words).toBe('keyboard');
     expect(inputWords([UNKNOWN, USED]).words).toBe('keyboard and 1 device');
@@ -23,7 +23,7 @@ describe('the line on top', () => {
 });
 
 describe('the state of a device', () => {
-  it('says what to do', () => {
+  it('describes what to do', () => {
     expect(stateWords(UNKNOWN)).toBe('Unknown device. Calibrate it to drive with it.');
     expect(stateWords({ ...UNKNOWN, isRadio: true })).toMatch(/^A radio.*Calibrate it/);
     expect(stateWords({ ...USED, brakeNeed: 'press' })).toMatch(/^In use: steering, throttle, brake\. Press the brake once/);

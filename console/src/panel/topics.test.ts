@@ -7,12 +7,12 @@ const scan: TopicView = {
 };
 
 describe('a topic of another program', () => {
-  it('is told with its newest unit, whatever it is', () => {
+  it('is shown with its newest unit, whatever it is', () => {
     expect(topicWords(scan, 100)).toBe('json Scan, 1,200 B, 0.3 s old');
     expect(topicWords({ ...scan, encoding: '', schema: '' }, 0)).toBe('encoding not declared, 1,200 B, 0.3 s old');
   });
 
-  it('is told as one of which nothing is known', () => {
+  it('is shown as unknown without a unit or when not live', () => {
     expect([topicWords({ ...scan, newest: null }, 0), topicWords(scan, null)]).toEqual(['json Scan, no unit yet', 'json Scan, –']);
   });
 });

@@ -8,19 +8,19 @@ const WATCHES: Standing = {
 };
 
 describe('who drives', () => {
-  it('is told to who watches by name, key and address, with the others who do', () => {
+  it('is shown to others by name, key and address, with the other consoles', () => {
     expect(whoWords(WATCHES)).toBe('anna (3f2a9c0d) drives from 10.0.0.7');
     const told = whoWords({ ...WATCHES, watching: ['10.0.0.8', '10.0.0.9'] });
     expect(told).toBe('anna (3f2a9c0d) drives from 10.0.0.7; 2 more: 10.0.0.8, 10.0.0.9');
   });
 
-  it('is told to who does, with those who watch', () => {
+  it('is shown to the driver with the others', () => {
     const drives: Standing = { ...WATCHES, role: 'drives' };
     expect(whoWords(drives)).toBe('you drive as anna (3f2a9c0d)');
     expect(whoWords({ ...drives, watching: ['10.0.0.8'] })).toBe('you drive as anna (3f2a9c0d); 1 more: 10.0.0.8');
   });
 
-  it('is nobody, or not known', () => {
+  it('is nobody, or unknown', () => {
     expect(whoWords({ ...WATCHES, holder: null })).toBe('nobody drives');
     expect(whoWords({ ...WATCHES, operator: null })).toBe('another console drives from 10.0.0.7');
     expect(whoWords(null)).toBe('–');

@@ -7,7 +7,7 @@ function browser(supports: (config: VideoDecoderConfig) => boolean): Pick<typeof
 }
 
 describe('how a browser decodes', () => {
-  it('is what it says of the strips that come', async () => {
+  it('is what it reports for the strips at hand', async () => {
     const asked: VideoDecoderConfig[] = [];
     const picture = { width: 640, height: 480, strips: [[0, 80], [80, 80]] as [number, number][], codec: 'avc1.42c01f' };
     const hardware = browser((config) => asked.push(config) > 0);
@@ -16,7 +16,7 @@ describe('how a browser decodes', () => {
     expect(await decodesByHardware(null, browser((config) => config.hardwareAcceleration === undefined))).toBe(false);
   });
 
-  it('is not known of one that has no decoder, cannot decode it, or fails', async () => {
+  it('is unknown without a decoder, if it cannot decode them, or if it fails', async () => {
     const fails = { isConfigSupported: () => Promise.reject(new TypeError('no codec')) };
     expect(await decodesByHardware(null, undefined)).toBeNull();
     expect(await decodesByHardware(null, browser(() => false))).toBeNull();

@@ -23,33 +23,33 @@ function run(seconds: number, tookMs: (pictureInterval: number) => number, perio
 const keepsUpWithHalf = (pictureInterval: number) => (pictureInterval >= 2 ? 8 : 90);
 
 describe('load adaptation', () => {
-  it('takes every second picture while decoders begin, and then all', () => {
+  it('requests every second picture while decoders start, and then all', () => {
     expect(run(0.9, () => 400)).toBe(2);
     expect(run(0.2, () => 25)).toBe(1);
     expect(run(20, () => 25)).toBe(1);
   });
 
-  it('goes back at once if all are too many', () => {
+  it('returns to fewer at once if all are too many', () => {
     expect(run(1.1, keepsUpWithHalf)).toBe(1);
     expect(run(0.3, keepsUpWithHalf)).toBe(2);
   });
 
-  it('takes every picture while slices are shown in time', () => {
+  it('requests every picture while slices are shown in time', () => {
     expect(run(60, () => 25)).toBe(1);
   });
 
-  it('leaves out as many as the computer needs, within seconds', () => {
+  it('omits as many as the computer needs, within seconds', () => {
     expect(run(2, keepsUpWithHalf)).toBe(2);
     expect(run(5, (pictureInterval) => (pictureInterval >= 4 ? 8 : 90))).toBe(4);
   });
 
-  it('counts what was given up as late', () => {
+  it('counts dropped slices as late', () => {
     run(1, () => 8);
     run(0.9, () => { load.addLost(2); return 8; });
     expect(load.pictureInterval).toBe(2);
   });
 
-  it('is not moved by what comes late at once after an outage', () => {
+  it('ignores the burst of late slices after an outage', () => {
     // At any phase of a span: 0.4 s may be most of two spans.
     for (let phase = 0; phase < 0.3; phase += 0.03) {
       load = new LoadAdaptation();
@@ -65,7 +65,7 @@ describe('load adaptation', () => {
     expect(run(60, () => 500, 1_000 / 30)).toBe(3);
   });
 
-  it('tries one more after a while, and seldomer each time it fails', () => {
+  it('tries one more after a while, less often after each failure', () => {
     run(5, keepsUpWithHalf);
     const raised: number[] = [];
     const takes = (pictureInterval: number) => {
@@ -77,7 +77,7 @@ describe('load adaptation', () => {
     expect(waits).toEqual([20, 40, 81, 161, 300, 300, 300]);
   });
 
-  it('goes back to every picture when the computer has time again', () => {
+  it('returns to every picture when the computer has time again', () => {
     run(10, () => 90);
     expect(load.pictureInterval).toBe(6);
     expect(run(60, () => 8)).toBe(1);

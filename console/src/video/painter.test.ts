@@ -31,14 +31,14 @@ function screenFrame(): void {
 }
 
 describe('painter', () => {
-  it('draws the first frame of every strip as it comes, and closes it', () => {
+  it('draws the first frame of every strip on arrival and closes it', () => {
     offer(0, 1);
     offer(1, 1);
     expect(drawn).toEqual(['0/1', '1/1']);
     expect(closed).toEqual([1, 1]);
   });
 
-  it('draws a second frame of a strip with the screen', () => {
+  it('draws a second frame of a strip at the screen\'s next frame', () => {
     offer(0, 1);
     offer(0, 2);
     expect(drawn).toEqual(['0/1']);
@@ -47,7 +47,7 @@ describe('painter', () => {
     expect(superseded).toBe(0);
   });
 
-  it('draws only the newest of those that wait, closes the others and counts them', () => {
+  it('draws only the newest waiting frame, closes the others and counts them', () => {
     for (let picture = 1; picture <= 5; picture += 1) offer(0, picture);
     screenFrame();
     expect(drawn).toEqual(['0/1', '0/5']);
@@ -55,7 +55,7 @@ describe('painter', () => {
     expect(closed).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('draws at once again after the screen has shown what there was', () => {
+  it('draws on arrival again after the screen\'s frame', () => {
     offer(0, 1);
     offer(0, 2);
     screenFrame();
@@ -63,7 +63,7 @@ describe('painter', () => {
     expect(drawn).toEqual(['0/1', '0/2', '0/3']);
   });
 
-  it('asks for one screen frame at a time, and for none when nothing comes', () => {
+  it('requests one screen frame at a time, and none without frames', () => {
     for (let picture = 1; picture <= 3; picture += 1) offer(picture % 2, picture);
     expect(frames).toHaveLength(1);
     // One more, which shows what was drawn within the first.
@@ -73,12 +73,12 @@ describe('painter', () => {
     expect(frames).toHaveLength(0);
   });
 
-  it('holds one frame a strip while the screen shows nothing', () => {
+  it('holds one frame per strip while the screen shows nothing', () => {
     for (let picture = 1; picture <= 100; picture += 1) offer(0, picture);
     expect(closed).toHaveLength(99);
   });
 
-  it('closes what waits when it is cleared', () => {
+  it('closes waiting frames when it is cleared', () => {
     offer(0, 1);
     offer(0, 2);
     painter.clear();
@@ -87,7 +87,7 @@ describe('painter', () => {
     expect(closed).toEqual([1, 2]);
   });
 
-  it('tells when a frame begins that shows what was drawn before it', () => {
+  it('reports the start of a frame that shows what was drawn before', () => {
     offer(0, 1);
     offer(0, 2);
     screenFrame();

@@ -83,7 +83,7 @@ describe('a picture', () => {
     expect([seen(), lost()]).toEqual([4, 4]);
   });
 
-  it('stays seen while pictures of another size of the same vehicle are to come', () => {
+  it('stays seen until pictures of another size of the same vehicle arrive', () => {
     const format = { width: 128, height: 128, strips: STRIPS, codec: 'avc1.42c01f' };
     decode(1);
     screenFrame();
@@ -98,7 +98,7 @@ describe('a picture', () => {
     expect(seen()).toBeNull();
   });
 
-  it('is not seen when the canvas is lost between its drawing and its frame', () => {
+  it('is not seen if the canvas is lost between its drawing and its frame', () => {
     decode(1);
     screenFrame();
     decode(2);

@@ -19,7 +19,7 @@ function screenOf(isLost: boolean | null): Screen {
 }
 
 describe('a screen', () => {
-  it('is lost with its canvas, and there again with it', () => {
+  it('is lost with its canvas and returns with it', () => {
     const screen = screenOf(false);
     for (const isLost of [false, true, false]) {
       FakeCanvas.isLost = isLost;
@@ -27,5 +27,5 @@ describe('a screen', () => {
     }
   });
 
-  it('counts as there where the browser cannot tell', () => expect(screenOf(null).isLost).toBe(false));
+  it('counts as usable if the browser cannot report a loss', () => expect(screenOf(null).isLost).toBe(false));
 });

@@ -13,7 +13,7 @@ function rows(values: number[], noise = 0): Uint8Array {
 const row = (band: Uint8Array, y: number): number[] => [...band.subarray(y * WIDTH, (y + 1) * WIDTH)];
 
 describe('a band around a seam', () => {
-  it('steps evenly where the sides stood apart', () => {
+  it('steps evenly across a seam', () => {
     const { band } = bandOf(rows([100, 100, 100, 100], 1), rows([108, 108, 108, 108], 1), WIDTH);
     // 3, 2 and 3 instead of 8; the steps next to them stay.
     for (let x = 0; x < WIDTH; x += 1) {
@@ -23,16 +23,16 @@ describe('a band around a seam', () => {
     expect(row(band, 2)).toEqual([...rows([100], 1).subarray(0, WIDTH)]);
   });
 
-  it('leaves an edge that the picture has', () => {
+  it('keeps an edge of the picture', () => {
     expect(row(bandOf(rows([50, 50, 50, 50]), rows([200, 200, 200, 200]), WIDTH).band, 3)).toEqual(Array(WIDTH).fill(50));
   });
 
-  it('is as decoded where the step is like those beside it', () => {
+  it('stays as decoded if the step is like those next to it', () => {
     expect(bandOf(rows([90, 92, 94, 96]), rows([98, 100, 102, 104]), WIDTH).isSmoothed).toBe(false);
     expect(bandOf(rows([90, 90, 90, 90], 3), rows([90, 90, 90, 90], 3), WIDTH).isSmoothed).toBe(false);
   });
 
-  it('has chroma of the same kind', () => {
+  it('treats chroma the same way', () => {
     const above = rows([100, 100, 100, 100]);
     const below = above.slice();
     below.fill(136, 4 * WIDTH, 5 * WIDTH);
@@ -67,7 +67,7 @@ describe('the seams of a picture', () => {
     return { format, displayWidth: WIDTH, displayHeight: 16, visibleRect: null, copyTo } as unknown as VideoFrame;
   }
 
-  it('are drawn again with each strip beside them', async () => {
+  it('are drawn again with each adjacent strip', async () => {
     await seams.take(frame(100), 0);
     expect(drawn).toEqual([]);
     await seams.take(frame(108), 1);
@@ -92,7 +92,7 @@ describe('the seams of a picture', () => {
     expect(drawn).toEqual([]);
   });
 
-  it('are left where rows cannot be read', async () => {
+  it('stay if rows cannot be read', async () => {
     await seams.take(frame(100), 0);
     await seams.take(frame(108, 'I420', Promise.reject(new Error('closed'))), 1);
     expect(drawn).toEqual([]);

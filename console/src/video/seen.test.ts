@@ -11,7 +11,7 @@ function chain(...slices: Parameters<Chain['take']>[0][]): boolean[] {
 }
 
 describe('a strip\'s chain of prediction', () => {
-  it('is clean from an IDR on, and not before', () => {
+  it('is clean from an IDR on, not before', () => {
     expect(chain(after(3), after(0), IDR, after(null), after(254))).toEqual([false, true, true, true, true]);
     expect(chain(after(null), after(254), IDR)).toEqual([false, false, true]);
   });
@@ -20,18 +20,18 @@ describe('a strip\'s chain of prediction', () => {
     expect(chain(IDR, SKIP, after(null), after(254), IDR)).toEqual([true, false, false, false, true]);
   });
 
-  it('is whole again once all that a slice follows from has come since the loss', () => {
+  it('is clean again once a slice\'s whole history has arrived since the loss', () => {
     expect(chain(IDR, after(1), SKIP, after(1), after(2), after(2))).toEqual([true, true, false, false, false, true]);
     expect(chain(IDR, SKIP, after(0))).toEqual([true, false, true]);
   });
 
-  it('is not fresh though a skip slice repeats a clean picture', () => expect(chain(IDR, SKIP)).toEqual([true, false]));
+  it('is not clean if a skip slice repeats a clean picture', () => expect(chain(IDR, SKIP)).toEqual([true, false]));
 
-  it('is never better than the operator\'s process says', () => {
+  it('is never better than the operator\'s process reports', () => {
     expect(chain(IDR, after(0, true), after(null), IDR)).toEqual([true, false, false, true]);
   });
 
-  it('begins anew with its decoder', () => {
+  it('starts again with its decoder', () => {
     const strip = new Chain();
     strip.take(IDR);
     strip.break();
@@ -48,7 +48,7 @@ function arranged(strips: number): Seen {
 }
 
 describe('the newest picture seen', () => {
-  it('is none until every strip was drawn and a frame has come since', () => {
+  it('is null until every strip was drawn and a frame followed', () => {
     const seen = arranged(2);
     seen.draw(0, shown(1));
     seen.frame(true);
@@ -59,7 +59,7 @@ describe('the newest picture seen', () => {
     expect(seen.newest()).toEqual(shown(1));
   });
 
-  it('is as old as the oldest strip: one of six that stands still ages the whole', () => {
+  it('is as old as the oldest strip: one frozen strip of six ages the whole', () => {
     const seen = arranged(6);
     for (let strip = 0; strip < 6; strip += 1) seen.draw(strip, shown(1));
     for (const picture of [2, 3, 4]) {
@@ -72,7 +72,7 @@ describe('the newest picture seen', () => {
     expect(seen.newest()).toEqual(shown(4));
   });
 
-  it('does not get newer on a hidden page, and does with the first frame after', () => {
+  it('does not advance on a hidden page, only with the first frame after', () => {
     const seen = arranged(1);
     seen.draw(0, shown(1));
     seen.frame(true);
@@ -83,7 +83,7 @@ describe('the newest picture seen', () => {
     expect(seen.newest()).toEqual(shown(2));
   });
 
-  it('is none of those that the canvas lost between drawing and frame', () => {
+  it('excludes those that the canvas lost between drawing and frame', () => {
     const seen = arranged(2);
     for (const strip of [0, 1]) seen.draw(strip, shown(1));
     seen.frame(true);
@@ -101,7 +101,7 @@ describe('the newest picture seen', () => {
     expect(seen.newest()?.picture).toBe(2 ** 32 - 1);
   });
 
-  it('begins anew with a camera that counts anew', () => {
+  it('starts again when the camera\'s counter does', () => {
     const seen = arranged(2);
     seen.draw(0, shown(500));
     seen.draw(1, shown(500));
@@ -113,7 +113,7 @@ describe('the newest picture seen', () => {
     expect(seen.newest()).toEqual(shown(3));
   });
 
-  it('takes no strip that the picture does not have', () => {
+  it('ignores a strip that the picture does not have', () => {
     const seen = arranged(1);
     seen.draw(7, shown(1));
     seen.frame(true);

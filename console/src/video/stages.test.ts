@@ -16,7 +16,7 @@ describe('stages', () => {
     expect(view.reduce((sum, { p99 }) => sum + p99, 0)).toBe(528.5 + 500 - 1_000);
   });
 
-  it('are worked out once a second, and empty before anything was drawn', () => {
+  it('are computed once a second, and empty before anything was drawn', () => {
     const stages = new Stages(1_000, 10);
     expect(stages.view(0)).toEqual([]);
     stages.add(ORIGIN, 500, 526, 528.5);

@@ -94,7 +94,7 @@ const opened = FakeVideoDecoder;
 const newest = (): FakeVideoDecoder => opened.opened.at(-1)!;
 
 describe('the start', () => {
-  it('drops and counts all before the first IDR, asks for one, and has a decoder ready for it', () => {
+  it('drops and counts slices before the first IDR, requests one, and has a decoder ready', () => {
     const strip = makeStrip();
     for (const kind of ['predicted', 'skip', 'predicted'] as const) strip.feed(slice(kind), 0);
     expect([drops, requests, opened.opened.length]).toEqual([{ 'awaiting IDR': 3 }, 3, 1]);
@@ -102,7 +102,7 @@ describe('the start', () => {
     expect([opened.opened.length, newest().waiting.length]).toEqual([1, 1]);
   });
 
-  it('decodes from the IDR on, a key chunk first, with timestamps that rise', () => {
+  it('decodes from the IDR on, with a key chunk first and rising timestamps', () => {
     const strip = makeStrip();
     for (const kind of ['idr', 'predicted', 'skip', 'idr'] as const) strip.feed(slice(kind), 0);
     expect(newest().waiting.map((chunk) => chunk.type)).toEqual(['key', 'delta', 'delta', 'key']);
@@ -113,7 +113,7 @@ describe('the start', () => {
 });
 
 describe('frames', () => {
-  it('come with what they were made from', () => {
+  it('come with the data of their slices', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     strip.feed(slice('skip'), 0);
@@ -125,7 +125,7 @@ describe('frames', () => {
     ]);
   });
 
-  it('that a closed decoder still puts out are closed and not shown', () => {
+  it('of a closed decoder are closed and not shown', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     const before = newest();
@@ -137,7 +137,7 @@ describe('frames', () => {
     expect(shown.map((origin) => origin.picture)).toEqual([2]);
   });
 
-  it('that come leave older ones, which never will, out of the queue', () => {
+  it('remove older ones, which never come, from the queue', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     strip.feed(slice('predicted'), 90);
@@ -149,7 +149,7 @@ describe('frames', () => {
 });
 
 describe('a decoder error', () => {
-  it('is counted, closes the decoder and asks for an IDR', () => {
+  it('is counted, closes the decoder and requests an IDR', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     newest().fail();
@@ -172,7 +172,7 @@ describe('a decoder error', () => {
     expect(shown.map((origin) => origin.picture)).toEqual([4]);
   });
 
-  it('of a decoder that was already replaced changes nothing', () => {
+  it('of a replaced decoder changes nothing', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     const before = newest();
@@ -207,7 +207,7 @@ describe('a decoder error', () => {
 });
 
 describe('falling behind', () => {
-  it('drops the queue and all until the next IDR, counted, and asks for it', () => {
+  it('drops the queue and all slices until the next IDR, counts them, and requests it', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     strip.feed(slice('predicted'), 50);
@@ -225,14 +225,14 @@ describe('falling behind', () => {
     expect(drops).toEqual({ 'decoder behind': 4, 'awaiting IDR': 1 });
   });
 
-  it('is not a wait in which an IDR would not have come sooner', () => {
+  it('does not include a wait that an IDR could not have shortened', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     for (let nowMs = 20; nowMs <= 400; nowMs += 20) strip.feed(slice('predicted'), nowMs);
     expect(drops).toEqual({});
   });
 
-  it('is not a standstill of the whole worker, if frames come within the grace', () => {
+  it('does not include a blocked worker, if frames come within the grace period', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     strip.feed(slice('predicted'), 1_000);
@@ -242,14 +242,14 @@ describe('falling behind', () => {
     expect([drops, requests]).toEqual([{}, 0]);
   });
 
-  it('is not a burst after an outage', () => {
+  it('does not include a burst after an outage', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     for (let count = 1; count < 60; count += 1) strip.feed(slice('predicted'), 0);
     expect([drops, newest().waiting.length]).toEqual([{}, 60]);
   });
 
-  it('is a queue of sixty, however fresh', () => {
+  it('includes a queue of sixty, however fresh', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     for (let count = 1; count <= 60; count += 1) strip.feed(slice('predicted'), 0);
@@ -258,7 +258,7 @@ describe('falling behind', () => {
 });
 
 describe('closing', () => {
-  it('closes the decoder once, also when called twice or after an error', () => {
+  it('closes the decoder once, even if called twice or after an error', () => {
     const strip = makeStrip();
     strip.close();
     strip.feed(slice('idr'), 0);
