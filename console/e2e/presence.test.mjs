@@ -1,5 +1,5 @@
-// How a page reports the person's presence, and how it repeats requests until they are answered: a
-// real browser, a simulated vehicle. Needs console/dist and Debian's chromium.
+// A page reports the person's presence and repeats requests until they are answered. Real browser,
+// simulated vehicle. Needs console/dist and Debian's chromium.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

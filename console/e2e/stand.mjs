@@ -12,7 +12,7 @@ import { chromium } from 'playwright-core';
 
 export const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-// Well-known services use lower ports. As many pairs of ports as a test file is likely to need.
+// Well-known services use lower ports.
 const FIRST_PORT = 10_000;
 const PROCESS_PAIRS = 64;
 let pairs = 0;

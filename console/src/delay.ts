@@ -1,4 +1,4 @@
-/** How drivers experience a delay between wheel and picture: the bands of [UGV]. */
+/** A driver's experience of the delay between wheel and picture: the bands of [UGV]. */
 export type Band = 'unnoticed' | 'noticed' | 'challenging' | 'difficult' | 'too late';
 
 const BANDS: readonly [upToMs: number, band: Band][] = [

@@ -3,7 +3,7 @@
  * wire.
  */
 
-/** What the guard lets the machine do. */
+/** Mode: the motion that the guard allows. */
 export const GUARD_MODES = ['held', 'armed', 'driving', 'limited', 'manoeuvre'] as const;
 export type GuardMode = (typeof GUARD_MODES)[number];
 
@@ -52,7 +52,7 @@ export interface GuardView {
   limit: number;
   /** Number of the current stop, or of the last one. */
   stop: number;
-  /** Whether that stop needs a reset that names it. */
+  /** True if that stop needs a reset that names it. */
   latched: boolean;
   /** Number of the newest emergency stop that was carried out; 0 if none. */
   emergencyStop: number;
@@ -146,7 +146,7 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
   }
 }
 
-/** What has to happen before the machine can be armed. */
+/** A condition that must change before the machine can be armed. */
 export const NEEDS: Readonly<Record<Blocker, string>> = {
   mode: 'not possible in this mode',
   latched: 'reset the stop first',

@@ -34,7 +34,7 @@ export class Person {
   #guard: GuardView | null = null;
   #held: DeadMan = 'absent';
   #speedMps: number | null = null;
-  /** Whether the page's horn button is pressed. */
+  /** True if the page's horn button is pressed. */
   hornPressed = false;
   /** Set while another console drives and has agreed that this one takes over. */
   succeeds = false;

@@ -107,7 +107,7 @@ export interface TopicView {
 export interface FleetView {
   /** Picked vehicle; `null` before one is picked. */
   picked: string | null;
-  /** Whether the switchboard is reachable. */
+  /** True if the switchboard is reachable. */
   isReached: boolean;
   /** Round trip between operator and switchboard when the list was sent; `null` if unknown. */
   roundTripMs: number | null;

@@ -1,8 +1,8 @@
-//! Circles of imports: of the parts of a module, which are its own file and each child with all below it, none
-//! uses one that uses it, directly or by way of others.
+//! Circles of imports. The parts of a module are its own file and each child with everything below
+//! it; no part may use another that uses it, directly or through further parts.
 //!
-//! What a path leads to is the file that defines it, through whatever re-exports; to name a module alone uses
-//! nothing. Tests stand apart.
+//! A path leads to the file that defines its item, through all re-exports. A path that only names a
+//! module uses nothing. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use crate::source::Source;
 struct File {
     path: String,
     children: BTreeSet<String>,
-    /// What it defines.
+    /// Names of the items it defines.
     items: BTreeSet<String>,
-    /// What its `use`s bring, by the name that it has here.
+    /// Paths imported by `use`, by their names in this file.
     names: BTreeMap<String, Path>,
     /// Every path that it says.
     paths: Vec<Path>,
@@ -26,11 +26,18 @@ type Files = BTreeMap<Path, File>;
 
 /// Names the circles in each room that is free of them.
 pub(crate) fn faults(sources: &[Source]) -> Vec<String> {
-    let circles = ROOMS.iter().flat_map(|room| {
-        let files = files(room, sources);
-        files.keys().flat_map(|module| within(module, &files)).collect::<Vec<_>>()
-    });
-    circles.collect()
+    ROOMS.iter().flat_map(|room| of_room(room, sources)).collect()
+}
+
+/// Names the circles in every room.
+pub(crate) fn all(sources: &[Source]) -> Vec<String> {
+    let rooms = sources.iter().filter_map(|source| Some(source.path.split_once("/src/")?.0));
+    rooms.collect::<BTreeSet<_>>().into_iter().flat_map(|room| of_room(room, sources)).collect()
+}
+
+fn of_room(room: &str, sources: &[Source]) -> Vec<String> {
+    let files = files(room, sources);
+    files.keys().flat_map(|module| within(module, &files)).collect()
 }
 
 /// Names the parts of `module` that use each other in a circle.
@@ -49,7 +56,7 @@ fn within(module: &Path, files: &Files) -> Vec<String> {
             }
         }
     }
-    // What nothing uses, or uses nothing, is in no circle.
+    // A part that is not used, or uses no other, is in no circle.
     loop {
         let before = arrows.values().map(BTreeMap::len).sum::<usize>();
         let users: BTreeSet<String> = arrows.keys().cloned().collect();
@@ -157,7 +164,7 @@ fn read(source: &Source) -> File {
     file
 }
 
-/// Takes one tree of a `use` from `at` on, and returns where it ends; `found` gets each path and its name here.
+/// Reads one tree of a `use` from `at` and returns its end; adds each path and its name to `found`.
 fn uses(
     words: &[String],
     mut at: usize,

@@ -1,6 +1,9 @@
-//! `cargo xtask mutate`: whether the lab's experiments notice a constant that is changed ([`mutate`]).
+//! `cargo xtask mutate` checks that the lab's experiments notice a changed constant ([`mutate`]).
 //!
-//! `cargo xtask parsers`: every function that takes bytes of others, and what tries it ([`parsers`]).
+//! `cargo xtask parsers` lists every function that takes foreign bytes, and its tests
+//! ([`parsers`]).
+//!
+//! `cargo xtask tidy --counts` prints the size of the code and of its prose ([`counts`]).
 //!
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
@@ -9,18 +12,21 @@
 //! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
 //! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
 //!   ([`invariants`]).
-//! - Docs of types begin with a noun phrase, those of functions with a verb, and cite only sources that
-//!   docs/papers.md has ([`docs`]).
+//! - Docs of types begin with a noun phrase, those of functions with a verb; they cite only sources
+//!   that docs/papers.md has ([`docs`]).
+//! - Comments and pages have no sentence without a main clause and no line over 100 columns
+//!   ([`prose`]).
 //! - A crate's docs are tested, unless they have no example ([`examples`]).
 //! - Every public function that takes bytes has a fuzz target or a property test ([`parsers`]).
 //! - Tests that docs/safety.md names exist ([`safety`]).
 //! - Every change that xtask/mutations.toml lists can be made ([`mutate`]).
-//! - Links, source files and pages of docs that a page names exist, and docs/SUMMARY.md lists every page
-//!   ([`links`]).
+//! - Links, source files and pages of docs that a page names exist, and docs/SUMMARY.md lists every
+//!   page ([`links`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
 mod circles;
+mod counts;
 mod docs;
 mod examples;
 mod files;
@@ -28,6 +34,7 @@ mod invariants;
 mod links;
 mod mutate;
 mod parsers;
+mod prose;
 mod safety;
 mod source;
 mod words;
@@ -40,11 +47,16 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let checked = match arguments.split_first() {
         Some((command, [])) if command == "tidy" => tidy(),
+        Some((command, [counts])) if command == "tidy" && counts == "--counts" => {
+            source::all().and_then(|sources| counts::run(&sources))
+        }
         Some((command, [])) if command == "parsers" => {
             source::all().and_then(|sources| parsers::run(&sources))
         }
         Some((command, wanted)) if command == "mutate" => mutate::run(wanted),
-        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy, parsers, or mutate [NAME or KEY ..]")),
+        _ => Err(anyhow::anyhow!(
+            "usage: cargo xtask tidy [--counts], parsers, or mutate [NAME or KEY ..]"
+        )),
     };
     match checked {
         Ok(()) => ExitCode::SUCCESS,
@@ -79,6 +91,7 @@ fn tidy() -> Result<()> {
         faults.extend(invariants::faults(source));
         faults.extend(docs::faults(source, &keys));
         faults.extend(words::faults(source, &refused));
+        faults.extend(prose::faults(source));
         if source.path == mutate::FILE {
             faults.extend(mutate::faults(source, &sources));
         }

@@ -79,8 +79,12 @@ impl Source {
 
 fn is_by_hand(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    !GENERATED.iter().any(|part| path.contains(part))
-        && !NO_PROSE.iter().any(|end| name.ends_with(end))
+    !is_generated(path) && !NO_PROSE.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns whether a generator has written the file at `path`.
+pub(crate) fn is_generated(path: &str) -> bool {
+    GENERATED.iter().any(|part| path.contains(part))
 }
 
 /// Path parts of generated files.

@@ -62,7 +62,7 @@ export class Calibration {
     return this.#refusal;
   }
 
-  /** Whether the step is about a part that a device may lack. */
+  /** True if the step is about a part that a device may lack. */
   get maySkip(): boolean {
     return this.step === 'left' || this.step === 'throttle' || this.step === 'brake';
   }

@@ -112,7 +112,7 @@ export class Device {
     this.#before = this.#position;
   }
 
-  /** Whether a person has moved it from its rest, or pressed a button. */
+  /** True if a person has moved it from its rest, or pressed a button. */
   get isMoved(): boolean {
     return this.#wentDown.length > 0 || isApart(this.#position, this.#restedAt ?? this.#position, MOVED);
   }
@@ -129,12 +129,12 @@ export class Device {
     return this.parts.filter((part) => (part === 'steering' ? turned : pressed));
   }
 
-  /** Whether it has steering and both pedals: a complete seat. */
+  /** True if it has steering and both pedals: a complete seat. */
   get isWhole(): boolean {
     return this.parts.length === PARTS.length;
   }
 
-  /** Whether a person has evidently touched it; also tracked for unknown devices. */
+  /** True if a person has evidently touched it; also tracked for unknown devices. */
   get wasTouched(): boolean {
     return this.#touched;
   }
@@ -148,7 +148,7 @@ export class Device {
     return (this.#buttons[button] ?? 0) > 0.5;
   }
 
-  /** Whether wheel and pedals are in their rest position. */
+  /** True if wheel and pedals are in their rest position. */
   get isAtRest(): boolean {
     const { steering, throttle, brake } = this.#position;
     return Math.abs(steering) < MOVED && throttle < RELEASED && brake < RELEASED;

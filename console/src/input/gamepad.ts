@@ -12,21 +12,21 @@ export interface PadEvents {
 
 /** Combined position of the devices in use. */
 export interface PadReading extends Position {
-  /** Whether a device in use has the steering. */
+  /** True if a device in use has the steering. */
   steers: boolean;
-  /** Whether a device in use was moved since the last reading. */
+  /** True if a device in use was moved since the last reading. */
   touched: boolean;
-  /** Whether a dead-man button is held. */
+  /** True if a dead-man button is held. */
   deadMan: boolean;
 }
 
 /** State of the machine and the keyboard that the reading depends on. */
 export interface Surroundings {
-  /** Whether the guard accepts commands, so that the machine is not held. */
+  /** True if the guard accepts commands, so that the machine is not held. */
   driven: boolean;
-  /** Whether the machine is driven and not known to stand still. */
+  /** True if the machine is driven and not known to stand still. */
   moves: boolean;
-  /** Whether a driving key is down. */
+  /** True if a driving key is down. */
   keysDrive: boolean;
 }
 
@@ -79,7 +79,7 @@ export class Gamepads {
   #devices: Device[] = [];
   readonly #givers = new Map<Part, Device>();
   /**
-   * Whether the throttle counts. Pedals may read as pressed until first moved, so the throttle must
+   * True if the throttle counts. Pedals may read as pressed until first moved, so the throttle must
    * be seen released, with a brake whose value is known.
    */
   #armed = false;
@@ -117,7 +117,7 @@ export class Gamepads {
     };
   }
 
-  /** Whether the last reading brought a device into use: a person has taken it. */
+  /** True if the last reading brought a device into use: a person has taken it. */
   get cameInUse(): boolean {
     return this.#cameInUse;
   }

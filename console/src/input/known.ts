@@ -14,7 +14,7 @@ import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from 
 const USAGES = ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'wheel', 'hat'] as const;
 type Usage = (typeof USAGES)[number];
 
-/** How the browser numbers axes; `null` if unknown. */
+/** The browser's numbering of axes; `null` if unknown. */
 export type Numbering = 'packed' | 'by usage' | null;
 
 interface Wheel {

@@ -18,7 +18,7 @@ export interface Facts {
   connection: Connection;
   /** `null` until the operator's process reports it. */
   standing: Standing | null;
-  /** Whether a vehicle has to be picked first. */
+  /** True if a vehicle has to be picked first. */
   choosing: boolean;
   status: StatusView | null;
   telemetry: TelemetryView | null;

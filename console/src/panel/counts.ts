@@ -12,7 +12,7 @@ export interface Line {
   unit: string;
   hint: string;
   cells: string[];
-  /** Whether a separator precedes it. */
+  /** True if a separator precedes it. */
   starts: boolean;
   zero: boolean;
 }

@@ -33,7 +33,7 @@ export class PadPanel {
     this.#cancel.addEventListener('click', () => this.#end(''));
   }
 
-  /** Whether a device is being calibrated; it must not drive. */
+  /** True if a device is being calibrated; it must not drive. */
   get calibrating(): boolean {
     return this.#calibration !== null;
   }

@@ -49,7 +49,7 @@ export class Painter {
   #frame(): void {
     this.#asked = false;
     this.events.frame();
-    // What is drawn from here on appears with the next frame.
+    // Anything drawn from here on appears with the next frame.
     this.#drawn.clear();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();

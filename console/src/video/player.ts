@@ -44,7 +44,7 @@ export class Player {
   readonly #seen = new Seen();
   /** Strips drawn since the screen's last frame. */
   #drawn: Origin[] = [];
-  /** Whether the page is visible: nobody sees what is drawn on a hidden one. */
+  /** True if the page is visible: nobody sees what is drawn on a hidden one. */
   visible = true;
   #load = new LoadAdaptation();
   #stamp: VideoView['stamp'] = null;

@@ -34,7 +34,7 @@ export class Screen {
   }
 
   /**
-   * Whether the canvas is lost, for example with the browser's GPU process. Drawing then silently
+   * True if the canvas is lost, for example with the browser's GPU process. Drawing then silently
    * does nothing.
    */
   get isLost(): boolean {

@@ -25,7 +25,7 @@ export class Seams {
   /** Edges of the newest frame of each strip. */
   #edges: (Edges | undefined)[] = [];
   #newest: number[] = [];
-  /** Whether the seam above the strip is shown smoothed. */
+  /** True if the seam above the strip is shown smoothed. */
   #isSmooth: boolean[] = [];
 
   constructor(readonly context: OffscreenCanvasRenderingContext2D) {}

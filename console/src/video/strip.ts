@@ -6,9 +6,9 @@ export interface Origin {
   strip: number;
   picture: number;
   capturedAtUs: number;
-  /** Whether it replaces a lost slice. It repeats old content, so its latency is meaningless. */
+  /** True if it replaces a lost slice. It repeats old content, so its latency is meaningless. */
   skip: boolean;
-  /** Whether the strip equals the encoder's with it. */
+  /** True if the strip equals the encoder's with it. */
   clean: boolean;
   /** Guard's tick in the picture's stamp; 0 if none. */
   tick: number;

@@ -1,8 +1,8 @@
 //! A lidar's points as bulk records, rather than one table per point.
 //!
-//! No session carries point clouds yet. The programs in `bench/codecs/` and `benches/points.rs` measure
-//! the codec for the experiments `timing-*` of [TIMING], and `readers/` reads clouds in C++ and
-//! Python.
+//! No session carries point clouds yet. The programs in `bench/codecs/` and `benches/points.rs`
+//! measure the codec for the experiments `timing-*` of [TIMING], and `readers/` reads clouds in
+//! C++ and Python.
 //!
 //! The wire format is foxglove.PointCloud (schemas/point_cloud.fbs), so existing readers can read
 //! them.

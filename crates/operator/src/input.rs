@@ -118,7 +118,7 @@ impl Input {
     fn send_command(&mut self, command: Command, now: Instant) {
         let age = self.age(&command, now);
         let age_max = self.shared.command_age_max();
-        // An emergency stop counts at any age. This clock cannot date what was sent before it began.
+        // An emergency stop counts at any age. This clock cannot date an earlier command.
         let age_max = age_max.min(now.since(Instant::ZERO));
         let Some(fresh) = age.filter(|age| *age <= age_max) else {
             let hub = &self.hub;

@@ -124,8 +124,8 @@ fn what_the_settings_name_is_picked_from_the_start_and_a_key_that_was_met_stays(
 }
 
 proptest! {
-    /// Regardless of what pages and the switchboard send, the fleet wants only a listed vehicle that
-    /// no one else has.
+    /// Whichever messages pages and the switchboard send, the fleet wants only a listed vehicle
+    /// that no one else has.
     #[test]
     fn nothing_is_wanted_that_is_not_free(
         acts in prop::collection::vec((0..5_u8, 0..7_usize, any::<String>()), 0..40)
