@@ -145,7 +145,7 @@ fn is_fragment(sentence: &str) -> bool {
         let rest = sentence.strip_prefix(*with);
         rest.is_some_and(|rest| rest.starts_with([' ', ',']))
     };
-    !sentence.ends_with(['?', ':']) && CLAUSES.iter().any(|with| begins(with))
+    !sentence.ends_with(['?', ':']) && CLAUSES.iter().any(begins)
 }
 
 /// Returns the lines of a file as prose.
