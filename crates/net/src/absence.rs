@@ -67,14 +67,14 @@ pub async fn opened<T>(mut open: impl AsyncFnMut() -> anyhow::Result<T>) -> anyh
         match open().await {
             Ok(opened) => {
                 if told.is_some() {
-                    tracing::info!("what was waited for is there");
+                    tracing::info!("the missing resource is available");
                 }
                 return Ok(opened);
             }
             Err(error) if comes_by_itself(&error) => {
                 let why = format!("{error:#}");
                 if told.as_ref() != Some(&why) {
-                    tracing::warn!("{why}; it is tried again until it is there");
+                    tracing::warn!("{why}; retrying until it is available");
                     told = Some(why);
                 }
             }

@@ -104,7 +104,7 @@ impl Server {
         let socket = socket.map_err(|cause| {
             let help = match (address, cause.kind()) {
                 (_, ErrorKind::AddrInUse) => "another program listens there",
-                (Address::Path(_), ErrorKind::NotFound) => "its folder is not there",
+                (Address::Path(_), ErrorKind::NotFound) => "its folder does not exist",
                 (Address::Udp(_), ErrorKind::AddrNotAvailable) => {
                     "no interface of this machine has the address"
                 }

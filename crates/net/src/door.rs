@@ -173,7 +173,7 @@ impl Door {
                 Err(error) => {
                     self.0.counters.not_accepted.fetch_add(1, Ordering::Relaxed);
                     if let Some(left_out) = self.0.log(2) {
-                        tracing::warn!(%error, left_out, "{} cannot take a connection", self.0.what);
+                        tracing::warn!(%error, left_out, "{} cannot accept a connection", self.0.what);
                     }
                     sleep(ACCEPT_PAUSE).await;
                 }
@@ -191,7 +191,7 @@ impl Door {
         drop(inside);
         if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
             evicted.set(Phase::Ended);
-            self.0.count_turned_away(remote, "the oldest that has proven nothing gives way");
+            self.0.count_turned_away(remote, "evicts the oldest one without a handshake");
         }
         let deadline = Box::pin(sleep(self.0.silent_max));
         let watched = Watched { stream, caller: caller.clone(), deadline, turn: 0 };
@@ -224,7 +224,7 @@ impl Shared {
                 ?remote,
                 count,
                 left_out,
-                "a connection to {what} has asked nothing in time"
+                "a connection to {what} sent no request in time"
             );
         }
     }

@@ -124,10 +124,10 @@ impl Driver {
         clock: Clock,
         sink: impl FnMut(Output<'_>) + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let poll = Poll::new().context("the kernel gives no poller")?;
+        let poll = Poll::new().context("cannot create a poller")?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE).context("no waker")?);
-        let timer = Timer::new().context("the kernel gives no timer")?;
-        timer.register(poll.registry(), TIMER).context("the timer cannot be watched")?;
+        let timer = Timer::new().context("cannot create a timer")?;
+        timer.register(poll.registry(), TIMER).context("cannot watch the timer")?;
         let slots = locals.iter().enumerate();
         let slots = slots.map(|(index, local)| Slot::open(local, Token(index), poll.registry()));
         let slots = slots.collect::<anyhow::Result<Vec<_>>>()?;
@@ -160,7 +160,7 @@ impl Driver {
         let thread = std::thread::Builder::new()
             .name("event-loop".into())
             .spawn(move || event_loop.run())
-            .context("the kernel gives no thread")?;
+            .context("cannot start a thread")?;
         let handle = Handle { inputs, waker };
         Ok(Self { handle, locals: addresses, tls, candidates, thread: Some(thread) })
     }
@@ -430,7 +430,7 @@ impl EventLoop {
                     let present = self.sessions.present_mut();
                     let sent = present.map(|session| session.send(channel, &unit, deadline, now));
                     if let Err(error) = sent.unwrap_or(Err(SendError::NotEstablished)) {
-                        tracing::debug!(?channel, bytes = unit.len(), %error, "a unit is refused");
+                        tracing::debug!(?channel, bytes = unit.len(), %error, "a unit was refused");
                         self.drops.unit_refused += 1;
                         (self.sink)(Output::Refused(channel, &unit, error));
                     }
@@ -478,7 +478,7 @@ impl EventLoop {
                     Some(Ok(received)) => received,
                     Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Some(Err(error)) => {
-                        tracing::debug!(%error, "a socket refused to read");
+                        tracing::debug!(%error, "cannot read from a socket");
                         break;
                     }
                 };
@@ -588,7 +588,7 @@ impl EventLoop {
             let slot = self.slots.get_mut(usize::from(socket));
             let sent = slot.and_then(|slot| slot.send(&datagram, server, Ecn::NotEct, now));
             if !matches!(sent, Some(Ok(()))) {
-                tracing::debug!(%server, "the question for our address was not sent");
+                tracing::debug!(%server, "cannot send the question for our address");
             }
         }
     }

@@ -26,10 +26,10 @@ impl Input {
     pub fn open(path: &Path) -> io::Result<Self> {
         let named = std::fs::metadata(path)?.file_type();
         if named.is_dir() {
-            return Err(refused(ErrorKind::IsADirectory, "it is a folder, where a file is needed"));
+            return Err(refused(ErrorKind::IsADirectory, "it is a folder, a file is needed"));
         }
         if named.is_socket() {
-            return Err(refused(ErrorKind::InvalidInput, "it is a socket, where a file is needed"));
+            return Err(refused(ErrorKind::InvalidInput, "it is a socket, a file is needed"));
         }
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         Ok(Self(File::options().read(true).custom_flags(flags).open(path)?))
@@ -46,10 +46,9 @@ impl Read for Input {
         let limit = Timespec { tv_sec: SILENCE_MAX.as_secs().cast_signed(), tv_nsec: 0 };
         let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
         match poll(&mut ready, Some(&limit))? {
-            0 => Err(refused(
-                ErrorKind::TimedOut,
-                "it is a pipe or a device into which nobody writes",
-            )),
+            0 => {
+                Err(refused(ErrorKind::TimedOut, "it is a pipe or a device to which nobody writes"))
+            }
             _ => self.0.read(bytes),
         }
     }
@@ -76,7 +75,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Those of [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let bytes = read(path, TEXT_BYTES_MAX)?;
-    String::from_utf8(bytes).map_err(|_| refused(ErrorKind::InvalidData, "it is no text (UTF-8)"))
+    String::from_utf8(bytes).map_err(|_| refused(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// Checks that `path` names a regular file that is not empty, so that it can be read repeatedly
@@ -142,7 +141,7 @@ pub fn refuse_readable_by_others(input: &File, file: &Path) -> anyhow::Result<()
     let mode = metadata.permissions().mode() & 0o777;
     ensure!(
         mode & 0o077 == 0,
-        "others may read or change key file {0} (mode {mode:04o}): `chmod 600 {0}`",
+        "other users can read or change key file {0} (mode {mode:04o}): run `chmod 600 {0}`",
         file.display()
     );
     Ok(())

@@ -40,7 +40,7 @@ pub fn free_port(address: IpAddr) -> io::Result<SocketAddr> {
 fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
     let at = u64::from(process) * PROCESS_PAIRS + u64::from(pair);
     let of = ports.len() as u64 / 2;
-    ports.start + 2 * u16::try_from(at % of).expect("less than there are ports")
+    ports.start + 2 * u16::try_from(at % of).expect("fewer than the ports of a system")
 }
 
 static PAIRS: AtomicU16 = AtomicU16::new(0);

@@ -37,7 +37,7 @@ impl Inlet {
     /// One line that names the path.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let socket = datagram::open_path(path).with_context(|| {
-            format!("cannot take connections at {}: is another relay there?", path.display())
+            format!("cannot accept connections at {}: another relay may use it", path.display())
         })?;
         Ok(Self { socket, path: path.to_owned() })
     }

@@ -32,11 +32,13 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     let listen = async || TcpListener::bind(address).await.map_err(refused);
     let listener = absence::opened(listen).await?;
     let door = Door::new("the metrics", Clock::start());
-    let listener =
-        door::Listener::plain(listener, door).context("the address of metrics is not known")?;
+    let listener = door::Listener::plain(listener, door).context(
+        "the address of the metrics server is \
+                                                       unknown",
+    )?;
     let routes = routes.layer(middleware::from_fn(door::attend));
     let service = routes.into_make_service_with_connect_info::<door::Peer>();
-    axum::serve(listener, service).await.context("the listener for metrics failed")
+    axum::serve(listener, service).await.context("the metrics server failed")
 }
 
 /// Serves `/metrics` with the text of `page`, and `/status` with the text of `status` after a line

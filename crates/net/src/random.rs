@@ -8,6 +8,6 @@ use anyhow::Context;
 /// When the system provides none.
 pub fn seed() -> anyhow::Result<[u8; 32]> {
     let mut seed = [0; 32];
-    getrandom::fill(&mut seed).context("the system gives no randomness")?;
+    getrandom::fill(&mut seed).context("the system provides no random numbers")?;
     Ok(seed)
 }

@@ -53,7 +53,7 @@ impl Reach {
         now: Instant,
     ) {
         if !self.gatherer.handle_datagram(socket, from, datagram, now) {
-            tracing::debug!(%from, "nothing was asked there");
+            tracing::debug!(%from, "unexpected answer to an address query");
         }
     }
 
@@ -127,7 +127,7 @@ pub async fn servers(address: &str) -> Vec<SocketAddr> {
     match tokio::net::lookup_host(&address).await {
         Ok(found) => found.collect(),
         Err(error) => {
-            tracing::debug!(%error, address, "the name is not known");
+            tracing::debug!(%error, address, "the name is unknown");
             Vec::new()
         }
     }
@@ -141,8 +141,9 @@ pub fn is_ipv6_only() -> bool {
 }
 
 /// Error text for an IPv4 address if [`is_ipv6_only`] holds.
-pub const IPV4_ON_IPV6: &str = "it is an IPv4 address, and this machine has IPv6 alone: give the server's name, which \
-                                leads through the network's NAT64, or its IPv6 address";
+pub const IPV4_ON_IPV6: &str = "it is an IPv4 address and this machine has only IPv6: give the \
+                                server's name, which works through the network's NAT64, or its \
+                                IPv6 address";
 
 /// Documentation addresses that represent any IPv6 or IPv4 address: nothing is sent there.
 const ANYWHERE: [SocketAddr; 2] = [

@@ -26,8 +26,8 @@ pub fn raise_thread(what: &str, urgency: Urgency) {
     });
     if raised.is_none() {
         tracing::warn!(
-            "{what} shares the processors with all others: the system allows no SCHED_FIFO \
-             (CAP_SYS_NICE or RLIMIT_RTPRIO)"
+            "{what} shares the processors with all other threads: the system does not allow \
+             SCHED_FIFO (CAP_SYS_NICE or RLIMIT_RTPRIO)"
         );
     }
 }
@@ -38,7 +38,8 @@ pub fn lock_memory(what: &str) {
     if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
         tracing::warn!(
             %error,
-            "{what} may be swapped out: the system locks no memory (CAP_IPC_LOCK or RLIMIT_MEMLOCK)"
+            "{what} may be swapped out: the system does not lock its memory (CAP_IPC_LOCK or \
+             RLIMIT_MEMLOCK)"
         );
     }
 }

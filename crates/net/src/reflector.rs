@@ -65,15 +65,22 @@ impl Reflector {
         second: Option<IpAddr>,
         counters: Arc<Counters>,
     ) -> anyhow::Result<Self> {
-        let next = first.port().checked_add(1).context("the last port has none after it")?;
+        let next = first.port().checked_add(1).context(
+            "the second address needs a port after the \
+                                                        first one",
+        )?;
         let mut places = vec![((false, false), first)];
         places.push(((false, true), SocketAddr::new(first.ip(), next)));
         if let Some(second) = second {
             ensure!(
                 !first.ip().is_unspecified() && first.ip() != second,
-                "a second address needs a first one beside it: listen at an address, not at all"
+                "a second address needs a specific first address to listen on, not 0.0.0.0 or ::"
             );
-            ensure!(first.is_ipv4() == second.is_ipv4(), "both addresses must be of one family");
+            ensure!(
+                first.is_ipv4() == second.is_ipv4(),
+                "both addresses must be IPv4, or both \
+                                                          IPv6"
+            );
             places.push(((true, false), SocketAddr::new(second, first.port())));
             places.push(((true, true), SocketAddr::new(second, next)));
         }

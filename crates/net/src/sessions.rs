@@ -240,7 +240,7 @@ impl Sessions {
 
     fn settle(&mut self, now: Instant) {
         if self.ending.as_ref().is_some_and(|may_end| (may_end.0)()) {
-            tracing::info!("the session has been ended");
+            tracing::info!("the session was ended");
             match self.beside {
                 Some(_) => self.take_over(),
                 None => self.stop(),
@@ -252,7 +252,7 @@ impl Sessions {
         let is_silent = |least| silent.is_some_and(|silent| silent >= least);
         let Some(beside) = &mut self.beside else {
             if self.is_released && is_silent(GONE) {
-                tracing::info!("the session ends: its peer has gone");
+                tracing::info!("the session ends: its peer is gone");
                 self.stop();
             }
             return;
@@ -266,14 +266,14 @@ impl Sessions {
         if may_take_over && beside.session.is_up() {
             self.take_over();
         } else if is_same && !is_silent(SILENT) && now.since(beside.since) >= BESIDE_MAX {
-            tracing::info!("the session lives: the one begun beside it is put away");
+            tracing::info!("the session is alive: the successor is discarded");
             self.beside = None;
         }
     }
 
     fn take_over(&mut self) {
         let Some(beside) = self.beside.take() else { return };
-        tracing::info!("the session beside takes over");
+        tracing::info!("the successor session takes over");
         self.told.clear();
         self.told.push(Event::Budget { media: beside.budget.0, shown: beside.budget.1 });
         self.told.extend(beside.announced.into_iter().rev());
@@ -335,7 +335,7 @@ impl fmt::Debug for Condition {
 /// refused.
 pub(crate) fn open(session: &mut Session, channel: &Channel) {
     if let Err(error) = session.open(channel.clone()) {
-        tracing::warn!(%error, "a channel is not opened");
+        tracing::warn!(%error, "cannot open a channel");
     }
 }
 

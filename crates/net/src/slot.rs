@@ -83,7 +83,7 @@ impl Slot {
         if self.told.as_ref() == Some(&why) {
             return tracing::debug!(why, "still without a socket");
         }
-        tracing::warn!("a link is not there: {why}; it is used as soon as it comes");
+        tracing::warn!("a link is missing: {why}; it is used once it is available");
         self.told = Some(why);
     }
 
@@ -173,7 +173,7 @@ impl Slot {
                     io::ErrorKind::NetworkUnreachable => ": there is no route",
                     _ => "",
                 };
-                let words = format!("nothing can be sent by {}: {error}{help}", self.local);
+                let words = format!("cannot send over {}: {error}{help}", self.local);
                 if let Some(left_out) = self.refusals.take_of(&words, now) {
                     tracing::warn!(left_out, "{words}");
                 }
@@ -205,9 +205,10 @@ impl Slot {
         match self.try_open(registry) {
             Ok(()) => {
                 if self.told.take().is_some() {
-                    tracing::info!(link = %self.local, address = %self.address, "the link is there");
+                    tracing::info!(link = %self.local, address = %self.address, "the link is \
+                                                                                 available");
                 } else {
-                    tracing::debug!(link = %self.local, address = %self.address, "a new socket");
+                    tracing::debug!(link = %self.local, address = %self.address, "new socket");
                 }
                 true
             }

@@ -50,7 +50,7 @@ impl Local {
     pub(crate) fn open_on(&self, port: u16) -> anyhow::Result<mio::net::UdpSocket> {
         let socket = self.bind(port).map_err(|cause| {
             let help = match (self, cause.kind()) {
-                (_, io::ErrorKind::AddrInUse) => "another program has the port",
+                (_, io::ErrorKind::AddrInUse) => "another program uses the port",
                 (Self::Address(_), io::ErrorKind::AddrNotAvailable) => {
                     "no interface of this machine has the address"
                 }
@@ -185,6 +185,6 @@ mod tests {
         let first = "127.0.0.1:0".parse::<Local>().unwrap().open().unwrap();
         let taken = Local::Address(first.local_addr().unwrap());
         let error = format!("{:#}", taken.open().unwrap_err());
-        assert!(error.ends_with("(os error 98): another program has the port"), "{error}");
+        assert!(error.ends_with("(os error 98): another program uses the port"), "{error}");
     }
 }

@@ -103,7 +103,7 @@ impl Streams {
             match Listening::open(address, &identity, registry, token) {
                 Ok(open) => listening = Some(open),
                 Err(error) if comes_by_itself(&error) => {
-                    tracing::warn!("{error:#}; it is listened on as soon as it is there");
+                    tracing::warn!("{error:#}; retrying until it can be listened on");
                     absent = Some((address, Instant::ZERO));
                 }
                 Err(error) => return Err(error),
@@ -133,7 +133,7 @@ impl Streams {
         let Some((address, _)) = due else { return };
         match Listening::open(address, &self.identity, registry, token) {
             Ok(listening) => {
-                tracing::info!(%address, "links over TLS are listened for");
+                tracing::info!(%address, "listening for links over TLS");
                 (self.listening, self.absent) = (Some(listening), None);
             }
             Err(error) => {
@@ -159,7 +159,7 @@ impl Streams {
     fn keep(&mut self, routes: &[Route], key: PublicKey, protocol: &'static [u8], now: Instant) {
         let config = match tls::client(&self.identity, key, protocol) {
             Ok(config) => Arc::new(config),
-            Err(error) => return tracing::warn!(%error, "no link over TLS"),
+            Err(error) => return tracing::warn!(%error, "cannot accept links over TLS"),
         };
         for route in routes.iter().filter(|route| route.stream_index().is_some()) {
             let present = self.calls.iter_mut().find(|call| call.route == *route);
@@ -169,7 +169,8 @@ impl Streams {
             }
             self.calls.retain(|call| call.route != *route);
             if self.calls.len() >= CALLS_MAX {
-                tracing::warn!(remote = %route.remote, "no link over TLS: there are many");
+                tracing::warn!(remote = %route.remote, "a link over TLS is refused: there are too \
+                                                        many");
                 continue;
             }
             self.calls.push(Call::new(*route, key, (config.clone(), protocol), now));
@@ -200,7 +201,7 @@ impl Streams {
             match serve(connection, route, (&mut *sessions, &mut *relays), drops, clock) {
                 Ok(waits) => more |= waits,
                 Err(end) => {
-                    tracing::debug!(remote = %route.remote, %end, "a link over TLS ends");
+                    tracing::debug!(remote = %route.remote, %end, "a link over TLS has ended");
                     drops.stream_ended(&end);
                     sessions.handle_blocked(route, false, now);
                     return false;
@@ -268,7 +269,7 @@ impl Streams {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
                 Err(error) => {
                     if let Some(left_out) = listening.not_taken.take(now) {
-                        tracing::warn!(%error, left_out, "no connection for TLS can be taken");
+                        tracing::warn!(%error, left_out, "cannot accept a connection for TLS");
                     }
                     return false;
                 }
@@ -292,7 +293,7 @@ impl Streams {
             let config = (config, tls::LINK);
             match Connection::accepted(socket, remote, config, registry, token, now) {
                 Ok(connection) => incoming.push(connection),
-                Err(end) => tracing::debug!(%remote, %end, "a connection is not taken"),
+                Err(end) => tracing::debug!(%remote, %end, "a connection was refused"),
             }
         }
         true
@@ -361,7 +362,7 @@ impl Call {
                     Ok(more) => {
                         if connection.is_open() && !was_open {
                             relays.handle_open(route, now);
-                            tracing::info!(remote = %route.remote, "a link over TLS is there");
+                            tracing::info!(remote = %route.remote, "a link over TLS is connected");
                         }
                         if connection.is_open() && now.since(connection.began_at()) >= SETTLED {
                             self.failures = 0;
@@ -382,8 +383,9 @@ impl Call {
         let wait = RETRY_MIN.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
         // A repeated failure usually has the same reason.
         match self.failures {
-            0 => tracing::warn!(remote = %self.route.remote, %end, "no link over TLS"),
-            _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "no link over TLS"),
+            0 => tracing::warn!(remote = %self.route.remote, %end, "cannot accept links over TLS"),
+            _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "cannot accept links \
+                                                                            over TLS"),
         }
         self.failures = self.failures.saturating_add(1);
         self.state = State::Waiting { until: now + wait };
@@ -447,7 +449,7 @@ fn give_up(
 fn listen(address: SocketAddr, registry: &Registry, token: Token) -> anyhow::Result<TcpListener> {
     let mut socket = TcpListener::bind(address).map_err(|cause| {
         let help = match cause.kind() {
-            ErrorKind::AddrInUse => "another program has the port",
+            ErrorKind::AddrInUse => "another program uses the port",
             ErrorKind::AddrNotAvailable => "no interface of this machine has the address",
             ErrorKind::PermissionDenied => "a port below 1024 needs root or CAP_NET_BIND_SERVICE",
             _ => "",

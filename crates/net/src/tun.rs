@@ -55,7 +55,7 @@ impl Namespace {
     pub fn enter(&self) -> anyhow::Result<()> {
         let name = &self.name;
         let place = File::open(Path::new(FOLDER).join(name))
-            .with_context(|| format!("there is no namespace {name}"))?;
+            .with_context(|| format!("the namespace {name} does not exist"))?;
         move_into_link_name_space(place.as_fd(), Some(LinkNameSpaceType::Network))
             .with_context(|| format!("cannot enter namespace {name}"))
     }
@@ -70,7 +70,7 @@ impl Namespace {
             let thread = scope.spawn(|| self.enter().map(|()| work()));
             thread.join()
         });
-        done.map_err(|_| anyhow!("what was done in namespace {} failed", self.name))?
+        done.map_err(|_| anyhow!("an operation in namespace {} failed", self.name))?
     }
 
     /// Runs lines of `ip` in the namespace.
@@ -87,7 +87,7 @@ impl Drop for Namespace {
         if self.made
             && let Err(error) = iproute2("ip", &[], &[format!("netns del {}", self.name)])
         {
-            tracing::warn!("namespace {} is left: {error:#}", self.name);
+            tracing::warn!("cannot delete namespace {}: {error:#}", self.name);
         }
     }
 }
@@ -155,8 +155,8 @@ pub fn iproute2(program: &str, arguments: &[&str], lines: &[String]) -> anyhow::
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command
         .spawn()
-        .with_context(|| format!("{program} does not start: it is of the package iproute2"))?;
-    let mut stdin = child.stdin.take().context("no standard input")?;
+        .with_context(|| format!("cannot start {program} of the package iproute2"))?;
+    let mut stdin = child.stdin.take().context("the child process has no standard input")?;
     // If it has already ended, its error is reported below.
     let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     drop(stdin);

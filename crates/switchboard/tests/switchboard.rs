@@ -325,7 +325,7 @@ async fn a_taken_port_gets_one_clear_line() {
     let error = error.await.unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        format!("cannot listen on {}: address in use by another program", switchboard.address)
+        format!("cannot listen on {}: another program uses the address", switchboard.address)
     );
 }
 

@@ -372,13 +372,13 @@ fn settings_that_are_wrong_are_told_all_at_once_and_end_with_a_code_of_their_own
         "4 settings are wrong",
         "clip and camera are both given",
         "references = 99",
-        "\"desk:port\" is no address of a switchboard",
+        "\"desk:port\" is not a switchboard address",
         "'O', character 17 of 64",
     ] {
         assert!(words.contains(expected), "{expected}: {words}");
     }
     let words = complaint(&["operator", "--switchboard-key", KEY, "--switchboard", "https://desk"]);
-    assert!(words.contains("is no address of a switchboard"), "{words}");
+    assert!(words.contains("is not a switchboard address"), "{words}");
     let (_, words) = tautline(&["emulate", "--links", "nope.toml"]);
     assert!(words.contains("nope.toml: No such file") && words.contains("lte-town"), "{words}");
 }

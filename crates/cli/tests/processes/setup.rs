@@ -150,7 +150,7 @@ fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
     let code = order(&settings, &invite);
     // A man in the middle has another key, and learns nothing of the code.
     let words = complaint(&enroll("truck", &elsewhere, &code));
-    assert!(words.contains("which is not of this code"), "{words}");
+    assert!(words.contains("which does not match the code"), "{words}");
     let words = complaint(&enroll("truck", &address, &code.replacen(['0', '1', '2'], "3", 1)[1..]));
     assert!(words.contains("a code has 28 letters") || words.contains("mistyped"), "{words}");
     let output = enroll("truck", &address, &code);

@@ -31,13 +31,13 @@ pub struct Code {
 #[non_exhaustive]
 pub enum CodeError {
     /// The number of letters is wrong.
-    #[error("a code has {LETTERS} letters and digits, and this has {count}")]
+    #[error("a code has {LETTERS} letters and digits, not {count}")]
     Length {
         /// Number of letters found.
         count: usize,
     },
     /// A letter is not in the alphabet.
-    #[error("{letter:?} is in no code")]
+    #[error("{letter:?} does not occur in codes")]
     Letter {
         /// The letter.
         letter: char,

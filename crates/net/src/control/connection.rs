@@ -48,7 +48,7 @@ impl Connection {
             session.peer_certificates().and_then(|chain| chain.first());
         let key = certificate.map(tls::key_of);
         let Some(Ok(peer_key)) = key else {
-            let reason = "it showed no usable key".to_owned();
+            let reason = "it sent no usable key".to_owned();
             return Err(Error::Handshake { address: address.to_owned(), reason });
         };
         let (read, write) = tokio::io::split(stream);

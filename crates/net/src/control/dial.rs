@@ -103,7 +103,7 @@ impl Dialler {
                 }
                 // Only a bug ends an attempt in this manner; the others continue.
                 Some(Err(error)) => {
-                    tracing::error!(%error, "an attempt to connect ended by itself");
+                    tracing::error!(%error, "a connection attempt ended unexpectedly");
                     race.handle_failed(self.clock.now());
                 }
                 None => {}
@@ -205,7 +205,8 @@ impl Names {
                 return Err(Error::Connect { address: host.to_string(), cause });
             }
             Ok(_) | Err(_) => {
-                tracing::debug!(%host, "the name is not answered: its last addresses are tried");
+                tracing::debug!(%host, "the name cannot be resolved: trying its last known \
+                                        addresses");
             }
         }
         Ok(self.found.clone())
@@ -253,7 +254,7 @@ async fn open(address: SocketAddr, local: Option<&Local>) -> io::Result<TcpStrea
         Some(Local::Address(_)) => {
             return Err(io::Error::new(
                 io::ErrorKind::AddrNotAvailable,
-                "the link has another family of addresses",
+                "the link has another address family",
             ));
         }
         None => {}
@@ -328,9 +329,9 @@ mod tests {
         let words = dialler.no_way(vec![(0, unanswered()), (1, unanswered()), (2, refused)]);
         assert_eq!(
             words.to_string(),
-            "no way leads to 192.0.2.1:7443: by interface wwan0, interface wwan1: no answer from \
+            "cannot reach 192.0.2.1:7443: by interface wwan0, interface wwan1: no answer from \
              192.0.2.1:7443 within 3s; by the system's own route: cannot connect to 192.0.2.1:7443: \
-             connection refused: nobody listens there"
+             connection refused: nothing listens there"
         );
         let any = Dialler::new("192.0.2.1".parse().unwrap(), &["0.0.0.0:7000".parse().unwrap()]);
         assert_eq!(any.locals, [None]);

@@ -29,7 +29,7 @@ pub enum Error {
     #[error("{0}")]
     Address(HostError),
     /// None of several paths reaches the server.
-    #[error("no way leads to {address}: {reasons}")]
+    #[error("cannot reach {address}: {reasons}")]
     NoWay {
         /// Host and port as configured.
         address: String,
@@ -53,7 +53,10 @@ pub enum Error {
         after: Duration,
     },
     /// The server holds a key other than the pinned one.
-    #[error("{address} has the key {found}, expected {expected}: wrong address, or a new key?")]
+    #[error(
+        "{address} has the key {found}, expected {expected}: the address is wrong, or the key \
+             was replaced"
+    )]
     WrongKey {
         /// Host and port as configured.
         address: String,
@@ -64,7 +67,8 @@ pub enum Error {
     },
     /// The server did not issue the code.
     #[error(
-        "{address} has the key {found}, which is not of this code: a wrong address, or somebody between"
+        "{address} has the key {found}, which does not match the code: the address is wrong, or \
+         somebody intercepts the connection"
     )]
     WrongCode {
         /// Host and port as given.
@@ -87,10 +91,10 @@ pub enum Error {
         address: String,
     },
     /// No certificate can be made of the local key.
-    #[error("no certificate can be made from the key: {0}")]
+    #[error("cannot make a certificate from the key: {0}")]
     Certificate(String),
     /// A frame exceeds the limit, so the following bytes cannot be delimited.
-    #[error("a frame of {bytes} bytes is over the limit of {bytes_max}")]
+    #[error("a frame of {bytes} bytes exceeds the limit of {bytes_max}")]
     FrameTooLong {
         /// Length of the frame, or the one in its header.
         bytes: u64,
@@ -101,19 +105,19 @@ pub enum Error {
     #[error("the other end closed the connection")]
     Closed,
     /// The other end sent nothing for too long.
-    #[error("the other end has been silent for {after:?}")]
+    #[error("the other end has sent nothing for {after:?}")]
     Silent {
         /// Time without data.
         after: Duration,
     },
     /// The connection broke.
-    #[error("the connection broke: {}", reason(.0))]
+    #[error("the connection failed: {}", reason(.0))]
     Broken(io::Error),
     /// There is no connection now; the frame was not accepted.
     #[error("not connected")]
     NotConnected,
     /// Too many frames are queued; the frame was not accepted.
-    #[error("{frames} frames wait to be sent already")]
+    #[error("{frames} frames are already waiting to be sent")]
     QueueFull {
         /// Limit that was reached.
         frames: usize,
@@ -153,7 +157,7 @@ pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
 /// A mismatch of the server's key with the pinned one or the code: passed through rustls, read by
 /// [`handshake`].
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the key is {found}, expected another")]
+#[error("the key is {found}, not the expected one")]
 pub(super) struct Mismatch {
     /// `None` if a code determines the key.
     pub(super) expected: Option<PublicKey>,
@@ -174,10 +178,10 @@ fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> St
 /// Returns a short text of a kernel's or TLS's error: the innermost cause, without a number.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "address in use by another program".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "no such address on this machine".to_owned(),
+        io::ErrorKind::AddrInUse => "another program uses the address".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
         io::ErrorKind::PermissionDenied => "not permitted".to_owned(),
-        io::ErrorKind::ConnectionRefused => "connection refused: nobody listens there".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there".to_owned(),
         _ => {
             let mut text = error.to_string();
             let mut cause = error.get_ref().and_then(|inner| inner.source());
@@ -198,7 +202,7 @@ mod tests {
     fn an_ipv4_address_where_there_is_ipv6_alone_is_told_as_that() {
         let cause = io::Error::from(io::ErrorKind::NetworkUnreachable);
         let words = unreached("192.0.2.1:7443", &cause, || true);
-        assert!(words.contains("this machine has IPv6 alone") && words.contains("name"), "{words}");
+        assert!(words.contains("this machine has only IPv6") && words.contains("name"), "{words}");
         for (address, is_ipv6_only) in
             [("192.0.2.1:7443", false), ("[2001:db8::1]:7443", true), ("host:7443", true)]
         {

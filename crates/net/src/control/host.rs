@@ -24,8 +24,8 @@ pub struct Host {
 /// The error of a text that is no address of a switchboard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no address of a switchboard: {why}; give a name or an IP address, with a port or without, as in \
-     switchboard.example, 203.0.113.9:7443 or [2001:db8::9]:7443"
+    "{text:?} is not a switchboard address: {why}; give a name or an IP address, with or without \
+     a port, such as switchboard.example, 203.0.113.9:7443 or [2001:db8::9]:7443"
 )]
 pub struct HostError {
     text: String,
@@ -83,7 +83,7 @@ impl FromStr for Host {
             (1..=LABEL_BYTES_MAX).contains(&label.len()) && label.bytes().all(is_letter)
         };
         if name.len() > NAME_BYTES_MAX || !labels().all(is_label) {
-            return Err(wrong("it is no name of a machine"));
+            return Err(wrong("it is not a valid host name"));
         }
         let last = labels().next_back().unwrap_or_default();
         if last.bytes().all(|letter| letter.is_ascii_digit()) {
@@ -165,7 +165,7 @@ mod tests {
     fn what_is_no_address_is_named_with_the_reason() {
         let words = "desk:99999".parse::<Host>().unwrap_err().to_string();
         assert!(
-            words.starts_with("\"desk:99999\" is no address of a switchboard: its port"),
+            words.starts_with("\"desk:99999\" is not a switchboard address: its port"),
             "{words}"
         );
     }

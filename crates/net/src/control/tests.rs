@@ -48,7 +48,7 @@ async fn what_cannot_be_an_address_is_refused_at_once() {
     let answer = |_: &[u8]| None;
     let started = Client::start("https://desk", key, &identity(CLIENT), vec![], answer);
     let words = started.unwrap_err().to_string();
-    assert!(words.contains("is no address of a switchboard"), "{words}");
+    assert!(words.contains("is not a switchboard address"), "{words}");
 }
 
 #[tokio::test]
@@ -61,7 +61,9 @@ async fn a_server_with_another_key_is_refused_by_name() {
     let address = listener.local();
     assert_eq!(
         error.to_string(),
-        format!("{address} has the key {found}, expected {expected}: wrong address, or a new key?")
+        format!(
+            "{address} has the key {found}, expected {expected}: the address is wrong, or the key was replaced"
+        )
     );
     assert_eq!(retry_in, Duration::from_millis(200));
 }
@@ -182,7 +184,7 @@ async fn a_taken_port_gets_one_clear_line() {
     let error = Listener::bind(first.local(), &identity(SERVER)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("cannot listen on {}: address in use by another program", first.local())
+        format!("cannot listen on {}: another program uses the address", first.local())
     );
 }
 
@@ -195,7 +197,7 @@ async fn a_server_that_is_not_there_is_told_in_one_line() {
     let Some(Event::Disconnected { error, .. }) = events.recv().await else { panic!() };
     assert_eq!(
         error.to_string(),
-        format!("cannot connect to {address}: connection refused: nobody listens there")
+        format!("cannot connect to {address}: connection refused: nothing listens there")
     );
 }
 

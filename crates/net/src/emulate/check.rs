@@ -43,7 +43,7 @@ pub fn check(config: &Config, length: Duration) -> anyhow::Result<Status> {
     let status = relay.join().map_err(|_| anyhow!("the relay's thread failed"))??;
     answers.join().map_err(|_| anyhow!("the far end's thread failed"))?;
     sent.context("cannot send on the loopback interface")?;
-    ensure!(status.lateness.count > 0, "nothing got through the models within {length:?}");
+    ensure!(status.lateness.count > 0, "nothing passed the models within {length:?}");
     Ok(status)
 }
 

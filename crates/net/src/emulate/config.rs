@@ -157,14 +157,14 @@ impl Config {
         let count = self.links.len();
         ensure!(
             (1..=Self::LINKS_MAX).contains(&count),
-            "links: {count} given; 1 to {} are possible",
+            "links: {count} given, must be 1 to {}",
             Self::LINKS_MAX
         );
         let mut names = BTreeSet::new();
         let mut common: Vec<(&str, Common)> = Vec::new();
         for link in &self.links {
             let name = &link.name;
-            ensure!(names.insert(name), "links: the name {name:?} is given twice");
+            ensure!(names.insert(name), "links: the name {name:?} is used twice");
             if let (Some(listen), Some(target)) = (link.listen, link.target) {
                 ensure!(
                     listen.is_ipv4() == target.is_ipv4(),
@@ -176,7 +176,7 @@ impl Config {
                 let models = [link.preset.is_some(), link.up.is_some(), link.down.is_some()];
                 ensure!(
                     models == [false; 3],
-                    "link {name:?}: wireless stands in the place of preset, up and down"
+                    "link {name:?}: wireless replaces preset, up and down; give only one of them"
                 );
                 wireless.model().with_context(|| format!("link {name:?}"))?;
                 continue;
@@ -188,7 +188,7 @@ impl Config {
                     let other = common.iter().find(|(_, other)| !other.agrees_with(entry));
                     if let Some((other, _)) = other {
                         bail!(
-                            "links {other:?} and {name:?}: common {:?} has other times",
+                            "links {other:?} and {name:?} have different times for common {:?}",
                             entry.name
                         );
                     }
@@ -221,7 +221,7 @@ impl LinkConfig {
         let name = &self.name;
         ensure!(
             self.wireless.is_none(),
-            "link {name:?}: a wireless network is between devices only (--tun)"
+            "link {name:?}: a wireless network works only between devices (--tun)"
         );
         let listen = self.listen.with_context(|| format!("link {name:?}: give listen"))?;
         let target = self.target.with_context(|| format!("link {name:?}: give target"))?;
@@ -246,7 +246,7 @@ impl LinkConfig {
 impl WirelessConfig {
     fn model(&self) -> anyhow::Result<wireless::Config> {
         let power = Power::of_dbm(self.power_dbm).with_context(|| {
-            format!("wireless: power_dbm = {}: dBm, -20, -35 or -60", self.power_dbm)
+            format!("wireless: power_dbm = {}: must be -20, -35 or -60", self.power_dbm)
         })?;
         let mut config = power.config();
         config.disturbance = self.disturbed.then(Disturbance::of_table_2);

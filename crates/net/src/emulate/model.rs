@@ -125,7 +125,7 @@ impl Model {
                 links[way as usize].set_delay_added(added);
                 Ok(())
             }
-            Self::Wireless(_) => Err("a wireless network has the delays of its channel only"),
+            Self::Wireless(_) => Err("a wireless network supports only the delays of its channel"),
         }
     }
 

@@ -362,23 +362,23 @@ fn configurations_are_checked() {
     let unknown = parse(r#"{"links":[],"lnks":[]}"#).unwrap_err().to_string();
     assert!(unknown.starts_with("unknown field `lnks`"), "{unknown}");
     let none = parse(r#"{"links":[]}"#).unwrap().validate().unwrap_err().to_string();
-    assert_eq!(none, "links: 0 given; 1 to 16 are possible");
+    assert_eq!(none, "links: 0 given, must be 1 to 16");
     let missing = of_link(r#","preset":"lan","up":{"trace":{"file":"/no/such.pps"}}"#);
     assert_eq!(missing, Ok(()), "the file is looked for when it is loaded");
     assert_eq!(of_link(r#","wireless":{"power_dbm":-35,"disturbed":false}"#), Ok(()));
     assert_eq!(
         of_link(r#","preset":"lan","wireless":{"power_dbm":-35}"#).unwrap_err(),
-        "link \"a\": wireless stands in the place of preset, up and down"
+        "link \"a\": wireless replaces preset, up and down; give only one of them"
     );
     assert_eq!(
         of_link(r#","wireless":{"power_dbm":-40}"#).unwrap_err(),
-        "link \"a\": wireless: power_dbm = -40: dBm, -20, -35 or -60"
+        "link \"a\": wireless: power_dbm = -40: must be -20, -35 or -60"
     );
     let bind = |text: &str| format!("{:#}", Emulator::bind(parse(text).unwrap()).unwrap_err());
     let nowhere = bind(r#"{"links":[{"name":"a","preset":"lan","target":"127.0.0.1:9"}]}"#);
     assert_eq!(nowhere, "link \"a\": give listen");
     let relayed = bind(r#"{"links":[{"name":"a","wireless":{"power_dbm":-35}}]}"#);
-    assert_eq!(relayed, "link \"a\": a wireless network is between devices only (--tun)");
+    assert_eq!(relayed, "link \"a\": a wireless network works only between devices (--tun)");
     let common = |every_s: f64| {
         let outage = format!(r#"{{"every_s":{every_s},"mean_ms":50.0}}"#);
         format!(r#"{{"rate_mbps":8.0,"common":[{{"name":"cell","outage_losing":{outage}}}]}}"#)
@@ -387,7 +387,7 @@ fn configurations_are_checked() {
     assert_eq!(both(9.0, 9.0), Ok(()));
     assert_eq!(
         both(9.0, 8.0).unwrap_err(),
-        "links \"a\" and \"a\": common \"cell\" has other times"
+        "links \"a\" and \"a\" have different times for common \"cell\""
     );
 }
 

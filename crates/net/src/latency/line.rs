@@ -22,7 +22,7 @@ pub struct Line {
 #[non_exhaustive]
 pub enum Malformed {
     /// The first line is not that of a latency file.
-    #[error("it is no file of latency: it does not begin with \"leg,peer,link,\"")]
+    #[error("it is not a latency file: it does not begin with \"leg,peer,link,\"")]
     Head,
     /// It has too few fields.
     #[error("it has {found} fields, not {FIELDS}")]
@@ -31,13 +31,13 @@ pub enum Malformed {
         found: usize,
     },
     /// The leg is unknown.
-    #[error("there is no leg {found:?}")]
+    #[error("the leg {found:?} is unknown")]
     Leg {
         /// Text of the field.
         found: String,
     },
     /// A field holds no valid number.
-    #[error("{name} is {found:?}, no number that it can be")]
+    #[error("{name} is {found:?}, not a valid number")]
     Number {
         /// Name of the field.
         name: &'static str,
@@ -48,13 +48,13 @@ pub enum Malformed {
     #[error("its times contradict each other")]
     Contradiction,
     /// It is not UTF-8.
-    #[error("it is no text in UTF-8")]
+    #[error("it is not UTF-8 text")]
     NotText,
     /// It exceeds the maximum length.
     #[error("it is longer than {LINE_BYTES_MAX} bytes")]
     TooLong,
     /// The file ends within it: it is being written, or its writer was killed.
-    #[error("the file ends within it")]
+    #[error("the file ends in the middle of it")]
     Unfinished,
 }
 
@@ -333,8 +333,8 @@ mod tests {
             malformed.to_string()
         };
         assert_eq!(of("relay-vehicle,ab,0,100"), "it has 4 fields, not 12");
-        assert_eq!(of(&right.replace("relay", "rely")), "there is no leg \"rely-vehicle\"");
-        assert_eq!(of(&right.replace("140", "x")), "back_us is \"x\", no number that it can be");
+        assert_eq!(of(&right.replace("relay", "rely")), "the leg \"rely-vehicle\" is unknown");
+        assert_eq!(of(&right.replace("140", "x")), "back_us is \"x\", not a valid number");
         assert_eq!(of(&right.replace(",40,", ",41,")), "its times contradict each other");
         assert_eq!(of(&right.replace(",30,", ",31,")), "its times contradict each other");
         assert_eq!(of(&right.replace(",20,", ",,")), "its times contradict each other");

@@ -37,7 +37,7 @@ impl Log {
     /// One line: the folder or a file in it cannot be created.
     pub fn open(folder: &Path, bytes_max: ByteCount, clock: Clock) -> anyhow::Result<Self> {
         let mut files = Files::open(folder, bytes_max)
-            .with_context(|| format!("cannot write latency into {}", folder.display()))?;
+            .with_context(|| format!("cannot write latency files into {}", folder.display()))?;
         let lost: Arc<AtomicU64> = Arc::default();
         let counted = lost.clone();
         let (lines, receiver) = sync_channel(LINES_MAX);
@@ -188,7 +188,7 @@ impl Files {
     fn give_up(&mut self, error: &io::Error, lost: &AtomicU64, now: Instant) {
         if let Some(left_out) = self.limit.take(now) {
             let folder = self.folder.display();
-            tracing::warn!(%folder, %error, left_out, "latency cannot be written for now");
+            tracing::warn!(%folder, %error, left_out, "cannot write latency files for now");
         }
         if let Some(newest) = self.newest.take() {
             // A regular drop would retry the write.
@@ -398,6 +398,6 @@ mod tests {
         let file = folder.path().join("taken");
         fs::write(&file, "").unwrap();
         let told = Log::open(&file, ByteCount::new(1 << 20), Clock::start()).unwrap_err();
-        assert!(format!("{told:#}").starts_with("cannot write latency into /"), "{told:#}");
+        assert!(format!("{told:#}").starts_with("cannot write latency files into /"), "{told:#}");
     }
 }

@@ -28,31 +28,40 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     gauges("link_up", None, "1 while the link carries packets", |link| {
         Some(f64::from(link.state == LinkState::Up))
     });
-    gauges("link_budget", bits.clone(), "Counted on for media", |l| Some(l.budget.as_f64()));
-    gauges("link_grant", bits.clone(), "Granted by rate control", |l| Some(l.granted.as_f64()));
-    let delivered = "Arrived at the other end, by its last report";
+    gauges("link_budget", bits.clone(), "Rate available to media", |l| Some(l.budget.as_f64()));
+    gauges("link_grant", bits.clone(), "Rate granted by rate control", |l| {
+        Some(l.granted.as_f64())
+    });
+    let delivered = "Rate that arrived at the other end, by its last report";
     gauges("link_delivered", bits, delivered, |link| Some(link.rate_control?.delivered.as_f64()));
     let ratio = Some(Unit::Other("ratio".to_owned()));
-    gauges("link_loss_out", ratio.clone(), "Lost of what was sent in the last second", |link| {
-        link.loss_out.map(f64::from)
-    });
-    gauges("link_loss_in", ratio, "Lost of what the other end sent in the last second", |link| {
-        link.loss_in.map(f64::from)
-    });
-    gauges("link_relayed", None, "1 where a relay carries the link", |link| {
+    gauges(
+        "link_loss_out",
+        ratio.clone(),
+        "Share lost of the packets sent in the last second",
+        |link| link.loss_out.map(f64::from),
+    );
+    gauges(
+        "link_loss_in",
+        ratio,
+        "Share lost of the packets that the other end sent in the last \
+                                   second",
+        |link| link.loss_in.map(f64::from),
+    );
+    gauges("link_relayed", None, "1 if a relay carries the link", |link| {
         link.relayed.then_some(1.0)
     });
-    let detour = "What the relay adds to the round trip of a direct link";
+    let detour = "Round trip that the relay adds to a direct link";
     gauges("link_detour", Some(Unit::Seconds), detour, |link| {
         link.detour_ms.map(|millis| f64::from(millis) / 1e3)
     });
-    gauges("link_queue", Some(Unit::Bytes), "Media that waits here", |link| {
+    gauges("link_queue", Some(Unit::Bytes), "Media waiting to be sent", |link| {
         Some(link.queued.get() as f64)
     });
-    gauges("link_in_flight", Some(Unit::Bytes), "Sent and not yet reported", |link| {
+    gauges("link_in_flight", Some(Unit::Bytes), "Sent and not reported yet", |link| {
         Some(link.in_flight.get() as f64)
     });
-    gauges("link_datagram", Some(Unit::Bytes), "Largest datagram", |link| {
+    gauges("link_datagram", Some(Unit::Bytes), "Largest datagram of the link", |link| {
         Some(link.datagram_bytes.get() as f64)
     });
     let delays = |delay: fn(&LinkStats) -> Option<f32>| {
@@ -62,21 +71,27 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     page.gauges("link_rtt_smoothed", Some(Unit::Seconds), rtt, delays(|link| link.rtt_ms));
     let owd = "One-way delay towards this end, smoothed";
     page.gauges("link_owd_smoothed", Some(Unit::Seconds), owd, delays(|link| link.owd_ms));
-    let queueing = "Queue that stands in the link, as what is sent shows";
+    let queueing = "Queueing delay of the link, measured on sent packets";
     page.gauges(
         "link_queueing",
         Some(Unit::Seconds),
         queueing,
         delays(|link| Some(link.rate_control?.queueing_ms)),
     );
-    let jitter = "Jitter of what arrives here (RFC 3550)";
+    let jitter = "Jitter of received packets (RFC 3550)";
     page.gauges("link_jitter", Some(Unit::Seconds), jitter, delays(|link| link.jitter_ms));
     let causes = links
         .iter()
         .filter_map(|link| Some((number(link).and("cause", link.rate_control?.cause.name()), 1.0)));
-    page.gauges("link_grant_cause", None, "1, with why the grant changed last", causes);
+    page.gauges(
+        "link_grant_cause",
+        None,
+        "1, labelled with the cause of the last change of the \
+                                           grant",
+        causes,
+    );
     let names = links.iter().map(|link| (number(link).and("name", &link.name), 1.0));
-    page.gauges("link_info", None, "1, with what people call the link", names);
+    page.gauges("link_info", None, "1, labelled with the link's name", names);
 }
 
 fn add_delays(page: &mut Page, links: &[LinkStats]) {
@@ -112,12 +127,12 @@ fn add_totals(page: &mut Page, snapshot: &Snapshot) {
     }
     page.counters("link_datagrams", None, "Datagrams by link", datagrams);
     page.counters("link", Some(Unit::Bytes), "Bytes by link, headers included", bytes);
-    page.counters("link_media_packets", None, "Media packets, what became of them", packets);
+    page.counters("link_media_packets", None, "Media packets by outcome", packets);
     let units = snapshot.channels().iter().flat_map(|channel| {
         let labels = |what| Labels::of("channel", &channel.name).and("what", what);
         channel.units.iter().map(move |(name, count)| (labels(name), count))
     });
-    page.counters("channel_units", None, "Units by channel, what became of them", units);
+    page.counters("channel_units", None, "Units by channel and outcome", units);
 }
 
 /// Adds the value as a metric of its own: its name in snake case, then its unit.

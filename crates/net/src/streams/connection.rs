@@ -53,9 +53,9 @@ pub(super) enum End {
     Refused,
     #[error("no answer within {HANDSHAKE_MAX:?}")]
     Unanswered,
-    #[error("the other end has been silent for {CONNECTION_TIMEOUT:?}")]
+    #[error("the other end has sent nothing for {CONNECTION_TIMEOUT:?}")]
     Silent,
-    #[error("what came is no row of datagrams")]
+    #[error("the received bytes are not a sequence of datagrams")]
     Malformed,
     #[error("the other end speaks another protocol within TLS")]
     Protocol,

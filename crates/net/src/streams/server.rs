@@ -155,7 +155,7 @@ impl Server {
                     true
                 }
                 Err(end) => {
-                    tracing::debug!(remote = %route.remote, %end, "a connection over TLS ends");
+                    tracing::debug!(remote = %route.remote, %end, "a connection over TLS has ended");
                     counters.refused += u64::from(end.is_refusal());
                     closed.push(route);
                     false
@@ -211,7 +211,7 @@ impl Server {
                     if error.kind() != std::io::ErrorKind::WouldBlock
                         && let Some(left_out) = not_taken.take(now)
                     {
-                        tracing::warn!(%error, left_out, "no connection for TLS can be taken");
+                        tracing::warn!(%error, left_out, "cannot accept a connection for TLS");
                     }
                     None
                 }
@@ -248,7 +248,7 @@ impl Server {
                 let waiting = VecDeque::new();
                 self.legs.push(Leg { connection, token, is_awake: true, waiting });
             }
-            Err(end) => tracing::debug!(%remote, %end, "a connection is not taken"),
+            Err(end) => tracing::debug!(%remote, %end, "a connection was refused"),
         }
     }
 }

@@ -219,7 +219,7 @@ mod tests {
         wrong(&nowhere, &key, "/nowhere");
         wrong(&good, &nowhere, "console_certificate_key = /nowhere");
         allow(&key, 0o640);
-        wrong(&good, &key, "others may read or change key file");
+        wrong(&good, &key, "other users can read or change key file");
         // A key that is not the certificate's.
         let other = rcgen::generate_simple_self_signed(["b.example".to_owned()]).unwrap();
         wrong(&good, &file("other.pem", &other.signing_key.serialize_pem()), "good.pem");
