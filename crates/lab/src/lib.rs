@@ -15,30 +15,30 @@
 //! paper also needs its key in docs/papers.md.
 //!
 //! 1. Write `papers/<paper>/<name>.rs`: at the top a `pub(crate) const EXPERIMENT: Experiment` with
-//!   a key, a title, its place in the paper and its function, `fn run(run: &Run<'_>) ->
-//!   Result<Outcome>`.
+//!    a key, a title, its place in the paper and its function, `fn run(run: &Run<'_>) ->
+//!    Result<Outcome>`.
 //! 2. Declare the file and list its constant in `papers.rs`. If it measures time, also list its key
-//!   among those that do: it then runs alone on the machine. Add its key to docs/papers.md, in the
-//!   row of its place.
+//!    among those that do: it then runs alone on the machine. Add its key to docs/papers.md, in the
+//!    row of its place.
 //! 3. Take every random number from `run.seed`, sizes and tolerances from `run.choose(quick,
-//!   full)`, and call `run.progress(done, total, "the next part")` regularly in anything that takes
-//!   over a second. Use no clock unless the experiment measures time (`tautline_net::clock`). A
-//!   long experiment that does not measure time distributes its jobs over all cores with `workers`;
-//!   use no other threads.
+//!    full)`, and call `run.progress(done, total, "the next part")` regularly in anything that
+//!    takes over a second. Use no clock unless the experiment measures time
+//!    (`tautline_net::clock`). A long experiment that does not measure time distributes its jobs
+//!    over all cores with `workers`; use no other threads.
 //! 4. Return all three: `tables` with every number that is plotted, `plots`, and `rows`. A quantity
-//!   that the paper prints gets [`published`](experiment::Row::published). If the paper errs, the
-//!   right value is the [`reference`](experiment::Row::reference), against which the row is judged.
-//!   Every tolerance states the reason for its width with [`because`](experiment::Row::because): a
-//!   figure, or that it is set by hand. A requirement without a theoretical value is
-//!   [`asked`](experiment::Row::asked), never a reference. A tolerance admits at most twice or half
-//!   of the right value, unless the machine's clock measured it
-//!   ([`clocked`](experiment::Row::clocked)). A row that cannot be judged has no tolerance and is
-//!   only shown. A row whose result is certain is marked as such
-//!   ([`by_construction`](experiment::Row::by_construction)).
+//!    that the paper prints gets [`published`](experiment::Row::published). If the paper errs, the
+//!    right value is the [`reference`](experiment::Row::reference), against which the row is
+//!    judged. Every tolerance states the reason for its width with
+//!    [`because`](experiment::Row::because): a figure, or that it is set by hand. A requirement
+//!    without a theoretical value is [`asked`](experiment::Row::asked), never a reference. A
+//!    tolerance admits at most twice or half of the right value, unless the machine's clock
+//!    measured it ([`clocked`](experiment::Row::clocked)). A row that cannot be judged has no
+//!    tolerance and is only shown. A row whose result is certain is marked as such
+//!    ([`by_construction`](experiment::Row::by_construction)).
 //! 5. Add to xtask/mutations.toml a constant of the code under test, and a change of it that turns
-//!   a row red: `make mutate` applies it. An experiment without such a change states the reason.
+//!    a row red: `make mutate` applies it. An experiment without such a change states the reason.
 //! 6. A check that fails for a reason other than a differing number, such as a wrong decode, is an
-//!   `Err`.
+//!    `Err`.
 //!
 //! `cargo test -p tautline-lab` runs it quickly with all others; it needs no test of its own.
 //!
@@ -72,6 +72,8 @@ pub mod notation;
 pub mod papers;
 pub mod pictures;
 pub mod plot;
+#[cfg(feature = "quorum")]
+pub mod quorum;
 pub mod record;
 mod relayed;
 pub mod report;

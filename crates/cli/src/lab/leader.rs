@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
+use tautline_lab::quorum::{Config, Kept, Member};
 use tautline_net::clock::Clock;
 use tautline_net::file;
-use tautline_quorum::{Config, Kept, Member};
 use tautline_units::Instant;
 
 /// Run three redundant steering processes, and kill, stop and cut off the leader

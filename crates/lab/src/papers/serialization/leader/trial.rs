@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tautline_quorum::{Config, Kept, Member};
 use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::world::{Clock, End, LinkId, Node, NodeId, Route, World};
 use tautline_units::{Bitrate, Instant};
+
+use crate::quorum::{Config, Kept, Member};
 
 /// A fault of the leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,14 +7,12 @@
 //! they only need about the same rate. A new leader therefore starts after the old one's lease has
 //! expired, even if the old one was stopped, was cut off, or still believes that it leads.
 //!
-//! Only the lab uses it so far: the experiment `timing-leader` runs it in virtual time, and
-//! `tautline lab leader` in three processes, both in a build with the feature `quorum`. A vehicle
-//! with several computers could use it unchanged; no vehicle does.
+//! The experiment `timing-leader` runs it in virtual time, and `tautline lab leader` in three
+//! processes, both in a build with the feature `quorum`. No vehicle uses it.
 //!
 //! Nothing here uses a socket or a clock: datagrams and the time are arguments. The caller must
 //! persist the result of [`Member::poll_keep`] safely before it sends that of
 //! [`Member::poll_transmit`].
-#![forbid(unsafe_code)]
 
 mod error;
 mod kept;
@@ -24,3 +22,6 @@ mod step;
 pub use error::Error;
 pub use kept::Kept;
 pub use member::{Config, Counters, Member};
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,13 @@
 //! Tests of a single member, and of three with immediate delivery.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tautline_message::QuorumStep;
-use tautline_quorum::{Config, Error, Kept, Member};
 use tautline_units::Instant;
+
+use super::{Config, Error, Kept, Member};
 
 const HEARTBEAT: Duration = Duration::from_millis(10);
 
@@ -129,6 +128,34 @@ proptest! {
             while member.poll_transmit().is_some() {}
             if let Some(kept) = member.poll_keep() {
                 prop_assert_eq!(&Kept::from_bytes(&kept.to_bytes()).unwrap(), kept);
+            }
+        }
+    }
+
+    /// No datagrams end the process, and the persisted state always restarts it.
+    #[test]
+    fn what_was_kept_starts_a_member(
+        inputs in vec((prop_oneof![step().prop_map(|step| step.encode()), vec(any::<u8>(), 0..64)], 0u64..30, 0u8..4), 1..60)
+    ) {
+        let (mut member, mut kept) = (member(1), Kept::default());
+        let mut now = Instant::ZERO;
+        for (datagram, wait, restart) in inputs {
+            now += Duration::from_millis(wait);
+            if restart == 0 {
+                let read = Kept::from_bytes(&kept.to_bytes()).unwrap();
+                prop_assert_eq!(&read, &kept);
+                member = Member::new(config(1), read, now).unwrap();
+            }
+            if member.poll_timeout() <= now {
+                member.handle_timeout(now);
+            }
+            member.handle_datagram(&datagram, now);
+            if let Some(new) = member.poll_keep() {
+                kept = new.clone();
+            }
+            while let Some((to, datagram)) = member.poll_transmit() {
+                let step = QuorumStep::decode(&datagram).unwrap();
+                prop_assert_eq!((step.from, step.to), (1, to));
             }
         }
     }

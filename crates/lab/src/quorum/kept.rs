@@ -1,4 +1,4 @@
-use crate::Error;
+use super::Error;
 
 /// Persistent state of a member. Without it, a restarted member could vote twice in one election.
 ///

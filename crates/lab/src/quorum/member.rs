@@ -9,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use tautline_message::{Builder, QuorumStep};
 use tautline_units::Instant;
 
-use crate::step::{from_wire, round, round_of, to_wire};
-use crate::{Error, Kept};
+use super::step::{from_wire, round, round_of, to_wire};
+use super::{Error, Kept};
 
 /// Parameters of a member.
 #[derive(Clone, Copy, Debug)]
