@@ -134,7 +134,7 @@ test('resetting a latched stop and arming are two actions', async () => {
   const { act } = await commandWhere((command) => command.act?.deed === RESET);
   assert.equal(act.stop, 4);
   assert.equal(act.number, arming.number + 1);
-  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 0 } };
+  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 1 } };
   await commandWhere((command) => command.act === null);
   await page.locator('#act-arm').waitFor();
 });
@@ -144,7 +144,7 @@ test('a refused arming shows why and is not repeated', async () => {
   await page.locator('#act-arm').click();
   const { act } = await commandWhere((command) => command.act?.deed === ARM);
   const THROTTLE_PRESSED = 10;
-  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 1 + THROTTLE_PRESSED } };
+  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 2 + THROTTLE_PRESSED } };
   await page.locator('#banner-detail', { hasText: 'Release the throttle' }).waitFor({ timeout: 2_000 });
   await commandWhere((command) => command.act === null);
 });
@@ -166,7 +166,7 @@ test('the next driver takes over by Enter, repeated until answered', async () =>
   await page.locator('#banner-title', { hasText: 'Take over' }).waitFor({ timeout: 2_000 });
   await page.keyboard.press('Enter');
   const { act } = await commandWhere((command) => command.act?.deed === TAKE_OVER);
-  standIn.guard = { mode: DRIVING, report: { console: consoleNumber(), number: act.number, outcome: 0 } };
+  standIn.guard = { mode: DRIVING, report: { console: consoleNumber(), number: act.number, outcome: 1 } };
   standIn.stand({ role: 'drives', holder, request: null, agreed: null, reason: 'consent' });
   await commandWhere((command) => command.act === null);
   await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });

@@ -5,12 +5,12 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { Builder, ByteBuffer } from 'flatbuffers';
+import { statusFrame } from './status.mjs';
 
 const DIST = new URL('../dist/', import.meta.url).pathname;
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455, 1.3
 const TELL_MS = 50;
-const STOPPED = 3;
 
 /**
  * Serves until `close`. `commands` has every command so far, `asked` every other message except
@@ -123,38 +123,10 @@ function command(bytes) {
 
 /** Encodes telemetry by the numbers of telemetry.fbs. */
 function telemetry(guard) {
-  const builder = new Builder(256);
-  const reason = builder.createString(guard === null ? 'the vehicle\'s guard says nothing' : '');
-  const state = guard === null ? 0 : guardState(builder, guard);
-  builder.startObject(9);
-  builder.addFieldInt8(3, guard === null ? STOPPED : 0, 0);
-  builder.addFieldOffset(4, reason, 0);
-  builder.prep(4, 28);
-  for (let field = 0; field < 6; field += 1) builder.writeFloat32(0);
-  builder.writeFloat32(guard?.speed ?? 0);
-  builder.addFieldStruct(2, builder.offset(), 0);
-  builder.addFieldOffset(8, state, 0);
-  builder.finish(builder.endObject(), 'TLT2');
+  const builder = new Builder(512);
+  const status = guard === null ? 0 : builder.createByteVector(statusFrame(guard));
+  builder.startObject(6);
+  builder.addFieldOffset(2, status, 0);
+  builder.finish(builder.endObject(), 'TLT3');
   return Buffer.concat([Buffer.of(2), builder.asUint8Array()]);
-}
-
-function guardState(builder, guard) {
-  builder.startObject(22);
-  builder.addFieldInt8(1, guard.mode ?? 0, 0);
-  builder.addFieldInt8(2, guard.cause ?? 0, 0);
-  builder.addFieldInt32(5, guard.stop ?? 0, 0);
-  builder.addFieldInt8(6, guard.latched ? 1 : 0, 0);
-  builder.addFieldInt32(7, guard.emergencyStop ?? 0, 0);
-  if (guard.report !== undefined) {
-    builder.prep(8, 16);
-    builder.pad(3);
-    builder.writeInt8(guard.report.outcome);
-    builder.writeInt32(guard.report.number);
-    builder.writeInt64(guard.report.console);
-    builder.addFieldStruct(8, builder.offset(), 0);
-  }
-  builder.addFieldInt32(9, guard.blockers ?? 0, 0);
-  builder.addFieldInt16(17, guard.machineAge ?? 20, 65_535);
-  builder.addFieldInt8(20, guard.blackBox ?? 0, 0);
-  return builder.endObject();
 }

@@ -1,4 +1,5 @@
-import type { Blocker, GuardView } from './guard';
+import type { Blocker } from './generated/kinds';
+import type { GuardView } from './guard';
 
 /** Action that a person asks of the guard deliberately. A reset names the stop that was shown. */
 export type Deed =

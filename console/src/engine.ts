@@ -5,6 +5,7 @@
  * Its timer also drives the page at 50 Hz: the page answers each tick with a command, which is sent
  * at once. A page that hangs sends no commands, and the vehicle stops.
  */
+import { FROM_OPERATOR } from './generated/kinds';
 import { OperatorClock, nowMs } from './clock';
 import { Counters } from './counters';
 import { readSnapshot, readStatus, readTelemetry } from './reading';
@@ -15,7 +16,7 @@ import { pixelsShown, refusalOf } from './video/limits';
 import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
-  FROM_OPERATOR, answerMessage, askMessage, commandMessage, decoderMessage, leaveMessage, linkActionMessage, parseFleet, parseHello,
+  answerMessage, askMessage, commandMessage, decoderMessage, leaveMessage, linkActionMessage, parseFleet, parseHello,
   parsePong, parseSlice, parseStanding, parseTopics, pickMessage, pingMessage, videoFeedbackMessage,
 } from './wire';
 import type { PictureFormat } from './wire';

@@ -1,41 +1,5 @@
-/**
- * State of the vehicle's guard and its texts. The lists are in the order of the numbers on the
- * wire.
- */
-
-/** Mode: the motion that the guard allows. */
-export const GUARD_MODES = ['held', 'armed', 'driving', 'limited', 'manoeuvre'] as const;
-export type GuardMode = (typeof GUARD_MODES)[number];
-
-/** Rules that change the guard's mode. */
-export const CAUSES = [
-  'started', 'picture age', 'command timeout', 'proposals silent', 'machine silent', 'brake does not answer',
-  'emergency stop', 'console gone', 'page hidden', 'focus lost', 'inputs unhealthy', 'dead-man released',
-  'session ended', 'console changed', 'local stop', 'local control', 'machine fault', 'guard silent', 'guard late',
-  'overspeed', 'rolling', 'camera stopped', 'encoder stopped', 'parked', 'arm expired', 'arm', 'throttle', 'loop age',
-  'standstill', 'reset', 'unattended', 'speed implausible', 'camera blind', 'steering wrong',
-] as const;
-export type Cause = (typeof CAUSES)[number];
-
-/** Reasons for which the guard refuses an action. */
-export const BLOCKERS = [
-  'mode', 'latched', 'moving', 'machine silent', 'local person', 'machine fault', 'proposals silent', 'no session',
-  'no command', 'other console', 'throttle pressed', 'picture age', 'person absent', 'dead-man', 'vehicle trouble',
-  'stale act', 'other stop', 'not named', 'latch not kept',
-] as const;
-export type Blocker = (typeof BLOCKERS)[number];
-
-/** Lights, indicators and horn of a machine. */
-export const SIGNALS = ['horn', 'lights', 'high beam', 'left', 'right', 'hazard'] as const;
-export type Signal = (typeof SIGNALS)[number];
-
-/** Properties of the pictures that the operator must know. */
-export const SIGHTS = ['drawn', 'recorded', 'repeats', 'uniform', 'moves', 'contradicts', 'unchecked'] as const;
-export type Sight = (typeof SIGHTS)[number];
-
-/** State of the guard's recording. */
-export const BLACK_BOXES = ['absent', 'records', 'disk full', 'disk refuses', 'disk behind', 'ended'] as const;
-export type BlackBox = (typeof BLACK_BOXES)[number];
+/** State of the vehicle's guard and its texts. */
+import type { BlackBox, Blocker, Cause, GuardMode, Signal } from './generated/kinds';
 
 /** Outcome of the newest action other than an emergency stop. */
 export interface ActReport {
@@ -111,15 +75,15 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'started': return 'The guard has just started';
     case 'picture age': return `The newest picture seen here was too old: ${age}`;
     case 'command timeout': return `No fresh command reached the vehicle for ${age}`;
-    case 'proposals silent': return `The vehicle's computer sent nothing for ${age}`;
-    case 'machine silent': return `The machine sent nothing for ${age}`;
+    case 'proposal timeout': return `The vehicle's computer sent nothing for ${age}`;
+    case 'machine timeout': return `The machine sent nothing for ${age}`;
     case 'brake does not answer': return `The brake did not respond: ${value.toFixed(1)} m/s² of the requested ${limit.toFixed(1)} m/s²`;
     case 'emergency stop': return 'An emergency stop was requested';
     case 'console gone': return 'The console was closed or disconnected';
     case 'page hidden': return 'This page was hidden';
     case 'focus lost': return 'This page did not have the keyboard focus';
     case 'inputs unhealthy': return 'The keyboard or an input device was not usable';
-    case 'dead-man released': return 'The dead-man input was released';
+    case 'dead man released': return 'The dead-man input was released';
     case 'session ended': return 'The session in which the vehicle was armed has ended';
     case 'console changed': return 'Commands came from another console than the one that armed the vehicle';
     case 'local stop': return 'Somebody at the machine pressed its stop button';
@@ -154,14 +118,14 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'machine silent': 'the machine must answer',
   'local person': 'the person at the machine must release it',
   'machine fault': 'the machine\'s fault must be repaired',
-  'proposals silent': 'the vehicle\'s computer must answer',
+  'vehicle silent': 'the vehicle\'s computer must answer',
   'no session': 'there must be a session',
   'no command': 'commands must arrive',
   'other console': 'another console drives',
   'throttle pressed': 'release the throttle',
   'picture age': 'a fresh picture must be seen here',
   'person absent': 'this page must be in front, with working inputs',
-  'dead-man': 'hold the dead-man input',
+  'dead man': 'hold the dead-man input',
   'vehicle trouble': 'the vehicle\'s camera must work',
   'stale act': 'the links are too slow: try again',
   'other stop': 'another stop is latched now',

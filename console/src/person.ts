@@ -4,7 +4,8 @@ import { Keyboard, type Press } from './input/keyboard';
 import { type Numbering } from './input/known';
 import { type Absence, type DeadMan, DeadManInput, Presence } from './input/presence';
 import { STANDSTILL_MPS, Seat } from './input/seat';
-import { type GuardView, type Signal, bitsOf, SIGNALS } from './guard';
+import { type Signal, SIGNALS } from './generated/kinds';
+import { type GuardView, bitsOf } from './guard';
 import type { TelemetryView } from './report';
 import { Signals } from './signals';
 import type { Demand } from './wire';
@@ -144,7 +145,7 @@ export class Person {
     this.#guard = guard;
     if (guard === null) return;
     this.#acts.observe(guard, atMs);
-    if (guard.blockers.includes('dead-man')) this.deadMan.require();
+    if (guard.blockers.includes('dead man')) this.deadMan.require();
     // From here on the guard holds the stop, whatever this page does.
     if (this.#acts.emergencyStop === null) this.seat.resume();
   }

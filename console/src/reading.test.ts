@@ -4,21 +4,21 @@ import { ChannelStats } from './message/channel-stats';
 import { Delays } from './message/delays';
 import { DropCount } from './message/drop-count';
 import { End } from './message/end';
-import { Fault } from './message/fault';
 import { Gear } from './message/gear';
-import { GuardState } from './message/guard-state';
 import { LinkState } from './message/link-state';
 import { RateCause } from './message/rate-cause';
 import { RateControl } from './message/rate-control';
 import { LinkStats } from './message/link-stats';
-import { Motion } from './message/motion';
 import { ProcessStats } from './message/process-stats';
 import { SessionStats } from './message/session-stats';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import { Value } from './message/value';
 import { readSnapshot, readTelemetry } from './reading';
-import { BadMessage, FROM_OPERATOR } from './wire';
+import { type Said, statusFrame } from '../e2e/status.mjs';
+import { FAULTS, type Fault, FROM_OPERATOR, MACHINE_AGE_MAX_MS } from './generated/kinds';
+import { bitsOf } from './guard';
+import { BadMessage } from './wire';
 
 interface Parts {
   end?: End;
@@ -39,30 +39,17 @@ function snapshotMessage({ end = End.Vehicle, session = true, process = true, li
   return messageOf(FROM_OPERATOR.snapshot, builder);
 }
 
-/** `ageMs` is the age of the machine's state; `null` without a guard. */
-function telemetryMessage(
-  { ageMs = 20, faults = [], numbers = [] }: { ageMs?: number | null; faults?: Fault[]; numbers?: number[] } = {},
-): ArrayBuffer {
+/** `frame` is `null` while the guard is silent. */
+function telemetryMessage(frame: Uint8Array | null, reason = ''): ArrayBuffer {
   const builder = new Builder(512);
-  const reason = builder.createString('why');
-  const told = Telemetry.createFaultsVector(builder, faults);
-  const forPeople = Telemetry.createToldVector(builder, numbers);
-  const guard = ageMs === null ? 0 : buildGuard(builder, ageMs);
+  const status = frame === null ? 0 : Telemetry.createStatusVector(builder, frame);
+  const modeReason = builder.createString(reason);
   Telemetry.startTelemetry(builder);
-  Telemetry.addModeReason(builder, reason);
-  Telemetry.addMotion(builder, Motion.createMotion(builder, -3, 0.25, 0.5, 0.75, 0, 0, 0));
-  Telemetry.addGear(builder, Gear.Reverse);
-  Telemetry.addFaults(builder, told);
-  Telemetry.addGuard(builder, guard);
-  Telemetry.addTold(builder, forPeople);
+  Telemetry.addStatus(builder, status);
+  if (reason !== '') Telemetry.addModeReason(builder, modeReason);
+  Telemetry.addSight(builder, 0b100_0001);
   Telemetry.finishTelemetryBuffer(builder, Telemetry.endTelemetry(builder));
   return messageOf(FROM_OPERATOR.telemetry, builder);
-}
-
-function buildGuard(builder: Builder, ageMs: number): number {
-  GuardState.startGuardState(builder);
-  GuardState.addMachineAgeMs(builder, ageMs);
-  return GuardState.endGuardState(builder);
 }
 
 function messageOf(kind: number, builder: Builder): ArrayBuffer {
@@ -112,38 +99,49 @@ function drops(builder: Builder, name: string, count: bigint): number {
 }
 
 describe('readTelemetry', () => {
+  const MOVING = { speed: -3, steeringAngle: 0.25, throttle: 0.5, brake: 0.75, gear: Gear.Reverse };
   const KNOWN = { speedMps: -3, steeringAngleRad: 0.25, throttle: 0.5, brake: 0.75, gear: Gear.Reverse };
   const UNKNOWN = { speedMps: null, steeringAngleRad: null, throttle: null, brake: null, gear: null };
+  const faultBits = (...faults: Fault[]) => bitsOf(FAULTS, faults);
+  const read = (said: Said = {}) => readTelemetry(telemetryMessage(statusFrame({ ...MOVING, ...said })));
 
-  it('copies the machine\'s motion', () => {
-    expect(readTelemetry(telemetryMessage())).toMatchObject({ ...KNOWN, modeReason: 'why', faults: [] });
-    expect(readTelemetry(telemetryMessage({ faults: [Fault.Brake] }))).toMatchObject({ ...KNOWN, faults: [Fault.Brake] });
+  it('copies the machine\'s motion, and what the vehicle adds', () => {
+    expect(readTelemetry(telemetryMessage(statusFrame(MOVING), 'why'))).toMatchObject(
+      { ...KNOWN, modeReason: 'why', faults: [], sight: ['drawn', 'unchecked'], sourceTrouble: '' });
+    expect(read({ faults: faultBits('brake') })).toMatchObject({ ...KNOWN, modeReason: '', faults: ['brake'] });
   });
 
   it('hides the state of a machine that is too old, though its last speed is still sent', () => {
-    expect(readTelemetry(telemetryMessage({ ageMs: 300 }))).toMatchObject(KNOWN);
-    for (const ageMs of [301, 65_535]) {
-      const telemetry = readTelemetry(telemetryMessage({ ageMs, faults: [Fault.Drive] }));
-      expect(telemetry).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable, Fault.Drive] });
+    expect(read({ machineAge: MACHINE_AGE_MAX_MS - 1 })).toMatchObject(KNOWN);
+    for (const machineAge of [MACHINE_AGE_MAX_MS, 65_534]) {
+      expect(read({ machineAge, faults: faultBits('drive') })).toMatchObject({ ...UNKNOWN, faults: ['unreachable', 'drive'] });
     }
+    expect(read({ machineAge: 65_535 })).toMatchObject({ ...UNKNOWN, faults: ['unreachable'] });
   });
 
   it('hides the state of a machine that is unreachable, or whose guard is silent', () => {
-    expect(readTelemetry(telemetryMessage({ faults: [Fault.Unreachable] }))).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable] });
-    expect(readTelemetry(telemetryMessage({ ageMs: null }))).toMatchObject({ ...UNKNOWN, guard: null, faults: [Fault.Unreachable] });
+    expect(read({ faults: faultBits('unreachable') })).toMatchObject({ ...UNKNOWN, faults: ['unreachable'] });
+    expect(readTelemetry(telemetryMessage(null))).toMatchObject({ ...UNKNOWN, guard: null, faults: ['unreachable'] });
   });
 
   it('copies the reported numbers, without those of a newer version', () => {
-    const told = (numbers: number[], ageMs = 20) => readTelemetry(telemetryMessage({ numbers, ageMs })).told;
+    const told = (numbers: number[], machineAge = 20) => read({ numbers, machineAge }).told;
     const later = Array<number>(60).fill(9);
-    expect(told([1.5, -0.25, 87, ...later])).toMatchObject({ accelerationAlong: 1.5, accelerationAcross: -0.25, charge: 87 });
-    expect(told([1.5, NaN])).toMatchObject({ accelerationAlong: 1.5, accelerationAcross: null, charge: null });
+    expect(told([1.5, -0.25, 87, 300, ...later])).toEqual({ accelerationAlong: 1.5, accelerationAcross: -0.25, charge: 87 });
+    expect(told([1.5, NaN])).toEqual({ accelerationAlong: 1.5, accelerationAcross: null, charge: null });
     expect(told([1.5, -0.25, 87], 301).charge).toBeNull();
   });
 
-  it('reads the speed 0 with a speed fault as unknown', () => {
-    const telemetry = readTelemetry(telemetryMessage({ faults: [Fault.Speed] }));
-    expect(telemetry).toMatchObject({ ...KNOWN, speedMps: null, faults: [Fault.Speed] });
+  it('reads a speed that the machine does not know as unknown', () => {
+    expect(read({ faults: faultBits('speed') })).toMatchObject({ ...KNOWN, speedMps: null, faults: ['speed'] });
+    for (const speed of [NaN, 151]) expect(read({ speed })).toMatchObject({ ...KNOWN, speedMps: null, faults: ['speed'] });
+  });
+
+  it('is malformed with a malformed status', () => {
+    const frame = statusFrame();
+    frame[20]! ^= 1;
+    expect(() => readTelemetry(telemetryMessage(frame))).toThrow(BadMessage);
+    expect(() => readTelemetry(telemetryMessage(new Uint8Array()))).toThrow(BadMessage);
   });
 });
 
@@ -157,7 +155,7 @@ describe('readSnapshot', () => {
     });
     expect([link.owdOut, link.owdIn, link.rttMs]).toEqual([{ p50: 24, p95: 61, p99: 104 }, null, null]);
     expect([link.relayed, link.detourMs]).toEqual([true, 12.5]);
-    expect(link.control).toEqual({ deliveredBps: 2.8e6, queueingMs: 3.5, cause: RateCause.Policer });
+    expect(link.control).toEqual({ deliveredBps: 2.8e6, queueingMs: 3.5, cause: 'policer' });
     expect([link.counts.packetsLate, link.counts.packetsLost]).toEqual([7, 0]);
     expect(channels[0]).toMatchObject({ channel: 1, name: 'media', lateOrLost: null, counts: { offered: 3600, accepted: 0 } });
     expect(values).toEqual([{ name: 'battery', number: 48.5, unit: 'V', total: false }]);

@@ -2,26 +2,22 @@
  * Copies the FlatBuffers into plain values and throws on malformed bytes. The page sees exactly
  * what these functions return: a new field needs a line here.
  */
-import type { Budget } from './message/budget';
 import type { ChannelStats } from './message/channel-stats';
 import type { Delays } from './message/delays';
 import type { DropCount } from './message/drop-count';
 import { End } from './message/end';
-import { Fault } from './message/fault';
 import { Gear } from './message/gear';
-import type { GuardState } from './message/guard-state';
 import { LinkState } from './message/link-state';
 import type { LinkStats } from './message/link-stats';
 import { OperatorStatus } from './message/operator-status';
-import { RateCause } from './message/rate-cause';
 import type { RateControl } from './message/rate-control';
 import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
-import {
-  BLACK_BOXES, BLOCKERS, CAUSES, type Deceleration, GUARD_MODES, type GuardView, SIGHTS, SIGNALS, membersOf,
-} from './guard';
+import { type Fault, MACHINE_AGE_MAX_MS, RATE_CAUSES, SIGHTS, TOLD } from './generated/kinds';
+import { type Deceleration, type GuardView, membersOf } from './guard';
+import { type MachineFrame, type StatusFrame, type Told, readStatusFrame } from './status-frame';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
@@ -55,99 +51,77 @@ const LINKS_MAX = 64;
 const CHANNELS_MAX = 64;
 const VALUES_MAX = 128;
 const DROPS_MAX = 512;
-const FAULTS_MAX = 9;
-const ENDLESS_MS = 65_535;
-// The guard stops the machine long before this. A speed that is older no longer says how fast it
-// moves.
-const MACHINE_AGE_MAX_MS = 300;
-/**
- * Optional numbers that the machine reports, in the order and with the units of `told!` in
- * crates/guard/src/machine.rs.
- */
-const TOLD = ['accelerationAlong', 'accelerationAcross', 'charge'] as const;
-/** The reported numbers; `null` for unknown ones. */
-export type ToldView = Record<(typeof TOLD)[number], number | null>;
-/** Bit of the parking brake in a machine's notices. */
-const PARKING_BRAKE = 1;
+const NOTHING_TOLD = Object.fromEntries(TOLD.map(({ key }) => [key, null])) as Told;
 
 export function readTelemetry(message: ArrayBuffer) {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
-  const motion = telemetry.motion();
-  if (motion === null) throw new BadMessage('telemetry without motion');
-  const faults = readFaults(telemetry);
-  const heard = <T>(told: T): T | null => (faults.includes(Fault.Unreachable) ? null : told);
+  const frame = readFrame(telemetry.statusArray());
+  const faults = faultsOf(frame?.machine ?? null);
+  // Nothing is known of a machine out of reach, nor of its actuators.
+  const reached = faults.includes('unreachable') ? null : frame;
+  const machine = reached?.machine ?? null;
   return {
     sequence: Number(telemetry.sequence()),
-    speedMps: faults.includes(Fault.Speed) ? null : heard(finite(motion.speed())),
-    steeringAngleRad: heard(finite(motion.steeringAngle())),
-    throttle: heard(finite(motion.throttle())),
-    brake: heard(finite(motion.brake())),
+    speedMps: faults.includes('speed') ? null : machine?.speedMps ?? null,
+    steeringAngleRad: machine?.steeringAngleRad ?? null,
+    throttle: reached?.throttle ?? null,
+    brake: reached?.brake ?? null,
+    /** Reason why nobody drives that no status contains; empty if there is none. */
     modeReason: telemetry.modeReason() ?? '',
     /** Fault of the picture source; empty if there is none. */
     sourceTrouble: telemetry.sourceTrouble() ?? '',
-    gear: heard(known(Gear, telemetry.gear())),
-    guard: readGuard(telemetry.guard()),
+    gear: machine === null ? null : known(Gear, machine.gear as Gear),
+    guard: frame === null ? null : guardOf(frame),
     faults,
     sight: membersOf(SIGHTS, telemetry.sight()),
-    told: readTold((index) => heard(index < telemetry.toldLength() ? telemetry.told(index) : null)),
+    told: machine?.told ?? NOTHING_TOLD,
   };
+}
+
+/** Returns `null` while the guard is silent. */
+function readFrame(bytes: Uint8Array | null): StatusFrame | null {
+  if (bytes === null) return null;
+  const frame = readStatusFrame(bytes);
+  if (frame === null) throw new BadMessage('no status frame');
+  return frame;
 }
 
 /**
  * Returns the machine's faults. A machine whose state is old, or that no guard reports, counts as
  * unreachable.
  */
-function readFaults(telemetry: Telemetry): Fault[] {
-  const faults = list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
-    const fault = telemetry.faults(index) ?? Fault.Other;
-    return fault in Fault ? fault : Fault.Other;
-  });
-  const ageMs = telemetry.guard()?.machineAgeMs() ?? ENDLESS_MS;
-  return ageMs <= MACHINE_AGE_MAX_MS || faults.includes(Fault.Unreachable) ? faults : [Fault.Unreachable, ...faults];
+function faultsOf(machine: MachineFrame | null): Fault[] {
+  if (machine === null) return ['unreachable'];
+  const told = new Set(machine.faults);
+  if (machine.speedMps === null) told.add('speed');
+  const old = machine.ageMs >= MACHINE_AGE_MAX_MS && !told.has('unreachable');
+  return old ? ['unreachable', ...told] : [...told];
 }
 
-/** Reads the reported numbers; those that a newer vehicle adds beyond the list are ignored. */
-function readTold(told: (index: number) => number | null): ToldView {
-  const known = (number: number | null) => (Number.isFinite(number) ? number : null);
-  return Object.fromEntries(TOLD.map((name, index) => [name, known(told(index))])) as ToldView;
-}
-
-function readGuard(state: GuardState | null): GuardView | null {
-  if (state === null) return null;
-  const report = state.answer();
+function guardOf(frame: StatusFrame): GuardView {
   return {
-    mode: numbered(GUARD_MODES, state.mode()),
-    cause: numbered(CAUSES, state.cause()),
-    value: state.value(),
-    limit: state.limit(),
-    stop: state.stop(),
-    latched: state.latched(),
-    emergencyStop: state.emergencyStop(),
-    report: report === null ? null : {
-      console: report.console(),
-      number: report.number(),
-      outcome: report.outcome() === 0 ? 'done' : numbered(BLOCKERS, report.outcome() - 1),
-    },
-    blockers: membersOf(BLOCKERS, state.blockers()),
-    holder: state.holder(),
-    loopAgeMs: orEndless(state.loopAgeMs()),
-    speedBoundMps: state.speedBound(),
-    countdown: state.countdownMs() === ENDLESS_MS ? null : {
-      cause: numbered(CAUSES, state.countdownCause()),
-      leftMs: state.countdownMs(),
-    },
-    blackBox: numbered(BLACK_BOXES, state.blackBox()),
-    braking: readBraking(state.budget()),
-    signals: membersOf(SIGNALS, state.signals()),
-    parkingBrake: (state.notices() & PARKING_BRAKE) !== 0,
+    mode: frame.mode,
+    cause: frame.cause,
+    value: frame.value,
+    limit: frame.limit,
+    stop: frame.stop,
+    latched: frame.latched,
+    emergencyStop: frame.emergencyStop,
+    report: frame.answer,
+    blockers: frame.blockers,
+    holder: frame.holder,
+    loopAgeMs: frame.loopAgeMs,
+    speedBoundMps: frame.speedBoundMps,
+    countdown: frame.countdown,
+    blackBox: frame.blackBox,
+    braking: brakingOf(frame),
+    signals: frame.machine?.signals ?? [],
+    parkingBrake: frame.machine?.notices.includes('parking brake') ?? false,
   };
 }
 
-function readBraking(budget: Budget | null): Deceleration | null {
-  if (budget === null) return null;
-  const braking = {
-    begin: finite(budget.decelerationBegin()), end: finite(budget.deceleration()), jerk: finite(budget.jerk()),
-  };
+function brakingOf({ decelerationBegin, deceleration, jerk }: StatusFrame): Deceleration | null {
+  const braking = { begin: decelerationBegin, end: deceleration, jerk };
   return Object.values(braking).every((number) => number > 0) ? braking : null;
 }
 
@@ -209,7 +183,9 @@ function readLink(stats: LinkStats | null, rate: RateControl | null) {
     relayed: link.relayed(),
     detourMs: orUnknown(link.detourMs()),
     control: rate === null ? null : {
-      deliveredBps: rate.delivered() * 10_000, queueingMs: rate.queueing() / 10, cause: known(RateCause, rate.cause()),
+      deliveredBps: rate.delivered() * 10_000, queueingMs: rate.queueing() / 10,
+      /** Empty: only a later vehicle knows it. */
+      cause: RATE_CAUSES[rate.cause()]?.words ?? '',
     },
     counts: readCounts(link, LINK_COUNTS),
   };
@@ -253,17 +229,6 @@ function present<T>(value: T | null): T {
 function finite(value: number): number {
   if (!Number.isFinite(value)) throw new BadMessage('number is not finite');
   return value;
-}
-
-/** Returns `null` for the largest 16-bit number, which stands for an unknown or endless time. */
-function orEndless(ms: number): number | null {
-  return ms === ENDLESS_MS ? null : ms;
-}
-
-function numbered<Name extends string>(names: readonly Name[], number: number): Name {
-  const name = names[number];
-  if (name === undefined) throw new BadMessage(`no ${number} among ${names.length}`);
-  return name;
 }
 
 function orUnknown(value: number): number | null {

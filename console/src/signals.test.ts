@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { bitsOf, membersOf, SIGNALS } from './guard';
+import { SIGNALS } from './generated/kinds';
+import { bitsOf, membersOf } from './guard';
 import { Signals } from './signals';
 
 it('a press turns a light on and the next one off', () => {

@@ -1,5 +1,5 @@
 import type { Press } from './input/keyboard';
-import type { Signal } from './guard';
+import type { Signal } from './generated/kinds';
 
 /** Horn, lights and indicators that the operator wants, sent with each command. */
 export class Signals {

@@ -1,4 +1,4 @@
-import type { GuardMode } from './guard';
+import type { GuardMode } from './generated/kinds';
 
 /** A sound of the page. */
 export type Cue = 'stopping' | 'unacknowledged' | 'late' | 'limited' | 'countdown' | 'armed' | 'refused' | 'held' | 'pad quiet';

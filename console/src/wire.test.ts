@@ -1,5 +1,6 @@
 import { ByteBuffer } from 'flatbuffers';
 import { describe, expect, it } from 'vitest';
+import { FROM_OPERATOR } from './generated/kinds';
 import { Command } from './message/command';
 import { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
@@ -9,7 +10,7 @@ import { Deed } from './message/deed';
 import { Telemetry } from './message/telemetry';
 import { VideoFeedback } from './message/video-feedback';
 import {
-  BadMessage, type Demand, FROM_OPERATOR, answerMessage, askMessage, commandMessage, decoderMessage, flatBuffer, leaveMessage, linkActionMessage,
+  BadMessage, type Demand, answerMessage, askMessage, commandMessage, decoderMessage, flatBuffer, leaveMessage, linkActionMessage,
   parseFleet, parseHello, parsePong, parseSlice, parseStanding, parseTopics, pickMessage, pingMessage, videoFeedbackMessage,
 } from './wire';
 

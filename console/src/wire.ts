@@ -7,6 +7,10 @@
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
 import type { Act as WantedAct, Deed } from './acts';
+import {
+  DECODERS, type Decoder, FLEET_WORDS, type FleetWord, REASONS, ROLES, type Reason, type Role, TO_OPERATOR, VEHICLE_STATES,
+  type VehicleState,
+} from './generated/kinds';
 import type { DeadMan } from './input/presence';
 import { Act } from './message/act';
 import { Command } from './message/command';
@@ -17,8 +21,6 @@ import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
 
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8, fleet: 9 } as const;
-const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6, pick: 7, leave: 8, decoder: 9 } as const;
 
 export type SliceKind = 'idr' | 'predicted' | 'skip';
 
@@ -79,13 +81,6 @@ export interface Standing {
   reason: Reason | null;
 }
 
-/**
- * Role of a console: drives; has not asked; has asked; was refused; may take over after an agreed
- * request; may only watch.
- */
-export type Role = (typeof ROLES)[number];
-export type Reason = (typeof REASONS)[number];
-
 /** A topic of another program, with its newest unit. */
 export interface TopicView {
   channel: number;
@@ -120,7 +115,7 @@ export interface FleetView {
 export interface VehicleView {
   name: string;
   /** `own`: still leased to this operator, from an earlier run. */
-  state: 'free' | 'own' | 'taken' | 'away';
+  state: VehicleState;
   /** `null` if nobody drives, or if an older switchboard does not report it. */
   driver: string | null;
   /** Time since when the vehicle is driven, or away. */
@@ -132,8 +127,6 @@ export interface VehicleView {
   /** Round trip between vehicle and switchboard. */
   roundTripMs: number | null;
 }
-
-export type FleetWord = (typeof FLEET_WORDS)[number];
 
 export interface Pong {
   /** Time of the ping on the console's clock, in ms. */
@@ -175,13 +168,9 @@ const SLICE_HEADER_BYTES = 28;
 /** Flag in the byte of the slice kind. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
-const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds', 'watches'] as const;
-const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
 const CONSOLES_MAX = 64; // More than an operator process accepts.
 const TOPICS_MAX = 64;
 const VEHICLES_MAX = 256;
-const VEHICLE_STATES = ['free', 'own', 'taken', 'away'] as const;
-const FLEET_WORDS = ['unknown', 'taken', 'moving', 'busy', 'refused'] as const;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
 
@@ -453,7 +442,8 @@ export function leaveMessage(): Uint8Array<ArrayBuffer> {
 
 /** Encodes whether this browser decodes in hardware; `null` if it does not report it. */
 export function decoderMessage(byHardware: boolean | null): Uint8Array<ArrayBuffer> {
-  return Uint8Array.of(TO_OPERATOR.decoder, byHardware === null ? 2 : byHardware ? 0 : 1);
+  const decoder: Decoder = byHardware === null ? 'unknown' : byHardware ? 'hardware' : 'processor';
+  return Uint8Array.of(TO_OPERATOR.decoder, DECODERS.indexOf(decoder));
 }
 
 function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {

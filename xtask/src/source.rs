@@ -88,9 +88,10 @@ pub(crate) fn is_generated(path: &str) -> bool {
 }
 
 /// Path parts of generated files.
-const GENERATED: [&str; 5] = [
+const GENERATED: [&str; 6] = [
     "/generated/",
     "console/src/message/",
+    "schemas/rate_cause.fbs",
     "bench/codecs/sbe_lidar/",
     "bench/codecs/foreign/",
     "LICENSE-",

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use tautline_message::{Builder, Command, Gear, Telemetry};
+use tautline_message::{Builder, Command, Telemetry};
 
 use crate::clock;
 use crate::measure::Effort;
@@ -55,7 +55,6 @@ fn command() -> Command {
         steering: 0.5,
         throttle: 0.25,
         brake: 0.0,
-        gear: Gear::Drive,
         emergency_stop: false,
         console: 0x0123_4567_89ab_cdef,
         cited: 12_345,

@@ -1,20 +1,22 @@
+import { GUARD_ABSENCES, type GuardAbsence } from '../generated/kinds';
+import { bitsOf } from '../guard';
+
 /** Reasons why the person counts as absent or the inputs as unsound, the worst first. */
 export const ABSENCES = [
   'hidden', 'unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'calibrating', 'meta key', 'dead-man released',
 ] as const;
 export type Absence = (typeof ABSENCES)[number];
 
-/** Bits of the absences in a command, as the guard numbers them. */
-const GUARD_BITS: Readonly<Record<Absence, number>> = {
-  hidden: 1 << 1,
-  unfocused: 1 << 2,
-  'pad gone': 1 << 3,
-  'pad frozen': 1 << 3,
-  'pad unsound': 1 << 3,
-  calibrating: 1 << 3,
-  'meta key': 1 << 3,
-  // A command has a separate field for it.
-  'dead-man released': 0,
+/** The guard's name of each; `null` if a command has a separate field for it. */
+const GUARD_ABSENCE: Readonly<Record<Absence, GuardAbsence | null>> = {
+  hidden: 'page hidden',
+  unfocused: 'focus lost',
+  'pad gone': 'inputs unhealthy',
+  'pad frozen': 'inputs unhealthy',
+  'pad unsound': 'inputs unhealthy',
+  calibrating: 'inputs unhealthy',
+  'meta key': 'inputs unhealthy',
+  'dead-man released': null,
 };
 
 /** Current absences. Each one ends independently. */
@@ -43,9 +45,8 @@ export class Presence {
 
   /** Bits of the absences for a command. */
   get bits(): number {
-    let bits = 0;
-    for (const absence of this.#absences) bits |= GUARD_BITS[absence];
-    return bits;
+    const told = [...this.#absences].map((absence) => GUARD_ABSENCE[absence]).filter((absence) => absence !== null);
+    return bitsOf<GuardAbsence>(GUARD_ABSENCES, told);
   }
 }
 

@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * Why what rate control grants changed last.
+ * Cause of the last change of a granted rate.
  */
 export enum RateCause {
   /**
@@ -12,57 +12,57 @@ export enum RateCause {
   Beginning = 0,
 
   /**
-   * It is set.
+   * The rate is configured.
    */
   Fixed = 1,
 
   /**
-   * Nothing waits in the link: the rate grows, as far as it is used.
+   * There is no queue in the link: the rate grows as far as it is used.
    */
   Growth = 2,
 
   /**
-   * What was sent stands in the link's queue.
+   * The link has a queue of our own traffic: the rate is the arrival rate, minus what drains the queue.
    */
   Queue = 3,
 
   /**
-   * Much less arrives than was sent: the link fails or has become slower.
+   * Much less arrives than was sent: the link fails or has slowed down.
    */
   Stall = 4,
 
   /**
-   * Losses end where the rate is lower.
+   * Losses end at a lower rate: a policer, or a queue too short to be measured.
    */
   Policer = 5,
 
   /**
-   * Losses are looked into at a lower rate.
+   * Losses are examined at a lower rate.
    */
   LossTrial = 6,
 
   /**
-   * A queue stands that is another's.
+   * Competing traffic has a standing queue: losses control the rate.
    */
   ForeignQueue = 7,
 
   /**
-   * Delays wander without a queue.
+   * Delays vary without a queue.
    */
   Jitter = 8,
 
   /**
-   * The rate is raised and lowered as an experiment.
+   * The rate is raised and lowered as a probe.
    */
   Probation = 9,
 
   /**
-   * Nothing came back for long.
+   * No report or pong arrived for long.
    */
   Silence = 10,
 
   /**
-   * The network marks what is sent.
+   * The network marks our datagrams because a queue begins to form.
    */
   Marks = 11
 }

@@ -4,15 +4,11 @@
 
 import * as flatbuffers from 'flatbuffers';
 
-import { Fault } from './fault.js';
-import { Gear } from './gear.js';
-import { GuardState } from './guard-state.js';
-import { Mode } from './mode.js';
-import { Motion } from './motion.js';
 
 
 /**
- * How the vehicle moves and who moves it: what a person drives by. What is only looked at, a `Snapshot` tells.
+ * State of the vehicle that a person needs for driving: the guard's status, and what the guard does not know. Values that
+ * are only displayed are in a `Snapshot`.
  */
 export class Telemetry {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -33,11 +29,11 @@ static getSizePrefixedRootAsTelemetry(bb:flatbuffers.ByteBuffer, obj?:Telemetry)
 }
 
 static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
-  return bb.__has_identifier('TLT2');
+  return bb.__has_identifier('TLT3');
 }
 
 /**
- * Counts up by one with each telemetry message of a session.
+ * Sequence number, increased by one with each telemetry message of a session.
  */
 sequence():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -45,7 +41,7 @@ sequence():bigint {
 }
 
 /**
- * Nanoseconds since the session's start, vehicle's clock.
+ * Time of sending, nanoseconds since the session's start, vehicle's clock.
  */
 sentAtNs():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -53,114 +49,57 @@ sentAtNs():bigint {
 }
 
 /**
- * How it moves.
+ * Newest status frame of the guard, byte for byte as the guard sent it: docs/guard.md, frame *status*. At most 512 bytes.
+ * Absent while the guard is silent.
  */
-motion(obj?:Motion):Motion|null {
+status(index: number):number|null {
   const offset = this.bb!.__offset(this.bb_pos, 8);
-  return offset ? (obj || new Motion()).__init(this.bb_pos + offset, this.bb!) : null;
+  return offset ? this.bb!.readUint8(this.bb!.__vector(this.bb_pos + offset) + index) : 0;
+}
+
+statusLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 8);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+statusArray():Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 8);
+  return offset ? new Uint8Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
 }
 
 /**
- * Who has its motion in hand, in short.
- */
-mode():Mode {
-  const offset = this.bb!.__offset(this.bb_pos, 10);
-  return offset ? this.bb!.readUint8(this.bb_pos + offset) : Mode.AwaitingOperator;
-}
-
-/**
- * Why the mode is what it is, for the operator's eyes.
+ * Reason why nobody drives that no status contains, such as another operator in whose hands the vehicle still moves; at
+ * most 256 bytes. Absent without one.
  */
 modeReason():string|null
 modeReason(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
 modeReason(optionalEncoding?:any):string|Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 10);
+  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
+}
+
+/**
+ * Problem of the picture source, in words for the operator; at most 256 bytes. Absent without one.
+ */
+sourceTrouble():string|null
+sourceTrouble(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
+sourceTrouble(optionalEncoding?:any):string|Uint8Array|null {
   const offset = this.bb!.__offset(this.bb_pos, 12);
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
 /**
- * Which way throttle pushes, as the machine says.
- */
-gear():Gear {
-  const offset = this.bb!.__offset(this.bb_pos, 14);
-  return offset ? this.bb!.readUint8(this.bb_pos + offset) : Gear.Drive;
-}
-
-/**
- * What of the machine does not work.
- */
-faults(index: number):Fault|null {
-  const offset = this.bb!.__offset(this.bb_pos, 16);
-  return offset ? this.bb!.readUint8(this.bb!.__vector(this.bb_pos + offset) + index) : null;
-}
-
-faultsLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 16);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-faultsArray():Uint8Array|null {
-  const offset = this.bb!.__offset(this.bb_pos, 16);
-  return offset ? new Uint8Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
-}
-
-/**
- * Set: the machine does not know where it is, and x, y and heading mean nothing.
- */
-unlocated():boolean {
-  const offset = this.bb!.__offset(this.bb_pos, 18);
-  return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;
-}
-
-/**
- * What the guard said last; unset: it never spoke.
- */
-guard(obj?:GuardState):GuardState|null {
-  const offset = this.bb!.__offset(this.bb_pos, 20);
-  return offset ? (obj || new GuardState()).__init(this.bb!.__indirect(this.bb_pos + offset), this.bb!) : null;
-}
-
-/**
- * What the machine tells for people: the guard's list of it has name and unit of each, in the same order; not a
- * number: not known. Those at the end that are not known are left out.
- */
-told(index: number):number|null {
-  const offset = this.bb!.__offset(this.bb_pos, 22);
-  return offset ? this.bb!.readFloat32(this.bb!.__vector(this.bb_pos + offset) + index * 4) : 0;
-}
-
-toldLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 22);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-toldArray():Float32Array|null {
-  const offset = this.bb!.__offset(this.bb_pos, 22);
-  return offset ? new Float32Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
-}
-
-/**
- * What is wrong with the source of pictures, in words for the operator; unset: nothing.
- */
-sourceTrouble():string|null
-sourceTrouble(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
-sourceTrouble(optionalEncoding?:any):string|Uint8Array|null {
-  const offset = this.bb!.__offset(this.bb_pos, 24);
-  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
-}
-
-/**
- * What a person must know of the pictures: 1 they are drawn, 2 recorded, 4 one capture comes again and again, 8 they
- * are of one brightness all over, 16 they move although the machine says that it stands, 32 they move against the
- * steering, 64 nobody has checked the steering yet.
+ * Properties of the pictures that a person must know: 1 they are drawn, 2 recorded, 4 one capture repeats, 8 they have
+ * one brightness everywhere, 16 they move although the machine reports standstill, 32 they turn against the steering,
+ * 64 nobody has checked the steering yet.
  */
 sight():number {
-  const offset = this.bb!.__offset(this.bb_pos, 26);
+  const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
 }
 
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(12);
+  builder.startObject(6);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -171,27 +110,11 @@ static addSentAtNs(builder:flatbuffers.Builder, sentAtNs:bigint) {
   builder.addFieldInt64(1, sentAtNs, BigInt('0'));
 }
 
-static addMotion(builder:flatbuffers.Builder, motionOffset:flatbuffers.Offset) {
-  builder.addFieldStruct(2, motionOffset, 0);
+static addStatus(builder:flatbuffers.Builder, statusOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(2, statusOffset, 0);
 }
 
-static addMode(builder:flatbuffers.Builder, mode:Mode) {
-  builder.addFieldInt8(3, mode, Mode.AwaitingOperator);
-}
-
-static addModeReason(builder:flatbuffers.Builder, modeReasonOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(4, modeReasonOffset, 0);
-}
-
-static addGear(builder:flatbuffers.Builder, gear:Gear) {
-  builder.addFieldInt8(5, gear, Gear.Drive);
-}
-
-static addFaults(builder:flatbuffers.Builder, faultsOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(6, faultsOffset, 0);
-}
-
-static createFaultsVector(builder:flatbuffers.Builder, data:Fault[]):flatbuffers.Offset {
+static createStatusVector(builder:flatbuffers.Builder, data:number[]|Uint8Array):flatbuffers.Offset {
   builder.startVector(1, data.length, 1);
   for (let i = data.length - 1; i >= 0; i--) {
     builder.addInt8(data[i]!);
@@ -199,60 +122,43 @@ static createFaultsVector(builder:flatbuffers.Builder, data:Fault[]):flatbuffers
   return builder.endVector();
 }
 
-static startFaultsVector(builder:flatbuffers.Builder, numElems:number) {
+static startStatusVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(1, numElems, 1);
 }
 
-static addUnlocated(builder:flatbuffers.Builder, unlocated:boolean) {
-  builder.addFieldInt8(7, +unlocated, +false);
-}
-
-static addGuard(builder:flatbuffers.Builder, guardOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(8, guardOffset, 0);
-}
-
-static addTold(builder:flatbuffers.Builder, toldOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(9, toldOffset, 0);
-}
-
-static createToldVector(builder:flatbuffers.Builder, data:number[]|Float32Array):flatbuffers.Offset;
-/**
- * @deprecated This Uint8Array overload will be removed in the future.
- */
-static createToldVector(builder:flatbuffers.Builder, data:number[]|Uint8Array):flatbuffers.Offset;
-static createToldVector(builder:flatbuffers.Builder, data:number[]|Float32Array|Uint8Array):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addFloat32(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startToldVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
+static addModeReason(builder:flatbuffers.Builder, modeReasonOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(3, modeReasonOffset, 0);
 }
 
 static addSourceTrouble(builder:flatbuffers.Builder, sourceTroubleOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(10, sourceTroubleOffset, 0);
+  builder.addFieldOffset(4, sourceTroubleOffset, 0);
 }
 
 static addSight(builder:flatbuffers.Builder, sight:number) {
-  builder.addFieldInt32(11, sight, 0);
+  builder.addFieldInt32(5, sight, 0);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
-  builder.requiredField(offset, 8) // motion
-  builder.requiredField(offset, 12) // mode_reason
   return offset;
 }
 
 static finishTelemetryBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLT2');
+  builder.finish(offset, 'TLT3');
 }
 
 static finishSizePrefixedTelemetryBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLT2', true);
+  builder.finish(offset, 'TLT3', true);
 }
 
+static createTelemetry(builder:flatbuffers.Builder, sequence:bigint, sentAtNs:bigint, statusOffset:flatbuffers.Offset, modeReasonOffset:flatbuffers.Offset, sourceTroubleOffset:flatbuffers.Offset, sight:number):flatbuffers.Offset {
+  Telemetry.startTelemetry(builder);
+  Telemetry.addSequence(builder, sequence);
+  Telemetry.addSentAtNs(builder, sentAtNs);
+  Telemetry.addStatus(builder, statusOffset);
+  Telemetry.addModeReason(builder, modeReasonOffset);
+  Telemetry.addSourceTrouble(builder, sourceTroubleOffset);
+  Telemetry.addSight(builder, sight);
+  return Telemetry.endTelemetry(builder);
+}
 }

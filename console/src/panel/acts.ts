@@ -1,4 +1,5 @@
-import type { GuardView, Signal } from '../guard';
+import type { Signal } from '../generated/kinds';
+import type { GuardView } from '../guard';
 import type { Press } from '../input/keyboard';
 import type { DeadManInput } from '../input/presence';
 import type { Speaker } from '../sound';

@@ -3,8 +3,8 @@ import { SessionState } from '../message/session-state';
 import type { StatusView, TelemetryView } from '../report';
 import { type Facts, noticeOf, recorderTrouble } from './banner';
 
-const SILENT = { guard: null, modeReason: 'the vehicle\'s guard says nothing' } as unknown as TelemetryView;
-const DRIVING = { guard: { mode: 'driving', blackBox: 'records' }, sight: [] as string[] } as unknown as TelemetryView;
+const SILENT = { guard: null, modeReason: '' } as unknown as TelemetryView;
+const DRIVING = { guard: { mode: 'driving', blackBox: 'records' }, sight: [] as string[], modeReason: '' } as unknown as TelemetryView;
 const ESTABLISHED = { sessionState: SessionState.Established } as unknown as StatusView;
 
 /** Facts while a vehicle is driven from this page. */
@@ -27,7 +27,7 @@ describe('the list of vehicles', () => {
 
 describe('a picture source with a fault', () => {
   const trouble = 'the camera /dev/video0 gave a damaged picture: a JPEG of 900 bytes';
-  const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sight: [], sourceTrouble: trouble } as unknown as TelemetryView });
+  const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sight: [], sourceTrouble: trouble, modeReason: '' } as unknown as TelemetryView });
 
   it('is shown with its cause while driving, and after what holds the vehicle', () => {
     const driving = noticeOf(told({ mode: 'driving' }));
@@ -69,7 +69,7 @@ describe('the state of the pictures', () => {
 describe('the steering check', () => {
   const armed = (sight: string[], steeringShown: boolean): Facts => ({
     ...FACTS, acts: { ...FACTS.acts, steeringShown },
-    telemetry: { guard: { mode: 'armed', blackBox: 'records' }, sight } as unknown as TelemetryView,
+    telemetry: { guard: { mode: 'armed', blackBox: 'records' }, sight, modeReason: '' } as unknown as TelemetryView,
   });
   it('is offered once the machine is armed, if it was not made yet', () => {
     expect(noticeOf(armed([], false))).toEqual({ tone: 'calm', title: 'Armed', detail: 'Press the throttle to drive.' });
@@ -92,7 +92,7 @@ describe('a page that only watches', () => {
 
 describe('a silent guard', () => {
   it('is shown in the vehicle\'s words, with nothing to press', () => {
-    expect(noticeOf(FACTS)).toEqual({ tone: 'bad', title: 'Guard silent', detail: SILENT.modeReason });
+    expect(noticeOf(FACTS)).toEqual({ tone: 'bad', title: 'Guard silent', detail: 'the vehicle\'s guard sends nothing' });
     expect(noticeOf({ ...FACTS, status: null })?.title).toBe('Guard silent');
   });
 
@@ -103,5 +103,17 @@ describe('a silent guard', () => {
 
   it('cannot be concluded from old telemetry', () => {
     expect(noticeOf({ ...FACTS, telemetryAgeMs: 501 })?.title).toBe('Telemetry is stale');
+  });
+});
+
+describe('a reason that no status has', () => {
+  const reason = 'the vehicle moves under another operator';
+  const facts = (mode: string): Facts => ({
+    ...FACTS, telemetry: { ...DRIVING, guard: { ...DRIVING.guard, mode, cause: 'session ended', value: 1, limit: 0, blockers: [] }, modeReason: reason } as unknown as TelemetryView,
+  });
+
+  it('stands alone while another one drives, and behind the guard\'s words otherwise', () => {
+    expect(noticeOf(facts('driving'))).toEqual({ tone: 'warn', title: 'Not driven from here', detail: 'The vehicle moves under another operator.' });
+    expect(noticeOf(facts('manoeuvre'))?.detail).toMatch(/has ended\. The vehicle moves under another operator\.$/);
   });
 });

@@ -1,11 +1,12 @@
 import { type ActsView, type Deed, UNACKNOWLEDGED_MS } from '../acts';
-import { type GuardView, type Sight, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
+import type { Reason, Sight } from '../generated/kinds';
+import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
 import type { SteeringDeed } from '../person';
 import { SessionState } from '../message/session-state';
 import type { Quiet } from '../input/gamepad';
 import type { Release } from '../input/seat';
 import type { Connection, StatusView, TelemetryView, ValueView } from '../report';
-import type { Reason, Standing } from '../wire';
+import type { Standing } from '../wire';
 import { byId, setData, setText } from './element';
 
 /** Age in ms above which telemetry is shown as stale. */
@@ -171,12 +172,20 @@ function vehicleNotice(facts: Facts): Notice | null {
       detail: `No telemetry for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are out of date.`,
     };
   }
-  if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: telemetry.modeReason };
+  if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: silentWords(telemetry) };
   const notice = guardNotice(telemetry.guard, acts, telemetry.sight);
   const record = blackBoxWords(telemetry.guard.blackBox);
-  if (notice === null) return null;
-  const more = [sourceWords(facts), record].filter((words) => words !== '').map((words) => ` ${sentence(words)}`);
+  if (notice === null) {
+    const reason = telemetry.modeReason;
+    return reason === '' ? null : { tone: 'warn', title: 'Not driven from here', detail: sentence(reason) };
+  }
+  const more = [telemetry.modeReason, sourceWords(facts), record].filter((words) => words !== '').map((words) => ` ${sentence(words)}`);
   return { ...notice, detail: `${notice.detail}${more.join('')}` };
+}
+
+/** Describes a silent guard, with the vehicle's reason if it sends one. */
+export function silentWords({ modeReason }: TelemetryView): string {
+  return modeReason === '' ? 'the vehicle\'s guard sends nothing' : modeReason;
 }
 
 /** Returns the fault of the picture at the vehicle or on this page; empty if there is none. */

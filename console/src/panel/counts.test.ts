@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { End } from '../message/end';
 import { LinkState } from '../message/link-state';
-import { RateCause } from '../message/rate-cause';
 import type { ChannelView, LinkView, SnapshotView } from '../report';
 import { LINK_COUNTS, UNIT_COUNTS, type LinkCount, type UnitCount } from '../stats';
 import { type Line, linkLines, unitTable } from './counts';
@@ -14,7 +13,7 @@ function link(number: number, change: Partial<LinkView> = {}): LinkView {
     link: number, name: `link ${number}`, state: LinkState.Up, datagramBytes: 1200, budgetBps: 3e6, grantedBps: 4.2e6,
     sentBps: 2.9e6, receivedBps: 0.21e6, rttMs: 48, owdMs: 24, jitterMs: 1.5, owdOut: { p50: 24.4, p95: 61, p99: 104 },
     owdIn: null, lossOut: 0.0125, lossIn: 0, queuedBytes: 1500, inFlightBytes: 23_400, relayed: false, detourMs: null,
-    control: { deliveredBps: 2.87e6, queueingMs: 7.2, cause: RateCause.Queue },
+    control: { deliveredBps: 2.87e6, queueingMs: 7.2, cause: 'own queue' },
     counts: { ...NO_PACKETS, datagramsSent: 71_000, datagramsReceived: 9_000 },
     ...change,
   };

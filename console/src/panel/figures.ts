@@ -1,4 +1,4 @@
-import { Fault } from '../message/fault';
+import type { Fault } from '../generated/kinds';
 import type { SnapshotView, StatusView, TelemetryView, ValueView, VideoView } from '../report';
 import type { PictureFormat } from '../wire';
 import { byId, setText, slug } from './element';
@@ -39,15 +39,15 @@ export class Figures {
 }
 
 const FAULTS: Readonly<Record<Fault, string>> = {
-  [Fault.Unreachable]: 'the machine does not answer',
-  [Fault.Refused]: 'somebody else controls the machine',
-  [Fault.EmergencyButton]: 'emergency button pressed',
-  [Fault.Steering]: 'steering',
-  [Fault.Drive]: 'drive',
-  [Fault.Brake]: 'brake',
-  [Fault.Gear]: 'gear',
-  [Fault.Speed]: 'speed unknown',
-  [Fault.Other]: 'see the machine\'s fault memory',
+  unreachable: 'the machine does not answer',
+  refused: 'somebody else controls the machine',
+  'emergency button': 'emergency button pressed',
+  steering: 'steering',
+  drive: 'drive',
+  brake: 'brake',
+  gear: 'gear',
+  speed: 'speed unknown',
+  other: 'see the machine\'s fault memory',
 };
 
 /** Describes the machine's faults. */

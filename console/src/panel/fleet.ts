@@ -1,5 +1,5 @@
 import type { FleetView, VehicleView } from '../report';
-import type { FleetWord } from '../wire';
+import type { FleetWord } from '../generated/kinds';
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, ms } from './format';
 

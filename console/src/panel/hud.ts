@@ -1,9 +1,10 @@
 import { type Band, LATE_MS, bandOf } from '../delay';
-import { type GuardMode, type GuardView, type Sight as PictureSight, causeWords } from '../guard';
+import type { GuardMode, Sight as PictureSight } from '../generated/kinds';
+import { type GuardView, causeWords } from '../guard';
 import { Gear } from '../message/gear';
 import { type Geometry, brakingDistance, reactionDistance, track } from '../road';
 import type { TelemetryView } from '../report';
-import { GUARD_SILENT } from './banner';
+import { GUARD_SILENT, silentWords } from './banner';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, kmh } from './format';
 
@@ -111,7 +112,7 @@ export class Hud {
     if (telemetry === null) {
       this.#setMode('none', UNKNOWN, '');
     } else if (telemetry.guard === null) {
-      this.#setMode('guard-silent', GUARD_SILENT, telemetry.modeReason);
+      this.#setMode('guard-silent', GUARD_SILENT, silentWords(telemetry));
     } else {
       const { guard } = telemetry;
       this.#setMode(guard.mode, GUARD_WORDS[guard.mode], guard.mode === 'limited' ? causeWords(guard) : '');

@@ -1,5 +1,4 @@
 import { LinkState } from '../message/link-state';
-import { RateCause } from '../message/rate-cause';
 import type { LinkView, SnapshotView, StatusView } from '../report';
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, megabits, ms, percent } from './format';
@@ -11,21 +10,6 @@ const STATE_WORDS: Readonly<Record<LinkState, string>> = {
   [LinkState.Validating]: 'validating',
   [LinkState.Up]: 'up',
   [LinkState.Silent]: 'silent',
-};
-/** Why the vehicle's rate control last changed the link's rate. */
-const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
-  [RateCause.Beginning]: 'starting',
-  [RateCause.Fixed]: 'fixed',
-  [RateCause.Growth]: 'growing',
-  [RateCause.Queue]: 'own queue',
-  [RateCause.Stall]: 'stalled',
-  [RateCause.Policer]: 'policer',
-  [RateCause.LossTrial]: 'testing losses',
-  [RateCause.ForeignQueue]: 'competing traffic',
-  [RateCause.Jitter]: 'jitter',
-  [RateCause.Probation]: 'probing',
-  [RateCause.Silence]: 'silent',
-  [RateCause.Marks]: 'ECN marks',
 };
 const SAMPLE_MS = 500;
 
@@ -151,7 +135,7 @@ class Row {
     setText(this.#rate, megabits(link.receivedBps));
     setText(this.#granted, sender === null ? '' : `granted ${megabits(sender.grantedBps)} Mbit/s`);
     const control = sender?.control ?? null;
-    setText(this.#cause, control === null ? '' : CAUSE_WORDS[control.cause]);
+    setText(this.#cause, control === null ? '' : control.cause);
     this.#words.title = sender === null ? '' : rateControl(sender);
     setText(this.#rtt, ms(link.rttMs));
     setText(this.#owd, ms(link.owdMs));
@@ -183,7 +167,7 @@ class Row {
 function rateControl({ grantedBps, control }: LinkView): string {
   if (control === null) return '';
   return `granted ${megabits(grantedBps)} Mbit/s, delivered ${megabits(control.deliveredBps)} Mbit/s, `
-    + `queueing delay ${ms(control.queueingMs)} ms, last change: ${CAUSE_WORDS[control.cause]}`;
+    + `queueing delay ${ms(control.queueingMs)} ms, last change: ${control.cause}`;
 }
 
 /** Describes a relayed link, with the round trip that the relay adds to a direct link. */

@@ -38,6 +38,12 @@ impl<E: Member> Set<E> {
         (bits & !known == 0).then_some(Self(bits, PhantomData))
     }
 
+    /// Returns the members whose bits are set; other bits are ignored.
+    pub fn known(bits: u32) -> Self {
+        let known = E::ALL.iter().fold(0, |bits, member| bits | 1 << member.number());
+        Self(bits & known, PhantomData)
+    }
+
     /// Returns the set of `member` alone.
     pub fn of(member: E) -> Self {
         Self::NONE.with(member)

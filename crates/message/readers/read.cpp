@@ -37,8 +37,8 @@ int main(int count, char **arguments) {
   flatbuffers::Verifier of_told(told.data(), told.size());
   if (!tautline::VerifyTelemetryBuffer(of_told)) return 1;
   const auto *telemetry = tautline::GetTelemetry(told.data());
-  std::printf("telemetry %llu %.9g %s\n", static_cast<unsigned long long>(telemetry->sequence()),
-              telemetry->motion()->speed(), telemetry->mode_reason()->c_str());
+  std::printf("telemetry %llu %u %s\n", static_cast<unsigned long long>(telemetry->sequence()),
+              telemetry->status()->size(), telemetry->mode_reason()->c_str());
 
   const auto observed = bytes_of(folder + "snapshot.bin");
   flatbuffers::Verifier of_observed(observed.data(), observed.size());

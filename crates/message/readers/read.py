@@ -24,7 +24,7 @@ def main(folder):
     print("command", controls.Sequence(), controls.Steering(), int(controls.EmergencyStop()))
 
     telemetry = Telemetry.GetRootAs(bytes_of("telemetry.bin"))
-    print("telemetry", telemetry.Sequence(), telemetry.Motion().Speed(), telemetry.ModeReason().decode())
+    print("telemetry", telemetry.Sequence(), telemetry.StatusLength(), telemetry.ModeReason().decode())
 
     process = Snapshot.GetRootAs(bytes_of("snapshot.bin")).Process()
     for value in map(process.Values, range(process.ValuesLength())):

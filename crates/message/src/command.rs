@@ -1,8 +1,10 @@
 use flatbuffers::FlatBufferBuilder;
+use tautline_guard::Gear;
+use tautline_guard::frame::DeadMan;
 use tautline_units::Instant;
 
 use crate::Error;
-use crate::fields::choice;
+use crate::fields::{Kinds, choice, kinds};
 use crate::generated::command::{self as wire_command, Command as Root};
 use crate::wire::{Kind, codec, number};
 
@@ -100,18 +102,6 @@ impl Command {
     }
 }
 
-/// Direction in which throttle drives.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Gear {
-    /// Forwards.
-    #[default]
-    Drive,
-    /// Backwards.
-    Reverse,
-}
-
-choice!(Gear, wire_command::Gear, "gear", [Drive, Reverse]);
-
 /// A deliberate act, repeated in every command until the guard reports it done or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Act {
@@ -123,48 +113,32 @@ pub struct Act {
     pub deed: Deed,
 }
 
-/// An action that a person requests of the guard once.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Deed {
-    /// Permit driving.
-    Arm,
-    /// Release the latch of the named stop; the machine stays held.
-    Reset,
-    /// Hold the machine at its position.
-    Park,
-    /// Take over from the console that names this one as its successor.
-    TakeOver,
-    /// Turn the wheels of an armed machine a little to the left, to the right and back.
-    CheckSteering,
-    /// Confirm that the wheels turned as the picture shows.
-    SteeringAgrees,
-    /// Report that the picture is mirrored or the wheels turned the wrong way; the machine is held
-    /// until a reset.
-    SteeringWrong,
-    /// Report that the person cannot see which way the wheels turned.
-    SteeringUnseen,
+choice! {
+    /// An action that a person requests of the guard once.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Deed of wire_command::Deed, "deed" {
+        /// Permit driving.
+        Arm,
+        /// Release the latch of the named stop; the machine stays held.
+        Reset,
+        /// Hold the machine at its position.
+        Park,
+        /// Take over from the console that names this one as its successor.
+        TakeOver,
+        /// Turn the wheels of an armed machine a little to the left, to the right and back.
+        CheckSteering,
+        /// Confirm that the wheels turned as the picture shows.
+        SteeringAgrees,
+        /// Report that the picture is mirrored or the wheels turned the wrong way; the machine is held
+        /// until a reset.
+        SteeringWrong,
+        /// Report that the person cannot see which way the wheels turned.
+        SteeringUnseen,
+    }
 }
 
-choice!(
-    Deed,
-    wire_command::Deed,
-    "deed",
-    [Arm, Reset, Park, TakeOver, CheckSteering, SteeringAgrees, SteeringWrong, SteeringUnseen]
-);
-
-/// State of a dead-man input.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum DeadMan {
-    /// The operator has no dead-man input.
-    #[default]
-    Absent,
-    /// A person holds it.
-    Held,
-    /// Nobody holds it.
-    Released,
-}
-
-choice!(DeadMan, wire_command::DeadMan, "dead_man", [Absent, Held, Released]);
+kinds!(Gear of wire_command::Gear, "gear", [Drive, Reverse]);
+kinds!(DeadMan of wire_command::DeadMan, "dead_man", [Absent, Held, Released]);
 
 const KIND: Kind = Kind {
     name: "command",

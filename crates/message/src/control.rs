@@ -30,18 +30,18 @@ pub struct Candidate {
     pub address: String,
 }
 
-/// Source of a candidate.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CandidateKind {
-    /// Address of an interface.
-    Host,
-    /// Address of a NAT, as seen by a server.
-    Reflexive,
-    /// Address of a relay.
-    Relayed,
+choice! {
+    /// Source of a candidate.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum CandidateKind of wire_control::CandidateKind, "candidates.kind" {
+        /// Address of an interface.
+        Host,
+        /// Address of a NAT, as seen by a server.
+        Reflexive,
+        /// Address of a relay.
+        Relayed,
+    }
 }
-
-choice!(CandidateKind, wire_control::CandidateKind, "candidates.kind", [Host, Reflexive, Relayed]);
 
 /// A message between switchboard, vehicles and operators.
 ///
@@ -250,16 +250,16 @@ pub enum Order {
     },
 }
 
-/// Role of a machine towards the switchboard.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Role {
-    /// A machine that is driven.
-    Vehicle,
-    /// A machine that drives.
-    Operator,
+choice! {
+    /// Role of a machine towards the switchboard.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Role of wire_control::Role, "role" {
+        /// A machine that is driven.
+        Vehicle,
+        /// A machine that drives.
+        Operator,
+    }
 }
-
-choice!(Role, wire_control::Role, "role", [Vehicle, Operator]);
 
 /// A machine to which another may be introduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -305,55 +305,41 @@ pub struct VehicleEntry {
     pub links: u8,
 }
 
-/// Availability of a vehicle.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum VehicleState {
-    /// Connected and not leased.
-    Free,
-    /// Leased to an operator.
-    Taken,
-    /// Known, but not connected.
-    Away,
+choice! {
+    /// Availability of a vehicle.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum VehicleState of wire_control::VehicleState, "vehicles.state" {
+        /// Connected and not leased.
+        Free,
+        /// Leased to an operator.
+        Taken,
+        /// Known, but not connected.
+        Away,
+    }
 }
 
-choice!(VehicleState, wire_control::VehicleState, "vehicles.state", [Free, Taken, Away]);
-
-/// A reason for a refusal by the switchboard.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Refusal {
-    /// No vehicle of this name is known.
-    UnknownVehicle,
-    /// Another operator has the vehicle.
-    VehicleTaken,
-    /// The vehicle is not connected.
-    VehicleAway,
-    /// This key is not permitted to do this.
-    NotAllowed,
-    /// The request requires registration.
-    NotRegistered,
-    /// Another key has registered this name.
-    NameTaken,
-    /// The request is invalid, or invalid in the present state.
-    BadRequest,
-    /// The switchboard is at capacity.
-    Full,
-}
-
-choice!(
-    Refusal,
-    wire_control::Refusal,
-    "reason_code",
-    [
+choice! {
+    /// A reason for a refusal by the switchboard.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Refusal of wire_control::Refusal, "reason_code" {
+        /// No vehicle of this name is known.
         UnknownVehicle,
+        /// Another operator has the vehicle.
         VehicleTaken,
+        /// The vehicle is not connected.
         VehicleAway,
+        /// This key is not permitted to do this.
         NotAllowed,
+        /// The request requires registration.
         NotRegistered,
+        /// Another key has registered this name.
         NameTaken,
+        /// The request is invalid, or invalid in the present state.
         BadRequest,
+        /// The switchboard is at capacity.
         Full,
-    ]
-);
+    }
+}
 
 const KIND: Kind = Kind {
     name: "control message",

@@ -66,6 +66,14 @@ pub enum Error {
         /// Name of the field.
         field: &'static str,
     },
+    /// A frame of the guard is none.
+    #[error("{field}: {cause}")]
+    Frame {
+        /// Name of the field.
+        field: &'static str,
+        /// The guard's own error.
+        cause: tautline_guard::frame::Error,
+    },
     /// The length of a point cloud's data is not a multiple of the record length.
     #[error("{length} of data are no whole number of records of {stride}")]
     Ragged {

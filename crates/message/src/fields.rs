@@ -4,8 +4,6 @@
 //! two. The list generates the field's writer, its reader, and the random and invalid values for
 //! tests.
 
-use std::time::Duration;
-
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 #[cfg(test)]
 use proptest::prelude::*;
@@ -17,16 +15,14 @@ use crate::wire::{MILLIS_MAX, number, text};
 /// Declares a message, or a table within one, by its fields.
 ///
 /// `Message of Table<'_>, TableArgs, "prefix."`: flatc's two types, and the prefix of field names
-/// in errors. A line is `name: Type = wire_name as Codec`, or `name: Type => part.name as Codec`
-/// for a field of a struct that is written by hand, or a bare `name: Type` for a field that is also
-/// read by hand.
+/// in errors. A line is `name: Type = wire_name as Codec`, or a bare `name: Type` for a field that is
+/// written and read by hand.
 macro_rules! fields {
     (
         $(#[$about:meta])*
         $message:ident of $table:ty, $($arguments:ident)::+, $prefix:literal {
             $($(#[$doc:meta])* $field:ident: $type:ty
-                $(= $wire:ident as $codec:expr)?
-                $(=> $part:ident.$within:ident as $of_part:expr)?,)+
+                $(= $wire:ident as $codec:expr)?,)+
         }
     ) => {
         $(#[$about])*
@@ -53,10 +49,6 @@ macro_rules! fields {
                     let name = concat!($prefix, stringify!($field));
                     message.$field =
                         $crate::fields::Codec::<$type>::read(&$codec, name, table.$wire())?;
-                )? $(
-                    let name = concat!($prefix, stringify!($field));
-                    let wire = table.$part().$within();
-                    message.$field = $crate::fields::Codec::<$type>::read(&$of_part, name, wire)?;
                 )?)+
                 Ok(message)
             }
@@ -68,10 +60,6 @@ macro_rules! fields {
                 let message = ::proptest::strategy::Just(Self::default()).boxed();
                 $($(
                     let values = $crate::fields::Codec::<$type>::any(&$codec);
-                    let with = |(message, value)| Self { $field: value, ..message };
-                    let message = (message, values).prop_map(with).boxed();
-                )? $(
-                    let values = $crate::fields::Codec::<$type>::any(&$of_part);
                     let with = |(message, value)| Self { $field: value, ..message };
                     let message = (message, values).prop_map(with).boxed();
                 )?)+
@@ -86,11 +74,6 @@ macro_rules! fields {
                 $($(
                     let name = concat!($prefix, stringify!($field));
                     for value in $crate::fields::Codec::<$type>::refused(&$codec) {
-                        refused.push((name, Self { $field: value, ..ordinary.clone() }));
-                    }
-                )? $(
-                    let name = concat!($prefix, stringify!($field));
-                    for value in $crate::fields::Codec::<$type>::refused(&$of_part) {
                         refused.push((name, Self { $field: value, ..ordinary.clone() }));
                     }
                 )?)+
@@ -152,52 +135,81 @@ macro_rules! plain {
 
 plain!(bool, u8, u16, u32, u64);
 
-/// Codec of enums with conversions from [`choice`].
+/// Codec of a kind, by its number.
 pub(crate) struct Choice;
 
-/// Adds conversions between an enum and flatc's enum.
+/// A kind that a schema has as an enum of flatc's: its variants, and the conversions.
+pub(crate) trait Kinds: Copy + 'static {
+    /// The enum that flatc made.
+    type Wire;
+    /// All variants.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests draw from them"))]
+    const ALL: &'static [Self];
+
+    /// Returns the number on the wire.
+    fn to_wire(self) -> Self::Wire;
+
+    /// Returns the kind, or the error with the name of its field.
+    fn from_wire(wire: Self::Wire) -> Result<Self, Error>;
+}
+
+impl<T: Kinds + std::fmt::Debug> Codec<T> for Choice {
+    type Read<'a> = T::Wire;
+    type Written = T::Wire;
+
+    fn write(&self, value: &T, _: &mut FlatBufferBuilder<'static>) -> T::Wire {
+        value.to_wire()
+    }
+
+    fn read(&self, _: &'static str, wire: T::Wire) -> Result<T, Error> {
+        T::from_wire(wire)
+    }
+
+    #[cfg(test)]
+    fn any(&self) -> BoxedStrategy<T> {
+        proptest::sample::select(T::ALL).boxed()
+    }
+}
+
+/// Declares an enum whose variants a schema's enum has by the same names.
 macro_rules! choice {
-    ($owned:ident, $wire:ty, $field:literal, [$($variant:ident),+ $(,)?]) => {
-        impl $owned {
-            pub(crate) fn to_wire(self) -> $wire {
+    (
+        $(#[$meta:meta])*
+        pub enum $owned:ident of $wire:ty, $field:literal {
+            $($(#[$doc:meta])* $variant:ident,)+
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $owned { $($(#[$doc])* $variant,)+ }
+
+        $crate::fields::kinds!($owned of $wire, $field, [$($variant),+]);
+    };
+}
+pub(crate) use choice;
+
+/// Implements [`Kinds`] for an enum that is declared elsewhere.
+macro_rules! kinds {
+    ($owned:ident of $wire:ty, $field:literal, [$($variant:ident),+]) => {
+        impl $crate::fields::Kinds for $owned {
+            type Wire = $wire;
+            const ALL: &'static [Self] = &[$($owned::$variant),+];
+
+            fn to_wire(self) -> $wire {
                 match self {
                     $(Self::$variant => <$wire>::$variant,)+
                 }
             }
 
-            pub(crate) fn from_wire(wire: $wire) -> Result<Self, $crate::Error> {
+            fn from_wire(wire: $wire) -> Result<Self, $crate::Error> {
                 match wire {
                     $(<$wire>::$variant => Ok(Self::$variant),)+
                     other => Err($crate::Error::Unknown { field: $field, value: other.0 }),
                 }
             }
         }
-
-        impl $crate::fields::Codec<$owned> for $crate::fields::Choice {
-            type Read<'a> = $wire;
-            type Written = $wire;
-
-            fn write(
-                &self,
-                value: &$owned,
-                _: &mut ::flatbuffers::FlatBufferBuilder<'static>,
-            ) -> $wire {
-                value.to_wire()
-            }
-
-            fn read(&self, _: &'static str, wire: $wire) -> Result<$owned, $crate::Error> {
-                $owned::from_wire(wire)
-            }
-
-            #[cfg(test)]
-            fn any(&self) -> ::proptest::strategy::BoxedStrategy<$owned> {
-                use ::proptest::strategy::Strategy;
-                ::proptest::sample::select(vec![$($owned::$variant),+]).boxed()
-            }
-        }
     };
 }
-pub(crate) use choice;
+pub(crate) use kinds;
 
 /// Codec of an instant, in nanoseconds.
 pub(crate) struct Nanos;
@@ -272,67 +284,6 @@ macro_rules! bytes {
 bytes!(BytesU16: u16);
 bytes!(BytesU32: u32);
 
-/// Codec of a time in whole milliseconds, at most 65,534; all ones mean unknown.
-pub(crate) struct MillisU16;
-
-impl Codec<Option<Duration>> for MillisU16 {
-    type Read<'a> = u16;
-    type Written = u16;
-
-    fn write(&self, value: &Option<Duration>, _: &mut FlatBufferBuilder<'static>) -> u16 {
-        let most = u128::from(u16::MAX - 1);
-        value.map_or(u16::MAX, |time| time.as_millis().min(most) as u16)
-    }
-
-    fn read(&self, _: &'static str, wire: u16) -> Result<Option<Duration>, Error> {
-        Ok((wire != u16::MAX).then(|| Duration::from_millis(wire.into())))
-    }
-
-    #[cfg(test)]
-    fn any(&self) -> BoxedStrategy<Option<Duration>> {
-        proptest::option::of((0..u64::from(u16::MAX)).prop_map(Duration::from_millis)).boxed()
-    }
-}
-
-/// Codec of a number from `min` to `max`.
-pub(crate) struct Number {
-    min: f32,
-    max: f32,
-}
-
-impl Number {
-    /// Share from 0 to 1.
-    pub(crate) const SHARE: Self = Self { min: 0.0, max: 1.0 };
-
-    /// Returns the codec of numbers from `-max` to `max`.
-    pub(crate) const fn within(max: f32) -> Self {
-        Self { min: -max, max }
-    }
-}
-
-impl Codec<f32> for Number {
-    type Read<'a> = f32;
-    type Written = f32;
-
-    fn write(&self, value: &f32, _: &mut FlatBufferBuilder<'static>) -> f32 {
-        *value
-    }
-
-    fn read(&self, field: &'static str, wire: f32) -> Result<f32, Error> {
-        number(field, wire, self.min, self.max)
-    }
-
-    #[cfg(test)]
-    fn any(&self) -> BoxedStrategy<f32> {
-        (self.min..=self.max).boxed()
-    }
-
-    #[cfg(test)]
-    fn refused(&self) -> Vec<f32> {
-        vec![f32::NAN, f32::NEG_INFINITY, self.min.next_down(), self.max.next_up(), f32::INFINITY]
-    }
-}
-
 /// Codec of an optional number from 0 to `max`; a negative number means unknown.
 pub(crate) struct Known {
     max: f32,
@@ -392,5 +343,32 @@ impl Codec<String> for Text {
     #[cfg(test)]
     fn refused(&self) -> Vec<String> {
         vec!["x".repeat(self.0 + 1)]
+    }
+}
+
+impl Codec<Option<String>> for Text {
+    type Read<'a> = Option<&'a str>;
+    type Written = Option<WIPOffset<&'static str>>;
+
+    fn write(
+        &self,
+        value: &Option<String>,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> Self::Written {
+        value.as_ref().map(|value| builder.create_string(value))
+    }
+
+    fn read(&self, field: &'static str, wire: Option<&str>) -> Result<Option<String>, Error> {
+        wire.map(|wire| text(field, wire, self.0)).transpose()
+    }
+
+    #[cfg(test)]
+    fn any(&self) -> BoxedStrategy<Option<String>> {
+        proptest::option::of(crate::tests::arbitrary::text(self.0)).boxed()
+    }
+
+    #[cfg(test)]
+    fn refused(&self) -> Vec<Option<String>> {
+        vec![Some("x".repeat(self.0 + 1))]
     }
 }

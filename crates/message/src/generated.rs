@@ -30,6 +30,7 @@ generated! {
     probe_answer_generated
     probe_question_generated
     quorum_generated
+    rate_cause_generated
     snapshot_generated
     telemetry_generated
     video_feedback_generated
@@ -44,6 +45,7 @@ pub(crate) use point_cloud_generated::foxglove as point_cloud;
 pub(crate) use probe_answer_generated::tautline as probe_answer;
 pub(crate) use probe_question_generated::tautline as probe_question;
 pub(crate) use quorum_generated::tautline as quorum;
+pub(crate) use rate_cause_generated::tautline as rate_cause;
 pub(crate) use snapshot_generated::tautline as snapshot;
 pub(crate) use telemetry_generated::tautline as telemetry;
 pub(crate) use video_feedback_generated::tautline as video_feedback;

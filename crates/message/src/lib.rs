@@ -18,7 +18,8 @@
 //!
 //! - at least 8 bytes, at most the maximum of the kind, and `bufferHasIdentifier`;
 //! - every list's length against its maximum before iterating: 16 links, 32 channels, 128 drops, 64
-//!   values, 9 faults, 64 emulated links;
+//!   values, 64 emulated links;
+//! - the status frame's length and CRC (`console/src/status-frame.ts`);
 //! - required tables that getters return as `null`;
 //! - `Number.isFinite` of each number, and the range documented by this crate's types;
 //! - enum numbers without a variant;
@@ -36,10 +37,8 @@ mod command;
 mod control;
 mod drop_count;
 mod error;
-mod fault;
 mod fields;
 mod generated;
-mod guard_state;
 mod link_action;
 mod operator_status;
 pub mod point_cloud;
@@ -47,29 +46,30 @@ mod probe_answer;
 mod probe_question;
 mod quorum_step;
 pub mod schema;
+mod sight;
 pub mod snapshot;
+mod status_frame;
 mod telemetry;
 #[cfg(test)]
 mod tests;
-mod told;
 mod video_feedback;
 mod wire;
 
 pub use builder::Builder;
-pub use command::{Act, Command, DeadMan, Deed, Gear};
+pub use command::{Act, Command, Deed};
 pub use control::{
     Candidate, CandidateKind, Control, EPOCH_STEP_MAX, Held, Known, Order, ProtocolVersions,
     Refusal, RelayTicket, Role, VehicleEntry, VehicleState,
 };
 pub use error::Error;
-pub use fault::Fault;
-pub use guard_state::{ActAnswer, BlackBox, Blocker, Budget, Cause, GuardMode, GuardState};
 pub use link_action::LinkAction;
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};
 pub use point_cloud::PointCloud;
 pub use probe_answer::ProbeAnswer;
 pub use probe_question::ProbeQuestion;
 pub use quorum_step::QuorumStep;
+pub use sight::{Sight, Sights};
 pub use snapshot::{LinkState, Snapshot};
-pub use telemetry::{Mode, Position, Telemetry};
+pub use status_frame::StatusFrame;
+pub use telemetry::Telemetry;
 pub use video_feedback::{StripReport, VideoFeedback};

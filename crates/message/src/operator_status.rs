@@ -1,7 +1,7 @@
 use flatbuffers::FlatBufferBuilder;
 
 use crate::Error;
-use crate::fields::choice;
+use crate::fields::{Kinds, choice};
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
 use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, codec, list, text};
 
@@ -94,28 +94,23 @@ pub struct EmulatedLink {
     pub cut: bool,
 }
 
-/// Progress of the operator's session to the vehicle.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum SessionState {
-    /// The switchboard has not answered yet.
-    #[default]
-    Registering,
-    /// Registered; the vehicle is away, taken, or not yet chosen.
-    Waiting,
-    /// Introduced to the vehicle; the handshake is in progress.
-    Connecting,
-    /// Commands and video flow.
-    Established,
-    /// Nothing has arrived from the vehicle on any link for some time.
-    Lost,
+choice! {
+    /// Progress of the operator's session to the vehicle.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+    pub enum SessionState of wire_operator::SessionState, "session_state" {
+        /// The switchboard has not answered yet.
+        #[default]
+        Registering,
+        /// Registered; the vehicle is away, taken, or not yet chosen.
+        Waiting,
+        /// Introduced to the vehicle; the handshake is in progress.
+        Connecting,
+        /// Commands and video flow.
+        Established,
+        /// Nothing has arrived from the vehicle on any link for some time.
+        Lost,
+    }
 }
-
-choice!(
-    SessionState,
-    wire_operator::SessionState,
-    "session_state",
-    [Registering, Waiting, Connecting, Established, Lost]
-);
 
 const EMULATED_LINK_COUNT_MAX: usize = 64;
 

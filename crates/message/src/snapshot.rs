@@ -9,9 +9,9 @@ mod link;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use tautline_units::Instant;
 
-pub use link::{Delays, LinkState, LinkStats, PacketCounts, RateCause, RateControl, TrafficCounts};
+pub use link::{Delays, LinkState, LinkStats, PacketCounts, RateControl, TrafficCounts};
 
-use crate::fields::{Known, Plain, Text, choice, fields};
+use crate::fields::{Kinds, Known, Plain, Text, choice, fields};
 use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
 use crate::wire::{Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, codec, list, number_f64, text};
 use crate::{Error, drop_count};
@@ -138,17 +138,17 @@ impl UnitCounts {
     }
 }
 
-/// End of a snapshot.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum End {
-    /// The operator's end.
-    #[default]
-    Operator,
-    /// The vehicle's end.
-    Vehicle,
+choice! {
+    /// End of a snapshot.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+    pub enum End of wire_snapshot::End, "end" {
+        /// The operator's end.
+        #[default]
+        Operator,
+        /// The vehicle's end.
+        Vehicle,
+    }
 }
-
-choice!(End, wire_snapshot::End, "end", [Operator, Vehicle]);
 
 codec!(Snapshot);
 

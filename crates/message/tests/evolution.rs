@@ -12,10 +12,11 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use serde_json::json;
+use tautline_guard::frame::Status;
+use tautline_guard::{Gear, frame};
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    Command, Fault, Gear, LinkState, Mode, OperatorStatus, Position, SessionState, Snapshot,
-    Telemetry,
+    Command, LinkState, OperatorStatus, SessionState, Sight, Snapshot, StatusFrame, Telemetry,
 };
 use tautline_units::Instant;
 
@@ -23,10 +24,28 @@ use tautline_units::Instant;
 fn a_new_reader_reads_telemetry_of_an_old_writer() {
     let told = Telemetry::decode(TELEMETRY).unwrap();
     assert_eq!((told.sequence, told.sent_at), (9, Instant::from_nanos(123)));
-    assert_eq!((told.speed, told.steering_angle), (1.5, -0.25));
-    assert_eq!(told.position, Some(Position { x: 10.0, y: -20.0, heading: 3.0 }));
-    assert_eq!((told.mode, told.mode_reason.as_str()), (Mode::Driving, "commands are fresh"));
-    assert_eq!((told.faults, told.gear), (vec![], Gear::Reverse));
+    let status = told.status().unwrap();
+    let machine = status.fresh_machine().unwrap();
+    assert_eq!((machine.speed, machine.steering_angle, machine.gear), (1.5, -0.25, Gear::Reverse));
+    assert_eq!(status.tick.get(), 70);
+    assert_eq!(told.mode_reason.as_deref(), Some("commands are fresh"));
+    assert_eq!(told.source_trouble, None);
+    assert!(told.sight.contains(Sight::Unchecked));
+}
+
+/// What a later guard appends to its status reaches a later reader through this build.
+#[test]
+fn a_status_goes_through_with_what_this_build_does_not_know() {
+    let telemetry = Telemetry::decode(TELEMETRY).unwrap();
+    let mut bytes = telemetry.status.as_ref().unwrap().bytes().to_vec();
+    bytes.extend(2.5_f32.to_be_bytes());
+    let length = (bytes.len() as u16).to_be_bytes();
+    bytes[..2].copy_from_slice(&length);
+    assert!(StatusFrame::read(&bytes).is_err(), "the CRC is of the shorter one");
+    reseal(&mut bytes);
+    let status = Some(StatusFrame::read(&bytes).unwrap());
+    let read = Telemetry::decode(&Telemetry { status, ..telemetry }.encode()).unwrap();
+    assert_eq!(read.status.unwrap().bytes(), bytes);
 }
 
 #[test]
@@ -56,12 +75,14 @@ fn a_new_reader_reads_operator_status_of_an_old_writer() {
 #[ignore = "needs ./setup flatbuffers; make unit runs it"]
 fn an_old_reader_reads_telemetry_of_a_new_writer() {
     let mut telemetry = Telemetry::decode(TELEMETRY).unwrap();
-    telemetry.faults = vec![Fault::Steering];
+    let status = Status { speed_bound: 7.5, ..*telemetry.status().unwrap() };
+    telemetry.status = Some(StatusFrame::of(&status));
     let old = as_old("telemetry", &telemetry.encode());
     assert_eq!((&old["sequence"], &old["sent_at_ns"]), (&json!(9), &json!(123)));
-    assert_eq!((&old["mode"], &old["motion"]["speed"]), (&json!("Driving"), &json!(1.5)));
-    assert_eq!(old["mode_reason"], "commands are fresh");
-    assert_eq!(old["faults"], json!(["Steering"]));
+    assert_eq!((&old["mode_reason"], &old["sight"]), (&json!("commands are fresh"), &json!(64)));
+    let bytes: Vec<u8> = serde_json::from_value(old["status"].clone()).unwrap();
+    let (read, _) = frame::decode::<Status>(&bytes).unwrap();
+    assert_eq!((read.speed_bound, read.tick), (7.5, status.tick));
 }
 
 #[test]
@@ -95,6 +116,15 @@ fn an_old_reader_reads_operator_status_of_a_new_writer() {
     assert_eq!((&old["vehicle_name"], &old["unix_ns"]), (&json!("rover"), &json!(40)));
     assert_eq!(old["session_state"], "Established");
     assert_eq!(old["session_reason"], "both ends answer");
+}
+
+/// Sets the CRC of a frame that was changed: CRC-32/P4 over all other bytes.
+fn reseal(bytes: &mut [u8]) {
+    let rest = bytes[..8].iter().chain(&bytes[12..]);
+    let crc = !rest.fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xC8DF_352F * (crc & 1)))
+    });
+    bytes[8..12].copy_from_slice(&crc.to_be_bytes());
 }
 
 /// Returns what flatc reads from a message by the first version's schema.

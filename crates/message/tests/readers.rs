@@ -10,9 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command as Process;
 
+use tautline_guard::Gear;
 use tautline_message::point_cloud::Point;
 use tautline_message::snapshot::{End, ProcessStats, Value};
-use tautline_message::{Command, Gear, PointCloud, Snapshot, Telemetry, schema};
+use tautline_message::{Command, PointCloud, Snapshot, Telemetry, schema};
 use tautline_units::Instant;
 
 #[test]
@@ -101,6 +102,6 @@ fn output(mut process: Process) -> String {
 }
 
 const EXPECTED: &str = "command 77 -0.5 1\n\
-    telemetry 9 1.5 commands are fresh\n\
+    telemetry 9 214 commands are fresh\n\
     value battery 48.5 V\n\
     cloud 100 5100\n";

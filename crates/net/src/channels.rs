@@ -129,7 +129,7 @@ mod tests {
     fn a_build_that_says_nothing_of_versions_is_the_one_to_update() {
         let unsaid = Some(ProtocolVersions { lowest: 1, highest: 1 });
         let told = mismatch(unsaid).unwrap().told("the vehicle");
-        assert_eq!(told, "this end speaks version 2, the vehicle version 1: update the vehicle");
+        assert_eq!(told, "this end speaks version 3, the vehicle version 1: update the vehicle");
         // An older switchboard reports no versions, and this build matches itself.
         assert_eq!((mismatch(None), mismatch(versions())), (None, None));
     }

@@ -14,6 +14,7 @@ use tautline_message::Snapshot;
 use tautline_message::snapshot::{End, ProcessStats};
 use tautline_transport::Session;
 use tautline_transport::link::View;
+use tautline_transport::rate::Cause;
 use tautline_transport::relay::Way;
 use tautline_units::Instant;
 
@@ -84,4 +85,10 @@ impl fmt::Display for Latest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Table(&self.snapshot()).fmt(f)
     }
+}
+
+/// Returns the name of a cause of a granted rate, by its number in a snapshot; a later build may
+/// have more causes.
+fn cause_name(number: u8) -> &'static str {
+    Cause::from_number(number).map_or("unknown", Cause::name)
 }

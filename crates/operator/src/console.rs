@@ -7,6 +7,9 @@ pub(crate) mod holder;
 mod http;
 mod lane;
 mod listener;
+pub(crate) mod named;
+#[cfg(test)]
+mod page;
 mod socket;
 pub(crate) mod tls;
 mod wire;

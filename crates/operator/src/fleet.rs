@@ -9,6 +9,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use crate::config::Config;
+use crate::console::named::named;
 
 /// Vehicles known at the switchboard, and the one that this operator wants.
 ///
@@ -47,30 +48,35 @@ struct Refused {
     word: Word,
 }
 
-/// Reason of a refusal, shown to the person.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Word {
-    /// No vehicle of that name is listed.
-    Unknown,
-    /// Another operator has it.
-    Taken,
-    /// The driven vehicle cannot be released while it moves.
-    Moving,
-    /// A vehicle is picked already.
-    Busy,
-    /// The switchboard does not grant it to this operator.
-    Refused,
+named! {
+    /// Reason of a refusal, shown to the person.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Word {
+        /// No vehicle of that name is listed.
+        Unknown: "unknown",
+        /// Another operator has it.
+        Taken: "taken",
+        /// The driven vehicle cannot be released while it moves.
+        Moving: "moving",
+        /// A vehicle is picked already.
+        Busy: "busy",
+        /// The switchboard does not grant it to this operator.
+        Refused: "refused",
+    }
 }
 
-impl Word {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Taken => "taken",
-            Self::Moving => "moving",
-            Self::Busy => "busy",
-            Self::Refused => "refused",
-        }
+named! {
+    /// State of a listed vehicle, from this operator's point of view.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Listed {
+        /// Free to be picked.
+        Free: "free",
+        /// This operator has it.
+        Own: "own",
+        /// Another operator has it.
+        Taken: "taken",
+        /// It is not connected to the switchboard.
+        Away: "away",
     }
 }
 
@@ -204,18 +210,22 @@ impl Fleet {
         }
     }
 
+    fn listed(&self, entry: &VehicleEntry) -> Listed {
+        match entry.state {
+            VehicleState::Free => Listed::Free,
+            VehicleState::Taken if !self.is_taken(entry) => Listed::Own,
+            VehicleState::Taken => Listed::Taken,
+            VehicleState::Away => Listed::Away,
+        }
+    }
+
     /// Returns the state for the consoles, as JSON.
     pub(crate) fn told(&self) -> String {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let vehicles = self.vehicles.iter().map(|entry| {
             serde_json::json!({
                 "name": entry.name,
-                "state": match entry.state {
-                    VehicleState::Free => "free",
-                    VehicleState::Taken if !self.is_taken(entry) => "own",
-                    VehicleState::Taken => "taken",
-                    VehicleState::Away => "away",
-                },
+                "state": self.listed(entry).name(),
                 "driver": entry.driver,
                 "sinceUnixMs": entry.since.map(|since| since.as_millis() as u64),
                 "place": entry.place,

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tautline_guard::frame::Status;
+use tautline_guard::identity::Console;
+use tautline_guard::{Fault, Mode};
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    ClockOffset, Fault, GuardMode, OperatorStatus, ProbeAnswer, SessionState, Snapshot, Telemetry,
+    ClockOffset, OperatorStatus, ProbeAnswer, SessionState, Snapshot, Telemetry,
 };
 use tautline_net::Destination;
 use tautline_net::channels;
@@ -16,6 +19,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
 use tautline_net::stats::{self, Latest};
+use tautline_transport::channel::Descriptor;
 use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
@@ -30,7 +34,7 @@ use crate::rendezvous::Standing;
 use crate::topics::Topics;
 use crate::trips::Trips;
 
-use shared::{MACHINE_AGE_MAX, lock};
+use shared::lock;
 pub(crate) use shared::{PICK, Shared, Strips};
 
 /// Dispatcher of the event loop's output, on the loop's thread.
@@ -151,7 +155,7 @@ impl Reception {
             }
             Event::Unit { channel, sent_at, bytes, .. } => {
                 self.units_bytes += bytes.len() as u64;
-                self.handle_unit(channel, &bytes);
+                self.handle_unit(channel, sent_at, &bytes);
                 self.keep(channel, sent_at, bytes);
             }
             Event::UnitLost { channel: channels::VIDEO, number, .. } => {
@@ -188,19 +192,24 @@ impl Reception {
     }
 
     /// Forwards units after verifying them here, since a browser has no verifier.
-    fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
+    fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
                 Ok(telemetry) => {
-                    let stands_still = stands_still(&telemetry);
-                    let guard = telemetry.guard.as_ref();
-                    self.shared.note_budget(guard.and_then(|guard| guard.budget));
+                    let status = telemetry.status();
+                    let stands_still = status.is_some_and(stands_still);
+                    self.shared.note_budget(status.map(|status| status.budget));
                     // While the guard is silent, nothing can move the machine.
                     let rests =
-                        guard.is_none_or(|guard| stands_still && guard.mode == GuardMode::Held);
+                        status.is_none_or(|status| stands_still && status.mode == Mode::Held);
                     *lock(&self.shared.rests_at) = rests.then(|| self.clock.now());
-                    let holder = guard.map_or(0, |guard| guard.holder);
+                    let holder = Console::to_wire(status.and_then(|status| status.holder));
                     self.hub.show_telemetry(bytes, stands_still, holder);
+                    if self.recorder.is_some()
+                        && let Some(message) = recorder::status::message(&telemetry)
+                    {
+                        self.record_unit(recorder::status::DESCRIPTOR.clone(), sent_at, message);
+                    }
                 }
                 Err(_) => self.telemetry_malformed += 1,
             },
@@ -223,13 +232,23 @@ impl Reception {
 
     /// Records a unit of any channel under the descriptor that the vehicle announced.
     fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
-        let now = self.clock.now();
-        let Some(descriptor) = self.topics.handle_unit(channel, &bytes, now) else { return };
-        if let Some(recorder) = &mut self.recorder {
-            let sent_at = self.clock.unix_nanos(sent_at.map_or(now, |at| at.min(now)));
-            let came_at = self.clock.unix_nanos(now);
-            recorder.record_unit(recorder::Unit { descriptor, sent_at, came_at, bytes });
+        let descriptor = self.topics.handle_unit(channel, &bytes, self.clock.now());
+        if let Some(descriptor) = descriptor {
+            self.record_unit(descriptor, sent_at, bytes);
         }
+    }
+
+    fn record_unit(
+        &mut self,
+        descriptor: Arc<Descriptor>,
+        sent_at: Option<Instant>,
+        bytes: Vec<u8>,
+    ) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let now = self.clock.now();
+        let sent_at = self.clock.unix_nanos(sent_at.map_or(now, |at| at.min(now)));
+        let came_at = self.clock.unix_nanos(now);
+        recorder.record_unit(recorder::Unit { descriptor, sent_at, came_at, bytes });
     }
 
     /// Passes an observation to the probe, if one runs.
@@ -377,12 +396,14 @@ impl Reception {
 }
 
 /// Returns whether the machine stands, by its own recent report.
-fn stands_still(telemetry: &Telemetry) -> bool {
-    let age = telemetry.guard.as_ref().and_then(|guard| guard.machine_age);
-    let unknown = [Fault::Speed, Fault::Unreachable];
-    let is_known = age.is_some_and(|age| age < MACHINE_AGE_MAX)
-        && !telemetry.faults.iter().any(|fault| unknown.contains(fault));
-    is_known && telemetry.speed.abs() < STANDSTILL_SPEED_MAX
+fn stands_still(status: &Status) -> bool {
+    // A speed that is not known is no number, which is below nothing.
+    status.fresh_machine().is_some_and(|machine| {
+        let is_known = ![Fault::Speed, Fault::Unreachable]
+            .into_iter()
+            .any(|fault| machine.faults.contains(fault));
+        is_known && machine.speed.abs() < STANDSTILL_SPEED_MAX
+    })
 }
 
 /// Returns the metrics page: the state of the session, the page's decoder, and the latest values of
@@ -431,7 +452,8 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
-    use tautline_message::GuardState;
+    use tautline_guard::identity::Tick;
+    use tautline_guard::{Config, Guard, Input, MachineState};
 
     use super::*;
 
@@ -459,22 +481,20 @@ mod tests {
 
     #[test]
     fn a_machine_whose_speed_is_not_known_does_not_stand() {
-        let guard = |age_ms: Option<u64>| GuardState {
-            machine_age: age_ms.map(Duration::from_millis),
-            ..GuardState::default()
+        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let silent = guard.step(&Input::default(), Instant::ZERO).status;
+        let with = |speed: f32, faults: &[Fault], age_ms| {
+            let faults = faults.iter().copied().collect();
+            let machine = MachineState { speed, faults, ..MachineState::default() };
+            Status { machine: Some((machine, Duration::from_millis(age_ms))), ..silent }
         };
-        let telemetry = |guard, faults: &[Fault]| Telemetry {
-            guard,
-            faults: faults.to_vec(),
-            ..Telemetry::default()
-        };
-        assert!(stands_still(&telemetry(Some(guard(Some(10))), &[])));
-        assert!(stands_still(&telemetry(Some(guard(Some(10))), &[Fault::Drive])));
-        assert!(!stands_still(&telemetry(Some(guard(Some(300))), &[])), "frozen");
-        assert!(!stands_still(&telemetry(Some(guard(None)), &[])));
-        assert!(!stands_still(&telemetry(None, &[])), "the guard says nothing");
-        assert!(!stands_still(&telemetry(Some(guard(Some(10))), &[Fault::Speed])));
-        let moving = Telemetry { speed: -0.1, ..telemetry(Some(guard(Some(10))), &[]) };
-        assert!(!stands_still(&moving));
+        assert!(stands_still(&with(0.0, &[], 10)));
+        assert!(stands_still(&with(0.0, &[Fault::Drive], 10)));
+        assert!(!stands_still(&with(0.0, &[], 300)), "frozen");
+        assert!(!stands_still(&silent), "the machine says nothing");
+        assert!(!stands_still(&with(0.0, &[Fault::Unreachable], 10)));
+        assert!(!stands_still(&with(0.0, &[Fault::Speed], 10)));
+        assert!(!stands_still(&with(f32::NAN, &[], 10)));
+        assert!(!stands_still(&with(-0.1, &[], 10)));
     }
 }

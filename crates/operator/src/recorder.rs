@@ -3,6 +3,7 @@
 mod film;
 mod log;
 mod output;
+pub(crate) mod status;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -38,13 +38,15 @@ impl Proposer {
         }
     }
 
-    /// Receives all waiting frames of the guard; returns the newest status, if there is one.
-    pub fn receive(&mut self) -> Option<Status> {
+    /// Receives all waiting frames of the guard; returns the bytes of the newest valid status, if
+    /// there is one.
+    pub fn receive(&mut self) -> Option<Vec<u8>> {
         let mut buffer = [0; BYTES_MAX + 1];
         let mut newest = None;
         for _ in 0..DATAGRAMS_MAX {
             let Some(length) = self.client.receive(&mut buffer) else { break };
-            newest = self.receiver.receive(&buffer[..length]).ok().or(newest);
+            let bytes = &buffer[..length];
+            newest = self.receiver.receive(bytes).ok().map(|_| bytes.to_vec()).or(newest);
         }
         newest
     }

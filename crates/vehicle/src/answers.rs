@@ -80,7 +80,7 @@ impl Progress {
     fn next(&self, heard: Option<Heard>, stands: bool, now: Instant) -> Option<Outcome> {
         // A status sent before the guard can have known the order does not count.
         let heard = heard.filter(|heard| heard.at >= self.ordered_at + KNOWN_AFTER);
-        let outcome = match heard.map(|heard| heard.status.mode) {
+        let outcome = match heard.map(|heard| heard.status().mode) {
             Some(Mode::Held) if stands => Outcome::Held,
             Some(Mode::Held | Mode::Manoeuvre) => Outcome::Begun,
             Some(Mode::Armed | Mode::Driving | Mode::Limited) => return None,
@@ -123,6 +123,7 @@ mod tests {
     use tautline_guard::frame::Status;
     use tautline_guard::identity::Tick;
     use tautline_guard::{Config, Guard, Input};
+    use tautline_message::StatusFrame;
 
     use super::*;
 
@@ -133,7 +134,7 @@ mod tests {
     fn heard(mode: Mode, now: u64) -> Option<Heard> {
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let status = Status { mode, ..guard.step(&Input::default(), at(now)).status };
-        Some(Heard { status, at: at(now), extras: Vec::new() })
+        Some(Heard { frame: StatusFrame::of(&status), at: at(now), extras: Vec::new() })
     }
 
     #[test]

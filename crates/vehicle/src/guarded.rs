@@ -10,7 +10,7 @@ use tautline_guard::act::{Act, Blocker};
 use tautline_guard::frame::{Budget, Command, Fact, Proposal, Status, Troubles};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
 use tautline_guard::{Extra, MachineState, Mode, PERIOD};
-use tautline_message as message;
+use tautline_message::{self as message, StatusFrame};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::{LogLimit, random, realtime};
@@ -93,12 +93,19 @@ struct Dated<T> {
 /// Latest message of the guard.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// Status in the message.
-    pub status: Status,
+    /// Status in the message, with its bytes.
+    pub frame: StatusFrame,
     /// Arrival time by this clock.
     pub at: Instant,
     /// Extra values of this kind of machine.
     pub extras: Vec<Extra>,
+}
+
+impl Heard {
+    /// Returns the status in the message.
+    pub fn status(&self) -> &Status {
+        self.frame.status()
+    }
 }
 
 impl Guarded {
@@ -174,9 +181,10 @@ impl Guarded {
         let mut due = clock.now();
         while !stop.load(Ordering::Relaxed) {
             let now = clock.now();
-            if let Some(status) = proposer.receive() {
-                vitals.handle_status(&status);
-                self.hear(status, &mut follow, now);
+            let came = proposer.receive();
+            if let Some(frame) = came.and_then(|bytes| StatusFrame::read(&bytes).ok()) {
+                vitals.handle_status(frame.status());
+                self.hear(frame, &mut follow, now);
             }
             // Never block on this lock; the next turn reads the update.
             if let Some(mut newest) = try_lock(&self.proposed) {
@@ -278,7 +286,7 @@ impl Guarded {
     /// Returns whether this console waits to take over from the console that the guard lets drive.
     /// The latter's commands count until then.
     fn awaits_handover(&self, command: &message::Command) -> bool {
-        let holder = lock(&self.heard).as_ref().and_then(|heard| heard.status.holder);
+        let holder = lock(&self.heard).as_ref().and_then(|heard| heard.status().holder);
         let is_successor = command.successor != 0 && command.successor == command.console;
         is_successor && holder.is_some_and(|holder| holder.get() != command.console)
     }
@@ -343,7 +351,8 @@ impl Guarded {
     /// Returns whether the machine stands at `now` by its latest state; a machine of unknown speed
     /// does not.
     pub fn stands(&self, now: Instant) -> bool {
-        self.heard(now).is_some_and(|Heard { status, .. }| {
+        self.heard(now).is_some_and(|heard| {
+            let status = heard.status();
             // The guard may distrust the machine's state.
             let is_doubted = status.blockers.contains(Blocker::Moving);
             !is_doubted
@@ -355,7 +364,7 @@ impl Guarded {
 
     /// Returns whether the machine stands at `now` and the guard holds it.
     pub fn is_held(&self, now: Instant) -> bool {
-        let is_held = |heard: Heard| heard.status.mode == Mode::Held;
+        let is_held = |heard: Heard| heard.status().mode == Mode::Held;
         self.stands(now) && self.heard(now).is_some_and(is_held)
     }
 
@@ -430,7 +439,9 @@ impl Guarded {
         self.overtaken.load(Ordering::Relaxed)
     }
 
-    fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {
+    /// Handles the guard's newest status.
+    pub(crate) fn hear(&self, frame: StatusFrame, follow: &mut Follow, at: Instant) {
+        let status = frame.status();
         let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.speed);
         self.ticks.handle_tick(status.tick.get(), speed);
         let millis = status.budget.picture_age_max.as_millis() as u32;
@@ -443,11 +454,11 @@ impl Guarded {
             self.machine_heard_at.fetch_max((at - age).as_nanos(), Ordering::Relaxed);
         }
         if let Some(proposed) = try_lock(&self.proposed) {
-            self.steering.handle(&status, proposed.act.as_ref().map(|act| &act.what));
+            self.steering.handle(status, proposed.act.as_ref().map(|act| &act.what));
         }
         let extras = status.machine.map(|(machine, _)| follow(&machine)).unwrap_or_default();
         if let Some(mut heard) = try_lock(&self.heard) {
-            *heard = Some(Heard { status, at, extras });
+            *heard = Some(Heard { frame, at, extras });
         }
     }
 
@@ -627,10 +638,11 @@ mod tests {
                     Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
                 let output = guard.step(&input, at(now));
                 speed = (speed + 4.2 * output.control.controls.throttle * 0.01).max(0.0);
-                guarded.hear(output.status, &mut follow, at(now));
+                guarded.hear(StatusFrame::of(&output.status), &mut follow, at(now));
                 modes.push(output.status.mode);
             }
-            let status = guarded.heard(at(now)).unwrap().status;
+            let heard = guarded.heard(at(now)).unwrap();
+            let status = heard.status();
             assert!(modes[35..].iter().all(|mode| mode.is_driving()), "{is_named}: {modes:?}");
             let holder = status.holder.map(tautline_guard::identity::Console::get);
             assert_eq!(holder, Some(if is_named { 8 } else { 9 }));
@@ -709,7 +721,7 @@ mod tests {
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let status = guard.step(&Input::default(), at(10)).status;
         let mut follow: Follow = Box::new(|_| Vec::new());
-        guarded.hear(status, &mut follow, at(11));
+        guarded.hear(StatusFrame::of(&status), &mut follow, at(11));
         assert_eq!(guarded.contradiction(&tautline_transport::Config::default()), None);
         let said = guarded.contradiction(&late).unwrap();
         assert!(said.contains("transport.media_deadline_ms = 300"), "{said}");
@@ -740,7 +752,8 @@ mod tests {
         let machine = MachineState { measured_at: at(5), ..MachineState::default() };
         let input = Input { machine: Some(machine), ..Input::default() };
         let mut follow: Follow = Box::new(|_| vec![Extra { name: "cones", value: 2.0, unit: "" }]);
-        guarded.hear(guard.step(&input, at(10)).status, &mut follow, at(11));
+        let status = guard.step(&input, at(10)).status;
+        guarded.hear(StatusFrame::of(&status), &mut follow, at(11));
         assert_eq!(guarded.ticks().newest(), 70);
         assert!(guarded.stands(at(20)) && guarded.is_held(at(20)));
         assert_eq!(guarded.heard(at(20)).unwrap().extras.len(), 1);
@@ -758,7 +771,8 @@ mod tests {
             let moving =
                 MachineState { measured_at: at(now), speed: 5.0, ..MachineState::default() };
             let input = Input { machine: machine.then_some(moving), ..Input::default() };
-            guarded.hear(guard.step(&input, at(now)).status, &mut follow, at(now));
+            let status = guard.step(&input, at(now)).status;
+            guarded.hear(StatusFrame::of(&status), &mut follow, at(now));
         };
         for now in (31_000..91_000).step_by(10) {
             step(&mut guard, true, now);

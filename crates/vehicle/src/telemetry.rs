@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tautline_guard::{Fault, Faults, MachineState};
+use tautline_guard::{Fault, Faults, MachineState, Mode};
 use tautline_message::snapshot::{ProcessStats, Value};
-use tautline_message::{Mode, Telemetry};
+use tautline_message::{Sight, Sights, Telemetry};
 use tautline_net::channels;
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
@@ -125,69 +125,53 @@ impl Reporter {
     /// Returns the report for the operator.
     pub fn telemetry(&self, recent: &Recent, now: Instant) -> Telemetry {
         let heard = self.guarded.heard(now);
-        let status = heard.as_ref().map(|heard| &heard.status);
-        let state = machine(heard.as_ref());
-        let applied = status.map(|status| status.applied).unwrap_or_default();
-        let (speed, steering_angle) = convert::motion(&state);
-        let (mode, mode_reason) = self.mode(heard.as_ref());
+        let mode = heard.as_ref().map(|heard| heard.status().mode);
+        let is_driven = mode.is_some_and(|mode| mode == Mode::Armed || mode.is_driving());
         Telemetry {
             sequence: recent.sequence,
             sent_at: now,
-            speed,
-            steering_angle,
-            throttle: applied.throttle,
-            brake: applied.brake,
-            gear: convert::gear(state.gear),
-            position: convert::position(&state),
-            faults: convert::faults(&state),
-            mode,
-            mode_reason,
-            guard: status.map(convert::guard),
-            told: state.told.numbers().to_vec(),
-            source_trouble: self.source_trouble(mode),
+            status: heard.map(|heard| heard.frame),
+            mode_reason: self.mode_reason(),
+            source_trouble: self.source_trouble(is_driven),
             sight: self.sight(),
         }
     }
 
     /// Returns a description of the source's fault. The reduction for the screen is left out while
     /// a person drives.
-    fn source_trouble(&self, mode: Mode) -> Option<String> {
+    fn source_trouble(&self, is_driven: bool) -> Option<String> {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
-        let smaller = || self.control.screen_words().filter(|_| mode != Mode::Driving);
+        let smaller = || self.control.screen_words().filter(|_| !is_driven);
         let words = lost().or_else(|| self.camera.trouble()).or_else(smaller)?;
         let mut ends = (0..=words.len().min(Telemetry::TEXT_BYTES_MAX)).rev();
         let end = ends.find(|end| words.is_char_boundary(*end)).unwrap_or_default();
         Some(words[..end].to_owned())
     }
 
-    /// Returns the flags of picture properties that a person must know.
-    fn sight(&self) -> u32 {
-        let camera = &self.camera;
+    /// Returns the picture properties that a person must know.
+    fn sight(&self) -> Sights {
+        let (camera, meter) = (&self.camera, &self.meter);
         let origin = camera.origin.load(Ordering::Relaxed);
-        [
-            origin == Origin::Drawn as u8,
-            origin == Origin::Recorded as u8,
-            count(&camera.repeats_since) != 0,
-            count(&camera.uniform_since) != 0,
-            self.meter.sight.moves(),
-            self.meter.sight.contradicts(),
-            self.guarded.steering().is_due(),
-        ]
-        .into_iter()
-        .enumerate()
-        .fold(0, |bits, (bit, holds)| bits | u32::from(holds) << bit)
+        Sights::NONE
+            .with_if(Sight::Drawn, origin == Origin::Drawn as u8)
+            .with_if(Sight::Recorded, origin == Origin::Recorded as u8)
+            .with_if(Sight::Repeats, count(&camera.repeats_since) != 0)
+            .with_if(Sight::Uniform, count(&camera.uniform_since) != 0)
+            .with_if(Sight::Moves, meter.sight.moves())
+            .with_if(Sight::Contradicts, meter.sight.contradicts())
+            .with_if(Sight::Unchecked, self.guarded.steering().is_due())
     }
 
     /// Returns the report for an operator that waits for another one to stop.
     pub fn telemetry_waiting(&self, recent: &Recent, now: Instant) -> Telemetry {
-        let mode_reason = "the vehicle moves under another operator".to_owned();
-        Telemetry { mode: Mode::AwaitingOperator, mode_reason, ..self.telemetry(recent, now) }
+        let mode_reason = Some("the vehicle moves under another operator".to_owned());
+        Telemetry { mode_reason, ..self.telemetry(recent, now) }
     }
 
     /// Returns the state of commands and telemetry, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let command_age = self.guarded.heard(now).and_then(|heard| {
-            let status = heard.status;
+            let status = heard.status();
             status.command_age.filter(|_| status.mode.is_driving())
         });
         let snapshot = self.latest.snapshot();
@@ -209,7 +193,7 @@ impl Reporter {
     /// the machine itself.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
         let heard = self.guarded.heard(now);
-        let status = heard.as_ref().map(|heard| &heard.status);
+        let status = heard.as_ref().map(Heard::status);
         let seconds = |name, time: Option<Duration>| {
             time.map(|time| Value::of(name, time.as_secs_f64(), "s"))
         };
@@ -254,7 +238,7 @@ impl Reporter {
     /// Returns all drop counters of the vehicle; those of the session are in its stats.
     fn drops(&self, now: Instant) -> Vec<(String, u64)> {
         let heard = self.guarded.heard(now);
-        let counts = heard.map(|heard| heard.status.counts).unwrap_or_default();
+        let counts = heard.map(|heard| heard.status().counts).unwrap_or_default();
         let [unsent, refused, skipped] = self.guarded.counts();
         let [uncarried, repeated] = self.guarded.ticks().refused();
         let drops = [
@@ -301,7 +285,7 @@ impl Reporter {
     /// Returns the metrics page.
     pub fn metrics(&self, now: Instant) -> String {
         let heard = self.guarded.heard(now);
-        let status = heard.as_ref().map(|heard| &heard.status);
+        let status = heard.as_ref().map(Heard::status);
         let applied = status.map(|status| status.applied).unwrap_or_default();
         let mode = status.map(|status| status.mode).unwrap_or_default();
         let mut page = Page::new("tautline_vehicle");
@@ -317,38 +301,34 @@ impl Reporter {
         page.gauge("brake", ratio(), "Brake as applied", applied.brake.into());
         let driving = f64::from(mode.is_driving());
         page.gauge("driving", None, "1 while commands reach the machine", driving);
-        let stopping = f64::from(mode == tautline_guard::Mode::Manoeuvre);
+        let stopping = f64::from(mode == Mode::Manoeuvre);
         page.gauge(
             "stopping",
             None,
             "1 while the guard brings the machine to a standstill",
             stopping,
         );
-        let held = f64::from(status.is_some() && mode == tautline_guard::Mode::Held);
+        let held = f64::from(status.is_some() && mode == Mode::Held);
         page.gauge("held", None, "1 while the guard holds the machine", held);
         let missing = Awaited::ALL.map(|awaited| {
             let is_missing = f64::from(self.lacks(awaited, now));
             (Labels::of("what", awaited.name()), is_missing)
         });
         page.gauges("waiting_for", None, "1 while nobody can drive without it", missing);
-        let trouble = self.source_trouble(Mode::Stopped);
+        let trouble = self.source_trouble(false);
         let trouble = trouble.map(|words| (Labels::of("words", &words), 1.0));
         page.gauges("source_trouble", None, "1 while it is wrong with the pictures", trouble);
         stats::add_to(&mut page, &self.latest.snapshot());
         page.finish()
     }
 
-    fn mode(&self, heard: Option<&Heard>) -> (Mode, String) {
-        let (mode, why) = match heard {
-            Some(heard) => convert::mode(&heard.status),
-            None => (Mode::Stopped, "the vehicle's guard says nothing".to_owned()),
-        };
-        let why = match (self.guarded.is_ending(), self.guarded.ended_by()) {
-            (true, _) => "the vehicle's process was asked to end".to_owned(),
-            (false, Some(name)) => format!("supervisor {name} has ended the drive"),
-            (false, None) => why,
-        };
-        (mode, why)
+    /// Returns why nobody drives, where the guard's status does not say it.
+    fn mode_reason(&self) -> Option<String> {
+        match (self.guarded.is_ending(), self.guarded.ended_by()) {
+            (true, _) => Some("the vehicle's process was asked to end".to_owned()),
+            (false, Some(name)) => Some(format!("supervisor {name} has ended the drive")),
+            (false, None) => None,
+        }
     }
 
     fn pictures_read(&self) -> u64 {
@@ -387,7 +367,7 @@ fn machine(heard: Option<&Heard>) -> MachineState {
         faults: Faults::of(Fault::Unreachable),
         ..MachineState::default()
     };
-    heard.and_then(|heard| heard.status.machine).map_or(silent, |(machine, _)| machine)
+    heard.and_then(|heard| heard.status().machine).map_or(silent, |(machine, _)| machine)
 }
 
 fn count(counter: &AtomicU64) -> u64 {
@@ -404,11 +384,14 @@ const THIN: Bitrate = Bitrate::from_kbps(600);
 
 #[cfg(test)]
 mod tests {
-    use tautline_message::Snapshot;
+    use tautline_guard::identity::Tick;
+    use tautline_guard::{Config, Guard, Input};
     use tautline_message::snapshot::End;
+    use tautline_message::{Snapshot, StatusFrame};
     use tautline_units::ByteCount;
 
     use super::*;
+    use crate::guarded::Follow;
 
     fn reporter() -> Reporter {
         Reporter {
@@ -436,9 +419,16 @@ mod tests {
     #[test]
     fn telemetry_tells_who_moves_the_machine() {
         let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
-        assert_eq!((telemetry.mode, &telemetry.guard), (Mode::Stopped, &None));
-        assert_eq!(telemetry.mode_reason, "the vehicle's guard says nothing");
-        assert!(telemetry.faults.contains(&tautline_message::Fault::Unreachable));
+        assert_eq!((telemetry.status.as_ref(), telemetry.mode_reason.as_ref()), (None, None));
+        assert!(comes_back(&telemetry), "{telemetry:?}");
+        let reporter = reporter();
+        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let now = Instant::from_millis(9);
+        let frame = StatusFrame::of(&guard.step(&Input::default(), now).status);
+        let mut follow: Follow = Box::new(|_| Vec::new());
+        reporter.guarded.hear(frame.clone(), &mut follow, now);
+        let telemetry = reporter.telemetry(&Recent::default(), now);
+        assert_eq!(telemetry.status, Some(frame), "byte for byte");
         assert!(comes_back(&telemetry), "{telemetry:?}");
     }
 
@@ -447,11 +437,12 @@ mod tests {
         let reporter = reporter();
         let now = Instant::from_millis(5);
         let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
-        assert_eq!(telemetry.mode_reason, "the vehicle moves under another operator");
+        let reason = telemetry.mode_reason.as_deref();
+        assert_eq!(reason, Some("the vehicle moves under another operator"));
         assert!(comes_back(&telemetry), "{telemetry:?}");
         reporter.guarded.end();
         let reason = reporter.telemetry(&Recent::default(), now).mode_reason;
-        assert_eq!(reason, "the vehicle's process was asked to end");
+        assert_eq!(reason.as_deref(), Some("the vehicle's process was asked to end"));
     }
 
     #[test]

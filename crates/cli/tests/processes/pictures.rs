@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use tautline_message::{Cause, GuardMode};
+use tautline_guard::{Cause, Mode};
 use tautline_vehicle::OpenSensor;
 use tautline_video::{Error, Layout, Picture, Sensor};
 use tokio::time::sleep;
@@ -66,8 +66,8 @@ fn a_camera_that_gives_old_buffers_with_new_stamps_stops_a_machine_that_moves() 
             buffers.store(count, Ordering::Relaxed);
             // With the throttle pressed: this stand's guard has a limit of 2 s.
             anna.drive(0.5, 0.0, || stand.car().state.speed == 0.0).await;
-            let guard = anna.telemetry().guard.unwrap();
-            assert_eq!(guard.cause, Cause::PictureAge, "{count} buffers in turn: {guard:?}");
+            let guard = *anna.telemetry().status().unwrap();
+            assert_eq!(guard.why.cause, Cause::PictureAge, "{count} buffers in turn: {guard:?}");
         }
         let snapshot = stand.latest.snapshot();
         for name in ["camera: capture repeated", "command: tick of a repeated picture"] {
@@ -92,8 +92,8 @@ fn a_tick_that_no_picture_carried_arms_nothing() {
             anna.command(0.0, 0.0);
             sleep(TURN).await;
         }
-        let guard = anna.telemetry().guard.unwrap();
-        assert_eq!((guard.mode, guard.loop_age), (GuardMode::Held, None), "{guard:?}");
+        let guard = *anna.telemetry().status().unwrap();
+        assert_eq!((guard.mode, guard.loop_age), (Mode::Held, None), "{guard:?}");
         let count = |stand: &Stand| {
             let snapshot = stand.latest.snapshot();
             let name = "command: tick on no picture that was sent";

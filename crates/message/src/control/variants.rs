@@ -10,6 +10,7 @@ use super::{
     Role, VehicleEntry, VehicleState,
 };
 use crate::Error;
+use crate::fields::Kinds;
 use crate::generated::control::{self as wire_control, ControlMessage, OrderKind};
 use crate::wire::{
     NAME_BYTES_MAX, TEXT_BYTES_MAX, length, list, millis, millis_on_wire, strings, text, within,

@@ -2,12 +2,14 @@
 // @generated
 
 use crate::generated::drop_count_generated::tautline::*;
+use crate::generated::rate_cause_generated::tautline::*;
 extern crate alloc;
 
 #[allow(unused_imports, dead_code)]
 pub mod tautline {
 
   use crate::generated::drop_count_generated::tautline::*;
+  use crate::generated::rate_cause_generated::tautline::*;
 extern crate alloc;
 
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
@@ -189,143 +191,6 @@ impl<'a> ::flatbuffers::Verifiable for LinkState {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for LinkState {}
-#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MIN_RATE_CAUSE: u8 = 0;
-#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_RATE_CAUSE: u8 = 11;
-#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-#[allow(non_camel_case_types)]
-pub const ENUM_VALUES_RATE_CAUSE: [RateCause; 12] = [
-  RateCause::Beginning,
-  RateCause::Fixed,
-  RateCause::Growth,
-  RateCause::Queue,
-  RateCause::Stall,
-  RateCause::Policer,
-  RateCause::LossTrial,
-  RateCause::ForeignQueue,
-  RateCause::Jitter,
-  RateCause::Probation,
-  RateCause::Silence,
-  RateCause::Marks,
-];
-
-/// Why what rate control grants changed last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(transparent)]
-pub struct RateCause(pub u8);
-#[allow(non_upper_case_globals)]
-impl RateCause {
-  /// Nothing is known of the link yet.
-  pub const Beginning: Self = Self(0);
-  /// It is set.
-  pub const Fixed: Self = Self(1);
-  /// Nothing waits in the link: the rate grows, as far as it is used.
-  pub const Growth: Self = Self(2);
-  /// What was sent stands in the link's queue.
-  pub const Queue: Self = Self(3);
-  /// Much less arrives than was sent: the link fails or has become slower.
-  pub const Stall: Self = Self(4);
-  /// Losses end where the rate is lower.
-  pub const Policer: Self = Self(5);
-  /// Losses are looked into at a lower rate.
-  pub const LossTrial: Self = Self(6);
-  /// A queue stands that is another's.
-  pub const ForeignQueue: Self = Self(7);
-  /// Delays wander without a queue.
-  pub const Jitter: Self = Self(8);
-  /// The rate is raised and lowered as an experiment.
-  pub const Probation: Self = Self(9);
-  /// Nothing came back for long.
-  pub const Silence: Self = Self(10);
-  /// The network marks what is sent.
-  pub const Marks: Self = Self(11);
-
-  pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 11;
-  pub const ENUM_VALUES: &'static [Self] = &[
-    Self::Beginning,
-    Self::Fixed,
-    Self::Growth,
-    Self::Queue,
-    Self::Stall,
-    Self::Policer,
-    Self::LossTrial,
-    Self::ForeignQueue,
-    Self::Jitter,
-    Self::Probation,
-    Self::Silence,
-    Self::Marks,
-  ];
-  /// Returns the variant's name or "" if unknown.
-  pub fn variant_name(self) -> Option<&'static str> {
-    match self {
-      Self::Beginning => Some("Beginning"),
-      Self::Fixed => Some("Fixed"),
-      Self::Growth => Some("Growth"),
-      Self::Queue => Some("Queue"),
-      Self::Stall => Some("Stall"),
-      Self::Policer => Some("Policer"),
-      Self::LossTrial => Some("LossTrial"),
-      Self::ForeignQueue => Some("ForeignQueue"),
-      Self::Jitter => Some("Jitter"),
-      Self::Probation => Some("Probation"),
-      Self::Silence => Some("Silence"),
-      Self::Marks => Some("Marks"),
-      _ => None,
-    }
-  }
-}
-impl ::core::fmt::Debug for RateCause {
-  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
-    if let Some(name) = self.variant_name() {
-      f.write_str(name)
-    } else {
-      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
-    }
-  }
-}
-impl<'a> ::flatbuffers::Follow<'a> for RateCause {
-  type Inner = Self;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
-    Self(b)
-  }
-}
-
-impl ::flatbuffers::Push for RateCause {
-    type Output = RateCause;
-    #[inline]
-    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
-        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
-    }
-}
-
-impl ::flatbuffers::EndianScalar for RateCause {
-  type Scalar = u8;
-  #[inline]
-  fn to_little_endian(self) -> u8 {
-    self.0.to_le()
-  }
-  #[inline]
-  #[allow(clippy::wrong_self_convention)]
-  fn from_little_endian(v: u8) -> Self {
-    let b = u8::from_le(v);
-    Self(b)
-  }
-}
-
-impl<'a> ::flatbuffers::Verifiable for RateCause {
-  #[inline]
-  fn run_verifier(
-    v: &mut ::flatbuffers::Verifier, pos: usize
-  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
-    u8::run_verifier(v, pos)
-  }
-}
-
-impl ::flatbuffers::SimpleToVerifyInSlice for RateCause {}
 /// What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
 // struct Delays, aligned to 4
 #[repr(transparent)]

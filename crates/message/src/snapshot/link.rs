@@ -4,6 +4,7 @@ use tautline_units::{Bitrate, ByteCount};
 use super::counts::counts;
 use crate::Error;
 use crate::fields::{BytesU16, BytesU32, Choice, Known, Plain, Rate, Text, choice, fields};
+use crate::generated::rate_cause::RateCause;
 use crate::generated::snapshot as wire_snapshot;
 use crate::wire::{MILLIS_MAX, NAME_BYTES_MAX, number};
 
@@ -61,19 +62,19 @@ fields! {
     }
 }
 
-/// State of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum LinkState {
-    /// The peer's address is not validated yet.
-    #[default]
-    Validating,
-    /// The link carries packets.
-    Up,
-    /// Pongs have stopped.
-    Silent,
+choice! {
+    /// State of a link.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+    pub enum LinkState of wire_snapshot::LinkState, "links.state" {
+        /// The peer's address is not validated yet.
+        #[default]
+        Validating,
+        /// The link carries packets.
+        Up,
+        /// Pongs have stopped.
+        Silent,
+    }
 }
-
-choice!(LinkState, wire_snapshot::LinkState, "links.state", [Validating, Up, Silent]);
 
 /// State of rate control on one link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -84,111 +85,26 @@ pub struct RateControl {
     /// Excess of the outgoing delay over the minimum of the last ten seconds, common to all recent
     /// datagrams, in milliseconds; below 6.5 s, resolution 0.1 ms.
     pub queueing_ms: f32,
-    /// Reason for the last change of the granted rate.
-    pub cause: RateCause,
+    /// Number of the cause of the last change of the granted rate: schemas/rate_cause.fbs. A later
+    /// build may have more causes than this one.
+    pub cause: u8,
 }
 
 impl RateControl {
     pub(super) fn to_wire(self) -> wire_snapshot::RateControl {
         let delivered = (self.delivered.bps() / DELIVERED_STEP_BPS).min(u64::from(u16::MAX));
         let queueing = (self.queueing_ms / QUEUEING_STEP_MS).round();
-        wire_snapshot::RateControl::new(delivered as u16, queueing as u16, self.cause.to_wire())
+        wire_snapshot::RateControl::new(delivered as u16, queueing as u16, RateCause(self.cause))
     }
 
     pub(super) fn read(wire: &wire_snapshot::RateControl) -> Result<Self, Error> {
         Ok(Self {
             delivered: Bitrate::from_bps(u64::from(wire.delivered()) * DELIVERED_STEP_BPS),
             queueing_ms: f32::from(wire.queueing()) * QUEUEING_STEP_MS,
-            cause: RateCause::from_wire(wire.cause())?,
+            cause: wire.cause().0,
         })
     }
 }
-
-/// Reason for the last change of the granted rate.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum RateCause {
-    /// Nothing is known of the link yet.
-    #[default]
-    Beginning,
-    /// The rate is configured.
-    Fixed,
-    /// The link has no queue: the rate grows as far as it is used.
-    Growth,
-    /// Sent data is queued in the link.
-    Queue,
-    /// Much less arrives than was sent: the link fails or has become slower.
-    Stall,
-    /// Losses stop below a certain rate.
-    Policer,
-    /// A lower rate is tried to find the cause of losses.
-    LossTrial,
-    /// Competing traffic fills the queue.
-    ForeignQueue,
-    /// Delays vary without a queue.
-    Jitter,
-    /// The rate is raised and lowered as an experiment.
-    Probation,
-    /// Nothing has been received for a long time.
-    Silence,
-    /// The network marks the sent packets.
-    Marks,
-}
-
-impl RateCause {
-    /// Every cause.
-    pub const ALL: [Self; 12] = [
-        Self::Beginning,
-        Self::Fixed,
-        Self::Growth,
-        Self::Queue,
-        Self::Stall,
-        Self::Policer,
-        Self::LossTrial,
-        Self::ForeignQueue,
-        Self::Jitter,
-        Self::Probation,
-        Self::Silence,
-        Self::Marks,
-    ];
-
-    /// Returns the name for tables and metrics, the same as in transport.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Beginning => "beginning",
-            Self::Fixed => "fixed",
-            Self::Growth => "growth",
-            Self::Queue => "queue",
-            Self::Stall => "stall",
-            Self::Policer => "policer",
-            Self::LossTrial => "loss-trial",
-            Self::ForeignQueue => "foreign-queue",
-            Self::Jitter => "jitter",
-            Self::Probation => "probation",
-            Self::Silence => "silence",
-            Self::Marks => "marks",
-        }
-    }
-}
-
-choice!(
-    RateCause,
-    wire_snapshot::RateCause,
-    "links.rate_cause",
-    [
-        Beginning,
-        Fixed,
-        Growth,
-        Queue,
-        Stall,
-        Policer,
-        LossTrial,
-        ForeignQueue,
-        Jitter,
-        Probation,
-        Silence,
-        Marks
-    ]
-);
 
 /// Percentiles of the delays of the last ten seconds, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]

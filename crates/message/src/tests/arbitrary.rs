@@ -4,6 +4,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tautline_guard::act::{Answer, Blocker, Blockers, Outcome};
+use tautline_guard::config::Config;
+use tautline_guard::frame::{DeadMan, Status};
+use tautline_guard::identity::{ActNumber, Console, Tick};
+use tautline_guard::{Cause, Gear, Guard, Input, MachineState, Mode, Why};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::fields::{Choice, Codec};
@@ -13,10 +18,10 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    Act, ActAnswer, Blocker, Budget, Candidate, CandidateKind, ClockOffset, Command, Control,
-    DeadMan, Deed, EmulatedLink, Gear, GuardState, Held, Known, LinkAction, OperatorStatus, Order,
-    Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket, Role,
-    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    Act, Candidate, CandidateKind, ClockOffset, Command, Control, Deed, EmulatedLink, Held, Known,
+    LinkAction, OperatorStatus, Order, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep,
+    Refusal, RelayTicket, Role, SessionState, Snapshot, StripReport, Telemetry, VehicleEntry,
+    VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -102,43 +107,31 @@ pub(crate) fn link_action() -> impl Strategy<Value = LinkAction> {
 }
 
 pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
-    let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6)
-        .prop_map(|(x, y, heading)| Position { x, y, heading });
-    let trouble = option::of(text(Telemetry::TEXT_BYTES_MAX));
-    (Telemetry::any_listed(), option::of(place), option::of(guard_state()), trouble).prop_map(
-        |(listed, position, guard, source_trouble)| Telemetry {
-            position,
-            guard,
-            source_trouble,
-            ..listed
-        },
-    )
+    Telemetry::any_listed()
 }
 
-fn guard_state() -> impl Strategy<Value = GuardState> {
-    let answer = (any::<u64>(), any::<u32>(), option::of(variant::<Blocker>()))
-        .prop_map(|(console, number, refused)| ActAnswer { console, number, refused });
-    let countdown = (variant::<crate::Cause>(), 0u64..65_535)
-        .prop_map(|(cause, millis)| (cause, Duration::from_millis(millis)));
-    (GuardState::any_listed(), option::of(answer), option::of(countdown), option::of(budget()))
-        .prop_map(|(listed, answer, countdown, budget)| GuardState {
-            answer,
-            countdown,
-            budget,
-            ..listed
-        })
-}
-
-fn budget() -> impl Strategy<Value = Budget> {
-    let millis = (any::<u16>(), any::<u16>());
-    let numbers = (0f32..=15.0, 0f32..=15.0, 0f32..=50.0);
-    let time = |millis: u16| Duration::from_millis(millis.into());
-    (millis, numbers).prop_map(move |((picture, command), (begin, deceleration, jerk))| Budget {
-        picture_age_max: time(picture),
-        command_age_max: time(command),
-        deceleration_begin: begin,
-        deceleration,
-        jerk,
+/// Returns statuses of a guard that differ in every kind of field.
+pub(crate) fn status() -> impl Strategy<Value = Status> {
+    let numbers = (any::<u32>(), any::<u64>(), -150.0_f32..=150.0, any::<[u16; 3]>());
+    let kinds = (select(Mode::ALL), select(Cause::ALL), select(Blocker::ALL), any::<bool>());
+    (numbers, kinds).prop_map(|((number, console, speed, [age, loop_age, left]), kinds)| {
+        let (mode, cause, blocker, has_machine) = kinds;
+        let millis = |millis: u16| Duration::from_millis(millis.into());
+        let machine = MachineState { speed, ..MachineState::default() };
+        let answer = Console::new(console).zip(ActNumber::new(number));
+        let outcome = Outcome::Refused(blocker);
+        let mut guard = Guard::new(Config::default(), Tick::new(number.max(1)).expect("not 0"));
+        Status {
+            mode,
+            why: Why::new(cause, speed, f32::NAN),
+            answer: answer.map(|(console, number)| Answer { console, number, outcome }),
+            blockers: Blockers::of(blocker),
+            holder: Console::new(console),
+            loop_age: (loop_age % 2 == 0).then(|| millis(loop_age)),
+            countdown: (left < u16::MAX).then(|| (cause, millis(left))),
+            machine: has_machine.then(|| (machine, millis(age.min(u16::MAX - 1)))),
+            ..guard.step(&Input::default(), Instant::ZERO).status
+        }
     })
 }
 

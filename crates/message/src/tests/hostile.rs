@@ -55,7 +55,7 @@ proptest! {
     ) {
         let mut bytes = bytes;
         let kinds = [
-            "TLC2", "TLF1", "TLT2", "TLO2", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
+            "TLC2", "TLF1", "TLT3", "TLO2", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
         ];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);

@@ -1,29 +1,28 @@
 use crate::point_cloud::{Field, Number, Point, View};
 use crate::snapshot::{
-    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, RateCause, RateControl,
-    SessionStats, TrafficCounts, UnitCounts, Value,
+    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, RateControl, SessionStats,
+    TrafficCounts, UnitCounts, Value,
 };
 use crate::{
-    Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear,
-    GuardState, Known, LinkAction, LinkState, Mode, OperatorStatus, Order, PointCloud, Position,
-    ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal, RelayTicket, Role, SessionState,
-    Snapshot, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Known,
+    LinkAction, LinkState, OperatorStatus, Order, PointCloud, ProbeAnswer, ProbeQuestion,
+    ProtocolVersions, Refusal, RelayTicket, Role, SessionState, Snapshot, StatusFrame, Telemetry,
+    VehicleEntry, VehicleState, VideoFeedback,
 };
+use tautline_guard::config::Config;
+use tautline_guard::identity::Tick;
+use tautline_guard::{Gear, Guard, Input};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// Returns an ordinary message, for tests to modify.
+/// Returns an ordinary message for modification.
 pub(crate) fn telemetry() -> Telemetry {
+    let mut guard = Guard::new(Config::default(), Tick::new(7).expect("not 0"));
+    let status = guard.step(&Input::default(), Instant::ZERO).status;
     Telemetry {
         sequence: 7,
         sent_at: Instant::from_millis(1500),
-        speed: 3.5,
-        steering_angle: -0.1,
-        throttle: 0.5,
-        gear: Gear::Drive,
-        position: Some(Position { x: 12.0, y: -3.0, heading: 0.7 }),
-        faults: vec![Fault::Brake],
-        mode: Mode::Driving,
-        mode_reason: "commands are fresh".to_owned(),
+        status: Some(StatusFrame::of(&status)),
+        mode_reason: Some("the vehicle moves under another operator".to_owned()),
         ..Telemetry::default()
     }
 }
@@ -117,21 +116,24 @@ fn a_gear_that_stands_for_nothing_is_refused_by_name() {
 #[test]
 fn telemetry_outside_its_range_is_refused_by_name() {
     let refused = Telemetry::refused_listed(&telemetry());
-    assert!(refused.iter().any(|(name, _)| *name == "speed"));
+    assert_eq!(refused.len(), 2, "both texts");
     for (name, message) in refused {
         assert_eq!(field(Telemetry::decode(&message.encode()).unwrap_err()), name);
     }
-    let spoil = |change: fn(&mut Position)| {
-        let mut message = telemetry();
-        change(message.position.as_mut().expect("it was told"));
-        field(Telemetry::decode(&message.encode()).unwrap_err())
-    };
-    assert_eq!(spoil(|position| position.x = f32::INFINITY), "position.x");
-    assert_eq!(spoil(|position| position.y = 2e7), "position.y");
-    assert_eq!(spoil(|position| position.heading = f32::NAN), "heading");
-    for (name, guard) in GuardState::refused_listed(&GuardState::default()) {
-        let told = Telemetry { guard: Some(guard), ..telemetry() };
-        assert_eq!(field(Telemetry::decode(&told.encode()).unwrap_err()), name);
+}
+
+#[test]
+fn a_status_that_is_none_makes_telemetry_none() {
+    let good = telemetry().encode();
+    let frame = telemetry().status.expect("it has one");
+    let at = good.windows(frame.bytes().len()).position(|part| part == frame.bytes());
+    let at = at.expect("byte for byte as the guard sent it");
+    for byte in 0..frame.bytes().len() {
+        let mut bytes = good.clone();
+        bytes[at + byte] ^= 1;
+        let refused = Telemetry::decode(&bytes);
+        // The counter and the source time are under the CRC too.
+        assert!(matches!(refused, Err(Error::Frame { field: "status", .. })), "byte {byte}");
     }
 }
 
@@ -275,7 +277,7 @@ fn snapshot(link_count: u8) -> Snapshot {
         rate_control: Some(RateControl {
             delivered: Bitrate::from_mbps(2),
             queueing_ms: 3.5,
-            cause: RateCause::Queue,
+            cause: 3,
         }),
         traffic: TrafficCounts::by_name(|_| 71_000),
         packets: PacketCounts::by_name(|_| 60_012),

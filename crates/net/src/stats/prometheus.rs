@@ -3,6 +3,7 @@
 use tautline_message::snapshot::{Delays, LinkStats, Value};
 use tautline_message::{LinkState, Snapshot};
 
+use super::cause_name;
 use crate::metrics::{Labels, Page, Unit};
 
 /// Adds the complete `snapshot` to `page`: links by number, channels by name, values and drops by
@@ -80,16 +81,11 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     );
     let jitter = "Jitter of received packets (RFC 3550)";
     page.gauges("link_jitter", Some(Unit::Seconds), jitter, delays(|link| link.jitter_ms));
-    let causes = links
-        .iter()
-        .filter_map(|link| Some((number(link).and("cause", link.rate_control?.cause.name()), 1.0)));
-    page.gauges(
-        "link_grant_cause",
-        None,
-        "1, labelled with the cause of the last change of the \
-                                           grant",
-        causes,
-    );
+    let causes = links.iter().filter_map(|link| {
+        Some((number(link).and("cause", cause_name(link.rate_control?.cause)), 1.0))
+    });
+    let cause = "1, labelled with the cause of the last change of the grant";
+    page.gauges("link_grant_cause", None, cause, causes);
     let names = links.iter().map(|link| (number(link).and("name", &link.name), 1.0));
     page.gauges("link_info", None, "1, labelled with the link's name", names);
 }

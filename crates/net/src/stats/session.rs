@@ -2,11 +2,10 @@
 
 use tautline_message::LinkState;
 use tautline_message::snapshot::{
-    ChannelStats, Delays, LinkStats, PacketCounts, RateCause, RateControl, SessionStats,
-    TrafficCounts, UnitCounts,
+    ChannelStats, Delays, LinkStats, PacketCounts, RateControl, SessionStats, TrafficCounts,
+    UnitCounts,
 };
 use tautline_transport::link::{Percentiles, Spreads, State, View};
-use tautline_transport::rate::Cause;
 use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
@@ -188,7 +187,7 @@ fn link(view: &View, spreads: &Spreads, name: String, recent: Recent) -> LinkSta
         rate_control: Some(RateControl {
             delivered: view.received,
             queueing_ms: millis(view.queueing),
-            cause: rate_cause(view.cause),
+            cause: view.cause.number(),
         }),
         traffic: TrafficCounts {
             bytes_sent: view.bytes_sent.get(),
@@ -207,12 +206,6 @@ fn state(state: State) -> LinkState {
         State::Up => LinkState::Up,
         State::Silent => LinkState::Silent,
     }
-}
-
-/// Returns the message's cause of the same name; a test checks that the names match.
-fn rate_cause(cause: Cause) -> RateCause {
-    let name: &str = cause.into();
-    RateCause::ALL.into_iter().find(|cause| cause.name() == name).unwrap_or_default()
 }
 
 /// Returns the count of a name; a test checks that the transport's names match the message's.
@@ -291,26 +284,5 @@ mod tests {
         };
         let recent = Recent::between(&before, &LinkTotals::default(), Duration::from_millis(1_000));
         assert_eq!((recent.received, recent.loss_out), (Bitrate::ZERO, None));
-    }
-
-    #[test]
-    fn every_cause_of_the_rate_control_has_its_name_in_the_message() {
-        let known = [
-            Cause::Beginning,
-            Cause::Fixed,
-            Cause::Growth,
-            Cause::Queue,
-            Cause::Stall,
-            Cause::Policer,
-            Cause::LossTrial,
-            Cause::ForeignQueue,
-            Cause::Jitter,
-            Cause::Probation,
-            Cause::Silence,
-            Cause::Marks,
-        ];
-        let names: Vec<&str> = known.into_iter().map(|cause| rate_cause(cause).name()).collect();
-        let wanted: Vec<&str> = known.into_iter().map(Into::into).collect();
-        assert_eq!(names, wanted);
     }
 }

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::cause_name;
 use tautline_message::snapshot::{ChannelStats, Delays, LinkStats};
 use tautline_message::{LinkState, Snapshot};
 use tautline_units::{Bitrate, ByteCount};
@@ -72,7 +73,7 @@ impl Table<'_> {
                 link.granted.as_f64() / 1e6,
                 control.delivered.as_f64() / 1e6,
                 control.queueing_ms,
-                control.cause.name(),
+                cause_name(control.cause),
             )?;
         }
         Ok(())
@@ -225,9 +226,10 @@ fn delays(delays: Option<Delays>) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use tautline_message::snapshot::{
-        End, PacketCounts, ProcessStats, RateCause, RateControl, SessionStats, TrafficCounts,
-        UnitCounts, Value,
+        End, PacketCounts, ProcessStats, RateControl, SessionStats, TrafficCounts, UnitCounts,
+        Value,
     };
+    use tautline_transport::rate::Cause;
     use tautline_units::Instant;
 
     use super::*;
@@ -256,7 +258,7 @@ pub(super) mod tests {
             rate_control: Some(RateControl {
                 delivered: Bitrate::from_kbps(2_870),
                 queueing_ms: 7.2,
-                cause: RateCause::Queue,
+                cause: Cause::Queue.number(),
             }),
             traffic: TrafficCounts {
                 bytes_sent: 81_000_000,

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use super::access::{Browser, Right};
 use super::holder::{Change, ConsoleId, Holder, Reason, Role};
 use super::lane::{Lane, Taken};
+use super::named::named;
 use super::wire::{self, SliceHead, kind, tagged};
 
 /// Request of a browser.
@@ -85,28 +86,22 @@ pub struct Hub {
     pub commands_ahead: AtomicU64,
 }
 
-/// Decoder of a page's browser, as reported by the page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Decoder {
-    /// Hardware decoder.
-    Hardware,
-    /// Software decoder.
-    Processor,
-    /// Not reported.
-    Unknown,
+named! {
+    /// Decoder of a page's browser, as reported by the page.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Decoder {
+        /// Hardware decoder.
+        Hardware: "hardware",
+        /// Software decoder.
+        Processor: "processor",
+        /// Not reported.
+        Unknown: "unknown",
+    }
 }
 
 impl Decoder {
+    /// All of them, in the order of the page's numbers.
     pub(crate) const ALL: [Self; 3] = [Self::Hardware, Self::Processor, Self::Unknown];
-
-    /// Returns its name in metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Hardware => "hardware",
-            Self::Processor => "processor",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// Console that drives, and console that may take over from it at any moment.

@@ -1,5 +1,6 @@
 //! The driving console: one at a time, replaced by consent or at standstill.
 
+use super::named::named;
 use std::num::NonZeroU64;
 
 /// Random number of a loaded page, kept when the page reconnects.
@@ -34,59 +35,37 @@ pub(crate) struct Change {
     pub(crate) reason: Reason,
 }
 
-/// Reason of the change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reason {
-    /// No console drove.
-    Vacant,
-    /// The driving console agreed.
-    Consent,
-    /// The vehicle stood still.
-    Standstill,
-    /// The driving console is gone.
-    Gone,
-}
-
-/// Role of a console.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    /// Drives.
-    Drives,
-    /// Does not drive and has not asked.
-    Waits,
-    /// Has asked and has no answer yet.
-    Asks,
-    /// Has asked and was refused.
-    Refused,
-    /// Was accepted, and takes over when its person does.
-    Succeeds,
-    /// May only watch, not drive or ask.
-    Watches,
-}
-
-impl Reason {
-    /// Returns the name sent to consoles.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Vacant => "vacant",
-            Self::Consent => "consent",
-            Self::Standstill => "standstill",
-            Self::Gone => "gone",
-        }
+named! {
+    /// Reason of the change.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Reason {
+        /// No console drove.
+        Vacant: "vacant",
+        /// The driving console agreed.
+        Consent: "consent",
+        /// The vehicle stood still.
+        Standstill: "standstill",
+        /// The driving console is gone.
+        Gone: "gone",
     }
 }
 
-impl Role {
-    /// Returns the name sent to consoles.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Drives => "drives",
-            Self::Waits => "waits",
-            Self::Asks => "asks",
-            Self::Refused => "refused",
-            Self::Succeeds => "succeeds",
-            Self::Watches => "watches",
-        }
+named! {
+    /// Role of a console.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Role {
+        /// Drives.
+        Drives: "drives",
+        /// Does not drive and has not asked.
+        Waits: "waits",
+        /// Has asked and has no answer yet.
+        Asks: "asks",
+        /// Has asked and was refused.
+        Refused: "refused",
+        /// Was accepted, and takes over when its person does.
+        Succeeds: "succeeds",
+        /// May only watch, not drive or ask.
+        Watches: "watches",
     }
 }
 

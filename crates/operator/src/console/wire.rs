@@ -89,26 +89,34 @@ pub(super) fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
     message.into()
 }
 
-/// First bytes of the messages, as in console/src/wire.ts.
+/// First bytes of the messages in both directions.
 pub(super) mod kind {
-    pub(in crate::console) const SLICE: u8 = 1;
-    pub(in crate::console) const TELEMETRY: u8 = 2;
-    pub(in crate::console) const STATUS: u8 = 3;
-    pub(in crate::console) const CLOCK_PONG: u8 = 4;
-    pub(in crate::console) const HELLO: u8 = 5;
-    pub(in crate::console) const SNAPSHOT: u8 = 6;
-    pub(in crate::console) const STANDING: u8 = 7;
-    pub(in crate::console) const TOPICS: u8 = 8;
-    pub(in crate::console) const FLEET: u8 = 9;
-    pub(in crate::console) const COMMAND: u8 = 1;
-    pub(in crate::console) const LINK: u8 = 2;
-    pub(in crate::console) const CLOCK: u8 = 3;
-    pub(in crate::console) const VIDEO_FEEDBACK: u8 = 4;
-    pub(in crate::console) const ASK: u8 = 5;
-    pub(in crate::console) const ANSWER: u8 = 6;
-    pub(in crate::console) const PICK: u8 = 7;
-    pub(in crate::console) const LEAVE: u8 = 8;
-    pub(in crate::console) const DECODER: u8 = 9;
+    use crate::console::named::kinds;
+
+    kinds! {
+        FROM_OPERATOR {
+            SLICE = 1: "slice",
+            TELEMETRY = 2: "telemetry",
+            STATUS = 3: "status",
+            CLOCK_PONG = 4: "pong",
+            HELLO = 5: "hello",
+            SNAPSHOT = 6: "snapshot",
+            STANDING = 7: "standing",
+            TOPICS = 8: "topics",
+            FLEET = 9: "fleet",
+        }
+        TO_OPERATOR {
+            COMMAND = 1: "command",
+            LINK = 2: "linkAction",
+            CLOCK = 3: "ping",
+            VIDEO_FEEDBACK = 4: "videoFeedback",
+            ASK = 5: "ask",
+            ANSWER = 6: "answer",
+            PICK = 7: "pick",
+            LEAVE = 8: "leave",
+            DECODER = 9: "decoder",
+        }
+    }
 }
 
 /// A message to the browser, for tests.

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tautline_guard::config::Latency;
+use tautline_guard::frame::{Budget, Status};
 use tautline_message::snapshot::End;
 use tautline_message::{
-    Budget, ClockOffset, EmulatedLink, OperatorStatus, SessionState, Snapshot, StripReport,
-    VideoFeedback,
+    ClockOffset, EmulatedLink, OperatorStatus, SessionState, Snapshot, StripReport, VideoFeedback,
 };
 use tautline_transport::crypto::PublicKey;
 use tautline_units::{ByteCount, Instant};
@@ -96,7 +97,7 @@ impl Shared {
             vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
-            command_age_max_ms: AtomicU64::new(COMMAND_AGE_MAX_MS),
+            command_age_max_ms: AtomicU64::new(default_command_age_ms()),
             vehicle_name: Mutex::new(vehicle.to_owned()),
             expected: Mutex::new(Expected::Any),
             rests_at: Mutex::new(None),
@@ -119,7 +120,7 @@ impl Shared {
         *lock(&self.vehicle_key) = None;
         *lock(&self.vehicle) = Snapshot::empty(End::Vehicle);
         *lock(&self.rests_at) = None;
-        self.command_age_max_ms.store(COMMAND_AGE_MAX_MS, Ordering::Relaxed);
+        self.command_age_max_ms.store(default_command_age_ms(), Ordering::Relaxed);
         self.set_standing(Standing::new(SessionState::Waiting, PICK));
     }
 
@@ -133,7 +134,7 @@ impl Shared {
 
     /// Returns whether the vehicle may be released: it is held, or nothing of it arrives.
     pub(crate) fn may_leave(&self, now: Instant) -> bool {
-        let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < MACHINE_AGE_MAX);
+        let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < Status::MACHINE_AGE_MAX);
         rests || lock(&self.standing).state != SessionState::Established
     }
 
@@ -270,14 +271,15 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the guard's default, for the time until it has reported its own.
+fn default_command_age_ms() -> u64 {
+    Latency::default().command_age_max.as_millis() as u64
+}
+
 /// Status text while a person has to pick a vehicle.
 pub(crate) const PICK: &str = "no vehicle is picked: pick one of the list";
 /// Longer than the 100 ms between a session's own status reports.
 const IDLE_MIN: Duration = Duration::from_millis(250);
-/// Maximum age of the machine's speed; a machine reports it every 10 ms.
-pub(super) const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
-/// The guard's default, until it has reported its own.
-const COMMAND_AGE_MAX_MS: u64 = 250;
 
 #[cfg(test)]
 mod tests {
@@ -292,7 +294,7 @@ mod tests {
         assert!(!shared.may_leave(now));
         *lock(&shared.rests_at) = Some(now);
         assert!(shared.may_leave(now + Duration::from_millis(299)));
-        assert!(!shared.may_leave(now + MACHINE_AGE_MAX), "that was long ago");
+        assert!(!shared.may_leave(now + Status::MACHINE_AGE_MAX), "that was long ago");
         let admits = |lease: u8| lock(&shared.expected).admits(&[lease; 16]);
         assert!(admits(1));
         shared.expect([2; 16]);

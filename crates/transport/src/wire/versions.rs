@@ -11,7 +11,7 @@ pub struct Versions {
 
 impl Versions {
     /// Versions supported by this build.
-    pub const OURS: Self = Self { lowest: 2, highest: 2 };
+    pub const OURS: Self = Self { lowest: 3, highest: 3 };
     /// Versions of a build that sends no version range.
     pub const UNSAID: Self = Self { lowest: 1, highest: 1 };
 

@@ -60,6 +60,37 @@ fn without_one_both_ends_are_told_once_which_of_them_to_update() {
     }
 }
 
+/// Version 3 changed the messages: this build and one of version 2 have nothing to say to each other.
+#[test]
+fn ends_of_versions_2_and_3_refuse_each_other_and_say_which_one_to_update() {
+    let ours = (Versions::OURS.lowest, Versions::OURS.highest);
+    assert_eq!(ours, (3, 3));
+    for (vehicle, operator, words) in [
+        (
+            (2, 2),
+            ours,
+            [
+                "this end speaks version 2, the operator version 3: update this end",
+                "this end speaks version 3, the vehicle version 2: update the vehicle",
+            ],
+        ),
+        (
+            ours,
+            (2, 2),
+            [
+                "this end speaks version 3, the operator version 2: update the operator",
+                "this end speaks version 2, the vehicle version 3: update this end",
+            ],
+        ),
+    ] {
+        let mut sessions = met(vehicle, operator);
+        assert!(!sessions.vehicle.is_established() && !sessions.operator.is_established());
+        let [at_vehicle] = refusals(&mut sessions.vehicle)[..] else { panic!("told once") };
+        let [at_operator] = refusals(&mut sessions.operator)[..] else { panic!("told once") };
+        assert_eq!([at_vehicle.told("the operator"), at_operator.told("the vehicle")], words);
+    }
+}
+
 #[test]
 fn a_refusal_is_smaller_than_its_cause() {
     let sessions = Direct::new(&[route(1)], speaking(2, 2), speaking(3, 3));

@@ -60,14 +60,14 @@ impl RawPeer {
             .unwrap();
         let mut payload = [0; 35];
         payload[..2].copy_from_slice(&session.to_be_bytes());
-        payload[2..4].copy_from_slice(&[2, 2]);
+        payload[2..4].copy_from_slice(&[3, 3]);
         let mut message = [0; 131];
         assert_eq!(state.write_message(&payload, &mut message), Ok(131));
         assert_eq!(message, init[3..134], "the peer speaks as the vehicle did");
         let mut answer = [0; 3];
         state.read_message(&response[3..], &mut answer).unwrap();
         let [high, low, version] = answer;
-        assert_eq!(version, 2);
+        assert_eq!(version, 3);
         let state = state.into_stateless_transport_mode().unwrap();
         let peer_session = u16::from_be_bytes([high, low]);
         Self { operator, state, peer_session, next: 0, ephemeral, session, init, response }

@@ -177,7 +177,8 @@ impl Way {
         self.speed = (self.speed + pull * PERIOD.as_secs_f32()).max(0.0);
         let status = self.statuses.1.receive(&self.statuses.0.encode(&output.status));
         let mut follow: Follow = Box::new(|_| Vec::new());
-        self.guarded.hear(status.expect("so is a status"), &mut follow, self.now);
+        let status = StatusFrame::of(&status.expect("so is a status"));
+        self.guarded.hear(status, &mut follow, self.now);
         self.last = Some(output);
     }
 

@@ -72,7 +72,7 @@ fn an_operator_whose_clock_is_ahead_drives_nothing() {
                 Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
             let output = guard.step(&input, now);
             assert_eq!(output.control.controls.throttle, 0.0, "{ahead:?}, turn {turn}");
-            guarded.hear(output.status, &mut follow, now);
+            guarded.hear(StatusFrame::of(&output.status), &mut follow, now);
         }
         assert_eq!(guarded.ahead_count(), 100);
     }
@@ -110,7 +110,7 @@ fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
             let input =
                 Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
             let status = guard.step(&input, now).status;
-            guarded.hear(status, &mut follow, now);
+            guarded.hear(StatusFrame::of(&status), &mut follow, now);
             if status.emergency_stop == ActNumber::new(77) && answers.0 == 0 {
                 answers.0 = step;
             }

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use tautline_message::GuardMode;
+use tautline_guard::Mode;
 use tautline_net::clock::Clock;
 
 use crate::faults::operator::{Delays, Operator};
@@ -90,7 +90,7 @@ fn drive(rig: &Rig<Remote>, span: Duration) -> Driven {
     while clock.now().as_millis() < span.as_millis() as u64 {
         std::thread::sleep(Duration::from_millis(50));
         let guard = operator.guard().expect("it was driven");
-        let drives = [GuardMode::Driving, GuardMode::Limited, GuardMode::Armed];
+        let drives = [Mode::Driving, Mode::Limited, Mode::Armed];
         if !drives.contains(&guard.mode) {
             tell("until the stop", &Driven::since(operator, pictures, lost));
             panic!("{:?} after {} ms: {guard:?}", rig.cause(), clock.now().as_millis());

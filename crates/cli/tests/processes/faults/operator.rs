@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tautline_message::{Act, Command, Control, DeadMan, Deed, GuardMode, GuardState, Telemetry};
+use tautline_guard::Mode;
+use tautline_guard::frame::{DeadMan, Status};
+use tautline_message::{Act, Command, Control, Deed, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Word};
@@ -95,16 +97,16 @@ impl Operator {
         self.want(|wanted| *wanted = Wanted { throttle: 0.0, is_arming: true });
         self.eventually("armed", |operator| {
             operator.guard().is_some_and(|guard| match guard.mode {
-                GuardMode::Armed | GuardMode::Driving | GuardMode::Limited => true,
-                GuardMode::Held | GuardMode::Manoeuvre => false,
+                Mode::Armed | Mode::Driving | Mode::Limited => true,
+                Mode::Held | Mode::Manoeuvre => false,
             })
         });
         self.want(|wanted| wanted.is_arming = false);
     }
 
     /// Returns the guard's state in the newest telemetry.
-    pub(crate) fn guard(&self) -> Option<GuardState> {
-        self.told().telemetry.and_then(|telemetry| telemetry.guard)
+    pub(crate) fn guard(&self) -> Option<Status> {
+        self.told().telemetry.and_then(|telemetry| telemetry.status().copied())
     }
 
     /// Returns how often the switchboard has introduced the vehicle.
@@ -283,12 +285,12 @@ impl Seat {
             }
         }
         let wanted = *wanted.lock().expect("nobody panics with it");
-        let guard = told.telemetry.as_ref().and_then(|telemetry| telemetry.guard.as_ref());
+        let guard = told.telemetry.as_ref().and_then(Telemetry::status);
         self.act =
-            guard.filter(|guard| wanted.is_arming && guard.mode == GuardMode::Held).map(|guard| {
-                let answered = guard.answer.filter(|answer| answer.console == CONSOLE);
+            guard.filter(|guard| wanted.is_arming && guard.mode == Mode::Held).map(|guard| {
+                let answered = guard.answer.filter(|answer| answer.console.get() == CONSOLE);
                 Act {
-                    number: answered.map_or(0, |answer| answer.number) + 1,
+                    number: answered.map_or(0, |answer| answer.number.get()) + 1,
                     stop: 0,
                     deed: Deed::Arm,
                 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tautline_message::GuardMode;
+use tautline_guard::Mode;
 use tautline_net::free_port;
 use tautline_transport::crypto::Identity;
 
@@ -81,7 +81,7 @@ impl Rig<Remote> {
                 if self.car("speed_metres_per_second") > speed {
                     return;
                 }
-                if operator.guard().is_some_and(|guard| guard.mode == GuardMode::Held) {
+                if operator.guard().is_some_and(|guard| guard.mode == Mode::Held) {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(10));

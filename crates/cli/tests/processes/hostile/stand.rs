@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tautline_guard::config::Latency;
+use tautline_guard::frame::DeadMan;
 use tautline_guard::identity::Tick;
-use tautline_guard::{self as guard, Controls, Fault, Guard, Machine, MachineState};
+use tautline_guard::{self as guard, Controls, Fault, Guard, Machine, MachineState, Mode};
 use tautline_message::snapshot::End;
-use tautline_message::{Act, Command, Control, DeadMan, Deed, GuardMode, Telemetry};
+use tautline_message::{Act, Command, Control, Deed, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Listener};
@@ -249,8 +250,9 @@ impl Operator {
 
     pub(crate) fn send(&mut self, command: Command) {
         self.sequence += 1;
-        let told =
-            self.newest().and_then(|telemetry| telemetry.guard).map_or(0, |guard| guard.tick);
+        let told = self
+            .newest()
+            .map_or(0, |telemetry| telemetry.status().map_or(0, |status| status.tick.get()));
         let command = Command {
             sequence: self.sequence,
             sent_at: self.clock.now(),
@@ -281,19 +283,19 @@ impl Operator {
 
     /// Asks the guard for arming, again if it refused the last time.
     pub(crate) fn ask_to_arm(&mut self) {
-        let guard = self.newest().and_then(|telemetry| telemetry.guard);
-        let Some(guard) = guard.filter(|guard| guard.mode == GuardMode::Held) else { return };
+        let guard = self.newest().and_then(|telemetry| telemetry.status().copied());
+        let Some(guard) = guard.filter(|guard| guard.mode == Mode::Held) else { return };
         let console = u64::from(self.seed);
-        let answered = guard.answer.filter(|answer| answer.console == console);
-        let last = answered.map_or(0, |answer| answer.number);
+        let answered = guard.answer.filter(|answer| answer.console.get() == console);
+        let last = answered.map_or(0, |answer| answer.number.get());
         self.act = Some(Act { number: last + 1, stop: 0, deed: Deed::Arm });
     }
 
     /// Asks for arming until the guard has armed the machine.
     pub(crate) async fn arm(&mut self) {
         for _ in 0..LONG.as_millis() / TURN.as_millis() {
-            let guard = self.newest().and_then(|telemetry| telemetry.guard);
-            if guard.is_some_and(|guard| guard.mode == GuardMode::Armed) {
+            let guard = self.newest().and_then(|telemetry| telemetry.status().copied());
+            if guard.is_some_and(|guard| guard.mode == Mode::Armed) {
                 return;
             }
             self.ask_to_arm();

@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use proptest::prelude::*;
-use tautline_message::Gear;
+use tautline_guard::Gear;
 use tautline_video::AccessUnit;
 
 use super::super::wire::Message;

@@ -1,0 +1,20 @@
+/** What a test says of a guard; what is left out is 0, none or not known. Kinds are numbers, sets are bits. */
+export interface Said {
+  tick?: number; mode?: number; cause?: number; value?: number; limit?: number; stop?: number; latched?: boolean; emergencyStop?: number;
+  /** `outcome`: 1 done, 2 + blocker: refused. */
+  report?: { console: bigint; number: number; outcome: number };
+  blockers?: number; holder?: bigint; loopAgeMs?: number; speedBound?: number;
+  countdown?: { cause: number; leftMs: number };
+  throttle?: number; brake?: number;
+  /** Age of the machine's state, ms; 65535: none arrived yet. */
+  machineAge?: number;
+  speed?: number; steeringAngle?: number; gear?: number; notices?: number; faults?: number; signals?: number;
+  blackBox?: number; braking?: [begin: number, end: number, jerk: number];
+  /** The optional numbers at the end of the frame. */
+  numbers?: number[];
+}
+
+export function statusFrame(said?: Said): Uint8Array<ArrayBuffer>;
+
+/** Sets the CRC of a frame that was changed. */
+export function seal(frame: Uint8Array): Uint8Array;

@@ -1,0 +1,59 @@
+// A status frame of the guard, as tests make one up: docs/guard.md has its bytes.
+
+const LEAST = 198;
+const NUMBERS = [NaN, NaN, NaN, 300];
+
+export function statusFrame(said = {}) {
+  const numbers = said.numbers ?? NUMBERS;
+  const bytes = new Uint8Array(LEAST + 4 * numbers.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint16(0, bytes.length);
+  view.setUint32(4, 0x54475331);
+  view.setUint32(20, said.tick ?? 1);
+  view.setUint8(24, said.mode ?? 0);
+  view.setUint8(25, said.cause ?? 0);
+  view.setFloat32(26, said.value ?? 0);
+  view.setFloat32(30, said.limit ?? 0);
+  view.setUint32(34, said.stop || 1);
+  view.setUint8(38, said.latched ? 1 : 0);
+  view.setUint32(39, said.emergencyStop ?? 0);
+  view.setBigUint64(43, said.report?.console ?? 0n);
+  view.setUint32(51, said.report?.number ?? 0);
+  view.setUint8(55, said.report?.outcome ?? 0);
+  view.setUint32(56, said.blockers ?? 0);
+  view.setBigUint64(60, said.holder ?? 0n);
+  view.setUint16(72, said.loopAgeMs ?? 65_535);
+  view.setUint16(74, 65_535);
+  view.setFloat32(76, said.speedBound ?? 0);
+  view.setUint8(80, said.countdown?.cause ?? 0);
+  view.setUint16(81, said.countdown?.leftMs ?? 65_535);
+  view.setFloat32(103, said.throttle ?? 0);
+  view.setFloat32(107, said.brake ?? 0);
+  view.setUint16(117, said.machineAge ?? 20);
+  view.setFloat32(127, said.speed ?? 0);
+  view.setFloat32(131, said.steeringAngle ?? 0);
+  view.setUint8(135, said.gear ?? 0);
+  view.setUint32(136, said.notices ?? 0);
+  view.setUint32(140, said.faults ?? 0);
+  view.setUint32(144, said.signals ?? 0);
+  view.setFloat32(148, NaN);
+  view.setFloat64(160, NaN);
+  view.setUint8(181, said.blackBox ?? 0);
+  view.setUint16(182, 200);
+  view.setUint16(184, 250);
+  (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(186 + 4 * at, number));
+  numbers.forEach((number, at) => view.setFloat32(LEAST + 4 * at, number));
+  return seal(bytes);
+}
+
+/** Sets the CRC of a frame that was changed: CRC-32/P4, bit by bit. */
+export function seal(frame) {
+  let crc = 0xffffffff;
+  frame.forEach((byte, at) => {
+    if (at >= 8 && at < 12) return;
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xc8df352f : 0);
+  });
+  new DataView(frame.buffer, frame.byteOffset).setUint32(8, ~crc >>> 0);
+  return frame;
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { type Said, seal, statusFrame } from '../e2e/status.mjs';
+import { STATUS_FRAME } from './generated/kinds';
+import { crcOf, readStatusFrame } from './status-frame';
+
+/** The vector of docs/guard.md. */
+function vector(): Uint8Array {
+  const guide = readFileSync(new URL('../../docs/guard.md', import.meta.url), 'utf8');
+  const digits = /Vector `status`\s+```hex\s([0-9a-f\s]+)```/.exec(guide)![1]!.replace(/\s/g, '');
+  return Uint8Array.from(digits.match(/../g)!, (pair) => Number.parseInt(pair, 16));
+}
+
+/** Sets length and CRC of a frame of another length. */
+function resized(frame: Uint8Array, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  bytes.set(frame.subarray(0, length));
+  new DataView(bytes.buffer).setUint16(0, length);
+  return seal(bytes);
+}
+
+/** Numbers that are the same in every run. */
+function* random(seed: number): Generator<number, never> {
+  let state = seed;
+  for (;;) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state >>> 8;
+  }
+}
+
+describe('a status frame', () => {
+  it('is read as the guard writes it, byte by byte', () => {
+    const frame = vector();
+    expect(crcOf(frame)).toBe(new DataView(frame.buffer).getUint32(8));
+    expect(readStatusFrame(frame)).toEqual({
+      mode: 'limited', cause: 'loop age', value: 260, limit: 200, stop: 12, latched: true, emergencyStop: 3,
+      answer: { console: 0xc0ffeen, number: 4, outcome: 'other stop' },
+      blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260, speedBoundMps: 11.5,
+      countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5,
+      machine: {
+        ageMs: 10, speedMps: 8.5, steeringAngleRad: -0.125, gear: 0, notices: ['parking brake'], faults: ['steering', 'other'],
+        signals: ['hazard'], told: { accelerationAlong: 0.5, accelerationAcross: 1.5, charge: 2.5 },
+      },
+      blackBox: 'disk full', decelerationBegin: 1.5, deceleration: 4, jerk: 5,
+    });
+  });
+
+  it('is read within other bytes', () => {
+    const frame = vector();
+    const within = new Uint8Array(frame.length + 7);
+    within.set(frame, 3);
+    expect(readStatusFrame(within.subarray(3, 3 + frame.length))).toEqual(readStatusFrame(frame));
+  });
+
+  it('is read with fewer and with more numbers at its end', () => {
+    const { bytesLeast, bytesMax } = STATUS_FRAME;
+    for (let length = bytesLeast - 4; length <= bytesMax + 4; length += 1) {
+      const read = readStatusFrame(resized(vector(), length));
+      const fits = length >= bytesLeast && length <= bytesMax && (length - bytesLeast) % 4 === 0;
+      expect(read !== null, `${length} bytes`).toBe(fits);
+      if (fits) expect(read!.machine!.told.charge).toBe(length < bytesLeast + 12 ? null : 2.5);
+    }
+  });
+
+  it('is none with any bit changed', () => {
+    const frame = vector();
+    for (let bit = 0; bit < frame.length * 8; bit += 1) {
+      frame[bit >> 3]! ^= 1 << (bit & 7);
+      expect(readStatusFrame(frame)).toBeNull();
+      frame[bit >> 3]! ^= 1 << (bit & 7);
+    }
+  });
+
+  it('is none with a kind or a bit that no list has, or a value that contradicts itself', () => {
+    const spoilt: Said[] = [
+      { mode: 5 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 }, { signals: 64 },
+      { tick: 0 }, { countdown: { cause: 99, leftMs: 5 } }, { report: { console: 0n, number: 5, outcome: 1 } },
+      { report: { console: 1n, number: 5, outcome: 0 } }, { report: { console: 1n, number: 5, outcome: 99 } },
+    ];
+    expect(readStatusFrame(statusFrame())).not.toBeNull();
+    for (const said of spoilt) expect(readStatusFrame(statusFrame(said)), JSON.stringify(said, (_, value) => String(value))).toBeNull();
+  });
+
+  it('throws on no bytes, with a sound CRC or without', () => {
+    const numbers = random(7);
+    const next = () => numbers.next().value;
+    for (let round = 0; round < 4_000; round += 1) {
+      const bytes = Uint8Array.from({ length: next() % 300 }, () => (next() % 4 === 0 ? next() : 0));
+      expect(readStatusFrame(bytes)).toBeNull();
+      const frame = vector();
+      for (let change = 0; change < 1 + round % 6; change += 1) frame[12 + next() % (frame.length - 12)] = next();
+      const read = readStatusFrame(seal(frame));
+      if (read !== null) for (const value of [read.value, read.limit, read.speedBoundMps, read.jerk]) expect(Number.isFinite(value)).toBe(true);
+    }
+  });
+});
