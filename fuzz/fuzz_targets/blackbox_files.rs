@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tautline_blackbox::mcap::{MAGIC, Record, Records};
 use tautline_blackbox::recording::End;
 use tautline_blackbox::{Note, Recording};
 use tautline_fuzz::Input;
-use tautline_mcap::{MAGIC, Record, Records};
 
 /// A file of the first format that ends with the end of a drive.
 const RIGHT: &[u8] =

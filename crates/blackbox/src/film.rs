@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use serde_json::Value;
-use tautline_mcap as mcap;
 
 use crate::chain::{Growing, Seal};
-use crate::{Head, Signer, Topic, body};
+use crate::{Head, Signer, Topic, body, mcap};
 
 /// Storage of a file: a disk, or its replacement in tests.
 pub(crate) trait Sink: Write {

@@ -14,6 +14,7 @@ mod error;
 mod film;
 pub mod folder;
 mod hex;
+pub mod mcap;
 pub mod note;
 pub mod recorder;
 pub mod recording;

@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
-use tautline_mcap::{self as mcap, Records};
 
 use crate::film::{PROFILE, Sealed};
+use crate::mcap::{self, Records};
 use crate::{Error, Topic, utc};
 
 /// Verified content of a file, up to the first byte that differs from what was written.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tautline_mcap::{self as mcap, Break, Records};
 
 use super::{End, Fault, Format, Record, Recording, Verdict, What, has_end, is_end};
 use crate::film::Sealed;
+use crate::mcap::{self, Break, Records};
 use crate::{Head, Topic, chain};
 
 /// Reads and verifies a file that begins as MCAP does.

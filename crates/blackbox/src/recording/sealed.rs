@@ -2,11 +2,11 @@
 //! bytes.
 
 use serde_json::Value;
-use tautline_mcap::{self as mcap, Break, MAGIC, Records};
 
 use super::{End, Fault, Format, Record, Recording, Verdict, What, has_end, is_end};
 use crate::chain::{Growing, Seal};
 use crate::film::{self, Sealed};
+use crate::mcap::{self, Break, MAGIC, Records};
 use crate::{Head, Topic};
 
 /// Reads and verifies a file whose header names this format.

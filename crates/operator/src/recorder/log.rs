@@ -1,7 +1,7 @@
 use std::io;
 use std::sync::Arc;
 
-use tautline_mcap::{self as mcap, Channel, Schema};
+use tautline_blackbox::mcap::{self, Channel, Schema};
 use tautline_transport::channel::Descriptor;
 
 use super::output::Output;

@@ -3,7 +3,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tautline_mcap::{Message, Record, Records};
+use tautline_blackbox::mcap::{Message, Record, Records};
 use tautline_message::StripReport;
 use tautline_transport::channel::Descriptor;
 use tautline_units::ByteCount;

@@ -1,4 +1,4 @@
-use crate::{Break, CHUNK, take, take_text, write, write_text};
+use super::{Break, CHUNK, take, take_text, write, write_text};
 
 /// Messages that are compressed together.
 ///
@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{MAGIC, Record, Records};
+    use crate::mcap::{MAGIC, Record, Records};
 
     fn chunk(messages: &[u8]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();

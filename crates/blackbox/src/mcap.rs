@@ -6,7 +6,6 @@
 //!
 //! The format: <https://mcap.dev/spec>. Numbers are little-endian; a text is preceded by its
 //! length.
-#![forbid(unsafe_code)]
 
 mod chunk;
 
