@@ -94,7 +94,7 @@ mod tests {
 | # | stage |";
 
     #[test]
-    fn the_table_tells_who_may_use_whom() {
+    fn the_table_lists_the_allowed_dependencies() {
         let arrows = allowed(TABLE).unwrap();
         assert_eq!(arrows["units"], Vec::<&str>::new());
         assert_eq!(arrows["net"], ["units", "fec"]);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_arrows_and_rows_that_are_missing_or_stale_are_named() {
+    fn forbidden_dependencies_and_wrong_rows_are_named() {
         let metadata = serde_json::json!({"packages": [
             {"name": "tautline-units", "dependencies": []},
             {"name": "tautline-fec", "dependencies": [{"name": "tautline-net", "kind": null}]},

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn children_that_use_each_other_are_named_by_way_of_re_exports_and_of_what_is_below_them() {
+    fn cycles_through_re_exports_and_submodules_are_named() {
         let files = [
             ("lib", "mod a;\nmod b;\npub use b::B;\n"),
             ("a", "mod deep;\npub struct A;\n"),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_comments_other_crates_and_modules_as_such_make_no_circle() {
+    fn tests_comments_and_other_crates_make_no_cycle() {
         let files = [
             ("lib", "mod a;\nmod b;\n"),
             ("a", "use crate::b::{self, B};\nuse b_of_others::B as Other;\npub struct A(B);\n"),

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_some_rooms_may_do_is_named_elsewhere() {
+    fn actions_reserved_for_some_rooms_are_named_elsewhere() {
         let bad = "use std::net::UdpSocket;\nlet now = Instant::now();\nstd::thread::spawn(run);\n\
                    unsafe { call() }\nlet reply = ask().await;\n";
         let in_fec = faults(&Source::new("crates/fec/src/block.rs", bad));

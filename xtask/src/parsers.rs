@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_that_take_bytes_are_found_and_those_that_write_or_are_private_are_not() {
+    fn public_functions_that_take_bytes_are_found() {
         let text = "pub fn a(bytes: &[u8]) {}\n    pub const fn b<'a>(\n        &self,\n        bytes: &'a [u8],\n    ) -> u8 {\n\
                     pub fn c(out: &mut Vec<u8>) {}\npub fn d(to: &mut [u8]) -> Vec<u8> {}\npub(crate) fn e(b: &[u8]) {}\n\
                     fn f(b: &[u8]) {}\npub fn g(b: Vec<u8>) {}\npub fn h<R: BufRead>(r: R) {}\npub async fn i(r: impl Read) {}\n\
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_without_a_trial_and_an_entry_without_a_function_are_named() {
+    fn functions_without_a_test_and_stale_entries_are_named() {
         let parser = |by: &str| {
             format!("[[parser]]\nfile = \"crates/a/src/b.rs\"\nfunction = \"a\"\nby = [{by}]\n")
         };

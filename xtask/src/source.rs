@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_and_comments_are_told_apart_and_strings_are_neither() {
+    fn code_comments_and_strings_are_separated() {
         let text = "let a = \"// \\\" b\"; // c\nlet d = 'e'; /* f /* g */\nh */ i::<'j>('\\n');\n\
                     r#\"k \" l\"# m \"n \\\no\" p";
         let (code, comments) = parted(text);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_words_are_named_in_text_and_in_names_whatever_their_form() {
+    fn refused_words_are_found_in_text_and_names_in_any_form() {
         let bad = "// It healed.\nlet healing_period = 1;\nstruct HealPlan;\nself.pass_over();\n\
                    // Pictures passed over.\nenum Seen {}\n// tallies\n";
         assert_eq!(

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_held_is_told_from_one_that_waits() {
+    fn a_held_process_is_distinguished_from_a_waiting_one() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         assert!(!is_held(child.id()));
         kill_process(pid_of(&child), Signal::STOP).unwrap();

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_cells_apart() {
+    fn cells_have_distinct_names() {
         let cell = Cell {
             transport: Transport::UdpLite,
             load: Load::Constant(450),

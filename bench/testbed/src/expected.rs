@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_by_more_than_noise_fails() {
+    fn a_difference_beyond_noise_fails() {
         let of = |values: &[f64]| comparison("x".to_owned(), 100.0, values, 1.0).unwrap();
         assert!(of(&[100.5; 5]).holds());
         assert!(!of(&[102.0; 5]).holds());

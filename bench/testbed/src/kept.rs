@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_written_again_from_no_cells_stays_to_the_byte() {
+    fn a_table_rewritten_without_cells_stays_byte_identical() {
         let folder = std::env::temp_dir().join(format!("testbed-kept-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("wireless.csv");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_machines_own_signature_counts_and_only_over_what_it_signed() {
+    fn a_seal_counts_only_if_signed_by_the_machine_and_unchanged() {
         let (signer, other) = (Signer::from_seed(&[7; 32]), Signer::from_seed(&[8; 32]));
         let text = signer.seal(&seal());
         let (read, key, signature) = Seal::read(text.as_bytes(), 4).unwrap();

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_dates_are_told_as_calendars_do() {
+    fn known_dates_are_formatted_as_in_the_calendar() {
         assert_eq!(utc(0), "1970-01-01 00:00:00.000Z");
         assert_eq!(utc(1_563_254_712_040_000_000), "2019-07-16 05:25:12.040Z");
         assert_eq!(utc(951_782_399_999_000_000), "2000-02-28 23:59:59.999Z");

@@ -512,7 +512,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nats_do_is_told_by_what_it_means() {
+    fn nat_behaviour_is_reported_by_its_consequence() {
         let server = SocketAddr::from(([192, 0, 2, 1], 7443));
         let verdict = |mapped: bool, mapping: Option<Behaviour>| {
             let mapped = mapped.then(|| SocketAddr::from(([198, 51, 100, 2], 20_007)));
@@ -530,13 +530,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_packet_size_is_told() {
+    fn a_small_packet_size_is_reported() {
         assert_eq!(packet_size("link wwan0", 1_500), None);
         assert_eq!(packet_size("link wwan0", 1_247).map(|it| it.verdict), Some(Verdict::Look));
     }
 
     #[test]
-    fn the_size_of_packets_on_the_way_is_told_by_what_it_costs() {
+    fn path_mtu_is_reported_by_its_consequence() {
         let told = |largest, refused_here| {
             let finding = path("link wwan0", PathSize { largest, refused_here });
             (finding.verdict, finding.words)
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_small_source_is_told_with_the_size_that_is_sent_and_a_cut_one_by_what_it_gives() {
+    async fn a_small_source_shows_its_sent_size_and_a_cut_one_its_fault() {
         let open = |lost| move || Ok(Box::new(Thermal(lost)) as Box<dyn Sensor>);
         let finding = first_picture(open(5), Duration::from_secs(20)).await;
         assert_eq!(finding.verdict, Verdict::Good);
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_source_is_opened_and_its_first_picture_taken_within_a_time_limit() {
+    async fn the_first_picture_of_a_source_has_a_time_limit() {
         let (within, briefly) = (Duration::from_secs(20), Duration::from_millis(200));
         let open = |wait| move || Ok(Box::new(Slow(wait)) as Box<dyn Sensor>);
         let finding = first_picture(open(Duration::ZERO), within).await;
@@ -632,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_page_decodes_is_told_as_the_page_told_it() {
+    fn the_decoder_reported_by_the_page_is_shown() {
         let page = |by: &str| {
             let all = ["hardware", "processor", "unknown"];
             let line = |it: &&str| format!("{DECODER}{{by=\"{it}\"}} {}.0\n", u8::from(*it == by));
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_operator_that_does_not_run_tells_nothing_of_its_page() {
+    async fn without_a_running_operator_the_decoder_is_unknown() {
         let free = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
         let finding = decoding(Some(free)).await;
         assert_eq!(finding.verdict, Verdict::Look);

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_of_links_is_told_where_it_belongs() {
+    fn a_wrong_link_count_names_the_right_flag() {
         assert_eq!(links_count("4").unwrap(), 4);
         let wrong = |text: &str| links_count(text).unwrap_err().to_string();
         let words = wrong("nope.toml");

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_say_what_they_were_made_of_whatever_the_names() {
+    fn generated_settings_parse_back_for_any_name() {
         let key = |seed: u8| Identity::from_seed(&[seed; 32]).public();
         let host = Host::parse("switchboard.example").unwrap();
         let (switchboard, operators) = (key(1), [key(2), key(3)]);

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_the_same_a_row_a_line() {
+    fn json_has_the_same_rows_one_per_line() {
         let mut found = found(&a_minute());
         let (name, track) = found.tracks.iter_mut().next().unwrap();
         let rows: Vec<Value> = track.rows().into_iter().map(|row| row.to_json(name)).collect();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_told_by_its_place_after_the_rest() {
+    fn malformed_lines_are_skipped_and_reported_by_line() {
         let right = "relay-operator,ab,0,100,5,140,0,40,,,,7\n";
         let found = found(&format!("{right}relay-operator,ab\nx\n{right}relay-op"));
         assert_eq!((found.malformed, found.unfinished, found.lost), (2, 1, 14));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_far_ends_time_there_is_a_round_trip_alone_and_less_than_nothing_is_nothing() {
+    fn halves_need_the_far_ends_time_and_are_never_negative() {
         let mut found = found(
             "relay-operator,ab,0,100,,140,0,40,,,,0\n\
              operator-vehicle,car,lte-a,100,9,140,0,40,-3,43,20,0\n",

@@ -72,7 +72,7 @@ mod tests {
         to_front_m = 2.1\nto_rear_axle_m = 1.35\nwidth_m = 1.8\nwheelbase_m = 2.6\n";
 
     #[test]
-    fn a_measured_camera_is_told_of_every_source() {
+    fn a_configured_camera_geometry_is_reported_for_every_source() {
         let measured = CameraGeometry {
             height: 1.4,
             pitch: 3.0,
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simulated_camera_tells_the_same_by_the_same_names() {
+    fn the_simulated_camera_reports_the_same_named_extras() {
         let names =
             |extras: &[Extra]| extras.iter().map(|it| (it.name, it.unit)).collect::<Vec<_>>();
         let (simulated, measured) = (told(""), told(MEASURED));

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_asked_of_it_is_answered_in_one_line_that_tells_how_to_build_it() {
+    fn every_request_to_a_missing_feature_says_how_to_build_it() {
         for arguments in [&["lab"][..], &["lab", "run", "all", "--quick"], &["lab", "--help"]] {
             let missing = Command::try_parse_from(arguments).unwrap().missing;
             let words = missing.run("lab", "quorum").unwrap_err().to_string();

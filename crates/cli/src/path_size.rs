@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_gets_lost_on_the_way_is_no_part_of_it() {
+    async fn the_path_size_is_the_largest_answered_packet() {
         let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let at = server.local_addr().unwrap();
         let narrow = tokio::spawn(async move {

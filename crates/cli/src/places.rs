@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_goes_to_the_service_managers_folder_unless_it_is_beside_the_settings_already() {
+    fn state_goes_to_systemds_folder_unless_it_already_exists() {
         let folder = tempfile::tempdir().unwrap();
         let (settings, state) = (folder.path().join("vehicle"), folder.path().join("state"));
         std::fs::create_dir_all(&settings).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_be_written_beside_leave_the_users_own_folders() {
+    fn read_only_settings_use_the_users_own_folders() {
         let folder = tempfile::tempdir().unwrap();
         // Not even root can write there.
         let file = Path::new("/proc/vehicle/vehicle.toml");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_of_the_defaults_are_where_their_folder_can_be_made_or_the_users_own() {
+    fn default_sockets_use_run_or_else_the_users_folder() {
         let folder = tempfile::tempdir().unwrap();
         let at = |of_defaults: &Path| {
             let runtime_of_user = Some(folder.path().join("user"));

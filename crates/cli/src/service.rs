@@ -40,7 +40,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn every_unit_is_started_again_for_ever_and_waits_for_no_network() {
+    fn every_unit_restarts_forever_and_waits_for_no_network() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
         let mut count = 0;
         for unit in std::fs::read_dir(folder).unwrap() {

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_and_a_setting_have_one_name_and_lists_are_taken_by_both() {
+    fn flags_and_settings_share_names_and_both_accept_lists() {
         assert_alike::<crate::vehicle::Vehicle, tautline_vehicle::Config>();
         assert_alike::<crate::operator::Operator, tautline_operator::Config>();
         assert_alike::<crate::switchboard::Switchboard, tautline_switchboard::Config>();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_a_file_are_beside_it() {
+    fn paths_in_a_file_are_relative_to_its_folder() {
         let seen = |file: Option<&str>, path: &str| {
             let mut path = PathBuf::from(path);
             beside(file.map(Path::new), [&mut path]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_file_is_told_by_its_line() {
+    fn a_malformed_file_is_reported_by_its_line() {
         let file = std::env::temp_dir().join(format!("tautline-settings-{}", std::process::id()));
         std::fs::write(&file, "name = \"a\"\nnmae = 3\n").unwrap();
         let error = load::<Config>(Some(&file)).unwrap_err().to_string();

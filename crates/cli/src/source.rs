@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_before_anything_is_started() {
+    fn a_missing_source_is_reported_before_anything_starts() {
         for flag in ["--clip", "--camera"] {
             let source = given(&[flag, "no/such/file"]).unwrap().absolute().unwrap();
             let words = source.check().unwrap_err().to_string();

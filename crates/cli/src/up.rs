@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_found_beside_each_other_and_in_folders_in_the_order_of_starting() {
+    fn settings_are_found_in_a_folder_and_below_in_start_order() {
         let folder = tempfile::tempdir().unwrap();
         let put = |file: &str| {
             let file = folder.path().join(file);

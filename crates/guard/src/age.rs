@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_becomes_quicker_is_known_after_three_frames_and_what_is_then_late_is_late() {
+    fn three_faster_frames_set_a_new_minimum_for_lateness() {
         // The first frame waited for 400 ms.
         let late = lateness(100, |turn| if turn == 0 || turn > 50 { 400 } else { 0 });
         assert_eq!(late[3..=50], [ms(0); 48]);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_is_not_taken_for_the_quickest_way_however_long() {
+    fn a_standing_queue_never_becomes_the_minimum_delay() {
         let late = lateness(3_000, |turn| if turn > 50 { 100 } else { 0 });
         // In half a minute the clocks may drift by 6 ms.
         assert!(late[51..].iter().all(|late| (ms(93)..=ms(100)).contains(late)));
@@ -335,7 +335,7 @@ mod tests {
         /// After three of the quickest frames, the lateness of a delayed one is underestimated by
         /// at most the drift plus the tolerance of quick frames.
         #[test]
-        fn what_is_really_late_never_looks_fresh(
+        fn a_late_frame_never_counts_as_fresh(
             waits in proptest::collection::vec(0..400_u64, 1..300),
         ) {
             let (mut late, mut at_last) = (LateFrames::default(), at(1_000));

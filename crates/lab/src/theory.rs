@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_stream_is_asked_for_is_refused() {
+    fn invalid_stream_parameters_are_refused() {
         for (interval, erasure_rate) in [(1, 0.1), (10, 0.1), (4, 0.25), (4, -0.1), (4, f64::NAN)] {
             assert!(
                 quantities(&question(interval, erasure_rate)).is_err(),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_the_order_of_jobs_whoever_did_them() {
+    fn results_are_in_the_order_of_jobs_on_any_thread_count() {
         let jobs: Vec<u32> = (0..100).collect();
         for threads in [0, 1, 3] {
             let mut heard = Vec::new();

@@ -28,7 +28,7 @@ fn a_megabit_is_used_and_nothing_refused() {
 }
 
 #[test]
-fn a_long_round_trip_costs_no_idr_beyond_the_first_of_each_strip() {
+fn a_long_round_trip_causes_one_idr_per_strip() {
     let scene = Scene::simulated(true, 60, 60, 1).expect("a scene can be drawn");
     for round_trip_ms in [298, 500] {
         let mut drive = Drive::over(Bitrate::from_mbps(8), 1, 1);

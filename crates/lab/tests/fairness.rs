@@ -63,7 +63,7 @@ fn two_share_a_link_and_the_same_seed_shows_the_same() {
 }
 
 #[test]
-fn what_is_not_built_has_a_row_that_says_how_to_build_it_and_no_number() {
+fn a_missing_feature_has_a_row_that_says_how_to_build_it() {
     let gcc = sweep(vec![Pairing::Gcc], 1);
     let found = find(&gcc);
     let lines = summary::of(&gcc, &found);

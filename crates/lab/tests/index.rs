@@ -5,7 +5,7 @@ use tautline_lab::experiment::Experiment;
 use tautline_lab::papers;
 
 #[test]
-fn the_lists_name_every_experiment_and_everything_that_has_a_number() {
+fn the_lists_name_every_experiment_figure_and_table() {
     assert_eq!(faults(PAGE), Vec::<String>::new());
 }
 

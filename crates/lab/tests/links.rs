@@ -61,7 +61,7 @@ fn a_sweep_finds_the_same_however_many_threads_make_it() {
 }
 
 #[test]
-fn a_clean_link_delivers_all_that_is_offered_and_in_the_worlds_own_time() {
+fn a_clean_link_delivers_every_unit_after_its_delay() {
     let config = combo::all()[1].transport();
     let mut drive = Drive::new(vec![clean(8, Duration::from_millis(30)); 2], config, 1);
     drive.length = Duration::from_secs(4);

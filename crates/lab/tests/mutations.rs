@@ -11,7 +11,7 @@ fn every_experiment_has_a_mutation_or_a_reason_why_it_has_none() {
 }
 
 #[test]
-fn what_the_list_leaves_out_or_makes_up_is_a_fault() {
+fn missing_and_unknown_experiments_in_the_list_are_faults() {
     let without = faults(&LIST.replace("\"timing-leader\"", "\"timing-loader\""));
     assert_eq!(
         without,

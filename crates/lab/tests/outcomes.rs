@@ -103,7 +103,7 @@ fn committed_rows_are_shown_and_never_judged() {
 }
 
 #[test]
-fn what_any_machine_repeats_is_read_and_judged() {
+fn a_reproducible_measurement_is_read_and_judged() {
     let out = tempfile::tempdir().unwrap();
     let record = run(&REPEATED, out.path());
     assert_eq!(record.summary(), "0 of 1 within, read, of 2026-02-03");
@@ -119,7 +119,7 @@ fn what_any_machine_repeats_is_read_and_judged() {
 }
 
 #[test]
-fn what_is_skipped_leaves_a_record_that_says_how_to_get_it() {
+fn a_skipped_experiment_records_its_remedy() {
     let out = tempfile::tempdir().unwrap();
     let record = run(&SKIPPED, out.path());
     let skipped =

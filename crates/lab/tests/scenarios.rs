@@ -39,11 +39,11 @@ fn a_swinging_link_does_not_drag_the_other() {
 }
 
 #[test]
-fn a_blackout_of_one_link_of_four_costs_nothing_after_one_deadline() {
+fn a_blackout_of_one_of_four_links_costs_at_most_one_deadline() {
     judge("blackout");
 }
 #[test]
-fn three_tenths_of_the_datagrams_lost_cost_one_unit_in_a_hundred() {
+fn at_thirty_percent_loss_at_most_one_percent_of_units_is_late() {
     judge("loss-30");
 }
 
@@ -69,7 +69,7 @@ fn a_queue_of_a_megabyte_is_said_to_be_anothers() {
 }
 
 #[test]
-fn three_tenths_lost_both_ways_leave_3_of_10_mbps() {
+fn thirty_percent_loss_in_both_directions_leaves_3_of_10_mbps() {
     judge("both-lose-30");
 }
 

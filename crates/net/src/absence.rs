@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_not_there_is_waited_for_and_what_is_wrong_is_not() {
+    async fn missing_resources_are_waited_for_and_wrong_ones_refused() {
         let mut tries = 0;
         let found = opened(async || {
             tries += 1;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_come_by_itself_is_told_from_what_a_person_must_mend() {
+    fn transient_errors_are_distinguished_from_permanent_ones() {
         let of = |errno: Errno| {
             let error = io::Error::from_raw_os_error(errno.raw_os_error());
             comes_by_itself(&anyhow::Error::new(error).context("one").context("two"))

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_link_is_answered_from_the_address_that_it_called_while_it_is_heard() {
+    fn each_link_is_answered_from_the_local_address_it_used() {
         let (mut called, at) = (Called::default(), Instant::from_millis);
         let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
         let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_out_that_has_changed_is_the_kernels_to_choose_until_another_address_is_called() {
+    fn after_a_route_change_the_kernel_chooses_the_source_address() {
         let (mut called, at) = (Called::default(), Instant::from_millis);
         let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
         let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());

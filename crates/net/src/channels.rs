@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn our_channels_cost_no_byte_of_their_own_and_have_topics_of_their_own() {
+    fn built_in_channels_have_one_byte_numbers_and_unique_topics() {
         let all = all();
         assert!(all.iter().all(|channel| channel.number.get() < 15));
         let topics: std::collections::BTreeSet<_> =

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_at_all_addresses_is_heard_by_a_client_of_any() {
+    fn a_wildcard_server_answers_a_client_at_any_address() {
         for any in ["0.0.0.0:0", "[::]:0"] {
             let Ok(server) = Server::open(&any.parse().unwrap()) else { continue };
             let Address::Udp(at) = server.local_address().unwrap() else { panic!("{any}") };

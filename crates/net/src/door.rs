@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_number_of_idle_connections_leave_a_place_for_one_that_asks() {
+    async fn idle_connections_leave_room_for_one_that_sends_a_request() {
         let (address, door) = serve(Duration::from_secs(60)).await;
         let mut held = TcpStream::connect(address).await.unwrap();
         assert!(ask(&mut held, "/hold").await.ends_with("true"));
@@ -494,8 +494,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_header_that_does_not_end_is_given_up_in_time_and_a_connection_between_requests_too()
-    {
+    async fn endless_headers_and_idle_connections_time_out() {
         let most = Duration::from_millis(1_500);
         let (address, door) = serve(most).await;
         let mut slow = TcpStream::connect(address).await.unwrap();

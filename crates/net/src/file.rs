@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_without_a_writer_holds_nobody_up() {
+    fn a_pipe_without_a_writer_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = pipe(folder.path());
         let error = read_text(&pipe).unwrap_err();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_told_by_what_it_is() {
+    fn a_path_that_is_no_regular_file_is_refused_by_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_whatever_a_killed_process_left_beside_it() {
+    fn a_file_is_replaced_atomically_despite_a_torn_leftover() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("latch");
         replace(&file, b"a first one, which is longer\n").unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_file_is_refused() {
+    fn a_path_without_a_file_name_is_refused() {
         assert!(replace(Path::new("/"), b"").is_err());
         assert!(replace(Path::new("/no/such/folder/file"), b"").is_err());
     }

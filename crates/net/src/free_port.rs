@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_port_is_left_out_and_one_that_is_told_can_be_listened_on() {
+    fn used_ports_are_skipped_and_the_found_one_can_be_bound() {
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let first = free_port(here).expect("one");
         let next = SocketAddr::new(here, first.port() + 2);

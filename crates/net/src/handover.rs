@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_is_served_by_whom_it_was_handed_to_from_its_first_byte_on() {
+    fn a_connection_handed_over_is_served_from_its_first_byte() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("relay.sock");
         let outlet = Outlet::new(&path);

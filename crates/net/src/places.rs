@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_one_behind_an_address_that_floods_has_a_place_and_loses_it_to_as_many_again() {
+    fn a_flooding_address_evicts_its_oldest_unproven_connection() {
         let mut places = Places::new([key(1)]);
         for _ in 0..1_100 {
             places.take(address(1));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_addresses_the_oldest_unproven_gives_way_and_never_the_proven() {
+    fn the_oldest_unproven_connection_is_evicted_never_a_proven_one() {
         let mut places = Places::new([key(1)]);
         let (own, _) = places.take(address(0));
         assert_eq!(places.prove(own, key(1)), Some(true));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_key_has_few_places_and_an_unlisted_one_none_of_its_own() {
+    fn a_listed_key_has_a_reserved_quota_and_an_unlisted_one_none() {
         let mut places = Places::new([key(1)]);
         let mut take = |seed: u8| {
             let (place, _) = places.take(address(seed.into()));

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_client_is_told_its_address_by_either_port() {
+    async fn both_ports_answer_a_client_with_its_address() {
         // The port after a free one may be in use: then try another.
         let reflector = (0..50).find_map(|_| {
             let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_listens_at_all_addresses_answers_from_the_one_that_was_asked() {
+    async fn a_wildcard_reflector_answers_from_the_queried_address() {
         let any: [IpAddr; 2] = ["0.0.0.0", "::"].map(|any| any.parse().unwrap());
         for any in any {
             let port = crate::free_port(any);

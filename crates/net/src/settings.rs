@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_fault_is_told_as_it_is() {
+    fn a_single_fault_is_reported_unchanged() {
         let mut faults = Faults::default();
         assert_eq!(faults.of::<u8, anyhow::Error>(Err(anyhow::anyhow!("a").context("b"))), None);
         assert_eq!(faults.of::<u8, anyhow::Error>(Err(anyhow::anyhow!("b: a"))), None);

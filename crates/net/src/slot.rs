@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_local_end_that_is_not_there_is_waited_for_and_a_taken_one_is_refused() {
+    fn a_missing_local_address_is_awaited_and_a_used_one_refused() {
         let poll = Poll::new().unwrap();
         for local in ["wwan-never", "192.0.2.1:0"] {
             let slot = Slot::open(&local.parse().unwrap(), Token(0), poll.registry()).unwrap();

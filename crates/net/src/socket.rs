@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_for_the_interface_is_refused_and_not_cut_up() {
+    fn a_datagram_beyond_the_mtu_is_refused_not_fragmented() {
         for local in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(socket) = local.parse::<Local>().unwrap().open() else { continue };
             let to = socket.local_addr().unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_is_told_as_such() {
+    fn a_port_in_use_is_reported_as_such() {
         let first = "127.0.0.1:0".parse::<Local>().unwrap().open().unwrap();
         let taken = Local::Address(first.local_addr().unwrap());
         let error = format!("{:#}", taken.open().unwrap_err());

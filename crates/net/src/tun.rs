@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_iproute2_refuses_is_told_in_one_line() {
+    fn an_iproute2_error_is_reported_in_one_line() {
         let error = iproute2("ip", &[], &["link set nosuchdevice up".to_owned()]).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("nosuchdevice") && error.lines().count() == 1, "{error}");

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_comes_with_the_codepoint_that_it_left_with_over_both_families() {
+    fn codepoints_survive_ipv4_and_ipv6() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Some((mut from, to)) = open(address).zip(open(address)) else { continue };
             let mut buffer = vec![0; BUFFER_BYTES];
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leaves_by_the_address_that_was_asked_and_by_another_once_that_is_gone() {
+    fn an_answer_leaves_from_the_queried_address_while_it_exists() {
         for any in ["0.0.0.0:0", "[::]:0"] {
             let Some((mut client, mut server)) = open("127.0.0.1:0").zip(open(any)) else {
                 continue;
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_put_together_comes_apart() {
+    fn coalesced_datagrams_are_split() {
         let remote = "127.0.0.1:9".parse().unwrap();
         let of = |bytes, stride| Received { remote, local: None, ecn: Ecn::NotEct, bytes, stride };
         let lengths = |received: Received| {

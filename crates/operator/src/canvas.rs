@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_told_the_size_that_comes_before_its_first_slice() {
+    fn the_page_gets_the_picture_size_before_its_first_slice() {
         let mut stand = Stand::new(640, 480);
         let (mut page, _replaced) = stand.hub.attach();
         assert_eq!(taken(&mut page), [Message::Hello { picture: None }]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_a_strip_with_a_hole_waits_for_its_idr() {
+    fn held_slices_are_bounded_and_a_broken_strip_awaits_its_idr() {
         let mut stand = Stand::new(640, 480);
         let (mut page, _replaced) = stand.hub.attach();
         stand.hub.take_feedback();

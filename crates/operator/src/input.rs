@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_silent_console_nothing_is_sent_but_feedback_and_no_stop_is_forged() {
+    fn for_a_silent_console_only_feedback_is_sent_and_no_stop() {
         let (mut input, units) = input();
         let console = ConsoleId(NonZeroU64::new(7).unwrap());
         let driving = Holding { console: Some(console), successor: None };
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bystanders_stop_goes_with_the_commands_of_who_drives_for_as_long_as_it_is_asked_for() {
+    fn a_bystanders_stop_is_added_to_the_drivers_commands() {
         let at = Instant::from_millis;
         let driving = Command { throttle: 0.5, console: 7, ..Command::default() };
         let mut bystander = Bystander::default();

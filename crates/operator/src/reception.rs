@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_waited_for_and_how_the_last_page_decodes_is_told_before_the_first_session_too() {
+    fn idle_metrics_report_waiting_reason_and_decoder() {
         let shared = Shared::new("");
         let empty = Snapshot::empty(End::Operator);
         let page = |shared: &Shared, decoder| {

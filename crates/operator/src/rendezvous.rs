@@ -550,7 +550,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_listens_for_tls_is_advertised_as_such() {
+    fn a_tls_address_is_advertised_as_tls() {
         let locals = ["0.0.0.0:7000".parse().unwrap()];
         let tls = Some("0.0.0.0:443".parse().unwrap());
         let told = advertised(&Config::default(), &locals, tls);
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_udp_comes_the_way_over_tls_is_named_unless_it_is_there() {
+    fn without_udp_the_advice_names_tls_unless_it_is_configured() {
         let route = Route { socket: 0, remote: "192.0.2.7:7".parse().unwrap() };
         for knocks in [&[][..], &[route]] {
             assert!(in_words(knocks, false).ends_with(NO_TLS));

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_recorded_once_and_what_came_and_went_between_two_looks_is_counted() {
+    fn each_round_trip_is_logged_once_and_missed_ones_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let mut trips = Trips::create(folder.path(), Clock::start()).unwrap();
         let links = [(LinkNumber::new(0).unwrap(), "lte-a".into())];

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_peer_is_heard_at_a_time_and_the_next_once_it_is_silent() {
+    fn one_peer_is_accepted_at_a_time_the_next_after_silence() {
         let mut rig = rig();
         let (mut first, mut second) = (Client::new(&rig.address), Client::new(&rig.address));
         let (mut counter, mut other) = (Counter::default(), Counter::default());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_is_taken_from_the_peer_alone_and_keeps_it_not_in_its_place() {
+    fn facts_are_accepted_only_from_the_peer_and_keep_no_peer_alive() {
         let mut rig = rig();
         let (mut client, mut counter, mut facts) =
             (Client::new(&rig.address), Counter::default(), Counter::default());

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_end_tells_what_is_its_own_and_not_too_often() {
+    fn each_end_may_send_only_its_own_facts_at_a_limited_rate() {
         let at = Instant::from_millis;
         let fact = |about| Fact::new(about, "{}", at(0)).unwrap();
         let mut sieve = Sieve::new(OF_VEHICLE);

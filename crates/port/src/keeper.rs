@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_goes_to_each_hook_and_what_finds_no_room_is_counted() {
+    fn each_hook_gets_every_step_and_overflow_is_counted() {
         let mut keeper = keeper();
         let (slow, ended) = (keeper.hook(), keeper.hook());
         drop(ended);
@@ -297,7 +297,7 @@ mod tests {
     /// A guard that is paused just after it read its clock: frames that arrive meanwhile are not
     /// early, so no later frame counts as late.
     #[test]
-    fn what_comes_while_the_guard_stands_makes_no_later_frame_late() {
+    fn frames_received_during_a_guard_pause_make_no_frame_late() {
         let any = "127.0.0.1:0".parse().unwrap();
         for stood in [0, 20, 75, 106, 400] {
             let (vehicle, machine) = (Server::open(&any).unwrap(), Server::open(&any).unwrap());
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_the_black_box_from_recording_is_told() {
+    fn black_box_trouble_is_mapped_to_the_status() {
         let health = |trouble| Some(Health { trouble, ..Health::default() });
         assert_eq!(told(None), BlackBox::Absent);
         assert_eq!(told(health(None)), BlackBox::Records);

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_controls_hold_until_the_guard_is_silent_for_too_long() {
+    fn the_last_controls_hold_until_the_control_timeout() {
         let (mut follower, state) = driven();
         assert_eq!(follower.controls(&state, at(130)).throttle, 0.6);
         assert!(!follower.told(state, at(130)).notices.contains(Notice::GuardSilent));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_itself_stood_still_is_no_silence_of_the_guard() {
+    fn a_pause_of_the_machine_is_not_silence_of_the_guard() {
         let (mut follower, state) = driven();
         let (_guard, address) = guard();
         let mut client = Client::new(&address);
@@ -397,7 +397,7 @@ mod tests {
     /// A machine's thread that is paused just after it read its clock, before it receives, or at
     /// any other place: frames that arrive meanwhile are not early.
     #[test]
-    fn what_comes_while_the_machine_stands_makes_no_later_control_late() {
+    fn frames_received_during_a_machine_pause_make_no_control_late() {
         for stood in [0, 20, 75, 106, 400] {
             let (guard, address) = guard();
             let mut client = Client::new(&address);
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_control_was_under_way_beyond_the_quickest_is_silence() {
+    fn lateness_of_a_control_counts_as_silence() {
         let (mut follower, state) = driven();
         // A queue in which each frame waits 2 ms longer than the one before.
         for number in 1..=20 {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_lived_shorter_than_its_successor_was_unheard_is_not_what_that_is_late_beside() {
+    fn a_restarted_guard_with_another_clock_is_not_late() {
         let (mut follower, state) = driven();
         for counted in 0..20 {
             let (source, now) = (900 + 10 * counted, 3_000 + 10 * counted);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_comes_back_is_followed_and_told_that_it_was_silent() {
+    fn a_returning_guard_is_followed_and_notified_of_its_silence() {
         let (mut follower, state) = driven();
         follower.controls(&state, at(140));
         let brake = Controls { brake: 0.3, ..Controls::default() };
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_speed_that_is_not_known_is_braked_and_never_counts_as_standing() {
+    fn an_unknown_speed_is_braked_and_never_counts_as_standstill() {
         let (mut follower, state) = driven();
         let unknown = MachineState { speed: f32::NAN, ..state };
         let alone = follower.controls(&unknown, at(500));
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_guard_has_spoken_the_machine_is_braked_and_says_nothing_of_silence() {
+    fn before_the_first_control_the_machine_brakes_without_notice() {
         let mut follower = Follower::new(Settings::default());
         let stands = MachineState::default();
         assert_eq!(follower.controls(&stands, at(5)).brake, 1.0);
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_to_be_left_stands_first_whatever_the_guard_says() {
+    fn a_machine_process_ends_only_at_standstill() {
         let (guard, address) = guard();
         let cart = Cart { speed: 4.0, ..Cart::default() };
         let mut served = Served::new(cart, &address, Settings::default(), at(0));

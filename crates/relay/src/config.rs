@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_setting_is_told() {
+    fn an_unknown_setting_is_reported() {
         let error = toml::from_str::<Config>("lisen = []\n").unwrap_err();
         assert!(error.message().contains("unknown field `lisen`"), "{error}");
     }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_of_a_socket_is_an_end_and_numbers_are_given_anew_when_all_are_taken() {
+    fn each_local_address_is_an_end_and_numbers_are_reused() {
         let mut ends = Ends::new(2);
         assert_eq!(ends.number(End { socket: 1, local: None }, |_| true), 1);
         let first = ends.number(end(1), |_| true);

@@ -318,7 +318,7 @@ fn another_link_carries_pictures_within_a_tenth_of_a_second() {
 }
 
 #[test]
-fn with_neither_pictures_stand_for_two_round_trips_and_a_tenth_of_a_second() {
+fn without_relay_or_second_link_a_move_costs_two_round_trips() {
     for side in [VEHICLE, OPERATOR] {
         let mut world = World::new(Setup { has_relay: false, vehicle_links: 1 });
         let [commands, media] = world.moves(side);

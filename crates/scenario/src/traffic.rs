@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_tells_its_index_whatever_its_size() {
+    fn a_unit_of_any_size_contains_its_index() {
         let mut unit = Vec::new();
         for bytes in [0, 8, 9, 263, 264, 265, 5_000] {
             write_unit(&mut unit, 0x0102_0304, ByteCount::new(bytes));

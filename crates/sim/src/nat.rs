@@ -166,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_in_is_for_whom_the_mapping_is(
+        fn inbound_packets_reach_the_mappings_owner(
             out in prop::collection::vec((0..4_u16, 0..4_u16), 1..60),
         ) {
             let mut nat = nat(By::AddressAndPort, By::Address);

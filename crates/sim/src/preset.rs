@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn carriers_fail_together_in_the_countryside_as_often_as_it_says() {
+    fn countryside_carriers_fail_together_at_the_stated_rate() {
         let modem = |carrier, seed| Preset::LteCountryside.pair_of(carrier, seed);
         let modems = [modem(Carrier::A, 1), modem(Carrier::A, 2), modem(Carrier::B, 3)];
         let steps = interrupted(modems, 500);

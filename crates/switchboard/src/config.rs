@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_key_is_told_by_its_entry() {
+    fn a_malformed_key_is_reported_by_its_entry() {
         let error = toml::from_str::<Config>("[vehicles]\nrover = \"12\"\n").unwrap_err();
         assert_eq!(
             error.message(),

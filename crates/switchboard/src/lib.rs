@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_turned_away_has_a_line_on_the_metrics_page() {
+    fn connections_turned_away_are_counted_in_the_metrics() {
         let counters = Counters::default();
         counters.turned_away.store(7, Ordering::Relaxed);
         let reflected = reflector::Counters::default();

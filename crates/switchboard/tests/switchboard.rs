@@ -99,7 +99,7 @@ async fn after_a_restart_of_the_switchboard_everybody_registers_again() {
 }
 
 #[tokio::test]
-async fn a_lease_outlives_the_switchboard_and_nobody_is_introduced_anew() {
+async fn a_lease_survives_a_switchboard_restart_without_introduction() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Store::open(folder.path()).unwrap();
     let switchboard = Switchboard::start_with(0, open()).await;
@@ -160,7 +160,7 @@ async fn keys_are_added_and_taken_away_while_it_serves() {
 }
 
 #[tokio::test]
-async fn who_holds_the_switchboards_own_key_gets_a_backup_and_nobody_else() {
+async fn only_the_switchboards_own_key_gets_a_backup() {
     let switchboard = Switchboard::start(0).await;
     let mut rover = switchboard.vehicle("10.0.0.1:7000");
     let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
@@ -182,7 +182,7 @@ async fn who_holds_the_switchboards_own_key_gets_a_backup_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_is_told_what_to_add() {
+async fn an_unknown_key_is_answered_with_the_line_to_add() {
     let switchboard = Switchboard::start(0).await;
     let mut carl = switchboard.operator(CARL, "carl", "10.0.0.4:8000");
     let Control::Refused { reason_code, text } = carl.next().await else { panic!() };
@@ -222,7 +222,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
 
 /// From the vehicle's own address, as behind a carrier's NAT; or each from another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_hands_slowly() {
+async fn a_vehicle_registers_within_a_second_despite_1100_idle_ones() {
     allow_open_files(4_096);
     for is_spread in [false, true] {
         let switchboard = Switchboard::start(0).await;
@@ -258,7 +258,7 @@ async fn the_next_vehicle_registers_within_a_second_of_1_100_who_idle_or_shake_h
 }
 
 #[tokio::test]
-async fn who_idles_loses_the_place_to_who_comes_later_from_the_same_address() {
+async fn idle_connections_are_evicted_by_later_ones_of_the_address() {
     let switchboard = Switchboard::start(0).await;
     let mut flood = Vec::new();
     for _ in 0..200 {
@@ -295,7 +295,7 @@ fn allow_open_files(count: u64) {
 }
 
 #[tokio::test]
-async fn the_way_to_each_vehicle_is_measured() {
+async fn the_vehicle_list_has_round_trip_times() {
     let switchboard = Switchboard::start(0).await;
     let _rover = switchboard.vehicle("10.0.0.1:7000");
     let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_car_moves_with_the_time_that_passes_however_it_is_divided() {
+    fn the_cars_motion_does_not_depend_on_the_step_length() {
         let controls = Controls { throttle: 0.5, steering: 0.1, ..Controls::default() };
         let run = |millis| {
             let mut car = SimulatedCar::new(1);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn cones_that_were_hit_are_told_by_name() {
+    fn hit_cones_are_reported_as_an_extra() {
         let mut car = SimulatedCar::new(1);
         assert_eq!(car.extras(), [Extra { name: "cones hit", value: 0.0, unit: "" }]);
         let (x, y) = car.world.course().cones()[0];
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_are_told_is_what_the_car_does() {
+    fn reported_acceleration_and_charge_follow_the_car() {
         let mut car = SimulatedCar::new(1);
         assert_eq!(car.state(Instant::ZERO).told.charge, Some(100.0));
         let left = Controls { throttle: 1.0, steering: 0.1, ..Controls::default() };
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lights_and_parking_brake_are_told_as_they_are() {
+    fn lights_and_parking_brake_are_reported() {
         let mut car = SimulatedCar::new(1);
         let signals = tautline_guard::Signals::of(tautline_guard::Signal::Hazard);
         let controls = Controls { parking_brake: true, signals, ..Controls::default() };

@@ -212,7 +212,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn the_fastest_way_of_any_link_in_each_direction_bounds_the_offset() {
+    fn the_fastest_link_in_each_direction_bounds_the_offset() {
         let mut clock = Estimator::new();
         assert_eq!(clock.estimate(Instant::ZERO), None);
         let truth = 3_600_000 * MS;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_middle_leaves_too_little_time_for_goes_by_a_bound_that_favours_it() {
+    fn media_uses_the_favourable_bound_if_the_middle_is_too_late() {
         let mut clock = Estimator::new();
         // 15 ms out, 200 ms back; only the sum is known.
         let (truth, now) = (3_600_000 * MS, Instant::from_millis(215));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_for_long_is_no_slow_way() {
+    fn a_long_standing_queue_is_not_taken_for_a_longer_path() {
         let mut clock = Estimator::new();
         let (deadline, at) = (Duration::from_millis(100), Instant::from_millis);
         clock.observe(-15 * MS, 15 * MS, at(30)).unwrap();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_what_its_supervisor_signed_for_one_vehicle_and_a_time() {
+    fn an_order_is_valid_for_one_vehicle_within_its_time() {
         let read = SignedOrder::read(order().sign(&identity(9)).as_bytes());
         assert_eq!(read, Ok(order()));
         assert_eq!(order().number(), 1_800_000_000_123);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_holds_for_longer_than_ten_minutes_or_ends_before_it_begins_is_none() {
+    fn an_order_with_an_invalid_period_is_malformed() {
         let read = |until: Duration| {
             SignedOrder::read(Order { until, ..order() }.sign(&identity(9)).as_bytes())
         };

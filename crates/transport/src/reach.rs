@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_pair_of_sockets_the_best_way_comes_first() {
+    fn the_best_candidate_pair_of_each_socket_pair_comes_first() {
         let locals = ["[::]:5".parse().unwrap(), "192.0.2.1:6".parse().unwrap()];
         let candidates = [
             candidate(Kind::Relayed, 0, "198.51.100.9:1"),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_give_way_and_their_numbers_tell_so() {
+    fn the_oldest_round_trips_are_dropped_and_numbers_show_it() {
         let mut trips = RoundTrips::new();
         let link = LinkNumber::new(3).unwrap();
         for number in 0..200 {

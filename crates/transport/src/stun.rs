@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_padded_request_is_as_long_as_it_is_asked_to_be_and_the_same() {
+    fn a_padded_request_has_the_requested_length_and_meaning() {
         for change in [Change::default(), Change { address: true, port: false }] {
             let request = Request { change, ..Request::new(SAMPLE) };
             for bytes in [32, 548, 1_472] {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_understood_and_is_not_is_refused_by_its_number() {
+    fn an_unknown_mandatory_attribute_is_refused_by_its_number() {
         let mut bytes = header(REQUEST, SAMPLE);
         attribute(&mut bytes, 0x0027, &[0; 4]);
         let Ok(Message::Request(request)) = Message::parse(&finish(bytes)) else { panic!() };
@@ -443,7 +443,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn stun_messages_round_trip(
             name in any::<[u8; 12]>(),
             mapped in address(),
             origin in prop::option::of(address()),

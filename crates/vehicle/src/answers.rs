@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manoeuvre_is_told_once_and_its_end_when_the_machine_stands() {
+    fn the_manoeuvre_and_its_standstill_are_answered_once_each() {
         let mut progress = Progress::since(at(1_000));
         // From before the guard can have known.
         assert_eq!(progress.next(heard(Mode::Held, 1_000), true, at(1_000)), None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_is_not_heard_is_told_and_no_flapping_one_uses_up_the_last_word() {
+    fn a_flapping_guard_does_not_use_up_the_final_answer() {
         let mut progress = Progress::since(at(1_000));
         assert_eq!(progress.next(None, false, at(1_999)), None);
         let mut told = Vec::new();

@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pictures_are_enlarged_and_lost_ones_counted_without_an_end() {
+    fn small_pictures_are_enlarged_and_lost_ones_are_counted() {
         let clock = Clock::start();
         let control = Arc::new(EncoderControl::new());
         control.set_budget(Bitrate::from_mbps(1), clock.now());
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_whose_encoders_cannot_keep_up_takes_fewer_pictures_and_those_whole() {
+    fn slow_encoders_get_fewer_but_complete_pictures() {
         let clock = Clock::start();
         let control = Arc::new(EncoderControl::new());
         control.set_budget(Bitrate::from_mbps(1), clock.now());
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_is_slower_than_its_pictures_is_seen_as_it_comes() {
+    fn a_slow_source_loses_few_pictures() {
         assert_eq!(taken(100, 5, 20).len(), 100);
         for read in [40, 60, 150, 400] {
             let seen = taken(100, read, 0).len();

@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_supervisor_has_a_key_of_its_own_and_a_file_keeps_what_was_obeyed() {
+    fn supervisors_need_unique_keys_and_an_orders_file() {
         let key = |seed: u8| {
             tautline_transport::crypto::Identity::from_seed(&[seed; 32]).public().to_string()
         };
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_cannot_be_read_is_told_by_its_file() {
+    fn an_unreadable_source_is_reported_by_its_file() {
         PictureSource::Camera(Path::new("/dev/null")).check().unwrap();
         let words = |source: PictureSource<'_>| source.check().unwrap_err().to_string();
         let (clip, camera) = (PictureSource::Clip, PictureSource::Camera);
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_codes_a_strip_is_named() {
+    fn encoder_and_loss_recovery_names_select_the_backend() {
         let named = |encoder: &str, loss_recovery: &str| {
             let (encoder, loss_recovery) =
                 (encoder.parse().unwrap(), loss_recovery.parse().unwrap());

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_tells_for_people_has_a_name_and_a_unit_if_it_is_known() {
+    fn known_optional_numbers_have_a_name_and_a_unit() {
         let charge = Told { charge: Some(48.5), ..Told::default() };
         assert_eq!(told(&charge).collect::<Vec<_>>(), [Value::of("charge", 48.5, "%")]);
         let values = told(&Told::from_numbers([Some(1.0); Told::COUNT]));
@@ -107,7 +107,7 @@ mod tests {
 
     /// No extras of a machine produce a snapshot that the operator rejects.
     #[test]
-    fn whatever_a_machine_says_makes_a_message() {
+    fn any_machine_state_makes_a_valid_message() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e30, 0.0] {
             let unit = "u".repeat(17);
             let given = [Extra { name: "a", value, unit: unit.leak() }; 2];

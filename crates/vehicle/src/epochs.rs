@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_far_ahead_is_refused_and_keeps_no_later_lease_out_over_restarts_too() {
+    fn an_epoch_far_ahead_is_refused_and_blocks_no_later_lease() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("epoch");
         let mut epochs = Epochs::open(Some(file.clone())).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_told_and_never_guessed() {
+    fn a_damaged_file_is_reported_and_never_guessed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("epoch");
         let mut epochs = Epochs::open(Some(file.clone())).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_not_taken() {
+    fn an_epoch_that_cannot_be_written_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut epochs = Epochs::open(Some(folder.path().join("none/epoch"))).unwrap();
         let error = take(&mut epochs, 1, 1).unwrap_err().to_string();

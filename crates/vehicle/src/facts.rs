@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_links_are_told_as_a_fact_has_room_for() {
+    fn a_fact_lists_as_many_links_as_fit() {
         let one = network(&[link(3)], ROOM);
         let told = &one["links"][0];
         assert_eq!((&told["rtt_ms"], &told["loss_out"]), (&json!(123.5), &json!(0.333)));

@@ -87,7 +87,7 @@ mod tests {
     };
 
     #[test]
-    fn what_was_measured_is_told_as_the_console_reads_it() {
+    fn measured_geometry_is_converted_for_the_console() {
         MEASURED.validate().unwrap();
         let told = MEASURED.extras();
         let value = |name| told.iter().find(|extra| extra.name == name).unwrap().value;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn impossible_geometry_is_refused_by_name() {
         let refused = |change: fn(&mut CameraGeometry)| {
             let mut geometry = MEASURED;
             change(&mut geometry);

@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_command_is_proposed_with_its_age_and_the_clocks_error() {
+    fn the_newest_command_is_proposed_with_age_and_clock_error() {
         let guarded = Guarded::with(5);
         assert_eq!(proposal(&guarded, 0), Proposal { source: at(0), ..Proposal::default() });
         guarded.handle_new_session(None);
@@ -592,7 +592,7 @@ mod tests {
     /// The guard itself performs the handover between two consoles, given what this vehicle
     /// proposes.
     #[test]
-    fn a_console_takes_over_while_driving_without_a_stop_and_not_without_being_named() {
+    fn only_a_named_successor_takes_over_without_a_stop() {
         for is_named in [true, false] {
             let guarded = Guarded::with(1);
             guarded.handle_new_session(None);
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_asked_to_end_proposes_no_session() {
+    fn a_vehicle_asked_to_end_proposes_no_session() {
         let guarded = Guarded::with(1);
         guarded.handle_new_session(None);
         guarded.handle_command(&command(1), None);
@@ -678,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_was_ended_proposes_nothing_but_an_emergency_stop_until_the_next_session() {
+    fn an_ended_drive_proposes_only_an_emergency_stop() {
         let guarded = Guarded::with(1);
         guarded.handle_new_session(None);
         guarded.handle_command(&command(1), None);
@@ -697,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_panicked_with_is_read_all_the_same() {
+    fn state_behind_a_poisoned_lock_is_still_used() {
         let guarded = Arc::new(Guarded::with(1));
         let panicking = guarded.clone();
         let panicked = std::thread::spawn(move || {
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_goes_on_does_not_speak_for_a_process_that_hangs() {
+    fn one_running_thread_does_not_hide_a_hung_process() {
         let guarded = Guarded::with(1);
         assert!(!guarded.hangs(at(60_000)), "it has not begun");
         guarded.handle_life(at(60_000));
@@ -746,7 +746,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_stamped_with_what_the_guard_said_last_and_silence_is_not_told_as_standing() {
+    fn pictures_bear_the_last_tick_and_silence_is_not_standstill() {
         let guarded = Guarded::with(1);
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let machine = MachineState { measured_at: at(5), ..MachineState::default() };
@@ -761,8 +761,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_out_of_reach_when_nothing_is_heard_of_it_and_never_while_it_tells_that_it_moves()
-     {
+    fn a_machine_is_unreachable_only_after_silence_not_in_motion() {
         let guarded = Guarded::with(1);
         assert!(guarded.is_out_of_reach(at(1)), "never heard");
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_that_cannot_be_coded_in_time_is_not_begun_unless_nothing_waits() {
+    fn a_picture_too_slow_to_code_starts_only_on_an_idle_encoder() {
         let load = Load::default();
         let coded = |millis| {
             for _ in 0..40 {

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_order_of_a_supervisor_for_this_vehicle_and_time_is_refused_and_counted() {
+    fn invalid_orders_are_refused_and_counted() {
         let counters = Counters::default();
         let mut orders = orders(None);
         let made_at = NOW.as_millis() as u64;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_told_and_never_guessed() {
+    fn a_damaged_file_is_reported_and_never_guessed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("orders");
         let mut before = orders(Some(file.clone()));

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_again_and_again_is_started_ever_more_seldom_up_to_a_bound() {
+    fn repeated_failures_restart_with_bounded_backoff() {
         let mut pauses = Pauses::default();
         let at_once = |pauses: &mut Pauses| pauses.next(Duration::ZERO).as_millis();
         let steps: Vec<_> = (0..6).map(|_| at_once(&mut pauses)).collect();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_lost_from_its_first_failure_until_it_is_open_again() {
+    fn a_source_is_lost_from_its_first_failure_until_it_reopens() {
         let at = Instant::from_millis;
         let source = SourceState::default();
         assert_eq!(source.lost_for(at(1)), None);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_failed_is_told() {
+    fn only_failed_parts_are_reported() {
         let parts = Parts::default();
         assert_eq!(parts.values().count(), 0);
         parts.eyes.store(2, Ordering::Relaxed);

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn late_commands_and_refused_telemetry_end_it_until_the_questions_stop() {
+    fn late_commands_and_refused_telemetry_end_a_probe() {
         let late = Health { command_age: Some(Duration::from_millis(201)), control_refused: 3 };
         let fresh = Health { command_age: Some(Duration::from_millis(200)), control_refused: 3 };
         let refused = Health { control_refused: 4, ..fresh };

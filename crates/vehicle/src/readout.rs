@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_that_ends_leaves_nobody_waiting() {
+    fn a_camera_that_ends_leaves_no_reader_waiting() {
         for is_filled in [true, false] {
             let (mut readout, source) =
                 Readout::new((0, 0), (Instant::ZERO, 0), layout(), Arc::default(), Clock::start());

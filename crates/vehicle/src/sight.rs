@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_expands_while_the_machine_says_that_it_stands_is_told_within_two_seconds() {
+    fn an_expanding_picture_at_reported_standstill_is_detected() {
         let road = |_, strip: usize| if strip >= 2 { (-4, 5) } else { (0, 0) };
         let back = |_, strip: usize| if strip >= 2 { (4, -5) } else { (0, 0) };
         let (sight, mut now) = start();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn who_passes_and_what_shakes_or_flickers_is_no_motion_of_the_machine() {
+    fn passing_objects_shaking_and_noise_are_not_ego_motion() {
         let (sight, mut now) = start();
         sight.handle_machine(0.0, 0.0);
         let bus = |_, strip: usize| if strip < 5 { (12, 12) } else { (0, 0) };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_the_machine_is_compared_with_nothing() {
+    fn an_unknown_speed_or_steering_is_not_compared() {
         let (sight, mut now) = start();
         assert!(!show(&sight, &mut now, 4_000, |_, _| (-9, 9)));
         sight.handle_machine(2.0, f32::NAN);
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs a folder of clips in TAUTLINE_CLIPS; prints figures"]
-    fn how_often_clips_are_told_as_moving() {
+    fn false_alarms_of_motion_on_clips_are_counted() {
         let folder = std::env::var("TAUTLINE_CLIPS").expect("a folder of clips");
         let mut clips: Vec<_> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn telemetry_tells_who_moves_the_machine() {
+    fn telemetry_contains_the_guards_status_byte_for_byte() {
         let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
         assert_eq!((telemetry.status.as_ref(), telemetry.mode_reason.as_ref()), (None, None));
         assert!(comes_back(&telemetry), "{telemetry:?}");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_that_waits_is_told_why() {
+    fn a_waiting_operator_gets_the_reason() {
         let reporter = reporter();
         let now = Instant::from_millis(5);
         let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_failed_is_told_by_name() {
+    fn a_failed_part_is_reported_by_name() {
         let reporter = reporter();
         reporter.parts.eyes.store(1, Ordering::Relaxed);
         let values = reporter.values(&Recent::default(), Instant::from_millis(5));
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_is_lost_is_told_by_name() {
+    fn a_lost_source_is_reported_by_name() {
         let reporter = reporter();
         let now = Instant::from_millis(5);
         reporter.parts.source.handle_lost(&anyhow::anyhow!("unplugged"), now);

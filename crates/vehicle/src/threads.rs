@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_cause_is_told_although_those_that_depend_on_it_end_first() {
+    async fn the_cause_is_reported_although_dependent_threads_end_first() {
         let cause = told(|| Err(anyhow!("the lens fell off"))).await;
         assert_eq!(cause.as_deref(), Some("the lens fell off"));
         let panicked = told(|| panic!("index out of bounds")).await;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_two_failures_the_first_is_told() {
+    async fn of_two_failures_the_first_is_reported() {
         let (mut threads, first) = (Threads::default(), FirstFailure::new());
         let (told, heard) = sync_channel::<()>(0);
         let cause = move || {

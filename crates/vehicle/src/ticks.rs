@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_cited_was_captured_and_sent(
+        fn any_citable_tick_was_captured_and_sent(
             steps in proptest::collection::vec((0_u8..4, 0_u32..2_000, any::<bool>()), 1..300),
         ) {
             let ticks = Ticks::default();

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_of_a_topic_has_its_default() {
+    fn omitted_settings_of_a_topic_have_defaults() {
         let told = topic(r#"{"topic": "/scan", "listen": "/tmp/a.sock", "rate_cap_kbps": 100}"#);
         assert_eq!(
             (told.order, told.priority, told.deadline_ms),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_that_the_links_do_not_carry_is_counted_by_name_and_its_limit_kept_for_its_program() {
+    fn a_refused_topic_unit_is_counted_and_its_limit_kept() {
         let (counters, now) = (Counters::default(), Instant::from_millis(9));
         let bytes = |count| ByteCount::new(count);
         let cloud = ChannelNumber::new(APPLICATION_MIN + 3);

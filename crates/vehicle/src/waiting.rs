@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_for_long_is_told_once_each_time() {
+    fn a_lasting_absence_is_reported_once_each_time() {
         let mut waiting = Waiting::default();
         let mut told = Vec::new();
         for second in 0..20_u64 {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pictures_get_room_for_the_stamp_and_all_strips_and_others_stay() {
+    fn small_pictures_are_enlarged_to_fit_stamp_and_strips() {
         let factor = |width, height| {
             let source = Layout::of_sensor(width, height).unwrap();
             let enlarged = Enlargement::of(&source).unwrap();
@@ -205,7 +205,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn whatever_the_size_a_grey_picture_stays_grey_and_only_what_is_needed_is_read(
+        fn a_grey_picture_stays_grey_and_only_needed_strips_are_read(
             width in 8_usize..400, height in 8_usize..200, grey in 0_u8..=255,
         ) {
             let source = Layout::of_sensor(width, height).unwrap();

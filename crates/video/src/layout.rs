@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_macroblocks_are_coded_and_the_source_s_own_size_is_shown() {
+    fn complete_macroblocks_are_coded_and_the_source_size_is_shown() {
         let layout = Layout::around(1920, 1080).unwrap();
         assert_eq!((layout.width(), layout.height(), layout.shown()), (1920, 1088, (1920, 1080)));
         assert_eq!((layout.cropped(4), layout.cropped(5)), ([0, 0], [0, 8]));

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_gives_the_same_picture_cut_or_spread_to_whole_macroblocks() {
+    fn every_format_yields_the_same_cropped_or_padded_picture() {
         for (width, height) in [(32, 32), (38, 34), (30, 26), (2, 2)] {
             let pictures = FORMATS.map(|format| {
                 let mut picture = Picture::new(32, 32).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_rows_is_left_out() {
+    fn row_padding_is_skipped() {
         let packed = bytes(Format::Nv12, 32, 32);
         let padded: Vec<u8> =
             packed.chunks(32).flat_map(|row| [row, &[7; 16][..]].concat()).collect();

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_settle_at_the_budget_whatever_the_slope() {
+    fn sizes_settle_at_the_budget_for_any_slope() {
         for octave in [4.0, 6.0, 9.0] {
             let sizes = settled(|qp| 100_000.0 * (-f64::from(qp) / octave).exp2(), 3_000);
             let mean = sizes[30..].iter().sum::<u64>() as f64 / 30.0;

@@ -163,7 +163,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn whatever_the_size_a_grey_picture_stays_grey_and_only_what_is_needed_is_read(
+        fn a_grey_picture_stays_grey_and_only_needed_strips_are_read(
             width in 48_usize..400, height in 192_usize..500, factor in 1_usize..4, grey in 0_u8..=255,
         ) {
             let source = Layout::around(width, height).unwrap();

@@ -209,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn slices_round_trip(
             picture: u32,
             strip in 0u8..6,
             kind in 0u8..3,

@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_drawn_is_read(value: u32) {
+        fn a_drawn_stamp_is_read_back(value: u32) {
             let mut picture = Picture::new(352, 16).unwrap();
             draw(&mut picture, value).unwrap();
             prop_assert_eq!(read(picture.luma(), 352), Some(value));

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_told_by_their_four_letters() {
+    fn pixel_format_codes_are_their_four_letters() {
         let other = Code::Other(*b"H264");
         for (code, ..) in Code::ALL.into_iter().chain([(other, "", [0; 4])]) {
             assert_eq!(Code::of(code.four()), code);

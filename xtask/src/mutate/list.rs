@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutation_of_an_expression_that_stands_once_in_the_product_is_sound() {
+    fn a_mutation_of_an_expression_that_occurs_once_is_valid() {
         assert_eq!(found(str::to_owned), [""; 0]);
         assert_eq!(found(|text| text.replacen("place = \"let five = 5;\"\n", "", 1)), [""; 0]);
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_tells_what_turned_red_and_what_did_not() {
+    fn the_table_shows_detected_and_undetected_mutations() {
         let mutation = Mutation {
             name: "five".to_owned(),
             what: "four for five".to_owned(),

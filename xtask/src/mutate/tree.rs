@@ -182,7 +182,7 @@ mod tests {
     const CODE: &str = "fn main() {\n    let five = 5;\n    println!(\"{}\", five + 3 * 10);\n}\n";
 
     #[test]
-    fn a_program_has_every_mutation_and_is_told_which_is_in_force() {
+    fn one_program_has_every_mutation_and_selects_one_at_start() {
         let folder = std::env::temp_dir().join(format!("tautline-armed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let four = mutation("four", Some("five = 5;"), "5", "4");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_stand_once_cannot_be_built_in() {
+    fn an_expression_that_does_not_occur_once_is_refused() {
         let six = mutation("six", None, "6", "7");
         let told = armed(CODE.to_owned(), &[&six]).unwrap_err().to_string();
         assert_eq!(told, "\"6\" does not stand there once");

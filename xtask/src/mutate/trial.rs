@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_out_are_told_by_their_quantity() {
+    fn rows_out_of_tolerance_are_named_by_quantity() {
         let folder = std::env::temp_dir().join(format!("tautline-mutate-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("rows.csv");

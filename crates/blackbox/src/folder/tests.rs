@@ -56,7 +56,7 @@ fn copy(root: &Path) -> tempfile::TempDir {
 }
 
 #[test]
-fn whatever_is_missing_shortened_or_replaced_in_a_folder_is_named() {
+fn missing_shortened_and_replaced_files_are_named() {
     let root = tempfile::tempdir().unwrap();
     record(root.path(), 3, |_| {});
     assert_eq!(wrong(root.path()), [""; 0]);
@@ -99,7 +99,7 @@ fn whatever_is_missing_shortened_or_replaced_in_a_folder_is_named() {
 }
 
 #[test]
-fn a_newest_drive_that_is_missing_is_named_after_the_next_drive_too() {
+fn a_missing_newest_drive_is_still_named_after_the_next() {
     let root = tempfile::tempdir().unwrap();
     record(root.path(), 2, |_| {});
     std::fs::remove_dir_all(root.path().join("drive-000002")).unwrap();

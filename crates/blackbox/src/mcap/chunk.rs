@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_bound_is_refused_before_anything_is_unpacked() {
+    fn a_length_beyond_the_bound_is_refused_before_unpacking() {
         let mut bytes = chunk(&[7; 1_000]);
         let length_at = 8 + 9 + 16;
         for length in [MESSAGES_BYTES_MAX as u64 + 1, u64::MAX] {

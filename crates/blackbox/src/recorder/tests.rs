@@ -128,7 +128,7 @@ fn text<'a>(body: &'a Value, member: &str) -> &'a str {
 }
 
 #[test]
-fn a_drive_is_written_in_full_around_its_stop_and_replays_the_same() {
+fn a_drive_is_recorded_in_full_around_its_stop_and_replays() {
     let (disk, files) = Memory::new(|_| usize::MAX);
     record(disk, config(), |recorder, rehearsal| {
         recorder.tell(Fact::Vehicle, r#"{"identification":"W0L000051T2123456"}"#, rehearsal.now);
@@ -172,7 +172,7 @@ fn a_drive_is_written_in_full_around_its_stop_and_replays_the_same() {
 }
 
 #[test]
-fn facts_are_told_on_change_and_a_configured_number_is_not_the_machines_to_change() {
+fn facts_are_logged_on_change_and_a_configured_vin_wins() {
     let told = |vin: Option<&str>| {
         let (disk, files) = Memory::new(|_| usize::MAX);
         let config = Config { vin: vin.map(str::to_owned), ..config() };
@@ -214,7 +214,7 @@ fn everything_can_be_recorded_in_full() {
 }
 
 #[test]
-fn a_second_stop_long_after_the_first_has_its_time_before_it_too() {
+fn the_steps_before_a_late_second_stop_are_recorded() {
     let (disk, files) = Memory::new(|_| usize::MAX);
     record(disk, Config { before_s: 3, after_s: 30, ..config() }, |recorder, rehearsal| {
         let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
@@ -333,7 +333,7 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
+fn a_full_disk_is_reported_and_recording_resumes_in_a_new_part() {
     let (disk, files) = Memory::new(|part| if part < 3 { 60_000 } else { usize::MAX });
     let (mut recorder, end) = Recorder::pair(100_000);
     one_drive(&mut recorder, &mut Rehearsal::new());
@@ -369,7 +369,7 @@ fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
 }
 
 #[test]
-fn a_disk_without_room_is_told_before_a_drive_begins() {
+fn a_full_disk_is_reported_before_a_drive_begins() {
     /// A disk without room for this number of checks.
     struct Tight(Memory, u32);
 
@@ -431,7 +431,7 @@ fn a_folder_that_is_gone_is_found_before_a_drive_begins() {
 }
 
 #[test]
-fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
+fn a_part_that_a_full_disk_refuses_is_discarded() {
     /// A disk that is full for two attempts after the first file.
     struct Filling(Memory, u32);
 
@@ -471,7 +471,7 @@ fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_drive_that_grows_long_goes_on_in_parts_that_replay_and_follow_each_other() {
+fn a_long_drive_is_split_into_parts_that_chain_and_replay() {
     let (disk, files) = Memory::new(|_| usize::MAX);
     let (mut recorder, end) = Recorder::pair(100_000);
     one_drive(&mut recorder, &mut Rehearsal::new());
@@ -513,7 +513,7 @@ fn a_recorded_step_takes_a_tenth_of_its_text() {
 }
 
 #[test]
-fn a_restart_begins_the_next_drive_and_names_the_last_signature_of_the_one_before() {
+fn a_restart_begins_a_new_drive_that_cites_the_last_signature() {
     let root = tempfile::tempdir().unwrap();
     let config = Config { folder: root.path().join("box"), ..config() };
     for _ in 0..2 {
@@ -551,7 +551,7 @@ fn a_recorder_that_is_dropped_ends_its_drive() {
 }
 
 #[test]
-fn a_thread_that_panics_is_told_to_have_ended() {
+fn a_panicked_recorder_thread_is_reported_as_ended() {
     /// A disk whose code has a bug.
     struct Failing;
 

@@ -58,7 +58,7 @@ fn fault(bytes: Vec<u8>) -> Fault {
 }
 
 #[test]
-fn what_was_written_is_read_and_verified() {
+fn a_written_recording_is_read_and_verified() {
     let recording = Recording::parse(file());
     let Verdict { format, records, sealed, unsigned, key, end } = recording.verdict();
     assert_eq!((*format, *records, *sealed, *unsigned), (Format::Second, 12, 11, 0));
@@ -69,7 +69,7 @@ fn what_was_written_is_read_and_verified() {
 }
 
 #[test]
-fn a_file_cut_after_a_signature_and_ended_by_its_own_end_is_not_closed() {
+fn a_file_cut_at_a_signature_with_an_mcap_end_is_not_closed() {
     for bytes in [file(), FIRST.to_vec()] {
         let places = places(&bytes);
         let [.., data_end, _footer, _end] = places[..] else { panic!("{places:?}") };
@@ -83,7 +83,7 @@ fn a_file_cut_after_a_signature_and_ended_by_its_own_end_is_not_closed() {
 }
 
 #[test]
-fn a_drives_end_that_is_not_said_to_be_the_last_does_not_close_a_file() {
+fn a_drive_end_without_a_final_seal_does_not_close_a_file() {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, signer());
     film.put(Topic::Drive, &json!({"event": "end"}), 1_000).unwrap();
@@ -116,7 +116,7 @@ fn a_text_in_a_schema_or_a_channel_that_was_changed_is_named() {
 }
 
 #[test]
-fn records_that_nobody_signed_are_not_listed() {
+fn unsigned_records_are_not_listed() {
     let file = file();
     let places = places(&file);
     // After a signature of a file that was not ended, anybody can write this.

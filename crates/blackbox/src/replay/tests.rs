@@ -32,7 +32,7 @@ fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
 }
 
 #[test]
-fn what_was_recorded_replays_the_same() {
+fn a_recorded_drive_replays_the_same() {
     let replay = replay(&recorded(|_, _| {}));
     assert_eq!((replay.difference, replay.gaps, replay.same), (None, 0, 1_215));
 }
@@ -51,7 +51,7 @@ fn a_decision_that_was_not_the_guards_is_named() {
 }
 
 #[test]
-fn an_input_that_did_not_come_is_told_by_what_it_changes() {
+fn a_removed_input_is_detected_at_its_step() {
     // The record of one step is changed to have no proposal.
     let recording = recorded(|topic, body| {
         if topic == Topic::Step && body["tick"] == 1_300 {
@@ -63,7 +63,7 @@ fn an_input_that_did_not_come_is_told_by_what_it_changes() {
 }
 
 #[test]
-fn a_snapshot_that_does_not_follow_from_the_steps_before_is_named() {
+fn a_snapshot_inconsistent_with_its_steps_is_detected() {
     let mut kept = None;
     let recording = recorded(|topic, body| {
         if topic == Topic::Snapshot {

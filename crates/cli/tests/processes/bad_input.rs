@@ -239,7 +239,7 @@ fn a_status_of_nothing_or_a_stranger() {
 
 #[test]
 #[cfg(feature = "lab")]
-fn a_probe_of_nothing_or_a_stranger_and_a_missing_clip_of_the_lab() {
+fn a_probe_without_session_and_a_missing_clip_are_reported() {
     let closed = free_port(Ipv4Addr::LOCALHOST.into()).unwrap().to_string();
     let folder = Folder::new();
     let out = folder.path("out");
@@ -353,7 +353,7 @@ fn an_unknown_vehicle_is_named_and_waited_for() {
 }
 
 #[test]
-fn settings_that_are_wrong_are_told_all_at_once_and_end_with_a_code_of_their_own() {
+fn all_wrong_settings_are_reported_at_once_with_exit_code_2() {
     let folder = Folder::new();
     let text = format!(
         "switchboard_key = \"{}O{}\"\noperator = \"{KEY}\"\nlink = \"wwan0\"\nreferences = 99\n\

@@ -17,7 +17,7 @@ fn unread(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn every_command_that_prints_ends_quietly_when_nobody_reads() {
+fn every_command_ends_quietly_on_a_closed_pipe() {
     let board = Board::start();
     let path = |name: &str| board.folder.path(name).to_str().unwrap().to_owned();
     let (board_key, new_key) = (path("board.key"), path("another.key"));
@@ -61,7 +61,7 @@ fn every_command_that_prints_ends_quietly_when_nobody_reads() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_is_no_panic() {
+fn a_full_disk_is_reported_without_a_panic() {
     let board = Board::start();
     let key = board.folder.path("board.key");
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -76,7 +76,7 @@ fn a_full_disk_is_told_and_is_no_panic() {
 }
 
 #[test]
-fn a_process_whose_log_nobody_reads_goes_on() {
+fn a_process_with_an_unread_log_keeps_running() {
     let board = Board::start();
     let folder = board.folder.path("guard");
     std::fs::create_dir_all(&folder).unwrap();

@@ -184,7 +184,7 @@ fn sent_as(
 
 #[test]
 #[ignore = "needs root; make tun runs it"]
-fn what_waits_between_devices_comes_marked_and_with_a_header_that_the_kernel_takes() {
+fn queued_packets_are_marked_with_a_valid_ip_header() {
     use EcnCodepoint::{Ce, Ect0, Ect1};
     let mut file = tempfile::NamedTempFile::new().unwrap();
     // 41 ms per packet, so a thread that stalls changes nothing.

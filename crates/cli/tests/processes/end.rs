@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::setup::tautline;
 
 #[test]
-fn a_vehicle_that_holds_its_machine_is_believed_by_its_signature() {
+fn a_signed_answer_that_the_machine_is_held_exits_with_0() {
     let (told, status) = end(|order| {
         [Outcome::Begun, Outcome::Held].map(|outcome| word(ROVER, order, outcome)).to_vec()
     });
@@ -29,7 +29,7 @@ fn a_vehicle_that_holds_its_machine_is_believed_by_its_signature() {
 }
 
 #[test]
-fn a_vehicle_that_refuses_is_told_from_one_that_obeys() {
+fn a_signed_refusal_exits_with_3_and_names_its_reason() {
     for outcome in [Outcome::Stranger, Outcome::Expired, Outcome::Early, Outcome::Repeated] {
         let (told, status) = end(|order| vec![word(ROVER, order, outcome)]);
         assert_eq!(status, Some(3), "{told}");

@@ -88,7 +88,7 @@ fn a_vehicle_that_falls_silent_is_stopped_and_comes_back_held() {
 }
 
 #[test]
-fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
+fn a_latched_stop_survives_the_guard_and_is_reset_by_its_number() {
     tried(|| {
         let mut rig = car(&[]);
         rig.drive(4.0);
@@ -114,7 +114,7 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
 }
 
 #[test]
-fn a_guard_killed_right_after_it_acknowledged_a_stop_comes_back_latched() {
+fn a_guard_killed_after_acknowledging_a_stop_restarts_latched() {
     tried(|| {
         let mut rig = car(&[]);
         for number in 1..=12 {
@@ -159,7 +159,7 @@ fn a_guard_whose_latch_cannot_be_kept_stops_and_arms_nothing() {
 }
 
 #[test]
-fn a_brake_that_does_not_answer_is_a_cause_with_the_parking_brake_behind_it() {
+fn a_brake_that_does_not_answer_latches_and_the_machine_stands() {
     tried(|| {
         let rig = car(&["--brake-share", "0"]);
         rig.drive(5.0);
@@ -174,7 +174,7 @@ fn a_brake_that_does_not_answer_is_a_cause_with_the_parking_brake_behind_it() {
 }
 
 #[test]
-fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
+fn foreign_datagrams_neither_end_the_guard_nor_move_the_car() {
     tried(|| {
         let setup = Setup { car: Some(Vec::new()), limits: Limits::Late, ..Setup::default() };
         let mut rig = Rig::start(&setup);
@@ -220,8 +220,7 @@ fn send_garbage(rig: &Rig, stranger: &UnixDatagram) {
 }
 
 #[test]
-fn garbage_from_the_vehicles_own_address_stops_nothing_and_in_the_place_of_its_frames_the_machine()
-{
+fn garbage_stops_the_car_only_if_it_replaces_vehicle_frames() {
     tried(|| {
         let setup = Setup { car: Some(Vec::new()), limits: Limits::Late, ..Setup::default() };
         let mut rig = Rig::start(&setup);
@@ -240,7 +239,7 @@ fn garbage_from_the_vehicles_own_address_stops_nothing_and_in_the_place_of_its_f
 }
 
 #[test]
-fn garbage_on_the_machines_port_stops_nothing_and_in_the_place_of_frames_the_machine() {
+fn garbage_stops_the_car_only_if_it_replaces_its_port_frames() {
     tried(|| {
         let machine_at = "between.sock";
         let (car, limits) = (Some(Vec::new()), Limits::Late);
@@ -274,7 +273,7 @@ fn goes_on<V>(rig: &Rig<V>) {
 }
 
 #[test]
-fn an_adapter_in_python_is_driven_and_stops_by_itself_when_the_guard_dies() {
+fn the_python_adapter_drives_and_brakes_when_the_guard_dies() {
     tried(|| {
         let mut rig = Rig::start(&Setup::default());
         let mut printed = rig.printed();
@@ -296,7 +295,7 @@ fn an_adapter_in_python_is_driven_and_stops_by_itself_when_the_guard_dies() {
 }
 
 #[test]
-fn what_an_adapter_knows_of_its_machine_stands_in_the_black_box() {
+fn facts_of_an_adapter_are_recorded_in_the_black_box() {
     tried(|| {
         let setup = Setup { black_box: BlackBox::Records, ..Setup::default() };
         let mut rig = Rig::start(&setup);
@@ -334,7 +333,7 @@ fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
 }
 
 #[test]
-fn a_disk_that_refuses_is_told_and_keeps_the_guard_from_nothing() {
+fn a_disk_that_refuses_is_reported_and_does_not_affect_driving() {
     tried(|| {
         let setup =
             Setup { car: Some(Vec::new()), black_box: BlackBox::Refused, ..Setup::default() };

@@ -92,7 +92,7 @@ fn no_word_of_the_switchboard_ends_a_drive() {
 /// No peer is at the operator's own address: the vehicle connects to the relay it was given, and
 /// sends its session's first datagrams there too.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_relay_that_the_switchboard_names_is_called_and_is_a_way_to_the_operator() {
+async fn a_relay_named_by_the_switchboard_becomes_a_link() {
     let mut stand = Stand::start(Car::default(), grey()).await;
     let anna = Operator::start(ANNA);
     let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -118,7 +118,7 @@ async fn a_relay_that_the_switchboard_names_is_called_and_is_a_way_to_the_operat
 }
 
 #[test]
-fn another_operator_waits_for_standstill_and_is_told_why() {
+fn another_operator_waits_for_standstill_and_sees_the_reason() {
     tried(async || {
         let mut stand = Stand::start(Car::default(), grey()).await;
         let (mut anna, mut bert) = (Operator::start(ANNA), Operator::start(BERT));
@@ -180,7 +180,7 @@ fn an_order_to_end_stops_the_machine_first() {
 /// Messages through the switchboard stop nothing unless a supervisor on the vehicle's own list has
 /// signed them, for this vehicle, now, and once.
 #[test]
-fn a_supervisors_order_alone_ends_a_drive_and_nothing_that_a_switchboard_makes_of_it() {
+fn only_a_valid_supervisors_order_ends_a_drive() {
     tried(async || {
         let mut stand = Stand::start(Car::default(), grey()).await;
         let mut anna = Operator::start(ANNA);

@@ -64,7 +64,7 @@ fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
 }
 
 #[test]
-fn what_was_read_from_a_committed_measurement_says_so_and_is_not_judged() {
+fn a_committed_measurement_is_labelled_and_not_judged() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let output = lab(&["run", "timing-reaction", "lte-fig-2", "--quick", "--out", out]);
@@ -137,7 +137,7 @@ fn the_same_seed_gives_the_same_files() {
 }
 
 #[test]
-fn a_mistyped_key_is_told_its_neighbours() {
+fn a_mistyped_key_is_answered_with_similar_ones() {
     let words = complaint(&["run", "lte-table2"]);
     assert!(
         words.contains("there is no experiment lte-table2; near it are lte-table-2"),
@@ -148,7 +148,7 @@ fn a_mistyped_key_is_told_its_neighbours() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn an_unwritable_folder_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("occupied");
     fs::write(&file, "a file").unwrap();

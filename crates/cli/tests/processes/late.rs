@@ -57,7 +57,7 @@ fn tautline() -> Command {
 }
 
 #[test]
-fn what_is_not_there_at_the_start_ends_no_process_and_is_told_once() {
+fn a_resource_missing_at_start_ends_nothing_and_is_logged_once() {
     let folder = tempfile::tempdir().unwrap();
     let common = format!(
         "switchboard = \"switchboard.invalid\"\nswitchboard_key = \"{KEY}\"\nlinks = [\"wwan-never\", \"192.0.2.1:0\"]\n"

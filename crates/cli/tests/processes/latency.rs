@@ -70,7 +70,7 @@ fn check_lines(folder: &Path) {
 }
 
 #[test]
-fn a_malformed_line_is_told_by_its_place_and_the_rest_is_read() {
+fn a_malformed_line_is_reported_by_its_number_and_skipped() {
     let folder = tempfile::tempdir().expect("a folder");
     let right = "relay-vehicle,ab,0,100,5,140,0,40,30,10,20,0\n";
     let text = format!("{}\n{right}relay-vehicle,ab,0\n{right}", tautline_net::latency::HEAD);

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::tries::tried;
 
 #[test]
-fn another_process_acts_whatever_befalls_the_leader_and_never_two_at_once() {
+fn after_any_leader_fault_one_other_process_acts() {
     tried(|| {
         // Slow heartbeats: a busy machine must not look like a fault of the leader.
         let mut tautline = Command::new(env!("CARGO_BIN_EXE_tautline"));

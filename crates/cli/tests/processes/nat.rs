@@ -111,7 +111,7 @@ fn two_ends_without_ipv4_meet_through_their_firewalls() {
 
 #[test]
 #[ignore = "needs root; make nat runs it"]
-fn a_translator_that_moves_every_half_minute_freezes_pictures_for_a_tenth_of_a_second_at_most() {
+fn a_nat_rebinding_freezes_pictures_for_at_most_100_ms() {
     let relay = Setup { relays: 1, ..Setup::default() };
     let link = Setup { has_second_link: true, ..Setup::default() };
     for (what, side, setup) in [

@@ -47,7 +47,7 @@ impl Sensor for Stuck {
 }
 
 #[test]
-fn a_camera_that_gives_old_buffers_with_new_stamps_stops_a_machine_that_moves() {
+fn a_camera_that_repeats_buffers_stops_a_moving_machine() {
     tried(async || {
         let buffers = Arc::<AtomicU8>::default();
         let own = buffers.clone();

@@ -23,7 +23,7 @@ fn figure(figures: &str, label: &str) -> f64 {
 }
 
 #[test]
-fn a_recording_over_a_clean_link_is_the_clip_and_plays_without_an_error() {
+fn a_recording_over_a_clean_link_equals_the_clip_and_plays() {
     tried(|| {
         records_the_clip("1280x720", 1280, [112, 128, 112, 128, 112, 128]);
     });

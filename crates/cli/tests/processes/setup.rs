@@ -14,7 +14,7 @@ use tautline_net::clock::Clock;
 use tautline_net::free_port;
 
 #[test]
-fn what_is_written_brings_vehicle_and_operator_together() {
+fn settings_written_by_init_connect_vehicle_and_operator() {
     let folder = tempfile::tempdir().expect("a folder");
     let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     let output = init(folder.path(), &["mine", "--switchboard", &free.to_string()]);
@@ -89,7 +89,7 @@ fn an_operator_waits_for_a_vehicle_that_another_one_drives() {
 }
 
 #[test]
-fn a_switchboard_reads_its_lists_again_when_it_is_told_to() {
+fn a_switchboard_reloads_its_lists_on_sighup() {
     let folder = tempfile::tempdir().expect("a folder");
     let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
     assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
@@ -201,7 +201,7 @@ fn a_folder_is_the_users_alone_and_never_written_over() {
 }
 
 #[test]
-fn what_cannot_be_served_leaves_nothing_behind() {
+fn a_refused_init_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let long = "x".repeat(65);
     for (arguments, wrong) in [

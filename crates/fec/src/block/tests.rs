@@ -128,7 +128,7 @@ fn lagrange(r: usize, m: usize, x: usize) -> u8 {
 }
 
 #[test]
-fn an_fft_block_with_one_repair_packet_has_the_sum_of_the_sources() {
+fn the_single_repair_packet_of_an_fft_block_is_the_source_xor() {
     let sources = packets(20, 9, 3);
     let code = Code::with_scheme(Scheme::Fft, 20, 21).expect("valid");
     let repair = &encoded(code, &sources)[20];
@@ -271,7 +271,7 @@ fn impossible_shapes_are_refused() {
 }
 
 #[test]
-fn encode_tells_what_is_wrong_and_writes_nothing() {
+fn encode_reports_invalid_arguments_and_writes_nothing() {
     let code = code(2, 4);
     let sources = packets(2, 8, 7);
     let mut outputs = vec![vec![0xEE; 8]; 3];
@@ -299,7 +299,7 @@ fn encode_tells_what_is_wrong_and_writes_nothing() {
 }
 
 #[test]
-fn recover_tells_what_is_wrong_and_writes_nothing() {
+fn recover_reports_invalid_arguments_and_writes_nothing() {
     let code = code(3, 6);
     let packet = [0; 8];
     let mut outputs = [[0xEE; 8]; 2];

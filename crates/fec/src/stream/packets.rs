@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_has_as_many_packets_as_were_asked_for_wherever_it_lies() {
+    fn a_store_has_the_requested_packet_count_at_any_alignment() {
         // Many allocation sizes, so that some are aligned and some are not.
         for count in 1..if cfg!(miri) { 20 } else { 200 } {
             let mut stores = [0, 1, 64, 65].map(|symbol_bytes| Packets::new(count, symbol_bytes));

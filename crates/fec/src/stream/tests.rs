@@ -114,7 +114,7 @@ fn a_repair_packet_may_cover_the_older_part_of_the_window_only() {
 }
 
 #[test]
-fn coefficients_and_repair_packets_are_what_the_specification_says() {
+fn coefficients_and_repair_packets_match_the_test_vectors() {
     // The vectors were computed independently of this code.
     let specification = include_str!("../../../../docs/protocol.md");
     let check = |name: &str, bytes: &[u8]| {
@@ -165,7 +165,7 @@ fn coefficients_are_near_uniform_and_never_zero() {
 }
 
 #[test]
-fn lost_packets_are_known_as_soon_as_as_many_repair_packets_came() {
+fn as_many_repair_packets_as_losses_recover_them() {
     let config = Config::new(40, 16);
     let mut encoder = filled(config, 10);
     let mut decoder = decoder(config);
@@ -210,7 +210,7 @@ fn every_kernel_recovers_every_length() {
 }
 
 #[test]
-fn a_part_is_known_before_the_rest_if_a_narrower_window_determines_it() {
+fn packets_determined_by_a_narrower_window_are_known_first() {
     let config = Config::new(8, 64);
     let mut encoder = encoder(config);
     let mut decoder = decoder(config);
@@ -241,7 +241,7 @@ fn a_part_is_known_before_the_rest_if_a_narrower_window_determines_it() {
 }
 
 #[test]
-fn a_window_that_is_a_block_makes_a_systematic_random_linear_block_code() {
+fn a_window_equal_to_a_block_gives_a_random_linear_block_code() {
     // Push the block's sources, make n - k repair packets over them, then restart the window.
     let (k, n, blocks) = (32_u64, 40_u16, if cfg!(miri) { 1 } else { 50 });
     let config = Config::new(16, k as usize);
@@ -287,7 +287,7 @@ fn a_full_window_lets_its_oldest_packet_go() {
 }
 
 #[test]
-fn a_window_full_of_what_should_be_acknowledged_begins_anew_and_says_so() {
+fn a_window_full_of_unacknowledged_packets_restarts_and_counts() {
     let mut encoder = filled(Config::new(1, 4), 3);
     encoder.acknowledge(1).expect("sent");
     let push = |encoder: &mut Encoder| encoder.push(&[7]).map(|_| encoder.window());
@@ -349,7 +349,7 @@ fn packets_of_no_bytes_and_windows_of_one_packet_work() {
 }
 
 #[test]
-fn every_reason_to_discard_is_told_and_counted() {
+fn every_discard_reason_is_returned_and_counted() {
     let config = Config { symbol_bytes: 4, window_max: 16, repairs_max: 2 };
     let mut decoder = decoder(config);
     let source = |decoder: &mut Decoder, id, length| decoder.handle_source(id, &vec![1; length]);
@@ -472,7 +472,7 @@ fn a_repair_packet_over_the_last_numbers_is_decoded() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
-fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
+fn repair_packets_are_innovative_in_254_of_255_cases() {
     // With D unknowns and only nonzero coefficients, a repair packet adds nothing to the D - 1
     // equations held in about one of 255 cases.
     let config = Config::new(1, 64);
@@ -505,7 +505,7 @@ fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
-fn a_million_packets_pass_in_order_within_the_memory_of_the_beginning() {
+fn a_million_packets_pass_in_order_in_constant_memory() {
     let config = Config { symbol_bytes: 4, window_max: 1024, repairs_max: 256 };
     let mut encoder = encoder(config);
     let mut decoder = decoder(Config { window_max: 2048, ..config });
@@ -647,7 +647,7 @@ proptest! {
     }
 
     #[test]
-    fn any_headers_and_bytes_are_survived_in_the_memory_of_the_beginning(
+    fn any_headers_and_bytes_are_handled_in_constant_memory(
         seed in any::<u64>(),
         window_max in 1..200_usize,
         repairs_max in 1..40_usize,

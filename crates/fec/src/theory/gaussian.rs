@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn invalid_distribution_parameters_are_refused() {
         assert!(Gaussian::new(f64::NAN, 1.0).is_err());
         assert!(Gaussian::new(0.0, 0.0).is_err());
         assert!(Gaussian::new(0.0, f64::INFINITY).is_err());

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_refused() {
+    fn an_order_statistic_outside_the_sample_is_refused() {
         for (place, count) in [(0, 3), (4, 3), (0, 0)] {
             assert_eq!(OrderStatistic::new(place, count), Err(Error::Place { place, count }));
         }

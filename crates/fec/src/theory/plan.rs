@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_impossible_is_refused_and_told() {
+    fn unreachable_targets_are_refused_with_an_error() {
         let refused = largest_interval(0.3, Target::Mean { slots: 0.1 }, 100);
         assert!(matches!(refused, Err(Error::Unreachable { allowed: 0.1, .. })), "{refused:?}");
         let overloaded = largest_interval(0.5, Target::Mean { slots: 1e9 }, 100);

@@ -167,7 +167,7 @@ fn the_moments_as_printed_are_too_high() {
 }
 
 #[test]
-fn survival_is_the_rest_of_the_distribution_in_both_ways_of_summing() {
+fn survival_is_the_tail_of_the_distribution_in_both_sums() {
     for pair in STREAMS {
         let busy = stream(pair).busy_time();
         assert_near(busy.survival(0), 1.0 - busy.pmf(0), 1e-9, "P(S > 0)");
@@ -317,7 +317,7 @@ fn without_losses_nothing_waits() {
 }
 
 #[test]
-fn what_never_catches_up_is_refused() {
+fn a_stream_that_never_catches_up_is_refused() {
     assert!(matches!(Stream::new(1, 0.1), Err(Error::Interval { interval: 1 })));
     assert!(matches!(Stream::new(10, 0.1), Err(Error::Overload { .. })));
     for erasure_rate in [-0.1, 1.0, f64::NAN, f64::INFINITY] {

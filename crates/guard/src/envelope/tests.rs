@@ -17,7 +17,7 @@ fn bound_after(bound: &mut SpeedBound, age: u64, speed: f32, seconds: f32) -> f3
 }
 
 #[test]
-fn the_bound_is_the_top_speed_until_200_ms_and_falls_with_the_age() {
+fn the_speed_bound_falls_with_the_loop_age_beyond_200_ms() {
     let config = Config::default();
     for (age, wanted) in [(0, 15.0), (200, 15.0), (250, 12.0), (400, 7.5), (500, 6.0), (900, 6.0)] {
         let mut bound = SpeedBound::new(&config);
@@ -38,7 +38,7 @@ fn the_bound_falls_from_the_machine_s_own_speed_by_2_m_per_s2() {
 }
 
 #[test]
-fn an_age_that_ripples_by_less_than_the_hysteresis_leaves_the_bound_alone() {
+fn a_ripple_below_the_hysteresis_does_not_move_the_bound() {
     let mut bound = SpeedBound::new(&Config::default());
     let reached = bound_after(&mut bound, 300, 15.0, 10.0);
     for age in [285, 300, 281, 299, 290] {
@@ -48,7 +48,7 @@ fn an_age_that_ripples_by_less_than_the_hysteresis_leaves_the_bound_alone() {
 }
 
 #[test]
-fn a_machine_above_the_bound_is_slowed_and_one_at_it_gets_no_throttle() {
+fn throttle_fades_at_the_speed_bound_and_braking_begins_above() {
     let config = Config::default();
     let wanted = Controls { throttle: 1.0, ..Controls::default() };
     let held = |speed| hold(&config, &wanted, &wanted, speed, 10.0, STEP);
@@ -76,7 +76,7 @@ fn the_gear_changes_only_near_standstill() {
 }
 
 #[test]
-fn the_wheels_stand_no_further_than_the_acceleration_across_allows() {
+fn lateral_acceleration_limits_the_steering_angle() {
     let config = Config::default();
     // 15 m/s in a curve of 37.5 m radius: 6 m/s² lateral acceleration.
     let angle = angle_max(&config, 15.0);
@@ -88,7 +88,7 @@ fn the_wheels_stand_no_further_than_the_acceleration_across_allows() {
 proptest! {
     /// For any request at any speed, the output is within the envelope.
     #[test]
-    fn what_is_let_through_is_within_the_envelope(
+    fn applied_controls_are_within_the_envelope(
         steering in -1.0f32..=1.0,
         throttle in 0.0f32..=1.0,
         brake in 0.0f32..=1.0,

@@ -193,7 +193,7 @@ fn a_fact_is_a_text_that_fits_with_nothing_behind_it() {
 }
 
 #[test]
-fn the_docs_tell_length_and_data_id_of_each_frame() {
+fn the_docs_state_length_and_data_id_of_each_frame() {
     fn is_told<F: Frame>() {
         let doc = include_str!("../../../../docs/guard.md");
         let name = F::DATA_ID.to_be_bytes();
@@ -209,7 +209,7 @@ fn the_docs_tell_length_and_data_id_of_each_frame() {
 }
 
 #[test]
-fn the_docs_have_a_row_for_each_number_that_a_machine_tells_for_people() {
+fn the_docs_have_a_row_for_each_optional_number() {
     let doc = include_str!("../../../../docs/guard.md");
     for (number, (name, unit)) in Told::NAMES.iter().enumerate() {
         let at = MachineState::BYTES_LEAST + 4 * number;
@@ -235,8 +235,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn numbers_that_an_earlier_build_lacks_are_not_known_and_those_of_a_later_one_are_skipped_and_counted()
- {
+fn missing_numbers_are_unknown_and_additional_ones_are_skipped() {
     fn told<F: Frame>(frame: &F, numbers: &[f32], of: impl Fn(F) -> Told) -> (Told, u64) {
         let mut receiver = Receiver::<F>::default();
         let read = receiver.receive(&with_numbers(frame, numbers)).unwrap();
@@ -274,7 +273,7 @@ fn numbers_that_an_earlier_build_lacks_are_not_known_and_those_of_a_later_one_ar
 }
 
 #[test]
-fn a_frame_has_whole_numbers_at_its_end_and_no_more_than_there_is_room_for() {
+fn optional_numbers_are_complete_and_fit_the_longest_frame() {
     let length = |bytes: Vec<u8>| match decode::<MachineState>(&bytes) {
         Ok(_) => None,
         Err(Error::Length { bytes, .. }) => Some(bytes),

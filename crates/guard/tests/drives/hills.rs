@@ -70,7 +70,7 @@ fn a_hill_start_rolls_back_nowhere_however_the_throttle_rises() {
 }
 
 #[test]
-fn little_throttle_moves_off_where_it_is_enough_and_holds_where_it_is_not() {
+fn slight_throttle_moves_the_machine_or_the_brake_holds_it() {
     for (slope, throttle, moves) in [(0.0, 0.1, true), (0.05, 0.2, true), (0.2, 0.3, false)] {
         for (gear, forwards) in GEARS {
             let mut hill = Hill::released(slope * forwards, gear, Tells::Felt);
@@ -90,7 +90,7 @@ fn little_throttle_moves_off_where_it_is_enough_and_holds_where_it_is_not() {
 }
 
 #[test]
-fn a_machine_that_rolls_back_because_its_brake_fails_is_stopped_within_a_second() {
+fn a_roll_back_by_a_failed_brake_is_detected_within_a_second() {
     for (gear, forwards) in GEARS {
         let mut hill = Hill::released(0.2 * forwards, gear, Tells::Nothing);
         hill.machine.has_brake = false;

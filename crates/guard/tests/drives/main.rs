@@ -31,7 +31,7 @@ fn sound_drives_are_never_stopped() {
 }
 
 #[test]
-fn recorded_drives_are_stopped_by_what_was_too_late_and_by_nothing_else() {
+fn recorded_drives_stop_only_for_data_that_was_too_late() {
     let mut stopped = 0;
     for seed in seeds() {
         let page = Page {
@@ -76,7 +76,7 @@ fn was_late(world: &World, from_ms: u64, until_ms: u64) -> bool {
 }
 
 #[test]
-fn drives_with_a_fault_are_stopped_in_time_in_place_and_on_the_arc() {
+fn faulty_drives_stop_in_time_within_distance_and_on_the_arc() {
     for seed in seeds() {
         let fault = Fault::ALL[seed as usize % Fault::ALL.len()];
         let mut recorded = World::recorded(seed, Some(fault), Page::AS_RECORDED);
@@ -123,7 +123,7 @@ fn judge_fault(world: &mut World, fault: Fault, seed: u64) {
 }
 
 #[test]
-fn a_brake_that_fails_is_told_and_the_parking_brake_stops_the_machine() {
+fn after_a_brake_failure_the_parking_brake_stops_the_machine() {
     for seed in seeds().take(320) {
         let mut world = World::new(seed, Some(Fault::UplinkDead));
         world.run_ms(Fault::UplinkDead.at_ms(seed));

@@ -120,8 +120,7 @@ mod tests {
     use crate::experiment::Verdict;
 
     #[test]
-    fn what_is_read_from_a_committed_measurement_is_judged_only_where_every_machine_measures_the_same()
-     {
+    fn only_reproducible_committed_measurements_are_judged() {
         let measurement = Measurement {
             file: "figures.csv".to_owned(),
             command: "make figures".to_owned(),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_true_by_construction_is_not_judged() {
+    fn a_row_true_by_construction_is_not_judged() {
         let row = row(99.0).by_construction("the paper's own number");
         assert_eq!((row.verdict(), row.looseness()), (Verdict::Shown, None));
         assert_eq!(row.tolerance.to_string(), "by construction");

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_simulated_car_is_under_way_and_noise_is_40_db() {
+    fn the_simulated_car_moves_and_noise_is_40_db() {
         let clean = Footage::simulated(Size::SMALL, 30, 2, 1).unwrap();
         assert_ne!(clean.pictures[0], clean.pictures[1]);
         let original = clean.pictures[1].clone();

@@ -48,7 +48,7 @@ fn nothing_to_draw_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_on_an_axis_is_left_out() {
+fn points_outside_an_axis_are_omitted() {
     let log = |name| Axis::log(name);
     let plot = Plot::new("logs", "Logs", log("x"), log("y"))
         .with(Series::marked("some", vec![(0.0, 1.0), (1.0, -1.0), (1.0, 10.0), (10.0, 1e9)]));

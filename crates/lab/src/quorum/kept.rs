@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_comes_back() {
+    fn kept_state_round_trips() {
         let kept = Kept { term: 4, vote: 2, commit: 1, entry_terms: vec![1, 4] };
         assert_eq!(Kept::from_bytes(&kept.to_bytes()), Ok(kept));
     }

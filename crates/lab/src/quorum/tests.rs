@@ -66,7 +66,7 @@ fn a_lease_ends_by_the_leaders_own_clock() {
 }
 
 #[test]
-fn who_has_just_started_votes_for_nobody() {
+fn a_member_that_just_started_votes_for_nobody() {
     let mut candidate = member(1);
     let mut asked = None;
     for milli in 0..200 {
@@ -134,7 +134,7 @@ proptest! {
 
     /// No datagrams end the process, and the persisted state always restarts it.
     #[test]
-    fn what_was_kept_starts_a_member(
+    fn kept_state_always_restarts_a_member(
         inputs in vec((prop_oneof![step().prop_map(|step| step.encode()), vec(any::<u8>(), 0..64)], 0u64..30, 0u8..4), 1..60)
     ) {
         let (mut member, mut kept) = (member(1), Kept::default());

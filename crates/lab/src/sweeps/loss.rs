@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_stop_no_decoder_and_each_is_gone_as_soon_as_its_way_promises() {
+    fn no_loss_stops_a_decoder_or_outlasts_its_modes_limit() {
         let faults = Faults { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
         let passed = run(faults, None).unwrap();
         for way in passed {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_first_idr_comes_again_after_one_round_trip_and_none_comes_twice() {
+    fn a_lost_first_idr_is_repeated_once_after_one_round_trip() {
         for round_trip in [3, 6, 18, 30] {
             assert_eq!(begin(round_trip, false), (Some(0), 1), "{round_trip} pictures");
             let (first, idrs) = begin(round_trip, true);

@@ -85,7 +85,7 @@ fn feedback_outside_its_range_is_refused_by_name() {
 
 /// The code in console/src/message built these bytes.
 #[test]
-fn what_typescript_writes_is_read() {
+fn messages_written_by_typescript_are_read() {
     let command = b"\x14\0\0\0TLC2\0\0\0\0\0\0\x06\0\x24\0\x04\0\x06\0\0\0\x4d\0\0\0\0\0\0\0\
         \x15\xcd\x5b\x07\0\0\0\0\0\0\0\x3f\0\0\x80\x3e\0\0\0\x3e\x01\x01\0\0";
     let expected = Command {
@@ -212,7 +212,7 @@ fn links_and_channels_outside_their_ranges_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_not_known_is_told_by_a_negative_number() {
+fn a_negative_number_means_unknown() {
     let mut message = snapshot(1);
     let link = &mut message.session.as_mut().unwrap().links[0];
     (link.rtt_ms, link.loss_out) = (Some(-3.0), Some(-0.5));
@@ -221,7 +221,7 @@ fn what_is_not_known_is_told_by_a_negative_number() {
 }
 
 #[test]
-fn drops_that_never_happened_are_not_told() {
+fn drops_with_a_count_of_zero_are_omitted() {
     let mut message = snapshot(1);
     message.process.as_mut().unwrap().drops = vec![("never".into(), 0), ("once".into(), 1)];
     let read = Snapshot::decode(&message.encode()).unwrap();
@@ -449,7 +449,7 @@ fn a_cloud_of_broken_records_is_refused() {
 
 /// It must fit in a frame of the control plane, whose maximum equals that of a message.
 #[test]
-fn a_full_list_of_vehicles_with_all_texts_at_their_longest_is_read() {
+fn the_longest_vehicle_list_fits_in_a_message() {
     let vehicle = |place: &str, driver: &str| VehicleEntry {
         name: "n".repeat(64),
         key: [7; 32],

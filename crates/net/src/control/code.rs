@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn malformed_codes_are_refused_with_a_reason() {
         let text = Code::new(key(1), 7, [1, 2, 3, 4]).to_string();
         assert_eq!(text[..30].parse::<Code>(), Err(CodeError::Length { count: 24 }));
         assert_eq!(format!("{text}0").parse::<Code>(), Err(CodeError::Length { count: 29 }));

@@ -276,7 +276,7 @@ mod tests {
     use crate::control::Listener;
 
     #[tokio::test]
-    async fn a_name_that_is_not_answered_any_more_keeps_its_last_addresses() {
+    async fn a_name_that_no_longer_resolves_keeps_its_last_addresses() {
         let last: SocketAddr = "192.0.2.1:7443".parse().unwrap();
         let mut names = Names { found: vec![last], asked: None };
         let nowhere: Host = "switchboard.invalid".parse().unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_that_takes_long_is_asked_once_and_does_not_hold_up_what_is_known() {
+    async fn a_slow_name_query_runs_once_and_blocks_no_known_address() {
         let last: SocketAddr = "192.0.2.1:7443".parse().unwrap();
         let mut names = Names { found: vec![last], asked: None };
         names.asked = Some(tokio::spawn(std::future::pending()));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_says_nothing_holds_nobody_up_for_longer_than_its_turn() {
+    async fn a_silent_address_delays_the_next_by_its_turn_only() {
         let [client, server] = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), &server).await.unwrap();
         // It accepts the connection, and then sends nothing.
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_each_way_is_named_once() {
+    fn each_failure_reason_is_named_once() {
         let links = ["wwan0", "wwan1"].map(|name| name.parse().unwrap());
         let dialler = Dialler::new("192.0.2.1".parse().unwrap(), &links);
         let unanswered =

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv4_address_where_there_is_ipv6_alone_is_told_as_that() {
+    fn an_ipv4_address_on_an_ipv6_only_machine_is_explained() {
         let cause = io::Error::from(io::ErrorKind::NetworkUnreachable);
         let words = unreached("192.0.2.1:7443", &cause, || true);
         assert!(words.contains("this machine has only IPv6") && words.contains("name"), "{words}");

@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_length_is_waited_for_or_refused_and_no_more_is_kept_than_came(
+        fn any_frame_length_is_awaited_or_refused_in_bounded_memory(
             length: u32,
             rest in prop::collection::vec(any::<u8>(), 0..99),
         ) {

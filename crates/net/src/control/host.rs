@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_named_with_the_reason() {
+    fn an_invalid_address_is_refused_with_a_reason() {
         let words = "desk:99999".parse::<Host>().unwrap_err().to_string();
         assert!(
             words.starts_with("\"desk:99999\" is not a switchboard address: its port"),
@@ -172,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_host_is_read_as_it_is_written_and_no_text_panics_the_reader(text in "[a-z0-9.:\\[\\]-]{0,24}|.*") {
+        fn hosts_round_trip_and_no_text_panics_the_parser(text in "[a-z0-9.:\\[\\]-]{0,24}|.*") {
             if let Ok(host) = text.parse::<Host>() {
                 prop_assert_eq!(host.to_string().parse(), Ok(host));
             }

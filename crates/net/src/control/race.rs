@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_link_that_leads_there_is_found_whatever_the_others_do(
+        fn any_working_link_is_found_whatever_the_others_do(
             links in prop::collection::vec(link(), 1..6), two_families: bool
         ) {
             let addresses = match two_families {
@@ -217,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn what_has_failed_comes_after_what_has_not(
+        fn links_that_failed_are_tried_last(
             links in prop::collection::vec(link(), 2..6), lost in 0..6_usize
         ) {
             let mut ways = Ways::new(links.len());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_of_dead_blocked_and_slow_links_is_overcome_at_once() {
+    fn any_mix_of_dead_blocked_and_slow_links_connects() {
         let states = [Link::Dead, Link::Blocked, Link::Leads(60), Link::Leads(1_400)];
         let addresses = addresses(&["192.0.2.1:7443"]);
         for first in states {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_whose_connection_was_lost_is_tried_last_until_it_is_of_use_again() {
+    fn a_failed_link_is_tried_last_until_it_connects_again() {
         let mut ways = Ways::new(3);
         let addresses = addresses(&["192.0.2.1:7443"]);
         let order = |ways: &Ways| -> Vec<usize> {

@@ -43,7 +43,7 @@ async fn a_client_comes_by_the_link_that_leads_to_the_server() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_an_address_is_refused_at_once() {
+async fn an_invalid_switchboard_address_is_refused_at_start() {
     let key = identity(SERVER).public();
     let answer = |_: &[u8]| None;
     let started = Client::start("https://desk", key, &identity(CLIENT), vec![], answer);
@@ -189,7 +189,7 @@ async fn a_taken_port_gets_one_clear_line() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_in_one_line() {
+async fn a_missing_server_is_reported_in_one_line() {
     let listener = listen().await;
     let address = listener.local();
     drop(listener);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_comes_for_is_told_from_its_first_words() {
+    fn the_requested_protocol_is_read_from_the_client_hello() {
         let identity = Identity::from_seed(&[7; 32]);
         let hello = |protocol| {
             let config = client(&identity, identity.public(), protocol).unwrap();

@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_marked_header_of_ipv4_is_right_and_differs_in_its_codepoint_alone(
+        fn marking_an_ipv4_header_changes_only_codepoint_and_checksum(
             mut packet in prop::collection::vec(any::<u8>(), 20..60),
         ) {
             packet[0] = 0x45;
@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_packet_of_ip_stays_as_it_is(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn bytes_that_are_no_ip_packet_stay_unchanged(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             if version_of(&bytes).is_none() {
                 let before = bytes.clone();
                 prop_assert_eq!(ecn_of_ip(&bytes), Ecn::NotEct);

@@ -88,7 +88,7 @@ fn assert_accounted_for(link: &LinkStatus) {
 }
 
 #[test]
-fn what_waits_in_an_l4s_queue_arrives_marked_if_it_left_as_ect_1() {
+fn an_l4s_queue_marks_waiting_ect1_datagrams_only() {
     // 41 ms per datagram: the third waits behind two, even if this thread pauses for a while.
     let l4s = Some(link::L4s::default());
     let bench =
@@ -129,7 +129,7 @@ fn what_waits_in_an_l4s_queue_arrives_marked_if_it_left_as_ect_1() {
 }
 
 #[test]
-fn datagrams_go_both_ways_over_the_link_that_they_came_by() {
+fn datagrams_pass_both_directions_on_their_own_link() {
     let bench = Bench::start(&[fast(), fast()]);
     let vehicle = socket();
     let mut sources = Vec::new();
@@ -225,7 +225,7 @@ fn a_link_is_cut_and_restored_over_the_control_channel() {
 }
 
 #[test]
-fn one_way_of_a_link_is_cut_or_delayed_over_the_control_channel() {
+fn one_direction_is_cut_or_delayed_over_the_control_channel() {
     use std::io::{BufRead, BufReader, Write};
     let bench = Bench::start(&[fast()]);
     let vehicle = socket();
@@ -275,7 +275,7 @@ fn the_client_finds_a_restarted_emulator_again() {
 }
 
 #[test]
-fn strange_control_lines_are_answered_or_closed_and_harm_nothing() {
+fn malformed_control_lines_get_errors_or_close_the_connection() {
     use std::io::{BufRead, BufReader, Read, Write};
     let bench = Bench::start(&[fast()]);
     let mut stream = std::net::TcpStream::connect(bench.control).unwrap();
@@ -317,7 +317,7 @@ fn an_absent_target_is_counted_and_found_when_it_comes() {
 }
 
 #[test]
-fn what_cannot_be_bound_is_told_in_one_line() {
+fn an_address_that_cannot_be_bound_is_reported_in_one_line() {
     let taken = socket();
     let address = taken.local_addr().unwrap();
     let config = |listen, target| {
@@ -440,7 +440,7 @@ fn a_check_counts_what_every_link_let_through() {
 /// median. A busy machine delays everything: the emulator is compared with threads that sleep as
 /// long, and may be retried; the failure lists every attempt.
 #[test]
-fn half_of_all_datagrams_leave_as_soon_after_their_time_as_a_sleeper_wakes() {
+fn median_emulator_lateness_is_that_of_a_sleeping_thread() {
     let target = SocketAddr::from(([127, 0, 0, 1], 9));
     let config = Config::of_preset(tautline_sim::preset::Preset::Lte, 2, local(), target, 1);
     let mut tries = Vec::new();

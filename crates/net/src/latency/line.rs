@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_are_told_by_their_numbers_and_the_others_are_read() {
+    fn malformed_lines_are_reported_by_number_and_others_are_read() {
         let right = "relay-vehicle,ab,0,100,5,140,0,40,30,10,20,0";
         let of = |line: &str| {
             let found = lines(format!("{HEAD}\n{line}\n{right}\n").as_bytes());
@@ -364,7 +364,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn a_written_line_is_read_back(
             leg in proptest::sample::select(Leg::ALL.to_vec()),
             (peer, link) in (".{0,20}", "[a-z,\" ]{0,9}"),
             (sent, back, held) in (0..u64::MAX / 8, 0..u64::MAX / 8, any::<u64>()),

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_on_disk_and_a_new_process_goes_on_in_a_file_of_its_own() {
+    fn noted_samples_are_on_disk_and_each_process_has_its_own_file() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a/new/one");
         for round in 0..3 {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_together_stay_within_their_bound_and_the_oldest_goes() {
+    fn all_files_stay_within_their_bound_by_deleting_the_oldest() {
         let folder = tempfile::tempdir().unwrap();
         let most = 16 * 1_024;
         let mut files = Files::open(folder.path(), ByteCount::new(most)).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_too_slow_holds_nobody_up_and_the_next_line_tells() {
+    fn a_slow_disk_never_blocks_and_the_next_line_counts_the_loss() {
         let (lines, slow) = sync_channel(2);
         let mut log = Log { lines: Some(lines), thread: None, lost: Arc::default(), untold: 0 };
         for number in 0..5 {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_takes_nothing_loses_samples_which_the_next_line_tells() {
+    fn samples_lost_on_a_full_disk_are_counted_in_the_next_line() {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files::open(folder.path(), ByteCount::new(1 << 20)).unwrap();
         files.newest = Some(BufWriter::with_capacity(1, full()));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_when_lines_leave_for_it_is_noticed_as_well() {
+    fn a_disk_full_at_flush_counts_its_lines_as_lost() {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files::open(folder.path(), ByteCount::new(1 << 20)).unwrap();
         files.newest = Some(BufWriter::new(full()));
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_is_told() {
+    fn an_invalid_folder_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("taken");
         fs::write(&file, "").unwrap();

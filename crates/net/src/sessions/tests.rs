@@ -189,7 +189,7 @@ fn a_session_that_lives_outlasts_every_introduction() {
 }
 
 #[test]
-fn a_peer_that_began_anew_is_met_in_the_session_beside() {
+fn a_restarted_peer_is_reached_by_the_successor_session() {
     let mut world = World::driving();
     // The operator's process is killed and restarts.
     world.operators[0] = End::default();
@@ -262,7 +262,7 @@ fn another_operator_need_not_wait_for_one_who_has_gone() {
 }
 
 #[test]
-fn an_introduction_to_nobody_changes_nothing() {
+fn an_introduction_without_an_answer_changes_nothing() {
     let mut world = World::driving();
     let begun = world.now;
     // The introduced operator does not know about it.
@@ -275,7 +275,7 @@ fn an_introduction_to_nobody_changes_nothing() {
 }
 
 #[test]
-fn a_released_session_lives_while_its_peer_is_heard_and_ends_when_it_has_gone() {
+fn a_released_session_ends_only_after_its_peer_is_gone() {
     let mut world = World::driving();
     let begun = world.now;
     for _ in 0..50 {
@@ -295,7 +295,7 @@ fn a_released_session_lives_while_its_peer_is_heard_and_ends_when_it_has_gone() 
 }
 
 #[test]
-fn what_never_stood_gives_way_at_once() {
+fn a_session_never_established_is_replaced_at_once() {
     let mut world = World::new();
     world.introduce_vehicle(0, || false);
     world.run(Duration::from_secs(1));
@@ -345,7 +345,7 @@ const VEHICLE: u8 = 77;
 const STEP: Duration = Duration::from_millis(5);
 
 #[test]
-fn a_session_that_is_ended_goes_on_until_it_may_end_and_then_gives_way_to_a_later_one() {
+fn a_session_to_end_continues_until_its_condition_holds() {
     let mut world = World::driving();
     let may_end = Arc::new(AtomicBool::new(false));
     let asked = may_end.clone();
@@ -363,7 +363,7 @@ fn a_session_that_is_ended_goes_on_until_it_may_end_and_then_gives_way_to_a_late
 }
 
 #[test]
-fn what_was_begun_beside_before_a_session_is_ended_ends_with_it() {
+fn a_successor_begun_before_a_session_is_ended_ends_with_it() {
     let mut world = World::driving();
     world.introduce(1, || true);
     world.vehicle.sessions.end(Condition::new(|| true));

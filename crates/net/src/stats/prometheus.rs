@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_name_and_a_second_one_of_a_kind_are_left_out() {
+    fn invalid_and_duplicate_metric_names_are_omitted() {
         let value = |name: &str, number| Value {
             name: name.into(),
             number,

@@ -273,7 +273,7 @@ mod tests {
 
     /// A new session counts from zero again.
     #[test]
-    fn totals_that_fall_back_tell_of_nothing() {
+    fn totals_that_fall_back_count_as_no_difference() {
         let before = LinkTotals {
             bytes_sent: 9,
             bytes_received: 9,

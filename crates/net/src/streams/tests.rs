@@ -198,7 +198,7 @@ fn media_goes_over_tls_while_udp_is_dead_and_back_when_it_lives() {
 }
 
 #[test]
-fn an_operator_of_another_key_is_refused_before_anything_is_said() {
+fn an_operator_with_another_key_is_refused_in_the_handshake() {
     let [a, b] = keys();
     let other = Identity::from_seed(&[9; 32]);
     let (vehicle, operator) = (End::vehicle(&a), End::operator(&b));
@@ -253,7 +253,7 @@ fn hostile_bytes_and_silent_sockets_end_no_session() {
 }
 
 #[test]
-fn who_is_let_in_and_says_no_datagrams_is_cut_off() {
+fn an_admitted_stream_with_malformed_datagrams_is_closed() {
     let [a, b] = keys();
     let operator = End::operator(&b);
     operator.respond();

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_to_watch_lets_nobody_drive_and_takes_no_drivers_place() {
+    fn a_watch_token_grants_no_driving_and_evicts_no_driver() {
         let (access, announced) = access_of(&[Right::Drive, Right::Watch]);
         let tokens = || announced.lock().unwrap().clone();
         let [drive, watch] = tokens().try_into().unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_proxy_that_ends_tls_its_names_are_those_of_the_proxy() {
+    fn behind_a_tls_proxy_the_consoles_names_are_the_proxys() {
         let given =
             |names: &[&str]| -> Vec<String> { names.iter().map(|it| (*it).to_owned()).collect() };
         let names = Names::behind_https(&given(&["Drive.example/car1/", "b.example:8443"]));

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn who_agrees_while_it_drives_drives_on_until_the_guard_has_handed_over() {
+    fn a_consenting_driver_keeps_driving_until_the_guard_hands_over() {
         let [first, second, third] = NAMES;
         let agree = |holder: &mut Holder| {
             holder.ask(second, false);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn at_standstill_it_is_granted_and_what_was_asked_before_as_well() {
+    fn at_standstill_new_and_pending_requests_are_granted() {
         let [first, second, third] = NAMES;
         let mut holder = joined_by_all();
         let change = holder.ask(second, true).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn when_the_one_that_drives_is_gone_the_one_that_asks_drives_and_else_nobody() {
+    fn after_the_driver_leaves_only_a_requesting_console_drives() {
         let [first, second, third] = NAMES;
         let mut holder = joined_by_all();
         holder.ask(third, false);

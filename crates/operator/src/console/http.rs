@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_console_tells_its_number_in_hexadecimal_digits() {
+    fn a_console_number_is_read_as_hexadecimal_digits() {
         let id = |number| Some(ConsoleId(NonZeroU64::new(number).unwrap()));
         assert_eq!(console_id("console=1f"), id(31));
         assert_eq!(console_id("console=ffffffffffffffff"), id(u64::MAX));

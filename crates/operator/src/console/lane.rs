@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_sends_is_taken() {
+    fn a_pages_own_command_rate_is_accepted() {
         let mut lane = Lane::new();
         let at = |turn: u64| Instant::from_millis(1_000 + 20 * turn);
         let taken = (0..500).filter(|turn| lane.take(&stop(1), at(*turn)) != Taken::Flooded);

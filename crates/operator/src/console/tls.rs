@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machines_certificate_is_the_same_each_time_and_no_other_machines() {
+    fn a_machines_certificate_is_stable_and_unique() {
         let shown =
             |seed, name| make(&Identity::from_seed(&[seed; 32]), &names(name)).unwrap().fingerprint;
         let first = shown(7, "10.0.0.7");

@@ -134,7 +134,7 @@ fn told_at(downlink: &Downlink, now: Instant) -> (u32, Option<u32>, Option<u32>)
 }
 
 #[test]
-fn a_loss_is_told_of_while_what_is_late_may_still_come() {
+fn a_loss_is_reported_while_a_late_slice_may_still_arrive() {
     let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..5).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
@@ -155,7 +155,7 @@ fn a_loss_is_told_of_while_what_is_late_may_still_come() {
 }
 
 #[test]
-fn what_is_too_old_is_not_waited_for() {
+fn a_slice_too_old_to_show_is_not_awaited() {
     let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
@@ -168,7 +168,7 @@ fn what_is_too_old_is_not_waited_for() {
 }
 
 #[test]
-fn nothing_waits_longer_than_until_it_is_told_where_no_wait_helps() {
+fn slices_are_not_held_beyond_the_report_without_benefit() {
     // An encoder that recovers only by an IDR; and slices without references, one of them late.
     for (source, history) in [(Source::new(), None), (Source::recovering(), Some(0))] {
         let (mut source, mut downlink) = (source, Downlink::new(REORDER_TIMEOUT));
@@ -195,7 +195,7 @@ fn a_slice_that_follows_from_none_before_it_ends_the_wait() {
 }
 
 #[test]
-fn a_first_idr_that_was_lost_is_told_of_once_it_is_not_just_late() {
+fn a_lost_first_idr_is_reported_after_the_reorder_timeout() {
     let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     assert_eq!(take_until(&mut downlink, &units[1], at(200), at(20)), []);
@@ -223,7 +223,7 @@ fn a_first_idr_that_is_late_is_shown_with_what_came_before_it() {
 }
 
 #[test]
-fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
+fn a_recovering_stream_gets_a_loss_report_and_no_idr_request() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
         Downlink::new(Duration::ZERO),
@@ -248,7 +248,7 @@ fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
 }
 
 #[test]
-fn intra_refresh_ends_a_loss_without_being_told() {
+fn intra_refresh_recovers_a_loss_without_a_report() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefresh { period: 4 })),
         Downlink::new(Duration::ZERO),
@@ -284,7 +284,7 @@ fn a_strip_that_is_corrupt_for_a_second_begins_anew() {
 }
 
 #[test]
-fn an_idr_that_was_lost_is_told_as_a_loss() {
+fn a_lost_idr_is_reported_as_a_loss() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
         Downlink::new(Duration::ZERO),
@@ -332,7 +332,7 @@ fn before_the_first_idr_nothing_is_shown() {
 }
 
 #[test]
-fn what_is_held_is_bounded() {
+fn held_slices_are_bounded() {
     let (mut source, mut downlink) = (Source::new(), Downlink::new(Duration::from_secs(60)));
     let first = source.next(Refresh::Idr);
     take(&mut downlink, &first, at(1));

@@ -43,7 +43,7 @@ fn told(fleet: &Fleet) -> serde_json::Value {
 }
 
 #[test]
-fn the_list_is_told_with_states_and_times_and_asked_for_each_second_until_one_is_picked() {
+fn the_vehicle_list_is_polled_each_second_until_one_is_picked() {
     let mut fleet = fleet(&anna());
     let all = told(&fleet);
     assert_eq!((&all["picked"], &all["isReached"]), (&serde_json::Value::Null, &true.into()));
@@ -66,7 +66,7 @@ fn the_list_is_told_with_states_and_times_and_asked_for_each_second_until_one_is
 }
 
 #[test]
-fn what_cannot_be_picked_is_refused_with_one_word() {
+fn a_vehicle_that_cannot_be_picked_is_refused_with_a_word() {
     let mut fleet = fleet(&anna());
     for (name, word) in [
         ("their", Word::Taken),
@@ -97,7 +97,7 @@ fn what_cannot_be_picked_is_refused_with_one_word() {
 }
 
 #[test]
-fn what_the_settings_name_is_picked_from_the_start_and_a_key_that_was_met_stays() {
+fn a_configured_vehicle_is_picked_at_start_and_its_key_is_kept() {
     let [own, other] = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]).public());
     let named = Config {
         vehicle: Some("free".to_owned()),

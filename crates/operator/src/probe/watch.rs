@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_shown_by_the_first_slice_captured_after_it_came() {
+    fn a_stamp_is_answered_by_the_first_slice_captured_after_it() {
         let mut watch = Watch::new(5);
         watch.units = vec![unit(1, 0, 99, 120), unit(2, 0, 100, 170), unit(3, 0, 103, 140)];
         assert_eq!(watch.shown_after(at(100)), Some(at(140)));

@@ -286,8 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vehicle_is_let_go_of_when_it_is_held_or_not_heard_and_what_still_comes_counts_for_nothing()
-    {
+    fn a_vehicle_is_released_only_if_held_or_silent() {
         let (shared, now) = (Shared::new("car-1"), Instant::from_millis(5_000));
         assert!(shared.may_leave(now), "nothing is heard of it");
         shared.set_standing(Standing::new(SessionState::Established, ""));

@@ -16,7 +16,7 @@ use super::*;
 use crate::downlink::Downlink;
 
 #[test]
-fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
+fn recorded_slices_are_on_disk_when_the_recorder_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(PICTURES), "older").unwrap();
     let mut recorder = Recorder::create(folder.path()).unwrap();
@@ -439,7 +439,7 @@ fn wait(recorder: &Recorder, is_it: impl Fn(&Recorder) -> bool) {
 }
 
 #[test]
-fn a_full_disk_has_its_own_name_and_recording_goes_on_with_whole_entries_when_there_is_room() {
+fn after_a_full_disk_recording_resumes_with_complete_entries() {
     let small = Small { bytes: Arc::default(), room: Arc::new(100_500.into()) };
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| Output::new(File::create(folder.path().join(name)).unwrap());
@@ -467,7 +467,7 @@ fn a_full_disk_has_its_own_name_and_recording_goes_on_with_whole_entries_when_th
 }
 
 #[test]
-fn a_device_that_is_full_is_told_as_full() {
+fn a_full_device_is_reported_as_full() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join(CHANNELS)).unwrap();
     let mut recorder = Recorder::create(folder.path()).unwrap();

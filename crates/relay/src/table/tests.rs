@@ -21,7 +21,7 @@ fn both_ends_of_a_lease_reach_each_other_and_no_byte_is_changed() {
 }
 
 #[test]
-fn nothing_goes_to_an_end_that_is_not_there_and_nothing_from_nowhere() {
+fn nothing_is_forwarded_without_peer_or_from_unproven_addresses() {
     let mut relay = Relay::new(LIMITS);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &relay.token(VEHICLE, OPERATOR, LONG));
     relay.settle(&mut [&mut vehicle]);
@@ -51,7 +51,7 @@ fn each_link_comes_back_by_the_socket_that_it_went_by() {
 }
 
 #[test]
-fn what_comes_over_a_stream_goes_on_over_one_where_there_is_one() {
+fn stream_datagrams_are_forwarded_over_a_stream_if_possible() {
     let (mut relay, [mut vehicle, mut operator]) = pair();
     let tokens = [relay.token(VEHICLE, OPERATOR, LONG), relay.token(OPERATOR, VEHICLE, LONG)];
     for (end, token) in [&mut vehicle, &mut operator].into_iter().zip(&tokens) {
@@ -155,7 +155,7 @@ fn a_clock_that_is_set_after_the_start_is_gone_by_from_then_on() {
 /// An attacker has recorded everything that an end sent. It replays that from its own address with
 /// its own cookie instead of the end's, and from the end's address.
 #[test]
-fn what_is_replayed_moves_no_byte() {
+fn replayed_messages_redirect_no_traffic() {
     let mut relay = Relay::new(LIMITS);
     let token = relay.token(VEHICLE, OPERATOR, LONG);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
@@ -183,7 +183,7 @@ fn what_is_replayed_moves_no_byte() {
 }
 
 #[test]
-fn an_address_that_changed_is_proven_again_and_until_then_nothing_goes_there() {
+fn a_changed_address_receives_nothing_until_it_is_proven() {
     let (mut relay, mut ends) = pair();
     let old = ends[0].address();
     ends[0].port = 2;
@@ -255,7 +255,7 @@ fn a_lease_ends_with_its_tokens_unless_later_ones_come() {
 }
 
 #[test]
-fn an_end_that_falls_silent_is_forgotten_and_lets_itself_in_again() {
+fn a_silent_end_is_forgotten_and_registers_again() {
     let (mut relay, mut ends) = pair();
     relay.pass(Duration::from_secs(40), &mut [&mut ends[1]]);
     assert_eq!(relay.table.counters().legs, 1);
@@ -265,7 +265,7 @@ fn an_end_that_falls_silent_is_forgotten_and_lets_itself_in_again() {
 }
 
 #[test]
-fn a_relay_that_begins_anew_has_its_ends_again_by_their_own_doing() {
+fn ends_register_again_at_a_restarted_relay() {
     let (mut relay, mut ends) = pair();
     let mut anew = Relay::new(LIMITS);
     anew.now = relay.now + Duration::from_millis(100);
@@ -280,7 +280,7 @@ fn a_relay_that_begins_anew_has_its_ends_again_by_their_own_doing() {
 }
 
 #[test]
-fn a_relay_that_is_full_says_so_and_strangers_have_no_more_than_their_share() {
+fn a_full_relay_refuses_and_limits_calls_from_a_network() {
     let (mut relay, _ends) = pair_of(Limits { leases_max: 1, ..LIMITS });
     let token = relay.token(OTHER_VEHICLE, OTHER, LONG);
     let mut other = End::new(OTHER_VEHICLE, OTHER, 7, &token);
@@ -295,7 +295,7 @@ fn a_relay_that_is_full_says_so_and_strangers_have_no_more_than_their_share() {
 
 /// Any STUN client, including an end of a lease; none of its requests is forwarded.
 #[test]
-fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need() {
+fn stun_requests_are_answered_up_to_a_limit_per_network() {
     let (mut relay, ends) = pair();
     let question = stun::Request::new(stun::Transaction([7; 12]));
     for from in [route(1, 4_000), ends[0].from(0)] {
@@ -320,7 +320,7 @@ fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need()
 
 /// The relay probes once a second those ends that answer probes, and accepts each answer once.
 #[test]
-fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
+fn ends_are_probed_and_forged_or_repeated_answers_are_ignored() {
     let (mut relay, mut ends) = pair();
     let (mut probe, mut echo, mut answer) = (Vec::new(), Vec::new(), Vec::new());
     let due = relay.table.due_probes(relay.now);
@@ -364,7 +364,7 @@ fn each_end_is_probed_and_what_is_forged_or_said_again_measures_nothing() {
 
 /// An older build, which does not announce that it answers, is not probed.
 #[test]
-fn who_does_not_say_that_it_answers_probes_is_sent_none() {
+fn an_end_that_does_not_announce_probing_is_not_probed() {
     let mut relay = Relay::new(LIMITS);
     let token = relay.token(VEHICLE, OPERATOR, LONG);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_fills_the_link_and_holds_less_than_a_bandwidth_delay_product_of_queue() {
+    fn alone_it_fills_the_link_with_a_queue_below_one_bdp() {
         let mut link = of(vec![from(0.0)]);
         let (used, waited) = watch(&mut link, (2, 62));
         // Every 10 s it sends at most four packets for 200 ms.
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn its_startup_doubles_the_rate_and_its_drain_takes_the_queue_away() {
+    fn startup_fills_the_queue_and_drain_empties_it() {
         let mut link = of(vec![from(0.0)]);
         let (_, begun) = watch(&mut link, (0, 1));
         let most = begun[begun.len() - 1];
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_cubic_it_takes_most_of_a_short_queue_and_less_than_half_of_a_long_one() {
+    fn against_cubic_its_share_falls_with_the_queue_length() {
         let cubic = Cubic { rtt_ms: 30.0, from_s: 0.0, until_s: None };
         let share =
             |packets| shares(packets, vec![bbr(0.0, 1), Box::new(cubic::Flow::new(&cubic))])[0];

@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_trace_is_told_with_its_path() {
+    fn a_missing_trace_is_reported_with_its_path() {
         let mut config: Config = toml::from_str("trace = { file = 'no/such.pps' }").expect("toml");
         let error = config.load_files(Path::new("/nowhere")).expect_err("no such file");
         assert!(error.to_string().starts_with("cannot read the trace /nowhere/no/such.pps: "));

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_marked_if_it_is_ect_1_and_all_is_left_as_it_is_that_does_not() {
+    fn only_waiting_ect1_packets_are_marked() {
         let mut link = link(L4s::default());
         let mut came = Vec::new();
         for (number, ecn) in

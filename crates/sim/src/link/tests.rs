@@ -249,7 +249,7 @@ fn a_cut_link_loses_what_it_holds_and_what_comes() {
 }
 
 #[test]
-fn an_added_delay_counts_for_what_comes_and_what_is_under_way_stays_before_it() {
+fn an_added_delay_affects_later_packets_and_keeps_order() {
     let mut link = link(&bare(8).with_delay(Duration::from_millis(20)), 12);
     link.push(Instant::ZERO, PACKET, 0).expect("goes");
     assert_eq!(link.next_departure(), Some(ms(21)));
@@ -266,7 +266,7 @@ fn an_added_delay_counts_for_what_comes_and_what_is_under_way_stays_before_it() 
 }
 
 #[test]
-fn the_link_is_the_same_whatever_is_sent() {
+fn the_links_behaviour_does_not_depend_on_traffic() {
     let config = Config {
         swing: Some(Swing { sigma: 0.5, tau_ms: 200.0 }),
         outage_holding: Some(Outage { every_s: 1.0, mean_ms: 100.0 }),
@@ -320,7 +320,7 @@ fn a_chance_serves_what_waits_and_wastes_the_rest() {
 }
 
 #[test]
-fn a_trace_starts_where_it_is_told_and_scales() {
+fn a_trace_starts_at_its_offset_and_scales() {
     let trace =
         Arc::new(Trace::parse(b"0\n4\n", Some(Duration::from_millis(10))).expect("a trace"));
     let mut config = Config { overhead_bytes: 0, ..Config::of_trace(trace) };
@@ -406,7 +406,7 @@ fn a_recording_pinged_is_the_recording() {
 }
 
 #[test]
-fn what_a_recording_held_leaves_in_a_burst_at_the_links_rate() {
+fn packets_held_by_a_recording_leave_in_a_burst_at_link_rate() {
     let text = b"t_ms,rtt_ms\n0,40\n100,440\n200,340\n300,240\n400,140\n500,40\n600,40\n";
     let columns = Columns { operator: None, interval: Duration::from_secs(1) };
     let recording = Arc::new(Recording::parse(text, columns).expect("well formed"));
@@ -491,7 +491,7 @@ fn share<const N: usize>(seconds: &[[bool; N]], which: impl Fn(&[bool; N]) -> bo
 }
 
 #[test]
-fn links_of_one_name_fail_together_beside_failing_alone() {
+fn links_with_a_common_name_also_fail_together() {
     let own = Outage { every_s: 57.0, mean_ms: 3_000.0 };
     let of = |names: &[&str]| Config {
         outage_losing: Some(own),
@@ -650,7 +650,7 @@ prop_compose! {
 }
 
 #[test]
-fn what_is_larger_than_the_link_carries_is_lost_by_that_name() {
+fn packets_beyond_the_mtu_are_dropped_as_size() {
     let mut link = link::<u8>(&Config { mtu_bytes: Some(1_000), ..bare(8) }, 1);
     let most = ByteCount::new(1_000 - 28);
     let overhead = Config { overhead_bytes: 28, mtu_bytes: Some(1_000), ..bare(8) };

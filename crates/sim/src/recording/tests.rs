@@ -110,7 +110,7 @@ fn errors_name_their_line() {
 }
 
 #[test]
-fn gzip_is_read_and_bad_gzip_told() {
+fn gzip_is_read_and_truncated_gzip_refused() {
     let text = b"t_ms,rtt_ms\n0,50\n";
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(text).expect("memory");
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_sound(text in files(), at: u64) {
+    fn any_recording_that_parses_is_consistent(text in files(), at: u64) {
         let Ok(recording) = parse(&text, None) else { return Ok(()) };
         let longest = recording.samples.iter().map(|sample| sample.rtt).max();
         prop_assert!(Some(recording.rtt_at(at)) <= longest);

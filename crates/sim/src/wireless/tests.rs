@@ -33,7 +33,7 @@ fn below_the_ceiling_the_queue_has_room() {
 }
 
 #[test]
-fn what_the_station_sends_takes_time_of_the_access_point() {
+fn the_stations_traffic_takes_air_time_from_the_access_point() {
     let config = || Power::Near.config();
     let mut medium = Medium::new(config(), 1);
     for number in 0..10_000_000 / 250 {

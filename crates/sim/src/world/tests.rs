@@ -96,7 +96,7 @@ fn datagrams_travel_with_rate_and_delay_by_the_receivers_clock() {
 }
 
 #[test]
-fn two_beside_each_other_share_the_way_up_and_have_ways_back_of_their_own() {
+fn two_sessions_share_the_uplink_and_have_own_return_paths() {
     let slow = Config { overhead_bytes: 0, ..Config::of_rate(Bitrate::from_kbps(800)) };
     let (mut world, first, _, link) = build(1, slow);
     // 1000 bytes each 10 ms fill the link: a second sender builds up a queue, and half of all

@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reached_over_tls_is_passed_on_as_such() {
+    fn tls_addresses_are_passed_on_as_tls() {
         let found = read(&["10.0.0.1:443", "tls:10.0.0.1:443", "tls:0.0.0.0:443"], "10.0.0.1");
         assert_eq!(found.unwrap(), ["10.0.0.1:443", "tls:10.0.0.1:443"]);
     }
 
     #[test]
-    fn what_is_no_address_is_told() {
+    fn invalid_addresses_are_refused_with_a_reason() {
         assert_eq!(read(&["car:7"], "::1").unwrap_err(), "\"car:7\" is no address with a port");
         assert!(read(&["10.0.0.1:0"], "::1").unwrap_err().contains("has no port"));
         assert!(read(&["10.0.0.1:1"; 33], "::1").unwrap_err().contains("too many"));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vehicle_is_told_with_its_driver_its_place_its_links_and_since_when() {
+    fn a_listed_vehicle_has_state_driver_place_links_and_since() {
         let mut directory = directory();
         come(&mut directory, ANNA, 1);
         let [mule, rover] = listed(&mut directory, 1);

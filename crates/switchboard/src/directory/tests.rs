@@ -36,7 +36,7 @@ enum Step<'a> {
 use Step::*;
 
 #[test]
-fn candidates_that_change_are_told_under_the_same_lease() {
+fn changed_candidates_are_announced_under_the_same_lease() {
     play(&[
         (Call(1, ROVER), &[]),
         (Reachable(1, ROVER, "rover", "198.51.100.1:1"), &[]),
@@ -62,7 +62,7 @@ fn candidates_that_change_are_told_under_the_same_lease() {
 }
 
 #[test]
-fn who_tells_no_candidates_is_not_told_that_those_of_others_change() {
+fn an_end_without_candidates_gets_no_candidate_updates() {
     play(&[
         (Call(1, ROVER), &[]),
         (Reachable(1, ROVER, "rover", "198.51.100.1:1"), &[]),
@@ -107,7 +107,7 @@ fn an_operator_takes_a_vehicle_and_both_are_introduced() {
 }
 
 #[test]
-fn each_end_is_told_what_the_other_speaks_and_version_1_of_who_says_nothing() {
+fn each_end_gets_the_others_versions_or_version_1_if_unstated() {
     play(&[
         (Call(1, ROVER), &[]),
         (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
@@ -159,7 +159,7 @@ fn a_vehicle_that_restarts_is_introduced_again() {
 }
 
 #[test]
-fn a_vehicle_that_restarts_unnoticed_replaces_its_old_connection() {
+fn a_restarted_vehicle_replaces_its_old_connection() {
     play(&driving(&[
         (Mute(1), &[]),
         (Call(3, ROVER), &[]),
@@ -178,7 +178,7 @@ fn a_vehicle_that_restarts_unnoticed_replaces_its_old_connection() {
 }
 
 #[test]
-fn an_operator_that_comes_back_within_the_grace_time_keeps_its_lease() {
+fn an_operator_back_within_the_grace_time_keeps_its_lease() {
     play(&driving(&[
         (Gone(2), &[]),
         (Wait(9_000), &[]),
@@ -195,7 +195,7 @@ fn an_operator_that_comes_back_within_the_grace_time_keeps_its_lease() {
 }
 
 #[test]
-fn an_operator_that_restarts_unnoticed_replaces_its_old_connection() {
+fn a_restarted_operator_replaces_its_old_connection() {
     play(&driving(&[
         (Mute(2), &[]),
         (Call(3, ANNA), &[]),
@@ -231,7 +231,7 @@ fn both_ends_may_be_away_at_once() {
 }
 
 #[test]
-fn a_vehicle_that_was_away_when_its_lease_ended_is_told_on_its_return() {
+fn an_absent_vehicle_receives_its_release_on_return() {
     play(&driving(&[
         (Gone(1), &[]),
         (Release(2), &["2: lease A over, operator anna has let go"]),
@@ -294,7 +294,7 @@ fn a_silent_connection_is_given_up_and_the_grace_time_begins() {
 }
 
 #[test]
-fn who_does_not_register_is_given_up() {
+fn a_connection_that_does_not_register_is_closed() {
     play(&[(Call(1, ROVER), &[]), (Wait(2_999), &[]), (Wait(1), &["1: closed"])]);
 }
 
@@ -343,7 +343,7 @@ fn only_listed_keys_under_their_own_names_are_served() {
 }
 
 #[test]
-fn what_only_a_switchboard_says_and_malformed_bytes_end_the_connection() {
+fn server_messages_and_malformed_bytes_close_the_connection() {
     let mut scene = Scene::new();
     for id in [1, 2] {
         scene.act(Call(id, ROVER));
@@ -362,7 +362,7 @@ fn what_only_a_switchboard_says_and_malformed_bytes_end_the_connection() {
 }
 
 #[test]
-fn the_vehicle_list_tells_the_newest_round_trip() {
+fn the_vehicle_list_has_the_newest_round_trip() {
     let mut scene = Scene::new();
     for step in [Call(1, ROVER), Call(2, ANNA)] {
         scene.act(step);
@@ -426,7 +426,7 @@ fn one_seed_gives_the_same_lease_names() {
 
 proptest::proptest! {
     #[test]
-    fn whatever_happens_the_directory_stays_consistent(
+    fn the_directory_stays_consistent_under_any_events(
         events in proptest::collection::vec((0..10_u8, 1..7_u64, 0..5_u8), 1..80)
     ) {
         let mut scene = Scene::new();
@@ -726,7 +726,7 @@ const SWITCHBOARD: u8 = 6;
 /// Both ends receive the relays before they are introduced, and again at half the tokens' life. An
 /// end of an older build, or its peer, receives none.
 #[test]
-fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
+fn ends_that_support_relays_receive_them_with_own_tokens() {
     let own = Identity::from_seed(&[SWITCHBOARD; 32]);
     let key = |seed| Identity::from_seed(&[seed; 32]).public();
     let relay = crate::relays::Relay {

@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whenever_it_is_killed_all_that_was_committed_is_there_and_nothing_by_halves(
+    fn killed_at_any_point_every_commit_is_complete_or_absent(
         commits in vec(vec(change(), 1..4), 1..6), kill_after in 0..120_usize
     ) {
         let disk = Disk::default();
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn a_store_of_the_first_form_goes_on_in_the_present_one_whenever_it_is_killed(
+    fn a_store_of_the_first_form_is_migrated_despite_any_kill(
         records in vec(record(), 0..4), kill_after in option::of(0..40_usize)
     ) {
         let vehicles: BTreeMap<_, _> = (0..4).map(key).zip(records).collect();
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic_the_readers_and_what_is_read_is_written_the_same(
+    fn no_bytes_panic_the_readers_and_any_value_read_round_trips(
         bytes in vec(any::<u8>(), 0..200), which in 0..3_u8, seed in 0..9_u8
     ) {
         // Also after a valid key and length.
@@ -184,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_store_gets_one_clear_error() {
+fn a_file_that_is_no_store_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(FILE);
     for garbage in [&b"garbage"[..], &[0xA5; 100_000], &[0; 4096], &b"redb".repeat(3000)] {
@@ -201,7 +201,7 @@ fn what_is_no_store_gets_one_clear_error() {
 }
 
 #[test]
-fn whoever_was_killed_while_making_the_store_makes_it_again() {
+fn a_store_half_created_by_a_killed_process_is_created_again() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(NEW_FILE), [0; 4096]).unwrap();
     assert_eq!(Store::open(folder.path()).unwrap().load().unwrap(), Kept::default());
@@ -209,7 +209,7 @@ fn whoever_was_killed_while_making_the_store_makes_it_again() {
 }
 
 #[test]
-fn a_store_is_used_by_one_at_a_time_and_of_a_later_build_by_none() {
+fn a_store_in_use_or_of_a_later_build_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
     let refused = || format!("{:#}", Store::open(folder.path()).unwrap_err());

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_common_version_is_agreed_on_and_none_is_refused_by_name() {
+    fn the_highest_common_version_is_chosen_or_the_init_refused() {
         let (vehicle, operator, mut rng) = pair();
         let lease = [9; 16];
         let of = |lowest, highest| Versions::new(lowest, highest).unwrap();

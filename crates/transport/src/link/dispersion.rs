@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_link_carries_is_shown_from_below_whatever_the_clocks_say() {
+    fn dispersion_bounds_capacity_from_below_at_any_clock_offset() {
         for offset in [-9_000_000_000_i64, 0, 4_000_000_000] {
             let mut dispersion = Dispersion::default();
             dispersion.on_padded(offset + 70_000_000, 1_200);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_overtakes_shows_no_more_than_can_be_told() {
+    fn an_overtaking_ping_shows_at_most_the_measurable_rate() {
         let mut dispersion = Dispersion::default();
         dispersion.on_small(5_000_000);
         dispersion.on_padded(3_000_000, 1_250);

@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_does_not_speak_of_is_lost_once_it_is_overtaken() {
+    fn packets_before_the_range_of_a_report_are_lost() {
         let mut packets = sent(30);
         let (arrived, lost) = settle(&mut packets, &report(29, 8, &[]), 40);
         assert_eq!((arrived.len(), lost.len()), (9, 21));
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_as_reordering_falls_back_when_nothing_is_overtaken_any_more() {
+    fn the_reordering_window_shrinks_without_reordering() {
         let mut packets = sent(6_000);
         settle(&mut packets, &report(40, 64, &[3]), 40);
         settle(&mut packets, &report(41, 64, &[]), 41);
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_due_a_trip_after_the_oldest_unsettled_or_at_once_after_the_last() {
+    fn a_report_is_due_a_round_trip_after_the_oldest_open_packet() {
         let mut packets = sent(5);
         let (at, trip) = (Instant::from_millis, Duration::from_millis(30));
         assert_eq!(packets.news_due_at(trip), Some(at(30)));
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_heard_of_is_given_up_and_memory_is_bounded() {
+    fn unreported_packets_expire_and_memory_is_bounded() {
         let mut packets = sent(10);
         let mut settled = Vec::new();
         packets.expire(&mut settled, Instant::from_millis(2_004));

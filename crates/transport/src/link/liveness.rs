@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_suspect_before_it_is_silent_and_trusted_at_the_next_pong() {
+    fn a_link_turns_suspect_then_silent_and_a_pong_restores_trust() {
         let (suspect_after, link_timeout) = (Duration::from_millis(80), Duration::from_millis(250));
         let at = Instant::from_millis;
         let mut liveness = Liveness::new(Instant::ZERO);

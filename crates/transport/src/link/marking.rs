@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn where_none_of_them_comes_none_is_sent_until_the_way_is_another() {
+    fn marking_stops_if_ect1_is_lost_until_the_route_changes() {
         let mut marking = sent(64);
         marking.on_report(None, passed([24, 0], [2, 16]));
         assert!((0..64).all(|number| !marking.applies(number)));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_loses_all_alike_tells_nothing_and_one_that_loses_much_is_sound() {
+    fn equal_losses_of_both_codepoints_do_not_stop_marking() {
         let mut marking = sent(200);
         marking.on_report(None, passed([0, 0], [40, 40]));
         assert!(marking.applies(1) && !marking.applies(0));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_news_of_marks_is_told_once() {
+    fn new_marks_are_returned_once() {
         let mut marking = sent(64);
         let told = marking.on_report(Some(Marks { ect1: 18, ce: 3 }), passed([20, 20], [0, 0]));
         assert_eq!(told, Some(Marked { datagrams: 21, ce: 3 }));
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_reported_no_more_is_believed_than_was_sent(
+        fn reported_marks_never_exceed_the_packets_sent(
             reports in prop::collection::vec(((0..1_u64 << 48, 0..1_u64 << 48), 0..40_u64, 0..40_u64), 1..40),
             small in any::<bool>(),
         ) {

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_black_hole_is_left_when_losses_ask_and_found_again_after_ten_minutes() {
+    fn an_mtu_black_hole_is_left_on_loss_and_probed_again_later() {
         let mut mtu = Mtu::new(1_500, Instant::ZERO);
         probe(&mut mtu, 1_500, 0, 1_000, PINGS);
         assert_eq!(mtu.size(), 1_500);

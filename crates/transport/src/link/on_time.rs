@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_taken_for_the_worse_the_longer_it_is_silent_and_the_less_time_there_is() {
+    fn on_time_probability_falls_with_silence_and_less_time() {
         let link = OnTime::new();
         let ms = Duration::from_millis;
         let p = |unheard, spare| link.curve(ms(unheard), Instant::ZERO).at(ms(spare)).get();

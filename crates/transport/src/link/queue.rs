@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_what_all_of_late_waited() {
+    fn a_queue_is_the_least_recent_delay_above_the_minimum() {
         let (at, ms) = (Instant::from_millis, Duration::from_millis);
         let mut queue = Queue::default();
         let mut see = |millis: u64, transit: i64| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_now_waits_for_what_is_ahead_of_it() {
+    fn a_departing_packet_is_delayed_by_the_bytes_ahead() {
         let at = Instant::from_millis;
         let rate = Bitrate::from_kbps(960);
         let mut queue = Queue::default();

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_told_from_a_socket_by_its_number() {
+    fn a_stream_route_is_distinguished_from_a_socket_route() {
         let remote = SocketAddr::from(([127, 0, 0, 1], 443));
         assert_eq!(Route::stream(3, remote).stream_index(), Some(3));
         assert_eq!(Route { socket: 3, remote }.stream_index(), None);

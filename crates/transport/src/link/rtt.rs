@@ -177,7 +177,7 @@ mod tests {
     use crate::clock::Estimator;
 
     #[test]
-    fn one_way_delays_come_through_the_clock_estimate() {
+    fn one_way_delays_use_the_clock_estimate() {
         let mut rtt = Rtt::new();
         let mut clock = Estimator::new();
         let peer = |millis: u64| Instant::from_millis(millis + 3_600_000);

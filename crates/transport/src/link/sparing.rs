@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_carries_everything_is_not_spared() {
+    fn a_sufficient_uplink_keeps_full_reporting() {
         let mut way = Way::new();
         assert_eq!(way.pass(60_000, 200.0), 0);
         assert_eq!(way.sparing.step(), 0);
     }
 
     #[test]
-    fn a_thin_way_is_spared_within_a_second_and_tried_seldom() {
+    fn a_low_rate_uplink_reduces_reporting_within_a_second() {
         let mut way = Way::new();
         way.pass(1_000, 128.0);
         assert_eq!(way.sparing.step(), 1);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_on_which_media_finds_a_low_rate_for_long_is_spared_until_it_finds_more() {
+    fn a_link_at_a_low_media_rate_for_long_reduces_reporting() {
         let mut sparing = Sparing::default();
         let mut step = |millis: u64, kbps: u64| {
             sparing.on_rate(Bitrate::from_kbps(kbps), Instant::from_millis(millis));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_stall_nor_media_of_ours_is_a_thin_way() {
+    fn stalls_and_own_media_do_not_reduce_reporting() {
         let mut way = Way::new();
         for round in 0..100 {
             way.pass(500, 1_000.0);

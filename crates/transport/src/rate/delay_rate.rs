@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_to_wait_on_a_link_hardly_used_says_nothing_of_its_capacity() {
+    fn a_queue_on_a_hardly_used_link_does_not_lower_its_capacity() {
         let mut control = DelayRate::new(Bitrate::from_mbps(8), Bitrate::from_mbps(80));
         let waiting = ByteCount::new(8_000);
         for count in 1..40 {
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stall_adds_to_the_jitter_does_not_hide_it() {
+    fn a_stall_is_detected_despite_the_jitter_it_adds() {
         let stalled = |jitter_before: u64| {
             let jitter_before = Duration::from_micros(jitter_before);
             let mut control = settled(Bitrate::from_mbps(8), jitter_before);
@@ -653,7 +653,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_reported_the_rate_keeps_its_bounds(
+        fn any_report_leaves_the_rate_within_its_bounds(
             reports in vec(reports(), 1..400),
             ceiling in 8_000..80_000_000_u64,
         ) {

@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_queue_loses_is_no_chance_however_slowly_it_becomes_more() {
+    fn slowly_rising_overflow_losses_are_not_taken_for_random() {
         let mut losses = Losses::default();
         let (mut sent, mut lost, mut overflows) = (0.0, 0.0, 0);
         for step in 1..2_000_u64 {
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_in_which_hardly_anything_is_sent_tells_nothing() {
+    fn a_trial_with_hardly_any_traffic_proves_nothing() {
         let mut losses = Losses::default();
         let mut tell = |millis: u64, sent: u64, lost: u64| {
             let now = Instant::from_millis(millis);

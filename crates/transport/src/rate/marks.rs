@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_go_on_whatever_is_sent_are_not_heard_for_a_while() {
+    fn persistent_marks_are_ignored_for_ten_seconds() {
         let mut marks = Marks::default();
         let (kept, times) = left(&mut marks, 10, 50, 0);
         assert_eq!((kept, times), (0.125, 3));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_is_told_of_until_it_is_older_than_the_span() {
+    fn a_pause_is_reported_until_it_is_older_than_the_span() {
         let mut meter = Meter::new(Duration::from_millis(60));
         let mut pause = |millis: u64, total: u64| {
             meter.measure(ByteCount::new(total), Instant::from_millis(millis));

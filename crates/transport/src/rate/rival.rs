@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thin_load_tells_its_own_queue_too() {
+    fn a_light_load_detects_its_own_queue_too() {
         // 300 kbit/s, and a queue of 30 ms at first.
         let mut waits = 9e3;
         let (capacity, _, theirs) = run(|bits| {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stays_although_as_little_as_there_may_be_is_sent_is_anothers() {
+    fn a_queue_that_stays_at_the_minimum_rate_is_competing() {
         assert!(found_at_the_least(|at| Duration::from_millis(50 + at % 3)));
         // Our own queue drains, or the link stalls.
         assert!(!found_at_the_least(|at| Duration::from_millis(400_u64.saturating_sub(at / 4))));

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_mean_nothing_elsewhere_are_not_told() {
+    fn addresses_without_meaning_elsewhere_are_not_announced() {
         for (ip, told) in [
             ("10.0.0.1", true),
             ("2001:db8::1", true),

@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_answered_the_search_ends_in_time_and_asks_no_more_than_it_says(
+        fn nat_discovery_ends_in_time_whatever_servers_answer(
             answers in prop::collection::vec(
                 (0u8..4, any::<(u32, u16, u128, u16)>(), any::<Vec<u8>>(), 0u64..900),
                 0..40,

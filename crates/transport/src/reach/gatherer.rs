@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_answer_is_asked_ever_more_seldom_and_forgotten() {
+    fn a_silent_stun_server_is_queried_with_backoff_then_dropped() {
         let mut gatherer = Gatherer::new(&["0.0.0.0:7".parse().unwrap()], 1);
         gatherer.set_servers(&[server()], Instant::ZERO);
         answer(&mut gatherer, "198.51.100.1:40000", Instant::ZERO);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_a_hurry_asks_at_once_and_not_every_time() {
+    fn hurried_requests_are_sent_at_once_but_rate_limited() {
         let mut gatherer = Gatherer::new(&["0.0.0.0:7".parse().unwrap()], 1);
         gatherer.set_servers(&[server()], Instant::ZERO);
         answer(&mut gatherer, "198.51.100.1:40000", Instant::ZERO);

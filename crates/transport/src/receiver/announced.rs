@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_comes_in_parts_and_is_told_once() {
+    fn a_descriptor_is_reassembled_and_delivered_once() {
         let descriptor = Descriptor { schema: vec![7; 500], ..Descriptor::default() };
         let mut bytes = Vec::new();
         descriptor.write(&mut bytes);
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_bounded_whatever_comes(
+        fn announcements_are_kept_within_bounds(
             parts in prop::collection::vec(
                 (any::<u8>(), any::<u16>(), any::<u16>(), prop::collection::vec(any::<u8>(), 0..300)),
                 0..200,

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_of_when_it_may_be_held_lost() {
+    fn a_gap_is_reported_once_it_may_be_a_loss() {
         let (link, pause) = (LinkNumber::new(1).unwrap(), Duration::from_millis(100));
         let (mut arrivals, window) = (Arrivals::new(Instant::ZERO), Window::new());
         let mut told = Vec::new();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn each_datagram_is_told_of_four_times() {
+    fn each_datagram_is_in_four_reports() {
         let link = LinkNumber::new(1).unwrap();
         let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
         let mut lengths = Vec::new();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_soon_after_another_is_beside_the_four() {
+    fn an_early_report_does_not_count_among_the_four() {
         let link = LinkNumber::new(1).unwrap();
         let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
         let mut lengths = Vec::new();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_is_told_of_four_times_however_late_it_comes() {
+    fn an_overtaken_datagram_is_in_four_reports_however_late() {
         let link = LinkNumber::new(1).unwrap();
         let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
         let mut told = Vec::new();

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_and_its_relay_agree_on_a_key_and_nobody_else_reads_it() {
+    fn an_end_and_its_relay_agree_on_a_secret_key() {
         let identity = |seed| Identity::from_seed(&[seed; 32]);
         let (end, relay, mut rng) = (identity(1), identity(3), ChaCha20Rng::from_seed([5; 32]));
         let grant = Grant {

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_grants_what_the_switchboard_signed_until_its_time_is_over() {
+    fn a_token_is_valid_as_signed_until_it_expires() {
         let token = Token::issue(&grant(), &identity(9));
         let switchboard = identity(9).public();
         let read = |seconds| token.read(&switchboard, Duration::from_secs(seconds));

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_survives_its_bytes_and_no_answer_is_longer_than_its_question() {
+    fn messages_round_trip_and_no_answer_exceeds_its_request() {
         let (reference, leg, cookie) = (Reference([1; 8]), LegId([2; 8]), Cookie([4; 16]));
         let token = Some(&[7; Token::BYTES]);
         let mut prove = Vec::new();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_knows_every_channel_at_last_though_half_of_the_parts_are_lost() {
+    fn every_channel_is_announced_despite_lost_parts() {
         let channels = [channel(2, 3_000), channel(3, 0), channel(200, 20_000)];
         let mut announcer = Announcer::new(channels.iter(), Instant::ZERO);
         // Contiguous bytes that the peer has of each channel.

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_is_told_once_and_when_it_moves() {
+    fn the_budget_is_reported_once_and_on_changes() {
         let mut budget = Budget::default();
         let mut update = |media: Bitrate, shown: Bitrate| match budget.update(media, shown) {
             Some(Event::Budget { media, .. }) => Some(media),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_sends_never_waits() {
+    fn a_pages_commands_never_wait() {
         let mut commands = Commands::new(Instant::ZERO);
         let sent = |turn: u64| Instant::from_millis(20 * turn);
         assert!((0..100).all(|turn| commands.take_turn(sent(turn))));

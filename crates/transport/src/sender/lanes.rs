@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_dies_at_its_deadline() {
+    fn waiting_units_are_bounded_and_expire_at_their_deadline() {
         let mut counters = Counters::new();
         let data = channel(20, Order::ByDeadline, Priority::Data);
         let mut lanes = Lanes::new(at(0));

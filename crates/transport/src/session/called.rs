@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_stand_for_themselves_until_the_lease_tells_ways() {
+    fn routes_are_used_directly_until_the_lease_has_candidates() {
         let mut links = CalledLinks::given(&[route(7), route(8)]);
         assert_eq!(links.offer(&[], |_| true), (vec![], false));
         assert!(links.iter().all(|called| called.choice.is_none()));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn knocks_push_out_only_what_they_told_and_is_down() {
+    fn hole_punches_evict_only_learned_links_that_are_down() {
         let mut links = CalledLinks::given(&[route(7)]);
         for port in 0..LEARNED_MAX as u16 {
             let learned = links.learn(route(100 + port), 0, |_| true);

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_of_a_stream_is_malformed() {
+    fn invalid_stream_packets_are_malformed() {
         let malformed = |bytes: &[u8]| matches!(Packets::of(bytes).next(), Some(Err(_)));
         // The command channel has no stream; a payload or sum must not be empty.
         assert!(malformed(&[0x60; 30]) && malformed(&[0x70; 30]));

@@ -34,7 +34,7 @@ fn command_delay_most(run: &Run) -> Option<Duration> {
 }
 
 #[test]
-fn what_goes_back_fits_a_thin_way_back_and_commands_come_at_once() {
+fn a_low_rate_return_path_carries_reports_and_timely_commands() {
     for links in [1, 4] {
         let run = run(41, vec![with_way_back(128, 15); links]);
         assert_eq!(missed(&run), 0, "{links} links");
@@ -44,7 +44,7 @@ fn what_goes_back_fits_a_thin_way_back_and_commands_come_at_once() {
 }
 
 #[test]
-fn of_a_thinner_way_back_commands_are_what_is_left() {
+fn a_return_path_of_80_kbps_keeps_commands_timely() {
     let run = run(42, vec![with_way_back(80, 15), clean(10.0, 15.0), clean(10.0, 20.0)]);
     assert_eq!(missed(&run), 0);
     let most = command_delay_most(&run).expect("every command comes");
@@ -52,7 +52,7 @@ fn of_a_thinner_way_back_commands_are_what_is_left() {
 }
 
 #[test]
-fn media_is_in_time_whichever_way_takes_most_of_the_round_trip() {
+fn media_is_in_time_with_an_asymmetric_round_trip() {
     let run = run(43, vec![with_way_back(10_000, 200)]);
     assert_eq!(missed(&run), 0);
     assert!(delay_ms(&run, 0.99) < 60.0, "{}", delay_ms(&run, 0.99));
@@ -63,7 +63,7 @@ fn media_is_in_time_whichever_way_takes_most_of_the_round_trip() {
 }
 
 #[test]
-fn a_whole_picture_as_one_unit_uses_what_the_link_carries_in_its_time() {
+fn a_picture_as_one_unit_uses_the_links_capacity() {
     let mut scenario = Scenario::new(44, vec![clean(10.0, 15.0)]);
     scenario.media.per_second = 15;
     (scenario.media.large_every, scenario.media.large_factor) = (1, 1.0);

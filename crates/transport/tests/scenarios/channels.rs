@@ -120,7 +120,7 @@ fn the_newest_wins_on_its_own_channel_and_on_no_other() {
 }
 
 #[test]
-fn what_a_later_version_says_is_stepped_over_and_counted_by_name() {
+fn unknown_packets_of_a_later_version_are_skipped_and_counted() {
     let mut peer = RawPeer::new();
     let mut bytes = Vec::new();
     // An unknown kind, a ping with unknown fields, an acknowledgement with a longer body, and a

@@ -22,7 +22,7 @@ fn media_moves_off_a_link_whose_pongs_stop_and_no_unit_is_lost() {
 
 /// `tautline lab run lte-cuts` prints the complete table: every choice, and more seeds.
 #[test]
-fn a_cut_of_the_two_best_of_four_driving_links_does_not_freeze_the_picture() {
+fn cutting_the_two_best_of_four_links_freezes_no_picture() {
     let mut measures = Measures::default();
     for seed in 0..3 {
         measures.add(Measures::of(Config::default(), Choice::Best(2), seed).unwrap());

@@ -83,7 +83,7 @@ fn a_session_needs_routes_and_a_valid_configuration() {
 }
 
 #[test]
-fn an_idle_session_wakes_no_more_than_its_pings_and_reports_need() {
+fn an_idle_session_wakes_only_for_pings_and_reports() {
     let mut sessions = direct(&[route(1), route(2)]);
     sessions.run_until(ms(1_000));
     let mut wakes = 0;

@@ -12,7 +12,7 @@ use crate::exchange::{direct, route, units};
 use crate::harness::{Run, Scenario, clean, fixed, ms};
 
 #[test]
-fn forged_replayed_and_damaged_datagrams_change_no_delivered_unit() {
+fn forged_replayed_and_damaged_datagrams_alter_no_unit() {
     let mut scenario = Scenario::new(41, vec![clean(8.0, 20.0); 3]);
     scenario.config = fixed(6_000);
     scenario.length = Duration::from_secs(3);
@@ -80,7 +80,7 @@ fn a_replayed_init_does_not_harm_a_running_session() {
 }
 
 #[test]
-fn a_half_open_handshake_expires_and_its_initiator_still_gets_in() {
+fn a_half_open_handshake_expires_and_a_retry_succeeds() {
     let mut sessions = direct(&[route(1)]);
     let mut buffer = Vec::new();
     sessions.vehicle.poll_transmit(&mut buffer, sessions.now).unwrap();

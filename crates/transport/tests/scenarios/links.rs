@@ -34,7 +34,7 @@ fn with_all_links_silent_the_budget_is_zero_until_one_is_back() {
 }
 
 #[test]
-fn a_nat_that_gives_another_port_moves_the_route_and_loses_little() {
+fn a_nat_rebinding_moves_the_route_without_loss() {
     let mut scenario = Scenario::new(22, vec![clean(8.0, 25.0); 2]);
     scenario.config = fixed(6_000);
     scenario.script = Script::from([(ms(2_000), Step::Rebind(0, 4_444))]);
@@ -73,7 +73,7 @@ fn an_operator_that_begins_anew_is_found_again() {
 }
 
 #[test]
-fn a_link_slower_than_the_deadline_carries_no_media_and_no_budget() {
+fn a_link_slower_than_the_deadline_gets_no_media_or_budget() {
     let mut scenario = Scenario::new(26, vec![clean(8.0, 25.0), clean(8.0, 400.0)]);
     scenario.config = fixed(6_000);
     scenario.media.rate = Bitrate::from_mbps(20);

@@ -75,7 +75,7 @@ fn granted(drive: &Drive) -> Bitrate {
 }
 
 #[test]
-fn where_nothing_is_marked_no_byte_differs_from_a_network_without_codepoints() {
+fn without_marks_no_byte_differs_from_a_network_without_ecn() {
     let (plain, bleached) = (drive(|ecn, _| Some(ecn)), drive(|_, _| Some(Ecn::NotEct)));
     assert_eq!(plain.digest, bleached.digest);
     assert_eq!(plain.last[1], 0, "all bear ECT(1) after a while");
@@ -91,7 +91,7 @@ fn a_network_that_drops_ect_1_costs_neither_the_link_nor_units() {
 }
 
 #[test]
-fn marks_are_told_and_lower_the_rate() {
+fn marks_are_reported_and_lower_the_rate() {
     let mut count = 0_u32;
     let marking = drive(|ecn, now| {
         count += 1;

@@ -33,7 +33,7 @@ fn refusals(session: &mut Session) -> Vec<VersionMismatch> {
 }
 
 #[test]
-fn ends_with_a_version_in_common_meet_whatever_else_they_speak() {
+fn ends_with_a_common_version_establish_a_session() {
     for (vehicle, operator) in [((2, 2), (2, 2)), ((2, 4), (1, 2)), ((2, 3), (3, 9))] {
         let mut sessions = met(vehicle, operator);
         assert!(sessions.vehicle.is_established() && sessions.operator.is_established());
@@ -43,7 +43,7 @@ fn ends_with_a_version_in_common_meet_whatever_else_they_speak() {
 }
 
 #[test]
-fn without_one_both_ends_are_told_once_which_of_them_to_update() {
+fn without_a_common_version_both_ends_learn_once_who_is_older() {
     for (vehicle, operator, older) in
         [((2, 3), (4, 5), Side::Vehicle), ((6, 7), (2, 5), Side::Operator)]
     {
@@ -62,7 +62,7 @@ fn without_one_both_ends_are_told_once_which_of_them_to_update() {
 
 /// Version 3 changed the messages: this build and one of version 2 have nothing to say to each other.
 #[test]
-fn ends_of_versions_2_and_3_refuse_each_other_and_say_which_one_to_update() {
+fn ends_of_versions_2_and_3_refuse_and_name_the_older_one() {
     let ours = (Versions::OURS.lowest, Versions::OURS.highest);
     assert_eq!(ours, (3, 3));
     for (vehicle, operator, words) in [

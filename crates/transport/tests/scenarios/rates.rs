@@ -25,7 +25,7 @@ fn first(run: &Run) -> (Bitrate, Duration) {
 }
 
 #[test]
-fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
+fn two_state_settles_below_capacity_without_a_standing_queue() {
     let mut scenario = Scenario::new(31, vec![clean(4.0, 25.0)]);
     scenario.config = two_state();
     scenario.media.rate = Bitrate::from_mbps(20);

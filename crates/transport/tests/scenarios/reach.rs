@@ -329,7 +329,7 @@ fn every_box_is_found_out_for_what_it_is() {
 }
 
 #[test]
-fn who_can_meet_without_a_relay_does_within_a_second() {
+fn compatible_nats_connect_without_relay_within_a_second() {
     let mut slowest = Duration::ZERO;
     for vehicle in behaviours() {
         for operator in behaviours() {
@@ -383,7 +383,7 @@ fn a_translator_that_moves_is_followed_from_either_side() {
 }
 
 #[test]
-fn a_better_way_takes_over_without_a_lost_unit_and_gives_back_when_it_fails() {
+fn a_better_pair_takes_over_without_loss_and_falls_back() {
     let mut world = World::new([Vec::new(), Vec::new()]);
     for (end, six) in world.ends.iter_mut().zip(["[2001:db8::1]:7000", "[2001:db8::2]:7000"]) {
         end.six = Some(at(six));
@@ -426,7 +426,7 @@ fn a_better_way_takes_over_without_a_lost_unit_and_gives_back_when_it_fails() {
 }
 
 #[test]
-fn a_knock_is_answered_by_as_many_bytes_and_a_forged_one_by_none() {
+fn a_hole_punch_is_answered_in_equal_length_a_forged_one_never() {
     let identities = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
     let [vehicle, operator] = &identities;
     let told = Route { socket: 0, remote: at("192.0.2.9:9") };

@@ -22,7 +22,7 @@ fn missed(seed: u64, stall: u64) -> f64 {
 }
 
 #[test]
-fn an_end_that_does_not_run_for_a_moment_takes_the_media_off_no_link() {
+fn a_stalled_end_moves_media_off_no_link() {
     let found: Vec<f64> = (51..57).map(|seed| missed(seed, 100)).collect();
     let mean = found.iter().sum::<f64>() / found.len() as f64;
     // .16 %; .43 % if every receive gap counts in full against the link.

@@ -127,7 +127,7 @@ fn packets_that_overtake_each_other_are_no_loss() {
 }
 
 #[test]
-fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
+fn expired_units_leave_the_window_and_later_ones_arrive() {
     // An outage of half a second, many deadlines long, on the only link.
     let mut scenario = streamed(8, vec![lossy(8.0, 20.0, 0.05)], 0.7);
     scenario.media.deadline = Duration::from_millis(80);
@@ -139,7 +139,7 @@ fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
 }
 
 #[test]
-fn an_outage_at_three_quarters_of_what_repair_carries_leaves_nothing_behind() {
+fn an_outage_leaves_no_lasting_loss_in_the_streaming_code() {
     // A repair packet after every fourth source packet, 15 % lost, 450 packets a second, an outage
     // of 600 packets. The sender gives up by deadlines, by its window of 512 source packets, or not
     // at all if it requests repair.

@@ -37,7 +37,7 @@ fn a_stream_carries_pings_alone_while_another_link_lives() {
 }
 
 #[test]
-fn a_stream_takes_over_when_the_other_link_dies_and_gives_back_when_it_lives() {
+fn a_stream_carries_media_only_while_the_other_link_is_dead() {
     let mut scenario = both(82);
     scenario.script = Script::from([(ms(2_000), Step::Cut(0)), (ms(5_000), Step::Restore(0))]);
     scenario.length = Duration::from_millis(5_800);
@@ -60,7 +60,7 @@ fn a_stream_takes_over_when_the_other_link_dies_and_gives_back_when_it_lives() {
 }
 
 #[test]
-fn a_stream_alone_carries_a_session_and_is_not_probed_for_its_size() {
+fn a_single_stream_carries_a_session_without_mtu_probes() {
     let mut scenario = Scenario::new(83, vec![clean(8.0, 25.0)]);
     scenario.streams = 1;
     scenario.config = fixed(6_000);
@@ -88,7 +88,7 @@ fn a_stream_that_stands_still_for_half_a_second_is_not_silent() {
 }
 
 #[test]
-fn what_a_full_stream_holds_up_waits_and_is_dropped_before_it_when_stale() {
+fn packets_behind_a_full_stream_wait_and_expire_in_the_pacer() {
     let route = Route::stream(0, SocketAddr::from(([10, 0, 0, 1], 443)));
     let mut direct = Direct::new(&[route], fixed(6_000), fixed(6_000)).unwrap();
     direct.run_until(ms(1_000));

@@ -183,7 +183,7 @@ fn any_truncation_of_a_packet_is_malformed() {
 
 proptest! {
     #[test]
-    fn marks_come_back_as_they_were_told_and_what_is_behind_them_is_stepped_over(
+    fn marks_in_reports_round_trip_and_later_fields_are_skipped(
         ect1 in 0..1_u64 << 48,
         ce in 0..1_u64 << 48,
         more in prop::collection::vec(any::<u8>(), 0..40),

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_repeats_counts_as_none_while_the_machine_moves() {
+    fn a_repeated_capture_counts_as_none_while_the_machine_moves() {
         let mut run = Run::new(Origin::Camera);
         assert_eq!(run.whole(&[1, 2, 3, 3, 3], true), [true, true, true, false, false]);
         assert_eq!(run.counters.pictures_repeated.load(Ordering::Relaxed), 2);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_of_six_as_a_clip_of_25_in_30_has_costs_that_picture_alone() {
+    fn one_repeat_in_six_costs_only_that_picture() {
         let mut run = Run::new(Origin::Recorded);
         let shades: Vec<u8> = (0..61).map(|at| at - at / 6).collect();
         let counted = run.whole(&shades, true);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_still_camera_is_told_after_a_second_and_a_drawing_that_stands_is_not() {
+    fn a_frozen_camera_is_reported_after_a_second_a_drawing_not() {
         for (origin, moves, is_told) in [
             (Origin::Camera, false, true),
             (Origin::Drawn, false, false),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_shows_nothing_is_told_after_a_second() {
+    fn a_uniform_picture_is_reported_after_a_second() {
         struct Dark(Shades, bool);
         let mut run = Run::new(Origin::Camera);
         run.whole(&[1, 2, 3], true);

@@ -507,7 +507,7 @@ mod tests {
 
     /// Each of these once blocked the opening, or was reported as missing.
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn a_clip_that_is_no_regular_file_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, empty) = (folder.path().join("pipe"), folder.path().join("empty.mp4"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_clip_is_told_by_its_path() {
+    fn a_missing_clip_is_reported_by_its_path() {
         let error = ClipSensor::open(Path::new("/no/such.mp4")).err().unwrap();
         assert!(error.to_string().starts_with("there is no clip /no/such.mp4"), "{error}");
     }

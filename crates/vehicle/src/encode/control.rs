@@ -369,7 +369,7 @@ mod tests {
 
     /// An 8K picture blocked a page for seconds.
     #[test]
-    fn pictures_are_no_larger_than_the_screen_has_told_that_it_shows() {
+    fn pictures_are_reduced_to_the_size_that_the_page_can_show() {
         let reduction = |width, height, pixels_max| {
             let control = EncoderControl::new().governed();
             control.set_source(30.0, false, &Layout::around(width, height).unwrap());
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_told_is_forgotten_with_it() {
+    fn feedback_of_a_session_is_forgotten_with_it() {
         let control = EncoderControl::new();
         let report = StripReport { newest: 9, clean_before: Some(0), lost_before: None };
         let mut strips = [None; VideoFeedback::STRIPS_MAX];

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_is_recovered_from_once_however_often_it_is_told() {
+    fn a_loss_reported_repeatedly_is_recovered_once() {
         for backend in
             [Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }), Backend::Openh264]
         {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_that_was_never_sent_is_recovered_from_with_the_next_picture_once() {
+    fn an_unsent_slice_is_recovered_with_the_next_picture_once() {
         let mut drive =
             Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
         let (first, _) = drive.next(Request::Nothing);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idr_that_is_requested_again_and_again_is_not_coded_at_each_request() {
+    fn repeated_idr_requests_of_a_receiver_are_answered_once() {
         for (request, expected) in [(Request::Idr, 3), (Request::IdrByReceiver, 1)] {
             let mut drive =
                 Drive::new(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idr_that_is_told_not_to_have_come_is_coded_anew_at_once() {
+    fn an_idr_reported_lost_is_coded_again_at_once() {
         for backend in
             [Backend::Avc(LossRecovery::ReferencesByLoss { references: 16 }), Backend::Openh264]
         {

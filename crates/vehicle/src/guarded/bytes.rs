@@ -255,7 +255,7 @@ fn comes() -> impl Strategy<Value = Comes> {
 
 proptest! {
     #[test]
-    fn no_bytes_of_an_operator_move_what_nobody_armed_or_undo_a_latched_stop(
+    fn no_operator_bytes_move_an_unarmed_machine_or_unlatch_a_stop(
         all in proptest::collection::vec((comes(), 1_u32..6), 1..120),
     ) {
         let mut way = Way::new();
@@ -270,7 +270,7 @@ proptest! {
 
 /// The property would hold for a path that delivers nothing, too; this test excludes that.
 #[test]
-fn sound_bytes_arm_drive_stop_and_reset_and_nothing_between_them_does() {
+fn valid_bytes_arm_drive_stop_and_reset() {
     let mut way = Way::new();
     let say = |way: &mut Way, said: Said| {
         way.take(&Comes::Command(said));

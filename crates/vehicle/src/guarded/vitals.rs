@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_and_encoders_that_stand_still_are_told() {
+    fn a_stalled_camera_or_encoder_is_reported() {
         let (camera, meter) = (Arc::<camera::Counters>::default(), Arc::<Meter>::default());
         let control = Arc::new(EncoderControl::new());
         let mut vitals = Vitals::new(camera.clone(), meter.clone(), control.clone());

@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_rewound_was_never_written(first in 0u32..60_000, second in 0u32..60_000) {
+        fn rewound_bits_are_discarded(first in 0u32..60_000, second in 0u32..60_000) {
             let mut writer = BitWriter::default();
             writer.unsigned(first);
             let mark = writer.mark();

@@ -298,7 +298,7 @@ mod tests {
         }
 
         #[test]
-        fn what_reads_as_ours_is_ours_to_the_byte(
+        fn headers_that_parse_equal_our_own_bytes(
             shape in shapes(),
             changes in proptest::collection::vec((0usize..60, any::<u8>()), 1..4),
         ) {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_reaches_no_further_than_its_strip() {
+    fn refresh_windows_stay_within_the_strip() {
         let ways = [
             LossRecovery::Idr,
             LossRecovery::IntraRefresh { period: 4 },

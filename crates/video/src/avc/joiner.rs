@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_joined_is_refused() {
+    fn incompatible_strips_are_refused_by_the_joiner() {
         let shape = shape();
         assert!(Joiner::new(&[]).is_err());
         let unlike = [
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_a_strips_stream_is_as_none() {
+    fn a_slice_of_another_stream_counts_as_missing() {
         let (shape, ours) = (shape(), idr(config()));
         let mut encoder = encoder(config());
         let (begin, next) = (code(&mut encoder, Refresh::No), code(&mut encoder, Refresh::No));

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_around_the_threshold_do_not_change_the_way_to_and_fro() {
+    fn losses_around_the_threshold_do_not_toggle_the_mode() {
         for interval in (60..720).step_by(12) {
             let (_, changes) = high(interval, 7);
             assert!(changes <= 2, "every {interval}th: {changes}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_strip_loses_the_others_provide_for() {
+    fn losses_of_one_strip_raise_the_mode_of_all() {
         let mut toll = quiet();
         let strips: Vec<u64> = (0..2 * STRIPS)
             .filter(|slice| {

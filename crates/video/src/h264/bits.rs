@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_bits_are_read_back(
             values in proptest::collection::vec((0u32..u32::MAX, -1_000_000i32..1_000_000), 0..40),
         ) {
             let mut writer = Writer::default();

@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_cut_and_read(
+        fn written_nal_units_are_split_and_read_back(
             mut payload in proptest::collection::vec(0u8..5, 1..300),
         ) {
             payload.push(0x80);

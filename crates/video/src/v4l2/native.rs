@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_camera_is_refused() {
+    fn a_device_that_is_no_camera_is_refused() {
         let error = Kernel::open(Path::new("/no/such/camera")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let words = |path: &str| Kernel::open(Path::new(path)).unwrap_err().to_string();

@@ -253,7 +253,7 @@ fn budgets_of_nothing_and_of_everything_give_slices_that_decode() {
 }
 
 #[test]
-fn a_quantizer_that_drifts_while_all_is_skipped_stays_within_its_code() {
+fn a_quantizer_drifting_over_skips_stays_in_range() {
     let mut recording = Recording::new(config(80, 720));
     let (scene, mut still) = (Scene::new(80, 720, 4), Picture::new(80, 720).unwrap());
     for number in 0..8 {

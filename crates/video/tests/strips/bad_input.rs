@@ -30,7 +30,7 @@ fn sizes_that_no_strip_can_have_are_refused_by_every_encoder() {
 }
 
 #[test]
-fn rows_of_another_size_are_refused_and_the_right_ones_are_coded_after_them() {
+fn rows_of_a_wrong_size_are_refused_and_later_ones_coded() {
     for backend in Backend::all() {
         let mut encoder = backend.open(64, 32, 60).unwrap();
         let wrong = Picture::new(64, 16).unwrap();

@@ -60,7 +60,7 @@ fn mean_sizes_keep_within_a_tenth_of_the_budget() {
 }
 
 #[test]
-fn sizes_follow_a_tenfold_change_either_way() {
+fn sizes_follow_a_tenfold_change_up_and_down() {
     let mut source = Source::new();
     source.next(3_500, Refresh::No);
     source.mean(3_500, 30);

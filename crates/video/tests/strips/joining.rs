@@ -102,6 +102,6 @@ fn swept_strips_joined_to_one_picture_decode_to_the_same() {
 }
 
 #[test]
-fn strips_of_which_some_are_swept_joined_to_one_picture_decode_to_the_same() {
+fn joined_strips_with_intra_refresh_decode_to_the_same() {
     joined(LossRecovery::IntraRefreshOnLoss { period: 5 });
 }

@@ -11,7 +11,7 @@ use tautline_video::openh264::{self, StripEncoder};
 use tautline_video::{Concealer, Decoder, Encoder, Refresh, libavcodec};
 
 #[test]
-fn both_decoders_give_every_picture_at_once_and_alike_whatever_is_lost() {
+fn both_decoders_return_equal_pictures_at_once_despite_losses() {
     let scene = Scene::new(640, 112, 4);
     let mut encoder = StripEncoder::new(640, 112, 60).unwrap();
     let mut concealer = Concealer::new();

@@ -145,7 +145,7 @@ fn after_one_refresh_a_reported_loss_is_gone() {
 }
 
 #[test]
-fn what_is_predicted_from_acknowledged_pictures_is_corrupted_by_no_other_loss() {
+fn prediction_from_acknowledged_pictures_confines_losses() {
     const DELAY: u64 = 6;
     let mut strip = Strip::new(LossRecovery::AcknowledgedReferences { references: 16 });
     let mut random = Random(12);
@@ -213,7 +213,7 @@ fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
 }
 
 #[test]
-fn reference_selection_without_an_acknowledged_picture_is_an_idr() {
+fn reference_selection_without_acknowledgement_is_an_idr() {
     let mut strip = Strip::new(LossRecovery::ReferenceSelection { references: 4 });
     strip.next(false, 1_500, Refresh::No);
     assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Idr);
@@ -230,7 +230,7 @@ fn reference_selection_without_an_acknowledged_picture_is_an_idr() {
 }
 
 #[test]
-fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
+fn without_acknowledgements_idrs_are_not_repeated() {
     let mut strip = Strip::new(LossRecovery::AcknowledgedReferences { references: 4 });
     let next = |strip: &mut Strip, lost: bool| {
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
@@ -265,7 +265,7 @@ fn a_loss_before_any_acknowledgement_brings_an_idr() {
 }
 
 #[test]
-fn a_loss_that_is_reported_brings_an_idr_where_there_is_no_other_recovery() {
+fn a_reported_loss_causes_an_idr_without_other_recovery() {
     let mut strip = Strip::new(LossRecovery::Idr);
     strip.next(false, 1_500, Refresh::No);
     assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Idr);

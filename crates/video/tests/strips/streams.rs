@@ -55,7 +55,7 @@ fn every_picture_comes_out_when_slices_are_lost() {
 }
 
 #[test]
-fn what_takes_the_place_of_a_lost_slice_moves_on_by_whole_samples() {
+fn the_substitute_of_a_lost_slice_moves_by_integer_samples() {
     let (width, height) = (320, 64);
     let mut strip = Strip::new(width, height);
     let coded = strip.encode(0, Refresh::No);
@@ -182,7 +182,7 @@ fn pictures_that_were_never_coded_may_be_skipped_too() {
 }
 
 #[test]
-fn the_loss_of_the_picture_in_which_frame_num_wraps_is_concealed() {
+fn a_lost_picture_at_the_frame_num_wrap_is_concealed() {
     // openh264's frame_num has 15 bits.
     const WRAP: u32 = 1 << 15;
     let mut strip = Strip::new(16, 16);

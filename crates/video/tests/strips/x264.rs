@@ -37,7 +37,7 @@ fn mean_sizes_follow_the_budget_from_the_next_slices_on() {
 }
 
 #[test]
-fn every_mode_outlives_losses_though_frame_num_wraps_every_few_pictures() {
+fn every_mode_survives_losses_across_frame_num_wraps() {
     for refresh_period in [0, 16] {
         let settings = Settings { refresh_period, ..Settings::default() };
         let mut encoder = StripEncoder::new(WIDTH, HEIGHT, 60, settings).unwrap();

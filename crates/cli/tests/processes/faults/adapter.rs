@@ -14,7 +14,7 @@ use crate::faults::rig::{ADAPTERS, Limits, MACHINE, Rig, Setup};
 use crate::tries::tried;
 
 #[test]
-fn garbage_on_an_adapters_port_stops_nothing_and_in_the_place_of_frames_the_machine() {
+fn garbage_stops_an_adapter_only_if_it_replaces_its_frames() {
     tried(|| {
         let machine_at = "between.sock";
         let mut rig = Rig::start(&Setup { limits: Limits::Late, machine_at, ..Setup::default() });
@@ -47,7 +47,7 @@ fn garbage_on_an_adapters_port_stops_nothing_and_in_the_place_of_frames_the_mach
 }
 
 #[test]
-fn controls_that_stood_in_a_queue_are_silence_for_an_adapter_by_when_they_were_sent() {
+fn queued_controls_count_as_silence_for_an_adapter() {
     tried(|| {
         let machine_at = "between.sock";
         let mut rig = Rig::start(&Setup { limits: Limits::Late, machine_at, ..Setup::default() });
@@ -67,7 +67,7 @@ fn controls_that_stood_in_a_queue_are_silence_for_an_adapter_by_when_they_were_s
 }
 
 #[test]
-fn an_order_to_end_stops_the_machine_of_an_adapter_before_that_ends() {
+fn a_terminated_adapter_stops_its_machine_before_it_ends() {
     tried(|| {
         let mut rig = Rig::start(&Setup::default());
         let printed = Printed::of(&mut rig);

@@ -38,7 +38,7 @@ fn orders_to_end_stop_the_machine_before_the_vehicle_ends() {
 }
 
 #[test]
-fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
+fn only_a_supervisors_order_ends_a_drive_by_the_manoeuvre() {
     tried(|| {
         let rig = Rig::patient();
         let end = |more: &[&str]| {
@@ -85,7 +85,7 @@ fn a_supervisors_order_ends_a_drive_with_the_manoeuvre_and_nobody_elses() {
 }
 
 #[test]
-fn an_order_to_end_ends_the_guard_at_once_and_the_machine_stops_by_itself() {
+fn a_terminated_guard_ends_at_once_and_the_machine_brakes() {
     tried(|| {
         let mut rig = crate::faults::car(&[]);
         rig.drive(5.0);
@@ -97,7 +97,7 @@ fn an_order_to_end_ends_the_guard_at_once_and_the_machine_stops_by_itself() {
 }
 
 #[test]
-fn an_order_to_end_stops_the_machine_before_its_own_process_ends() {
+fn a_terminated_car_process_stops_the_car_before_it_ends() {
     tried(|| {
         let mut rig = crate::faults::car(&[]);
         rig.drive(4.0);
@@ -113,7 +113,7 @@ fn an_order_to_end_stops_the_machine_before_its_own_process_ends() {
 }
 
 #[test]
-fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives() {
+fn a_second_process_with_the_vehicles_key_disturbs_no_drive() {
     tried(|| {
         let mut rig = Rig::patient();
         rig.drive(3.0);

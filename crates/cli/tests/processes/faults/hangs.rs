@@ -48,7 +48,7 @@ fn one_encoder_of_two_held_by_ptrace_stops_the_machine() {
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
-fn whoever_speaks_to_the_guard_or_the_network_held_by_ptrace_stops_the_machine() {
+fn a_proposal_or_network_thread_held_by_ptrace_stops_the_car() {
     tried(|| {
         let rig = Rig::remote("");
         held(&rig, &of(&rig, "proposals"), PICTURE, &["ProposalTimeout"]);
@@ -58,7 +58,7 @@ fn whoever_speaks_to_the_guard_or_the_network_held_by_ptrace_stops_the_machine()
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
-fn the_main_thread_or_all_its_helpers_held_by_ptrace_stop_the_machine() {
+fn the_main_thread_or_all_workers_held_by_ptrace_stop_the_car() {
     tried(|| {
         let rig = Rig::remote("");
         held(&rig, &[rig.vehicle.vehicle.id()], PROCESS, &["ProposalTimeout"]);
@@ -69,7 +69,7 @@ fn the_main_thread_or_all_its_helpers_held_by_ptrace_stop_the_machine() {
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
-fn a_guards_log_held_by_ptrace_stops_nothing_and_its_own_thread_the_machine() {
+fn of_guard_threads_held_by_ptrace_only_the_log_is_harmless() {
     tried(|| {
         let rig = Rig::patient();
         rig.drive(3.0);
@@ -104,7 +104,7 @@ fn a_guards_log_held_by_ptrace_keeps_no_latch_off_the_disk() {
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
-fn a_guards_black_box_held_by_ptrace_keeps_nothing_from_a_stop_nor_from_its_record() {
+fn a_black_box_held_by_ptrace_delays_no_stop_and_loses_nothing() {
     tried(|| {
         let mut rig = Rig::start(&recording());
         rig.drive(3.0);
@@ -152,7 +152,7 @@ fn a_cars_threads_held_by_ptrace_stop_nothing_but_for_its_own() {
 /// Meanwhile the car continues with the last applied throttle, like a car whose computer hangs.
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
-fn a_cars_own_thread_held_by_ptrace_stops_the_machine_and_is_told() {
+fn a_car_thread_held_by_ptrace_stops_the_car_as_timeout() {
     tried(|| {
         let rig = crate::faults::car(&[]);
         rig.drive(5.0);
@@ -177,7 +177,7 @@ fn a_cars_own_thread_held_by_ptrace_stops_the_machine_and_is_told() {
 
 #[test]
 #[ignore = "needs ffmpeg: make faults"]
-fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
+fn a_clip_whose_reader_hangs_or_dies_stops_the_car_and_reopens() {
     tried(|| {
         let folder = tempfile::tempdir().expect("a folder");
         let clip = clip(folder.path());

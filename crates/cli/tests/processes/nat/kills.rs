@@ -62,7 +62,7 @@ fn a_second_relay_takes_over_within_a_second() {
 
 #[test]
 #[ignore = "needs root and nft; make kills runs it"]
-fn a_switchboard_that_fails_ends_no_session_and_doubles_no_lease() {
+fn a_failing_switchboard_ends_no_session_and_keeps_the_lease() {
     let mut rig = start();
     rig.start_other();
     let before = lease(&rig);

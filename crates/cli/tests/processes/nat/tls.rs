@@ -8,7 +8,7 @@ use crate::nat::rig::{Rig, Setup, Tls};
 
 #[test]
 #[ignore = "needs root and nft; make nat runs it"]
-fn without_udp_on_either_side_or_both_they_drive_over_tls_within_three_seconds() {
+fn without_udp_a_drive_over_tls_begins_within_three_seconds() {
     for tls in [Tls::OwnPort, Tls::SharedPort] {
         for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
             let network = Network::new([&[], &[]]);
@@ -35,7 +35,7 @@ fn without_udp_and_without_tls_to_a_relay_they_do_not_meet() {
 
 #[test]
 #[ignore = "needs root and nft; make nat runs it"]
-fn udp_that_is_blocked_while_they_drive_gives_way_to_tls() {
+fn udp_blocked_while_driving_is_replaced_by_tls() {
     for blocked in [&["m0"][..], &["m1"], &["m0", "m1"]] {
         let network = Network::new([&[], &[]]);
         let relays = Setup { relays: 1, tls: Tls::OwnPort, ..Setup::default() };

@@ -187,7 +187,7 @@ fn a_window_that_deadlines_move_does_not_end_the_recovery() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many packets for an interpreter")]
-fn what_is_lost_is_what_the_theory_allows_a_window() {
+fn losses_are_within_theory_for_a_finite_window() {
     let mut generator = Generator::new(3);
     let mut share = || generator.below(1 << 20) as f64 / f64::from(1 << 20);
     let shapes = [(5, 0.15, 128), (5, 0.18, 512), (4, 0.2, 96), (2, 0.4, 64), (10, 0.09, 256)];
@@ -228,7 +228,7 @@ fn what_is_lost_is_what_the_theory_allows_a_window() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many packets for an interpreter")]
-fn after_an_outage_as_much_is_lost_as_by_ends_that_begin_whatever_their_shapes() {
+fn losses_after_an_outage_equal_those_of_a_fresh_stream() {
     // Windows of one packet and more; memories and repair capacity of any size; reports that are
     // late, lost or absent. Each stream is compared with one that begins at the end of its outage.
     let mut generator = Generator::new(17);
@@ -413,7 +413,7 @@ fn hostile_next(call: u64, window: u64) -> u64 {
 }
 
 #[test]
-fn what_is_determined_and_not_yet_computed_stays_right_whatever_comes() {
+fn deferred_solutions_stay_correct_under_any_input() {
     let config = Config::new(3, 128);
     for seed in 0..if cfg!(miri) { 2 } else { 60 } {
         let mut generator = Generator::new(seed);
@@ -454,7 +454,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 128 }))]
 
     #[test]
-    fn no_call_costs_more_than_its_bound_whatever_comes(
+    fn no_call_costs_more_than_its_bound(
         seed in any::<u64>(),
         window_max in 1..300_usize,
         repairs in 0.0..1.0_f64,

@@ -70,7 +70,7 @@ enum Wanted {
 }
 
 #[test]
-fn no_way_leads_to_motion_but_a_new_arming() {
+fn only_a_new_arming_leads_to_motion() {
     let events = events();
     let (mut seen, mut frontier, mut ways) = (HashSet::new(), Vec::from([Node::new()]), 0_u64);
     let mut transitions = HashSet::new();

@@ -23,7 +23,7 @@ fn outcome(rig: &mut Rig, number: u32, deed: Deed) -> Outcome {
 }
 
 #[test]
-fn the_wheels_turn_left_right_and_back_at_standstill_and_are_then_the_persons() {
+fn the_steering_check_turns_left_right_and_back_then_yields() {
     let mut rig = armed();
     rig.command().controls.steering = -0.9;
     rig.steps(100);
@@ -46,7 +46,7 @@ fn the_wheels_turn_left_right_and_back_at_standstill_and_are_then_the_persons() 
 }
 
 #[test]
-fn a_mirrored_picture_holds_the_machine_until_a_person_resets_that() {
+fn a_mirrored_picture_holds_the_machine_until_a_reset() {
     let mut rig = armed();
     assert_eq!(outcome(&mut rig, 2, Deed::CheckSteering), Outcome::Done);
     rig.steps(250);
@@ -86,7 +86,7 @@ fn the_steering_is_checked_at_armed_alone_and_throttle_ends_it() {
 }
 
 #[test]
-fn a_picture_that_shows_nothing_or_a_motion_that_the_machine_denies_stops_it() {
+fn a_blind_camera_or_contradicted_motion_stops_the_machine() {
     for (trouble, cause) in
         [(Trouble::Blind, Cause::CameraBlind), (Trouble::Motion, Cause::SpeedImplausible)]
     {

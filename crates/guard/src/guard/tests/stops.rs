@@ -64,7 +64,7 @@ fn every_cause_stops_the_machine_under_its_own_name() {
 }
 
 #[test]
-fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machine() {
+fn silence_of_vehicle_machine_or_guard_stops_the_machine() {
     let mut rig = Rig::driving(10.0);
     (0..4).for_each(|_| {
         rig.step_with(false, true);
@@ -88,7 +88,7 @@ fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machin
 }
 
 #[test]
-fn what_the_guard_itself_stood_still_is_no_silence_of_others() {
+fn a_pause_of_the_guard_does_not_count_as_silence_of_others() {
     let mut rig = Rig::driving(10.0);
     for turn in 0..40 {
         // The computer pauses for up to 40 ms in each tenth of a second.
@@ -125,7 +125,7 @@ fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
 
 /// The successor's clock starts with it, and has passed the former one's at its first frame.
 #[test]
-fn who_lived_shorter_than_a_successor_was_unheard_is_not_what_that_is_late_beside() {
+fn a_successor_process_with_another_clock_is_not_late() {
     for whose in 0..2 {
         let mut rig = Rig::new();
         rig.steps(20);
@@ -164,7 +164,7 @@ fn the_deceleration_is_ramped_and_an_emergency_stop_is_not() {
 }
 
 #[test]
-fn a_stop_ends_with_both_brakes_holding_and_the_hazard_lights_on() {
+fn a_stop_ends_with_both_brakes_and_hazard_lights_on() {
     let mut rig = Rig::driving(6.0);
     rig.is_commanding = false;
     rig.steps(31);
@@ -209,7 +209,7 @@ fn an_emergency_stop_is_latched_until_a_reset_names_it() {
 }
 
 #[test]
-fn an_emergency_stop_at_standstill_is_latched_too_and_a_second_one_takes_another_name() {
+fn an_emergency_stop_at_standstill_latches_under_a_new_number() {
     let mut rig = Rig::new();
     rig.steps(20);
     rig.proposal.emergency_stop = ActNumber::new(1);
@@ -227,7 +227,7 @@ fn an_emergency_stop_at_standstill_is_latched_too_and_a_second_one_takes_another
 }
 
 #[test]
-fn arming_says_what_stands_in_its_way() {
+fn refused_arming_names_its_blocker() {
     let blocked = |change: &dyn Fn(&mut Rig)| {
         let mut rig = Rig::new();
         rig.steps(20);
@@ -313,7 +313,7 @@ fn a_hand_over_needs_both() {
 }
 
 #[test]
-fn a_brake_that_does_not_answer_is_told_and_the_parking_brake_joins_in() {
+fn a_brake_that_does_not_answer_adds_the_parking_brake() {
     let mut rig = Rig::driving(10.0);
     rig.is_following = false;
     rig.is_commanding = false;
@@ -350,7 +350,7 @@ fn a_held_machine_that_rolls_is_braked() {
 }
 
 #[test]
-fn a_late_picture_limits_the_speed_and_a_young_one_gives_it_back() {
+fn a_late_picture_limits_the_speed_and_a_fresh_one_restores_it() {
     let mut rig = Rig::driving(14.0);
     rig.is_seeing = false;
     let cite = |rig: &mut Rig, behind: u32| {
@@ -398,7 +398,7 @@ fn a_guard_that_starts_while_the_machine_moves_ramps_it_down() {
 
 /// The vehicle keeps proposing its newest emergency stop.
 #[test]
-fn a_guard_that_starts_amid_an_emergency_stop_uses_no_parking_brake_before_the_machine_stands() {
+fn a_guard_started_in_motion_parks_only_after_standstill() {
     let mut rig = Rig::new();
     rig.machine.speed = 10.0;
     rig.proposal.emergency_stop = ActNumber::new(9);
@@ -427,7 +427,7 @@ fn an_armed_machine_that_rolls_is_braked() {
 }
 
 #[test]
-fn the_wheel_follows_a_person_who_sees_and_otherwise_keeps_the_arc() {
+fn in_a_manoeuvre_steering_follows_a_seeing_person_or_the_arc() {
     let arc = 0.02_f32 / 0.52;
     let mut rig = Rig::driving(10.0);
     rig.machine.steering_angle = 0.02;
@@ -446,7 +446,7 @@ fn the_wheel_follows_a_person_who_sees_and_otherwise_keeps_the_arc() {
 }
 
 #[test]
-fn the_arc_is_kept_where_the_speed_is_not_known_and_where_somebody_at_the_machine_left_it() {
+fn the_arc_is_kept_at_unknown_speed_and_after_local_control() {
     let steering = |rig: &Rig| rig.last.unwrap().control.controls.steering;
     for is_silent in [true, false] {
         let mut rig = Rig::driving(4.0);
@@ -485,7 +485,7 @@ fn the_arc_is_kept_where_the_speed_is_not_known_and_where_somebody_at_the_machin
 }
 
 #[test]
-fn reverse_is_bounded_and_the_lights_stay_when_the_person_is_gone() {
+fn reverse_is_limited_and_lights_stay_on_without_an_operator() {
     let mut rig = Rig::driving(0.0);
     rig.machine.speed = 0.0;
     rig.is_following = false;
@@ -510,7 +510,7 @@ fn reverse_is_bounded_and_the_lights_stay_when_the_person_is_gone() {
 }
 
 #[test]
-fn the_status_tells_what_acts_next_and_in_what_time() {
+fn the_status_has_the_next_cause_and_its_countdown() {
     let mut rig = Rig::driving(5.0);
     rig.is_commanding = false;
     rig.steps(10);
@@ -588,7 +588,7 @@ fn a_machine_that_rolls_against_its_gear_is_stopped() {
 }
 
 #[test]
-fn words_against_the_person_of_a_later_build_keep_from_arming_and_stop() {
+fn an_unknown_absence_of_a_later_build_prevents_arming() {
     let later = Absences::from_any_bits(1 << 17);
     assert_eq!(stopped_by(|rig| rig.command().absences = later), (Cause::InputsUnhealthy, 1));
     let mut rig = Rig::new();
@@ -601,7 +601,7 @@ fn words_against_the_person_of_a_later_build_keep_from_arming_and_stop() {
 }
 
 #[test]
-fn a_person_must_hold_the_dead_man_input_of_a_fast_or_strong_machine() {
+fn a_fast_or_strong_machine_requires_the_dead_man_input() {
     let required = |speed_max: f32, mass: f32, acceleration: f32| {
         let mut config = Config::default();
         config.envelope.speed_max = speed_max;
@@ -671,7 +671,7 @@ fn frozen(speed: f32, change: impl FnOnce(&mut Rig)) -> Option<(Cause, u32)> {
 }
 
 #[test]
-fn a_speed_that_cannot_be_right_stops_the_machine_within_a_second() {
+fn an_implausible_speed_stops_the_machine_within_a_second() {
     let fell = frozen(5.0, |rig| rig.machine.speed = 0.0);
     assert_eq!(fell, Some((Cause::SpeedImplausible, 5)));
     let pushed = frozen(0.0, |rig| {
@@ -690,7 +690,7 @@ fn a_speed_that_cannot_be_right_stops_the_machine_within_a_second() {
 }
 
 #[test]
-fn no_gear_is_changed_and_no_stop_is_reset_by_a_speed_that_cannot_be_right() {
+fn an_implausible_speed_prevents_gear_change_and_reset() {
     let mut rig = Rig::driving(5.0);
     rig.is_following = false;
     rig.machine.speed = 0.0;

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn tautline_is_beaten_by_what_is_better_for_no_more_and_by_nothing_else() {
+    fn only_better_pictures_at_no_more_bytes_beat_tautline() {
         let own = line("tautline", 40.0, 1.1);
         let judged = |others: &[Line]| {
             let network: Vec<&Line> = [&own].into_iter().chain(others).collect();

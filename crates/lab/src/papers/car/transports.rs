@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_can_be_shown_and_what_is_not_says_so() {
+    fn committed_results_are_shown_and_missing_ones_name_a_remedy() {
         let experiments: [Experiment; 11] = [
             wireless::TABLE_1,
             wireless::FIG_1,

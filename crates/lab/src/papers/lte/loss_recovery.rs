@@ -278,7 +278,7 @@ mod tests {
     use crate::pictures::footage::Size as Sides;
 
     #[test]
-    fn a_way_goes_on_from_where_its_loss_is_heard_of() {
+    fn coding_changes_one_round_trip_after_a_loss() {
         let footage = Footage::simulated(Sides::SMALL, 60, ROUND_TRIP + 4, 1).unwrap();
         let sources = &Strips::of(&footage).unwrap().strips[3];
         let mut lost = vec![false; 3];
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_a_loss_is_not_acknowledged() {
+    fn pictures_that_depend_on_a_loss_are_not_acknowledged() {
         let lost = [false, false, true];
         let mut receiver = Receiver::default();
         for (number, history) in [0, 1, 2, 3, 0, 1].into_iter().enumerate() {

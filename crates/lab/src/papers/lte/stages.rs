@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stages_of_a_slice_are_what_it_took_and_what_camera_and_screen_add() {
+    fn slice_stages_are_measured_times_plus_camera_and_screen() {
         let ms = Duration::from_millis;
         let passage = Passage {
             strip: 5,

@@ -122,7 +122,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_packet_is_delivered_whatever_is_lost() {
+    fn every_packet_is_delivered_despite_losses() {
         for protection in PROTECTIONS {
             for (erasure_rate, burst) in [(0.0, 1.0), (0.1, 4.0), (0.4, 1.0)] {
                 let trial = Trial { protection, erasure_rate, burst };

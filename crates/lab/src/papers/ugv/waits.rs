@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_runs_is_seen_to_run_and_one_that_is_gone_is_nothing() {
+    fn a_running_process_accumulates_time_and_a_gone_one_none() {
         assert_eq!(Waits::of_process(u32::MAX), Waits::default());
         if !Path::new("/proc/self/schedstat").exists() {
             return;

@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_tells_least_and_most_where_they_differ() {
+    fn a_spread_shows_least_and_most_if_they_differ() {
         let spread = Spread::of([3.0, 1.0, 2.0]).unwrap();
         assert_eq!(spread, Spread { median: 2.0, least: 1.0, most: 3.0 });
         assert_eq!(spread.text(1), "2.0 (1.0-3.0)");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_as_long_as_they_are_told_to_be() {
+    fn bursts_have_the_requested_lengths() {
         let pattern = Pattern::Bursts { share: 0.02, lengths: [3, 30] };
         let mut losses = Losses::new(pattern, 6, 60, 1);
         let lost: Vec<bool> = (0..60_000).map(|_| losses.next()).collect();

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_by_loss_follow_few_losses_as_one_way_does_and_many_as_the_other() {
+    fn references_by_loss_switch_modes_at_many_losses() {
         let scene = Scene::simulated(true, 40, 1).unwrap();
         let bitrate = Bitrate::from_kbps(1_500);
         let terms = Terms { pictures: 420, bitrate, round_trip: 6, seed: 1 };

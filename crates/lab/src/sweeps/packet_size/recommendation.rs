@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_winner_is_taken_whatever_it_costs() {
+    fn a_clear_winner_is_chosen_despite_its_overhead() {
         let trials = [trial(150, &[95, 96, 97], 40), trial(1200, &[80, 82, 81], 5)];
         let recommendation = Recommendation::of(&trials).unwrap();
         assert_eq!(recommendation.size.up.get(), 150);

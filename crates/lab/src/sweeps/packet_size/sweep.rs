@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn small_packets_cost_headers_and_the_same_seed_gives_the_same_bins() {
+    fn small_packets_cost_overhead_and_a_seed_repeats_its_bins() {
         let link = Config::of_rate(Bitrate::from_mbps(3)).with_delay(Duration::from_millis(20));
         let sweep = Sweep::over(Pair::symmetric(link), 1, Duration::from_secs(6), 1);
         let sizes = [150, 1_200]

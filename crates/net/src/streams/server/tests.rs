@@ -91,7 +91,7 @@ fn datagrams_cross_whole_between_two_connections() {
 }
 
 #[test]
-fn a_connection_that_is_handed_over_is_served_as_one_that_was_taken() {
+fn a_connection_handed_over_is_served_like_an_accepted_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("port");
     let mut bench = Bench::new(Some(&path));
@@ -107,7 +107,7 @@ fn a_connection_that_is_handed_over_is_served_as_one_that_was_taken() {
 }
 
 #[test]
-fn what_waits_for_a_connection_is_bounded_in_number_and_in_time() {
+fn a_streams_send_queue_is_bounded_in_number_and_time() {
     let mut bench = Bench::new(None);
     let route = bench.route_of(1);
     // It stops reading: TCP's buffers fill, and then the queue.
@@ -125,7 +125,7 @@ fn what_waits_for_a_connection_is_bounded_in_number_and_in_time() {
 }
 
 #[test]
-fn who_shows_nothing_has_ten_seconds() {
+fn a_connection_without_a_token_is_closed_after_ten_seconds() {
     let mut bench = Bench::new(None);
     let (first, second) = (bench.route_of(1), bench.route_of(2));
     bench.now += UNKNOWN_MAX;
@@ -137,7 +137,7 @@ fn who_shows_nothing_has_ten_seconds() {
 }
 
 #[test]
-fn one_network_has_so_many_handshakes_and_what_is_no_tls_is_refused() {
+fn handshakes_per_network_are_limited_and_non_tls_is_refused() {
     let mut bench = Bench::new(None);
     let address = bench.server.address().unwrap();
     let _idle: Vec<_> = (0..20).map(|_| Plain::connect(address).unwrap()).collect();

@@ -50,7 +50,7 @@ fn a_viewer_sees_a_strip_from_its_first_idr_on() {
 }
 
 #[test]
-fn a_slice_tells_what_it_follows_from_and_whether_that_was_lost() {
+fn a_slice_message_has_its_history_and_corruption() {
     let message = |history, is_corrupt| {
         let head = SliceHead { history, is_corrupt, ..head(0, SliceKind::Predicted) };
         head.message(AccessUnit::from([1].as_slice()))
@@ -143,7 +143,7 @@ fn takes(joined: &mut Joined) -> Vec<Message> {
 }
 
 #[test]
-fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
+fn a_second_console_sees_the_driver_and_cannot_command() {
     let (hub, mut requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     assert_eq!(standing(&mut first)["role"], "drives");
@@ -165,7 +165,7 @@ fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
 }
 
 #[test]
-fn each_console_is_told_which_operator_drives_and_who_else_watches() {
+fn each_console_sees_the_driving_operator_and_other_watchers() {
     let hub = hub().0.of("anna", "3f2a");
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     let third = join(&hub, 3);
@@ -185,7 +185,7 @@ fn each_console_is_told_which_operator_drives_and_who_else_watches() {
 }
 
 #[test]
-fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
+fn a_moving_vehicle_is_handed_over_with_consent() {
     let (hub, mut requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     let holding = hub.holding();
@@ -212,7 +212,7 @@ fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
 }
 
 #[test]
-fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_then() {
+fn a_driven_vehicle_is_handed_over_by_its_guard() {
     let (hub, mut requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     let id = |number| NonZeroU64::new(number).map(ConsoleId);
@@ -262,7 +262,7 @@ fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_
 }
 
 #[test]
-fn at_standstill_another_console_drives_at_once_and_the_former_one_is_told() {
+fn at_standstill_a_requesting_console_drives_at_once() {
     let (hub, _requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     hub.show_telemetry(&[7], true, 0);
@@ -309,7 +309,7 @@ fn a_page_that_connects_anew_keeps_what_it_held() {
 }
 
 #[test]
-fn there_are_only_so_many_consoles() {
+fn the_number_of_consoles_is_limited() {
     let (hub, _requests) = hub();
     let joined: Vec<Joined> = (1..=CONSOLES_MAX as u64).map(|id| join(&hub, id)).collect();
     let id = |number| ConsoleId(NonZeroU64::new(number).unwrap());
@@ -321,7 +321,7 @@ fn there_are_only_so_many_consoles() {
 /// Every console knows the number of the driving console, because the vehicle reports whom its
 /// guard lets drive.
 #[test]
-fn the_number_of_the_console_that_drives_gives_nobody_its_place() {
+fn the_driving_consoles_number_admits_no_other_browser() {
     let (hub, _requests) = hub();
     let mut first = join(&hub, 1);
     let id = ConsoleId(NonZeroU64::new(1).unwrap());
@@ -332,7 +332,7 @@ fn the_number_of_the_console_that_drives_gives_nobody_its_place() {
 }
 
 #[test]
-fn who_may_only_watch_sees_telemetry_and_has_no_say_not_even_a_stop() {
+fn a_watcher_sees_telemetry_and_all_its_messages_are_refused() {
     let (hub, mut requests) = hub();
     let mut watcher = watch(&hub, 9).unwrap();
     let told = standing(&mut watcher);
@@ -370,7 +370,7 @@ fn who_may_only_watch_sees_telemetry_and_has_no_say_not_even_a_stop() {
 }
 
 #[test]
-fn who_watches_takes_no_place_of_one_who_may_drive() {
+fn watchers_take_no_connection_reserved_for_drivers() {
     let (hub, _requests) = hub();
     let watching: Vec<_> = (1..=WATCHING_MAX as u64).map(|id| watch(&hub, id).unwrap()).collect();
     assert_eq!(watch(&hub, 99).unwrap_err(), Refused::Full);
@@ -419,7 +419,7 @@ proptest! {
 }
 
 #[test]
-fn a_vehicle_is_picked_and_let_go_of_by_the_console_that_drives_alone() {
+fn only_the_driving_console_picks_and_releases_a_vehicle() {
     let (hub, mut requests) = hub();
     let (first, mut second) = (join(&hub, 1), join(&hub, 2));
     let pick = [&[kind::PICK], "Käfer 7".as_bytes()].concat();
@@ -447,7 +447,7 @@ fn a_vehicle_is_picked_and_let_go_of_by_the_console_that_drives_alone() {
 }
 
 #[test]
-fn a_page_tells_how_its_browser_decodes_and_the_last_word_counts() {
+fn the_last_decoder_report_of_a_page_counts() {
     let (hub, _requests) = hub();
     let (first, watcher) = (join(&hub, 1), watch(&hub, 2).unwrap());
     assert_eq!(hub.decoder(), None);
@@ -465,7 +465,7 @@ fn a_page_tells_how_its_browser_decodes_and_the_last_word_counts() {
 }
 
 #[test]
-fn another_vehicle_begins_without_a_picture_and_before_one_is_picked_nothing_moves() {
+fn a_newly_picked_vehicle_begins_without_a_picture() {
     let (hub, _requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     hub.set_picture(&Layout::of(640, 480).unwrap(), "avc1.42C01F");

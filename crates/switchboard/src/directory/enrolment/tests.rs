@@ -105,7 +105,7 @@ fn wrong((number, [a, b, c, d]): (u16, [u8; 4])) -> (u16, [u8; 4]) {
 const WRONG: Result<(Role, String, usize), Refusal> = Err(Refusal::NotAllowed);
 
 #[test]
-fn a_code_lets_one_machine_in_once_and_that_outlives_the_switchboard() {
+fn a_code_enrols_one_machine_and_survives_a_restart() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     assert_eq!(scene.enroll(5, 1, code), Ok((Role::Vehicle, "rover".into(), 1)));
@@ -121,7 +121,7 @@ fn a_code_lets_one_machine_in_once_and_that_outlives_the_switchboard() {
 }
 
 #[test]
-fn a_code_ends_after_ten_minutes_or_three_attempts_and_with_the_next_for_the_same_name() {
+fn a_code_ends_by_time_attempts_or_a_newer_one_for_its_name() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     scene.now += Duration::from_secs(599);
@@ -140,7 +140,7 @@ fn a_code_ends_after_ten_minutes_or_three_attempts_and_with_the_next_for_the_sam
 }
 
 #[test]
-fn whoever_guesses_is_slowed_down_by_network_and_altogether() {
+fn wrong_codes_are_limited_per_network_and_in_all() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     let guess = (code.0 ^ 1, [0; 4]);
@@ -160,7 +160,7 @@ fn whoever_guesses_is_slowed_down_by_network_and_altogether() {
 }
 
 #[test]
-fn who_was_not_invited_hears_at_once_that_its_key_is_not_known() {
+fn an_uninvited_key_is_refused_at_once_as_unknown() {
     let mut scene = Scene::new();
     let id = scene.connect(6, 1);
     assert!(matches!(scene.directory.poll_output(), Some(Output::Send { to, .. }) if to == id));
@@ -180,7 +180,7 @@ fn who_was_not_invited_hears_at_once_that_its_key_is_not_known() {
 }
 
 #[test]
-fn who_is_taken_off_is_gone_over_a_restart_too_and_the_settings_names_are_not_given() {
+fn a_revocation_survives_restarts_and_configured_names_are_kept() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     scene.enroll(5, 1, code).unwrap();
@@ -203,7 +203,7 @@ fn who_is_taken_off_is_gone_over_a_restart_too_and_the_settings_names_are_not_gi
 }
 
 #[test]
-fn whom_the_settings_list_too_stays_until_it_is_taken_off_there() {
+fn a_key_in_the_settings_too_cannot_be_revoked_by_command() {
     let mut scene = Scene::new();
     let code = scene.invite(Role::Vehicle, "rover");
     scene.enroll(5, 1, code).unwrap();

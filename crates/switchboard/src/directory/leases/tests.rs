@@ -206,7 +206,7 @@ const BERT: u8 = 3;
 
 proptest! {
     #[test]
-    fn wherever_the_switchboard_is_killed_no_lease_is_doubled_and_no_epoch_falls(
+    fn killed_at_any_point_no_lease_doubles_and_no_epoch_falls(
         steps in vec((0..7_u8, 0..2_u8, 0..2_u8, 0..12_usize), 1..60)
     ) {
         let mut world = World::new();
@@ -275,7 +275,7 @@ proptest! {
 }
 
 #[test]
-fn a_killed_switchboard_disturbs_nobody_who_is_back() {
+fn a_killed_switchboard_disturbs_no_end_that_reconnects() {
     let mut world = World::new();
     world.both_meet();
     let (held, kept) = (world.held.clone(), world.kept.clone());
@@ -296,7 +296,7 @@ fn a_killed_switchboard_disturbs_nobody_who_is_back() {
 }
 
 #[test]
-fn whoever_does_not_come_back_loses_its_lease_and_the_next_has_a_higher_epoch() {
+fn an_absent_operator_loses_its_lease_and_the_next_epoch_rises() {
     let mut world = World::new();
     world.both_meet();
     world.restart();
@@ -347,7 +347,7 @@ fn a_vehicle_that_is_listed_again_goes_on_from_its_epoch() {
 }
 
 #[test]
-fn whom_a_vehicle_has_in_hand_keeps_it_though_the_store_is_lost() {
+fn a_running_session_keeps_its_lease_though_the_store_is_lost() {
     let mut world = World::new();
     world.both_meet();
     let held = world.held.clone();

@@ -135,7 +135,7 @@ fn an_order_goes_to_the_vehicle_first_and_ends_the_lease() {
 }
 
 #[test]
-fn whose_drive_was_ended_gets_no_lease_of_it_while_the_order_holds_and_others_do() {
+fn an_ended_driver_gets_no_lease_while_the_order_is_valid() {
     let mut scene = Scene::new();
     scene.end(3, signed(EVA, ROVER, scene.unix()));
     assert_eq!(refused(&scene.take(1)), "a supervisor has ended this drive: not for 60 s more");
@@ -148,7 +148,7 @@ fn whose_drive_was_ended_gets_no_lease_of_it_while_the_order_holds_and_others_do
 }
 
 #[test]
-fn times_of_orders_are_the_vehicles_to_judge_whatever_the_clock_here_says() {
+fn order_times_are_judged_by_the_vehicle_not_the_switchboard() {
     // Started before time synchronization, and with a clock years ahead.
     for unix_start in [Duration::ZERO, UNIX * 2] {
         let mut scene = Scene::new();
@@ -202,7 +202,7 @@ fn a_second_order_takes_nothing_from_the_first() {
 }
 
 #[test]
-fn what_the_vehicle_would_refuse_is_refused_and_ends_nothing() {
+fn orders_that_the_vehicle_would_refuse_end_nothing() {
     let mut scene = Scene::new();
     let now = scene.unix();
     for (signed, words) in [

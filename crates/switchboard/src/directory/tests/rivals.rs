@@ -6,7 +6,7 @@ const TWO_ROVERS: &str = "refused NameTaken, vehicle rover is at 192.0.2.1:9000,
                           192.0.2.3:9000: a copied folder or card? The first stays, the other is refused";
 
 #[test]
-fn of_two_machines_with_one_key_the_first_keeps_its_place_and_both_are_told_of_both() {
+fn of_two_machines_with_one_key_the_first_stays_connected() {
     let [first, second] = [1, 3].map(|id| format!("{id}: {TWO_ROVERS}"));
     play(&driving(&[
         (Call(3, ROVER), &[]),
@@ -60,7 +60,7 @@ fn of_two_operators_with_one_key_the_first_keeps_its_vehicle() {
 /// A process that loses its connection on one link and returns on another holds the lease, so it
 /// need not wait.
 #[test]
-fn a_process_that_shows_the_lease_in_hand_replaces_its_own_connection_at_once() {
+fn a_process_that_names_the_lease_replaces_its_own_connection() {
     let mut scene = Scene::new();
     for (step, _) in DRIVING {
         scene.act(*step);

@@ -72,7 +72,7 @@ fn it_rises_by_a_fifth_at_each_probation_when_there_is_room() {
 }
 
 #[test]
-fn an_application_that_sends_little_neither_raises_nor_lowers_the_rate() {
+fn an_application_limited_rate_does_not_change() {
     let mut line = Line::new();
     assert_eq!(line.run(100, 20e6, 2e6), 8e6);
     assert_eq!(line.run(100, 20e6, 0.0), 8e6);
@@ -98,7 +98,7 @@ fn after_a_dip(queueing: Duration) -> f64 {
 }
 
 #[test]
-fn a_dip_on_a_link_that_is_not_filled_lowers_the_rate_only_if_a_queue_stands() {
+fn a_dip_of_an_unfilled_link_lowers_the_rate_only_with_a_queue() {
     assert_eq!(after_a_dip(Duration::from_millis(5)), 8e6);
     assert!(after_a_dip(Duration::from_millis(60)) < 2e6);
 }
@@ -139,7 +139,7 @@ fn a_link_that_comes_out_of_a_trough_climbs_by_half_at_a_time() {
 }
 
 #[test]
-fn a_link_at_the_floor_is_not_held_there_by_the_lowered_half_of_its_probation() {
+fn probation_does_not_hold_a_link_at_the_floor() {
     let mut line = Line::new();
     assert_eq!(line.run(100, 0.5e6, f64::MAX), 0.8e6);
     line.queue = 0.0;

@@ -75,7 +75,7 @@ fn media_units_come_in_any_order_each_once() {
 }
 
 #[test]
-fn a_unit_is_lost_once_at_its_deadline_and_never_delivered_after() {
+fn a_unit_is_lost_once_at_its_deadline_and_not_delivered_later() {
     let mut bench = Bench::media();
     bench.packet(0, 0, 100, 1);
     bench.expire(100);
@@ -89,7 +89,7 @@ fn a_unit_is_lost_once_at_its_deadline_and_never_delivered_after() {
 }
 
 #[test]
-fn units_of_which_nothing_came_are_told_at_their_successors_deadline() {
+fn missing_units_are_reported_at_their_successors_deadline() {
     let mut bench = Bench::media();
     bench.unit(3, 100, 1);
     assert_eq!(bench.log(), ["+3"]);
@@ -134,7 +134,7 @@ fn the_newest_command_wins() {
 }
 
 #[test]
-fn memory_is_bounded_whatever_comes() {
+fn memory_is_bounded_for_any_packets() {
     let mut bench = Bench::media();
     for number in 0..2_000 {
         bench.packet(number, 0, 10_000, 1);

@@ -140,7 +140,7 @@ fn content(number: u64, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_lost_source_packet_comes_back_whatever_its_length() {
+fn a_lost_source_packet_of_any_length_is_recovered() {
     let mut bench = Bench::new();
     let (a, b) = (bench.unit(2, 30), bench.unit(3, 500));
     let repairs = [bench.repair(), bench.repair(), bench.repair()];
@@ -177,7 +177,7 @@ fn a_unit_does_not_wait_for_the_one_before_it() {
 }
 
 #[test]
-fn what_left_the_window_is_not_waited_for_and_late_ones_still_help() {
+fn packets_outside_the_window_are_not_awaited_but_still_help() {
     let mut bench = Bench::new();
     let stale = bench.unit(3, 20);
     let over_stale = bench.repair();

@@ -105,7 +105,7 @@ fn a_leg_is_called_and_proven_and_kept() {
 }
 
 #[test]
-fn a_relays_probe_is_answered_once_with_the_time_and_a_forged_one_is_not() {
+fn a_relays_probe_is_answered_once_and_a_forged_one_never() {
     let (mut client, route) = client();
     let key = bring_up(&mut client, route, Instant::ZERO);
     let (mut out, now) = (Vec::new(), Instant::from_millis(40));
@@ -125,7 +125,7 @@ fn a_relays_probe_is_answered_once_with_the_time_and_a_forged_one_is_not() {
 }
 
 #[test]
-fn a_relay_that_does_not_answer_is_called_ever_more_seldom_and_counts_as_gone() {
+fn a_silent_relay_is_called_with_backoff_and_counts_as_gone() {
     let (mut client, route) = client();
     for pause in [100, 200, 400, 800, 1_000, 1_000] {
         let due = client.poll_timeout().unwrap();
@@ -142,7 +142,7 @@ fn a_relay_that_does_not_answer_is_called_ever_more_seldom_and_counts_as_gone() 
 }
 
 #[test]
-fn a_later_token_is_told_and_the_same_one_is_not() {
+fn only_a_newer_token_is_sent_to_the_relay() {
     let (mut client, route) = client();
     let key = bring_up(&mut client, route, Instant::ZERO);
     client.admit(&admission(OPERATOR, 9), &locals(), Instant::ZERO);
@@ -153,7 +153,7 @@ fn a_later_token_is_told_and_the_same_one_is_not() {
 }
 
 #[test]
-fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_called() {
+fn a_new_address_is_proven_and_a_restarted_relay_called() {
     let (mut client, route) = client();
     let key = bring_up(&mut client, route, Instant::ZERO);
     let (mut out, now) = (Vec::new(), Instant::from_millis(70));
@@ -179,7 +179,7 @@ fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_call
 }
 
 #[test]
-fn whose_address_a_relay_no_longer_knows_has_moved_and_is_told_once() {
+fn a_move_is_reported_once_when_the_relay_lost_the_address() {
     let (mut client, route) = client();
     let key = bring_up(&mut client, route, Instant::ZERO);
     client.hurry(Instant::from_millis(100));
@@ -199,7 +199,7 @@ fn whose_address_a_relay_no_longer_knows_has_moved_and_is_told_once() {
 }
 
 #[test]
-fn a_relay_has_a_leg_over_a_stream_too_which_is_proven_anew_with_each_connection() {
+fn a_stream_leg_is_proven_again_with_each_connection() {
     let mut client = Client::default();
     let mut admission = admission(OPERATOR, 9);
     admission.tickets[0].streams = vec![address(443)];
@@ -223,7 +223,7 @@ fn a_relay_has_a_leg_over_a_stream_too_which_is_proven_anew_with_each_connection
 }
 
 #[test]
-fn two_peers_are_reached_at_once_and_who_comes_by_anothers_address_takes_its_place() {
+fn a_peer_at_another_peers_relay_address_replaces_it() {
     let (mut client, first) = client();
     let mut elsewhere = admission(6, 9);
     elsewhere.tickets[0].addresses.reverse();
@@ -237,7 +237,7 @@ fn two_peers_are_reached_at_once_and_who_comes_by_anothers_address_takes_its_pla
 }
 
 #[test]
-fn a_refusal_is_told_and_called_against_later() {
+fn a_refusal_is_reported_and_the_relay_called_again_later() {
     let (mut client, route) = client();
     let call = said(&mut client, Instant::ZERO).unwrap();
     let reference = wire::reference_of(&call).unwrap();

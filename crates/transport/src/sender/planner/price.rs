@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_price_settles_where_the_misses_are_as_many_as_their_target() {
+    fn the_price_settles_where_misses_equal_the_target() {
         let mut price = Price::new(0.01);
         let (mut delivered, mut lost, mut missed) = (0, 0, 0);
         let mut random = 1_u64;
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_the_price_keeps_its_bounds_and_comes_back(
+        fn the_price_stays_within_bounds_and_recovers(
             told in vec((0..400_u64, 0..400_u64), 0..200),
             target in 0.002..0.2,
         ) {

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_link_beside_a_large_one_does_not_hold_it_down() {
+    fn a_small_link_does_not_hold_a_large_one_back() {
         let mut planner = Quantile::new(&Config::default());
         let mut now = Instant::from_millis(1_000);
         let beside =
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_link_is_outlived_while_its_misses_cost_more_than_it_carries() {
+    fn units_survive_a_fast_links_loss_while_misses_cost_more() {
         // Arguments: kbit/s of the other links next to 8 Mbit/s, on-time probability of the fast
         // link, and missed units of 100. Returns whether units survive the fast link's loss.
         let survives = |rate: u64, sure: f64, missed: u64| {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_may_take_what_the_link_carries_in_the_time_that_it_has() {
+    fn a_picture_may_use_the_links_capacity_until_its_deadline() {
         let spare = |millis: u64| Duration::from_millis(millis);
         // 15 units a second; 8 Mbit/s carry 66.7 kB between two.
         let of = |deadline: u64| {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn earliest_delivery_minds_the_delay_and_transmission_end_does_not() {
+    fn earliest_delivery_counts_delay_and_transmission_end_does_not() {
         let links = [link(0, 4, 20), link(0, 4, 60)];
         assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(false), &links), [8, 0]);
         assert_eq!(counts(&mut Schedule::TransmissionEnd, &block(false), &links), [4, 4]);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drowned_link_is_spared_and_a_late_one_left_out() {
+    fn an_overloaded_link_gets_nothing_and_a_late_one_is_left_out() {
         assert_eq!(
             counts(
                 &mut Schedule::EarliestDelivery,

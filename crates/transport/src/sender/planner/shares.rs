@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubtful_link_makes_the_others_carry_more_and_a_dead_one_nothing() {
+    fn a_doubtful_link_gets_nothing_and_others_carry_more_repair() {
         let sure = budget(4_000.0, 0.99);
         let budgets = [sure, sure, sure, budget(4_000.0, 0.1)];
         let shares = plan(3_000, 1_169, &budgets, &TARGET).unwrap();
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_spread_over_more_time_and_at_last_sent_as_it_can() {
+    fn a_unit_that_does_not_fit_takes_more_time_or_is_refused() {
         let budgets = [budget(500.0, 0.99), budget(500.0, 0.99)];
         let shares = plan(900, 1_169, &budgets, &TARGET).unwrap();
         assert_eq!(shares.counts[..2], [1, 1]);
@@ -607,14 +607,14 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_in_time_is_taken_however_much_waits_and_no_more() {
+    fn a_busy_link_accepts_only_units_that_can_be_in_time() {
         let busy = LinkBudget { credit: -3_000.0, in_time: Some(900.0), ..budget(500.0, 0.99) };
         assert!(plan(800, 1_169, &[busy], &TARGET).is_some());
         assert_eq!(plan(1_000, 1_169, &[busy], &TARGET), None);
     }
 
     #[test]
-    fn a_link_that_stalls_does_not_make_the_other_carry_more_than_would_survive() {
+    fn a_stalled_link_does_not_overload_the_other() {
         let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.98) };
         let budgets = [budget(2_000.0, 0.98), full];
         assert_eq!(size(&budgets, &TARGET, 1_169), 0.0);
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_sent_at_all_takes_the_reserve_of_stalled_links() {
+    fn a_unit_with_no_other_room_uses_the_stalled_links_reserve() {
         let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.1) };
         let shares = plan(100, 1_169, &[full, full], &TARGET).unwrap();
         assert_eq!(shares.counts[..2], [1, 1]);

@@ -79,7 +79,7 @@ fn a_unit_becomes_payloads_of_one_length_and_a_rest() {
 }
 
 #[test]
-fn a_repair_packet_covers_what_may_be_missing_and_is_as_long_as_the_longest() {
+fn a_repair_packet_covers_unacknowledged_packets_of_any_length() {
     let mut bench = Bench::new();
     assert!(bench.repair().is_empty() && bench.asked().is_empty());
     let first = bench.unit(2, LATE);
@@ -98,7 +98,7 @@ fn a_repair_packet_covers_what_may_be_missing_and_is_as_long_as_the_longest() {
 }
 
 #[test]
-fn what_is_lost_and_not_made_up_for_asks_for_one_more_repair_packet() {
+fn an_uncovered_loss_requests_one_more_repair_packet() {
     let mut bench = Bench::new();
     let sources = bench.unit(4, LATE);
     assert!(!bench.stream.lacks());
@@ -147,7 +147,7 @@ fn a_repair_packet_stands_in_only_for_what_it_covers() {
 }
 
 #[test]
-fn what_is_worthless_leaves_the_window_and_takes_its_repair_packets_along() {
+fn expired_packets_leave_the_window_with_their_repair_packets() {
     let mut bench = Bench::new();
     let deadline = Instant::from_millis(100);
     let stale = bench.unit(2, deadline);
@@ -227,7 +227,7 @@ fn foreign_packets_settle_nothing() {
 
 proptest! {
     #[test]
-    fn whenever_nothing_lacks_and_all_is_settled_a_decoder_knows_all(
+    fn once_nothing_is_lacking_a_decoder_has_every_packet(
         steps in prop::collection::vec((1_usize..6, 0_usize..4, any::<u64>()), 1..40),
         loss in 0.0..0.5_f64,
     ) {

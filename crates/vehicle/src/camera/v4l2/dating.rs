@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_was_there_before_it_was_asked_for_is_as_old_as_it_can_be() {
+    fn a_picture_queued_before_its_request_gets_its_maximum_age() {
         let mut dating = Dating::new(INTERVAL, DAY);
         dating.date(None, true, arrival(DAY, DAY + ms(33)));
         // This process was suspended for a second.
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_picture_is_younger_than_its_arrival_nor_older_than_its_bound(
+        fn capture_times_lie_between_the_bound_and_the_arrival(
             pictures in proptest::collection::vec((any::<u64>(), any::<bool>(), 0_u64..3_000, 0_u64..3_000), 1..40),
             interval in 1_u64..1_000,
         ) {

@@ -94,7 +94,7 @@ fn exposure_and_transfer_count_as_age() {
 }
 
 #[test]
-fn a_damaged_picture_is_lost_and_an_unplugged_camera_is_told() {
+fn a_damaged_picture_is_lost_and_an_unplugged_camera_reported() {
     let whole = |grey| (grey, taken(None, true, false));
     let pictures = [whole(50), (60, taken(None, true, true)), whole(70)];
     let mut sensor = Trace::of(Code::Nv12, [640, 362], &pictures).open().unwrap();
@@ -132,7 +132,7 @@ fn short_and_corrupt_pictures_never_end_a_source() {
 }
 
 #[test]
-fn a_device_that_reports_errors_alone_is_given_up_and_one_that_stands_still_is_named() {
+fn a_device_that_reports_30_errors_in_a_row_is_given_up() {
     let error = || Err(Errno::IO.into());
     let whole = || Ok((50, taken(None, true, false)));
     let trace = Trace::of(Code::Yuyv, [640, 480], &[]);
@@ -175,7 +175,7 @@ fn gaps_in_the_driver_s_numbers_are_counted_as_the_camera_s() {
 }
 
 #[test]
-fn a_time_that_is_not_possible_is_replaced_counted_and_told() {
+fn an_impossible_timestamp_is_replaced_and_counted() {
     let ahead = Taken {
         at: Some(Clock::monotonic() + Duration::from_secs(20)),
         ..taken(None, true, false)
@@ -199,7 +199,7 @@ fn grey_and_uyvy_are_seen() {
 }
 
 #[test]
-fn what_the_driver_makes_of_a_size_is_what_is_seen() {
+fn the_size_that_the_driver_returns_is_used() {
     let pictures = [(80, taken(None, true, false))];
     let trace = Trace::of(Code::Nv12, [1280, 720], &pictures);
     let mut sensor = Trace { size: Some([800, 600]), padding: 64, ..trace }.open().unwrap();
@@ -212,7 +212,7 @@ fn what_the_driver_makes_of_a_size_is_what_is_seen() {
 }
 
 #[test]
-fn a_mode_that_is_missing_is_told_with_those_that_are_there() {
+fn a_missing_mode_is_reported_with_the_available_ones() {
     let refused = |wanted: &str, code, size| {
         let trace = Box::new(Trace::of(code, size, &[]));
         let wanted = wanted.parse().unwrap();
@@ -234,7 +234,7 @@ fn a_mode_that_is_missing_is_told_with_those_that_are_there() {
 }
 
 #[test]
-fn a_missing_device_is_told_by_its_path() {
+fn a_missing_device_is_reported_by_its_path() {
     let path = Path::new("/no/such/camera");
     let error = DeviceSensor::open(path, &Wanted::default(), 30.0).err().unwrap();
     assert!(error.to_string().starts_with("there is no camera /no/such/camera"), "{error:#}");

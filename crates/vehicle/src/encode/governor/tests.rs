@@ -84,7 +84,7 @@ fn a_thin_link_has_few_pictures_and_a_thick_one_all() {
 }
 
 #[test]
-fn pictures_become_smaller_before_they_become_few_and_larger_again() {
+fn pictures_shrink_before_their_rate_falls_and_grow_again() {
     let plan = |kbps| {
         let governor = settled(60.0, 3_000.0, kbps).governor;
         (governor.reduction(), governor.picture_rate())
@@ -110,7 +110,7 @@ fn a_size_that_did_not_do_is_tried_ever_more_seldom() {
 }
 
 #[test]
-fn a_session_begins_as_large_as_its_links_have_shown_and_waits_for_that() {
+fn a_session_starts_at_the_size_that_its_links_have_shown() {
     let at = Instant::from_millis;
     for (kbps, expected) in [(6_000, 1), (900, 1), (500, 2), (200, 3)] {
         let mut governor = Drive::new(60.0, 0.0).governor;
@@ -140,7 +140,7 @@ fn a_source_without_room_for_the_stamp_is_never_made_smaller() {
 }
 
 #[test]
-fn a_step_of_the_budget_is_followed_down_at_once_and_up_after_a_while() {
+fn a_budget_step_is_followed_down_at_once_and_up_later() {
     let mut drive = settled(60.0, 3_000.0, 4_000);
     drive.run(Duration::from_secs(2), |_| 300);
     assert!(drive.governor.picture_rate() <= 10.0);
@@ -151,7 +151,7 @@ fn a_step_of_the_budget_is_followed_down_at_once_and_up_after_a_while() {
 }
 
 #[test]
-fn no_picture_is_begun_while_the_links_are_busy_and_none_is_too_large() {
+fn no_picture_starts_on_busy_links_or_exceeds_its_limit() {
     let now = Instant::from_millis(5_000);
     let mut governor = granted(30.0, Bitrate::from_kbps(160), now);
     assert_eq!(governor.take(0, 1, now), Taking::Taken);
@@ -168,7 +168,7 @@ fn no_picture_is_begun_while_the_links_are_busy_and_none_is_too_large() {
 }
 
 #[test]
-fn a_dip_of_thick_links_keeps_no_picture_waiting_once_it_is_over() {
+fn after_a_dip_of_fast_links_no_picture_waits() {
     let begun = Instant::from_millis(1_000);
     let mut governor = granted(30.0, Bitrate::from_mbps(12), begun);
     assert_eq!(governor.take(0, 1, begun), Taking::Taken);
@@ -207,7 +207,7 @@ fn a_session_begins_with_little_however_much_is_granted() {
 }
 
 #[test]
-fn what_the_links_have_shown_is_not_tried_out() {
+fn a_session_starts_at_half_of_the_shown_capacity() {
     for known_at in [0, 40] {
         let begun = Instant::from_millis(1_000);
         let mut governor = granted(25.0, Bitrate::from_mbps(8), begun);
@@ -228,7 +228,7 @@ fn what_the_links_have_shown_is_not_tried_out() {
 }
 
 #[test]
-fn thin_links_are_tried_out_whatever_they_have_shown() {
+fn low_rate_links_start_low_whatever_they_have_shown() {
     let mut governor = Governor::new(12.0);
     governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
     governor.note_shown(Bitrate::from_kbps(3_900));
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn more_budget_never_settles_at_smaller_pictures_or_at_fewer_of_the_same_size(
+    fn more_budget_never_settles_at_smaller_or_fewer_pictures(
         need in 300.0..40_000.0_f64,
         kbps in 50_u64..10_000,
         more in 1_u64..10_000,
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_the_rate_stays_within_bounds(
+    fn the_picture_rate_stays_within_bounds(
         source in 1.0..240.0_f64,
         budgets in proptest::collection::vec(0_u64..30_000_000, 1..50),
         needs in proptest::collection::vec(0_u64..u64::MAX, 1..50),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_beyond_what_a_lease_allows_for_are_caught_with_their_seed() {
+    fn clock_drift_beyond_the_lease_margin_is_detected() {
         let told = first_clash(&Trust { drift_ppm: 400_000.0, ..Trust::SOUND });
         let told = told.expect("one of the chaos tests shows two leaders");
         assert!(told.starts_with("SIM_SEED="), "{told}");
