@@ -12,7 +12,7 @@ use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
 use tautline_transport::link::State;
-use tautline_transport::reach::{Candidate, Way};
+use tautline_transport::reach::{Candidate, CandidatePair};
 use tautline_transport::relay::{self, Admission};
 use tautline_transport::{
     Channel, ChannelNumber, Event, PublicKey, Route, SendError, Session, stun,
@@ -38,7 +38,7 @@ pub enum Output<'a> {
     /// A unit that cannot be sent: there is no session, no link, or no room for it in time.
     Refused(ChannelNumber, &'a [u8], SendError),
     /// Every tenth of a second: the session, the links through relays, and the loop's own drops.
-    Tick(&'a Session, &'a [relay::Way], &'a Drops),
+    Tick(&'a Session, &'a [relay::LegView], &'a Drops),
 }
 
 /// Datagrams and units dropped by the loop itself, by reason.
@@ -234,13 +234,13 @@ impl Handle {
     }
 
     /// Updates the candidate pairs of the session under this lease: see [`Session::offer`].
-    pub fn offer_ways(&self, lease: [u8; 16], ways: Vec<Way>) {
-        self.input(Input::Offer(lease, ways));
+    pub fn offer_pairs(&self, lease: [u8; 16], pairs: Vec<CandidatePair>) {
+        self.input(Input::Offer(lease, pairs));
     }
 
-    /// Updates the hole-punching targets of the session under this lease: see [`Session::knock`].
-    pub fn knock(&self, lease: [u8; 16], routes: Vec<Route>) {
-        self.input(Input::Knock(lease, routes));
+    /// Updates the hole-punching targets of the session under this lease: see [`Session::punch`].
+    pub fn punch(&self, lease: [u8; 16], routes: Vec<Route>) {
+        self.input(Input::Punch(lease, routes));
     }
 
     /// Opens a channel in the running session and in all later ones.
@@ -317,8 +317,8 @@ enum Input {
     Open(Box<Channel>),
     Admit(Box<Admission>),
     FindAddresses(Vec<SocketAddr>),
-    Offer([u8; 16], Vec<Way>),
-    Knock([u8; 16], Vec<Route>),
+    Offer([u8; 16], Vec<CandidatePair>),
+    Punch([u8; 16], Vec<Route>),
     Release,
     EndSessions(Condition),
     Stop,
@@ -409,11 +409,11 @@ impl EventLoop {
                     self.admit(*admission);
                 }
                 Input::FindAddresses(servers) => self.reach.begin(&servers, self.clock.now()),
-                Input::Offer(lease, ways) => {
-                    self.sessions.offer(&lease, &ways, self.clock.now());
+                Input::Offer(lease, pairs) => {
+                    self.sessions.offer(&lease, &pairs, self.clock.now());
                 }
-                Input::Knock(lease, routes) => {
-                    self.sessions.knock(&lease, &routes, self.clock.now());
+                Input::Punch(lease, routes) => {
+                    self.sessions.punch(&lease, &routes, self.clock.now());
                 }
                 Input::Release => self.sessions.release(),
                 Input::EndSessions(may_end) => self.sessions.end(may_end),
@@ -570,7 +570,7 @@ impl EventLoop {
             if let Some(slot) = self.slots.get_mut(usize::from(socket)) {
                 slot.on_moved();
             }
-            let relayed: Vec<Route> = self.relays.ways().map(|way| way.route).collect();
+            let relayed: Vec<Route> = self.relays.legs().map(|leg| leg.route).collect();
             self.reach.hurry(now);
             self.sessions.handle_moved(socket, &relayed, now);
         }
@@ -608,8 +608,8 @@ impl EventLoop {
             streams.renew(self.poll.registry(), LISTENER, now);
         }
         if let Some(session) = self.sessions.present() {
-            let ways: Vec<relay::Way> = self.relays.ways().collect();
-            (self.sink)(Output::Tick(session, &ways, &self.drops));
+            let legs: Vec<relay::LegView> = self.relays.legs().collect();
+            (self.sink)(Output::Tick(session, &legs, &self.drops));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tautline_transport::reach::Way;
+use tautline_transport::reach::CandidatePair;
 use tautline_transport::{Channel, Event, PublicKey, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 
@@ -142,16 +142,16 @@ impl Sessions {
     }
 
     /// Updates the candidate pairs of the session under this lease.
-    pub(crate) fn offer(&mut self, lease: &[u8; 16], ways: &[Way], now: Instant) {
+    pub(crate) fn offer(&mut self, lease: &[u8; 16], pairs: &[CandidatePair], now: Instant) {
         for session in self.all_mut().filter(|session| session.lease() == lease) {
-            session.offer(ways, now);
+            session.offer(pairs, now);
         }
     }
 
     /// Updates the hole-punching targets of the session under this lease.
-    pub(crate) fn knock(&mut self, lease: &[u8; 16], routes: &[Route], now: Instant) {
+    pub(crate) fn punch(&mut self, lease: &[u8; 16], routes: &[Route], now: Instant) {
         for session in self.all_mut().filter(|session| session.lease() == lease) {
-            session.knock(routes, now);
+            session.punch(routes, now);
         }
     }
 

@@ -15,7 +15,7 @@ use tautline_message::snapshot::{End, ProcessStats};
 use tautline_transport::Session;
 use tautline_transport::link::View;
 use tautline_transport::rate::Cause;
-use tautline_transport::relay::Way;
+use tautline_transport::relay::LegView;
 use tautline_units::Instant;
 
 pub use history::History;
@@ -49,7 +49,7 @@ impl Latest {
     pub fn take(
         &self,
         session: &Session,
-        ways: &[Way],
+        legs: &[LegView],
         drops: &Drops,
         name: impl Fn(&View) -> String,
         now: Instant,
@@ -57,7 +57,7 @@ impl Latest {
         let mut shared = self.shared();
         let shared = &mut *shared;
         let totals = Totals::of(session);
-        let stats = session::stats(session, ways, drops, name, &shared.totals, &totals, now);
+        let stats = session::stats(session, legs, drops, name, &shared.totals, &totals, now);
         shared.totals.push(totals, now);
         shared.snapshot.session = Some(stats);
         shared.snapshot.taken_at = now;

@@ -26,7 +26,7 @@ use tautline_units::ByteCount;
 use crate::reception::Shared;
 
 use watch::{DELAY_MAX, Watch};
-pub use watch::{Measured, Way};
+pub use watch::{Delays, Measured};
 
 /// Path to which steps are posted, as JSON.
 pub const PATH: &str = "/probe/packet-size";

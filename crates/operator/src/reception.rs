@@ -20,7 +20,7 @@ use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
 use tautline_net::stats::{self, Latest};
 use tautline_transport::channel::Descriptor;
-use tautline_transport::relay::Way;
+use tautline_transport::relay::LegView;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 
@@ -105,11 +105,11 @@ impl Reception {
             Output::Event(event, session) => self.handle_event(event, session),
             // The next unit supersedes it.
             Output::Refused(..) => {}
-            Output::Tick(session, ways, drops) => {
+            Output::Tick(session, legs, drops) => {
                 self.show_due(session);
                 self.judge(session);
                 self.record_trips(session);
-                self.report(session, ways, drops);
+                self.report(session, legs, drops);
             }
         }
         let now = self.clock.now();
@@ -310,7 +310,7 @@ impl Reception {
         self.trips = Some(trips);
     }
 
-    fn report(&mut self, session: &Session, ways: &[Way], loop_drops: &Drops) {
+    fn report(&mut self, session: &Session, legs: &[LegView], loop_drops: &Drops) {
         let now = self.clock.now();
         *lock(&self.shared.told_at) = Some(now);
         let clock = session.clock().map(|clock| ClockOffset {
@@ -318,7 +318,7 @@ impl Reception {
             error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
         });
         let status = self.shared.status(self.clock.unix_nanos(now), clock);
-        self.latest.take(session, ways, loop_drops, |view| self.link_name(view), now);
+        self.latest.take(session, legs, loop_drops, |view| self.link_name(view), now);
         self.latest.set_process(self.process(), now);
         let snapshot = self.latest.snapshot();
         let decoder = self.hub.decoder();

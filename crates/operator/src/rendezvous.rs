@@ -12,7 +12,7 @@ use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
 use tautline_net::{Destination, LogLimit, Relays, channels, latency, random, reach};
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::reach::{Candidate, WAYS_MAX, ways};
+use tautline_transport::reach::{CANDIDATE_PAIRS_MAX, Candidate, candidate_pairs};
 use tautline_transport::{Route, Seed, Session};
 use tautline_units::Instant;
 use tokio::sync::{mpsc, watch};
@@ -63,7 +63,7 @@ pub(crate) enum Choice {
 struct Introduced {
     at: Instant,
     /// Description of the addresses used for hole punching.
-    knocked: String,
+    punched: String,
 }
 
 /// State of the session, as known from the switchboard's latest message.
@@ -236,9 +236,9 @@ impl Rendezvous {
                     }
                     return Ok(());
                 }
-                let knocks = knocks(config, driver, &reach::from_message(&peer_candidates));
+                let punches = punch_targets(config, driver, &reach::from_message(&peer_candidates));
                 if self.held.as_ref().is_some_and(|held| held.lease == Some(lease)) {
-                    driver.handle().knock(lease, knocks);
+                    driver.handle().punch(lease, punches);
                     return Ok(());
                 }
                 let begun = known_vehicle(peer_key, &self.fleet, shared).and_then(|peer| {
@@ -246,7 +246,7 @@ impl Rendezvous {
                     let now = clock.now();
                     let mut session =
                         Session::respond(transport, identity, peer, lease, seed, now)?;
-                    session.knock(&knocks, now);
+                    session.punch(&punches, now);
                     channels::open(&mut session)?;
                     Ok(session)
                 });
@@ -260,8 +260,8 @@ impl Rendezvous {
                         let locals = driver.local_addresses();
                         let is_over_tls = driver.tls_address().is_some()
                             || !self.relays.streams(session.peer(), &locals).is_empty();
-                        let knocked = in_words(&knocks, is_over_tls);
-                        self.introduced = Some(Introduced { at: clock.now(), knocked });
+                        let punched = in_words(&punches, is_over_tls);
+                        self.introduced = Some(Introduced { at: clock.now(), punched });
                         driver.handle().start(session);
                         let mismatch = channels::mismatch(peer_versions);
                         let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
@@ -438,9 +438,9 @@ impl Rendezvous {
 
     /// Reports that nothing has arrived from the vehicle, if so, and the possible cause.
     fn tell_unheard(&mut self, shared: &Shared) {
-        let Some(Introduced { knocked, .. }) = self.introduced.take() else { return };
+        let Some(Introduced { punched, .. }) = self.introduced.take() else { return };
         let seconds = UNHEARD_MAX.as_secs();
-        let text = format!("no UDP from the vehicle for {seconds} s: {knocked}");
+        let text = format!("no UDP from the vehicle for {seconds} s: {punched}");
         if shared.set_unheard(&text) {
             tracing::warn!("{text}");
         }
@@ -506,20 +506,20 @@ fn register(
 }
 
 /// Returns the routes for hole punching; none if the vehicle has to use a configured address.
-fn knocks(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Route> {
+fn punch_targets(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Route> {
     if !config.advertise.is_empty() {
         return Vec::new();
     }
-    let ways = ways(&driver.local_addresses(), candidates, WAYS_MAX);
-    ways.into_iter().map(|way| way.route).collect()
+    let pairs = candidate_pairs(&driver.local_addresses(), candidates, CANDIDATE_PAIRS_MAX);
+    pairs.into_iter().map(|pair| pair.route).collect()
 }
 
 /// Returns a text for people about the attempts, and the remaining options if UDP is blocked.
-fn in_words(knocks: &[Route], is_over_tls: bool) -> String {
-    let tried = match knocks {
+fn in_words(punches: &[Route], is_over_tls: bool) -> String {
+    let tried = match punches {
         [] => "is it a firewall, or the address that the vehicle was given?".to_owned(),
-        knocks => {
-            let at: Vec<String> = knocks.iter().map(|route| route.remote.to_string()).collect();
+        punches => {
+            let at: Vec<String> = punches.iter().map(|route| route.remote.to_string()).collect();
             format!("tried {}; UDP may be blocked, or both NATs need a relay", at.join(", "))
         }
     };
@@ -569,9 +569,9 @@ mod tests {
     #[test]
     fn without_udp_the_advice_names_tls_unless_it_is_configured() {
         let route = Route { socket: 0, remote: "192.0.2.7:7".parse().unwrap() };
-        for knocks in [&[][..], &[route]] {
-            assert!(in_words(knocks, false).ends_with(NO_TLS));
-            assert!(!in_words(knocks, true).contains("TLS"));
+        for punches in [&[][..], &[route]] {
+            assert!(in_words(punches, false).ends_with(NO_TLS));
+            assert!(!in_words(punches, true).contains("TLS"));
         }
         assert!(in_words(&[route], true).starts_with("tried 192.0.2.7:7; "));
     }

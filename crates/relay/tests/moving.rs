@@ -9,7 +9,9 @@ use tautline_relay::config::Limits;
 use tautline_relay::table::{Fate, Table};
 use tautline_sim::nat::{By, Config as NatConfig, Nat};
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::reach::{Candidate, Gatherer, WAYS_MAX, Way, ways};
+use tautline_transport::reach::{
+    CANDIDATE_PAIRS_MAX, Candidate, CandidatePair, Gatherer, candidate_pairs,
+};
 use tautline_transport::relay::{Admission, Client, Grant, Side, Ticket, Token};
 use tautline_transport::stun::{self, Message};
 use tautline_transport::{ChannelNumber, Config, Event, Route, Session};
@@ -90,8 +92,8 @@ impl World {
     fn introduce(&mut self) {
         let [vehicle, operator] = [VEHICLE, OPERATOR].map(|end| identity(end as u8));
         let (config, now) = (Config::default(), self.now);
-        let begun = self.ends[VEHICLE].ways();
-        let routes: Vec<Route> = begun.iter().map(|way| way.route).collect();
+        let begun = self.ends[VEHICLE].pairs();
+        let routes: Vec<Route> = begun.iter().map(|pair| pair.route).collect();
         let peer = operator.public();
         let session = Session::initiate(config.clone(), &vehicle, peer, LEASE, &routes, 3, now);
         let mut session = session.unwrap();
@@ -99,7 +101,7 @@ impl World {
         self.ends[VEHICLE].session = Some(session);
         let session = Session::respond(config, &operator, vehicle.public(), LEASE, 4, now);
         let mut session = session.unwrap();
-        session.knock(&self.ends[OPERATOR].knocks(), now);
+        session.punch(&self.ends[OPERATOR].punch_targets(), now);
         self.ends[OPERATOR].session = Some(session);
     }
 
@@ -157,7 +159,7 @@ impl World {
                 session.hurry(now);
             }
             while let Some(socket) = client.poll_moved().or_else(|| gatherer.poll_moved()) {
-                let relayed: Vec<Route> = client.ways().map(|way| way.route).collect();
+                let relayed: Vec<Route> = client.legs().map(|leg| leg.route).collect();
                 gatherer.hurry(now);
                 session.handle_moved(socket, &relayed, now);
             }
@@ -274,25 +276,28 @@ impl World {
 }
 
 impl End {
-    fn ways(&self) -> Vec<Way> {
+    fn pairs(&self) -> Vec<CandidatePair> {
         let locals: Vec<_> = self.sockets.iter().map(|(inside, _)| *inside).collect();
-        let mut found = ways(&locals, &self.peer, WAYS_MAX);
-        found.extend(self.client.ways().map(|way| Way::relayed(way.route)));
+        let mut found = candidate_pairs(&locals, &self.peer, CANDIDATE_PAIRS_MAX);
+        found.extend(self.client.legs().map(|leg| CandidatePair::relayed(leg.route)));
         found
     }
 
-    fn knocks(&self) -> Vec<Route> {
+    fn punch_targets(&self) -> Vec<Route> {
         let locals: Vec<_> = self.sockets.iter().map(|(inside, _)| *inside).collect();
-        ways(&locals, &self.peer, WAYS_MAX).into_iter().map(|way| way.route).collect()
+        candidate_pairs(&locals, &self.peer, CANDIDATE_PAIRS_MAX)
+            .into_iter()
+            .map(|pair| pair.route)
+            .collect()
     }
 
     fn on_lease(&mut self, index: usize, candidates: Vec<Candidate>, now: Instant) {
         self.peer = candidates;
-        let (knocks, ways) = (self.knocks(), self.ways());
+        let (punches, pairs) = (self.punch_targets(), self.pairs());
         let Some(session) = &mut self.session else { return };
         match index {
-            VEHICLE => session.offer(&ways, now),
-            _ => session.knock(&knocks, now),
+            VEHICLE => session.offer(&pairs, now),
+            _ => session.punch(&punches, now),
         }
     }
 }

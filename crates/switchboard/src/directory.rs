@@ -17,21 +17,21 @@ use crate::store::Change;
 
 mod addresses;
 mod connection;
+mod duplicates;
 mod enrolment;
 mod introductions;
 mod leases;
 mod listing;
 mod orders;
 mod registration;
-mod rivals;
 mod roster;
 
 pub use connection::RoundTrip;
 use connection::{Connection, Role};
+use duplicates::{Claim, Contender, Duplicate};
 use enrolment::Enrolment;
 use orders::Awaiting;
 use registration::Told;
-use rivals::{Claim, Contender, Rival};
 
 /// State machine of the switchboard.
 ///
@@ -83,7 +83,7 @@ pub struct Directory {
     /// Duplicate registrations that wait for a ping of the connection with their key.
     contenders: BTreeMap<PublicKey, Contender>,
     /// Rate limit for logs of duplicate registrations.
-    rivals: LogLimit,
+    duplicates: LogLimit,
 }
 
 /// Number of a connection, never reused.
@@ -160,7 +160,7 @@ struct Vehicle {
     /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
     /// Newest duplicate registration that was refused for this vehicle's key.
-    rival: Option<Rival>,
+    duplicate: Option<Duplicate>,
 }
 
 /// State of a listed operator.
@@ -169,7 +169,7 @@ struct Operator {
     key: PublicKey,
     presence: Option<Presence>,
     /// Newest duplicate registration that was refused for this operator's key.
-    rival: Option<Rival>,
+    duplicate: Option<Duplicate>,
 }
 
 /// Registration data of a connected vehicle or operator.
@@ -233,7 +233,7 @@ impl Directory {
             unclaimed: 0,
             round_trip: None,
             contenders: BTreeMap::new(),
-            rivals: LogLimit::default(),
+            duplicates: LogLimit::default(),
         }
     }
 
@@ -520,14 +520,14 @@ impl Vehicle {
             pending_release: None,
             ended: None,
             awaiting: Vec::new(),
-            rival: None,
+            duplicate: None,
         }
     }
 }
 
 impl Operator {
     fn new(key: PublicKey) -> Self {
-        Self { key, presence: None, rival: None }
+        Self { key, presence: None, duplicate: None }
     }
 }
 

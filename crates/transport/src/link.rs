@@ -3,10 +3,11 @@
 mod beside;
 mod choice;
 mod dispersion;
-mod hush;
+mod headroom;
 mod in_flight;
 mod liveness;
 mod loss;
+mod low_rate;
 mod marking;
 mod media;
 mod mtu;
@@ -14,20 +15,19 @@ mod on_time;
 mod outgoing;
 mod over_stream;
 mod pacing;
+mod pair;
 mod pong_due;
 mod probe;
 mod queue;
+mod receive_gap;
+mod reduced_reporting;
 mod route;
 mod rtt;
 mod snapshot;
-mod spare;
-mod sparing;
 mod spread;
 mod stream;
-mod thin;
 mod timeouts;
 mod view;
-mod way;
 
 use std::collections::VecDeque;
 
@@ -54,7 +54,7 @@ use crate::wire::{LinkNumber, Ping, Pong, Report};
 use beside::Beside;
 use choice::Choice;
 use dispersion::Dispersion;
-pub(crate) use hush::Hush;
+use headroom::Headroom;
 use in_flight::{Fates, InFlight};
 use liveness::Liveness;
 use loss::{Loss, Told};
@@ -65,10 +65,10 @@ use pacing::{Pacer, UrgentQueue};
 use pong_due::PongDue;
 use probe::{Asked, Probe};
 use queue::Queue;
+pub(crate) use receive_gap::ReceiveGap;
+use reduced_reporting::ReducedReporting;
 use route::Arrival;
 use rtt::Rtt;
-use spare::Spare;
-use sparing::Sparing;
 use stream::Stream;
 
 /// State and behaviour of one link of a session.
@@ -88,7 +88,7 @@ pub(crate) struct Link {
     /// Bytes of units at the floor rate that may be in flight beyond the window.
     reserve: ByteCount,
     pacer: Pacer,
-    spare: Spare,
+    headroom: Headroom,
     beside: Beside,
     in_flight: InFlight,
     marking: Marking,
@@ -107,7 +107,7 @@ pub(crate) struct Link {
     mtu: Mtu,
     dispersion: Dispersion,
     stream: Stream,
-    sparing: Sparing,
+    reduced_reporting: ReducedReporting,
     /// Next re-check of whether the link is suspect, while nothing arrives over any link.
     judged_from: Instant,
     /// Report interval announced by the peer, if longer than usual, and the time of the
@@ -150,7 +150,7 @@ impl Link {
             grant,
             reserve: ByteCount::ZERO,
             pacer: Pacer::new(grant.rate, now),
-            spare: Spare::new(now),
+            headroom: Headroom::new(now),
             beside: Beside::new(now),
             in_flight: InFlight::new(),
             marking: Marking::default(),
@@ -166,7 +166,7 @@ impl Link {
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
             dispersion: Dispersion::default(),
             stream: Stream::default(),
-            sparing: Sparing::default(),
+            reduced_reporting: ReducedReporting::default(),
             judged_from: Instant::ZERO,
             cadence: None,
         }
@@ -261,7 +261,7 @@ impl Link {
         self.replay.note(number);
         self.choice.heard_at = now;
         let interval = self.report_interval(config);
-        let soon = if self.is_sparing() { interval } else { interval / GAP_INTERVALS };
+        let soon = if self.is_reduced() { interval } else { interval / GAP_INTERVALS };
         self.arrivals.note(number, bytes, (soon, interval), now);
         self.arrivals.note_ecn(ecn);
         match self.routing.note(route, bytes, newest, now) {
@@ -349,7 +349,7 @@ impl Link {
         let (times, clock) = ([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
         self.rtt.on_pong(times, clock);
         round_trips.note(self.number, times, clock);
-        self.sparing.on_ping_answered(upper, now);
+        self.reduced_reporting.on_ping_answered(upper, now);
         self.pace(now);
         let state = self.liveness.on_pong(now);
         if state.is_some() {
@@ -426,7 +426,7 @@ impl Link {
             if let Some((waiting, departed_by)) = waiting.zip(departed_by) {
                 self.queue.note_waiting(waiting, departed_by, self.loss.received(), now);
             }
-            self.spare.on_report(report.highest, transit, now);
+            self.headroom.on_report(report.highest, transit, now);
             let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
             self.grant = self.controller.on_report(&rate::Evidence {
                 sample,
@@ -449,7 +449,7 @@ impl Link {
                 feedback: self.cadence.map(|(interval, _)| interval),
                 now,
             });
-            self.spare_by_rate(now);
+            self.reduce_by_rate(now);
             self.pace(now);
         }
         Ok(true)
@@ -478,11 +478,11 @@ impl Link {
 
 /// Media: prospects of new packets, and packets queued or in flight.
 impl Link {
-    /// Returns the class of the link's present condition, for a packet that would arrive `spare`
+    /// Returns the class of the link's present condition, for a packet that would arrive `headroom`
     /// before its deadline.
-    pub(crate) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
+    pub(crate) fn standing(&self, headroom: Duration, config: &Config, now: Instant) -> u8 {
         let unheard_for = self.unheard_for(config, now);
-        self.on_time.standing(&Outlook { unheard_for, spare }, now)
+        self.on_time.standing(&Outlook { unheard_for, headroom }, now)
     }
 
     /// Returns the probability that a packet queued now arrives in time.
@@ -514,9 +514,11 @@ impl Link {
             return self.on_time.late();
         }
         let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + self.feedback(config) * 2;
-        let spare = span.saturating_sub(self.owd_out_or_guess(clock, now) + NEWS_PAUSE);
+        let headroom = span.saturating_sub(self.owd_out_or_guess(clock, now) + NEWS_PAUSE);
         let rounds = match config.retransmit {
-            true => (spare.as_nanos() as u64 / (round.as_nanos() as u64).max(1)).min(ROUNDS_MOST),
+            true => {
+                (headroom.as_nanos() as u64 / (round.as_nanos() as u64).max(1)).min(ROUNDS_MOST)
+            }
             false => 0,
         };
         let missing = lost * (lost + LOST_AGAIN).powi(rounds as i32) + late;
@@ -575,7 +577,7 @@ impl Link {
 
     /// Returns the bytes that were sent and not settled by a report, without data.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
-        self.in_flight.bytes() - self.spare.in_flight()
+        self.in_flight.bytes() - self.headroom.in_flight()
     }
 
     /// Returns whether `bytes` more of data may be in flight in addition to everything else.
@@ -585,17 +587,17 @@ impl Link {
 
     /// Returns when the link's headroom allows the next data datagram.
     pub(crate) fn data_free_at(&self) -> Instant {
-        self.spare.free_at()
+        self.headroom.free_at()
     }
 
     /// Returns the rate available to data.
     pub(crate) fn data_rate(&self) -> Bitrate {
-        self.spare.rate(self.grant.rate)
+        self.headroom.rate(self.grant.rate)
     }
 
     /// Returns the largest data datagram that the link should carry.
     pub(crate) fn data_bytes_max(&self) -> ByteCount {
-        self.spare.datagram_bytes_max()
+        self.headroom.datagram_bytes_max()
     }
 
     /// Returns the maximum number of unreported bytes in flight; `None` without a limit.
@@ -690,7 +692,7 @@ impl Link {
 
     /// Returns the share of the granted rate that remains with a standing queue.
     fn queue_factor(&self) -> f64 {
-        if !self.controller.spares_queues() {
+        if !self.controller.avoids_queues() {
             return 1.0;
         }
         let queue = self.rtt.queueing_latest().unwrap_or_default();

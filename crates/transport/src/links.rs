@@ -6,7 +6,7 @@ use crate::clock::{ClockEstimate, Estimator};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::event::Timer;
-use crate::link::{self, Change, Entry, Hush, Link};
+use crate::link::{self, Change, Entry, Link, ReceiveGap};
 use crate::round_trips::{RoundTrip, RoundTrips};
 use crate::wire::{LinkNumber, Pong};
 
@@ -20,7 +20,7 @@ pub(crate) struct Links {
     round_trips: RoundTrips,
     /// Bit mask by index: links whose timeouts may have changed.
     touched: u16,
-    hush: Hush,
+    receive_gap: ReceiveGap,
     /// Rule that was in force when their timeouts were computed.
     carrying: Carrying,
 }
@@ -57,7 +57,7 @@ impl Links {
             clock: Estimator::new(),
             round_trips: RoundTrips::new(),
             touched: 0,
-            hush: Hush::new(),
+            receive_gap: ReceiveGap::new(),
             carrying: Carrying::Up,
         }
     }
@@ -118,14 +118,14 @@ impl Links {
 
     /// Records that a datagram was received.
     pub(crate) fn hear(&mut self, now: Instant) {
-        self.hush.hear(now);
+        self.receive_gap.hear(now);
     }
 
     /// Runs the timers of the link at index `place`; see [`Link::on_timeout`].
     pub(crate) fn on_timeout(&mut self, place: usize, config: &Config, now: Instant) -> Change {
         self.touched |= 1 << place;
         let several = self.links.iter().filter(|link| link.is_up()).nth(1).is_some();
-        self.links[place].on_timeout(several.then_some(&self.hush), config, now)
+        self.links[place].on_timeout(several.then_some(&self.receive_gap), config, now)
     }
 
     pub(crate) fn carrying(&self) -> Carrying {

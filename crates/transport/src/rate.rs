@@ -3,6 +3,7 @@
 //! A controller reads what was sent and what arrived, report by report, and grants a rate. It
 //! changes nothing else; the session paces by the grant.
 
+mod competing;
 mod controller;
 mod delay_rate;
 mod fixed;
@@ -10,7 +11,6 @@ mod grant;
 mod losses;
 mod marks;
 mod meter;
-mod rival;
 mod sample;
 mod two_state;
 

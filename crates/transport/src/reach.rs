@@ -21,7 +21,7 @@ use candidate::RANK_RELAYED;
 
 /// A candidate pair: a route that may reach the peer, with its rank within its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct CandidatePair {
     /// Local socket and remote address.
     pub route: Route,
     /// Group of alternatives, of which one carries media.
@@ -30,7 +30,7 @@ pub struct Way {
     pub rank: u8,
 }
 
-impl Way {
+impl CandidatePair {
     /// Creates the candidate pair for a relay at `route`, to the peer's first socket.
     pub fn relayed(route: Route) -> Self {
         let rank = RANK_RELAYED + u8::from(route.remote.is_ipv4());
@@ -45,25 +45,30 @@ impl Way {
 
 /// Returns the candidate pairs of our sockets and the peer's candidates, at most `most`. The best
 /// pair of each two sockets comes first, then the second best of each.
-pub fn ways(locals: &[SocketAddr], candidates: &[Candidate], most: usize) -> Vec<Way> {
-    let mut groups: Vec<Vec<Way>> = Vec::new();
+pub fn candidate_pairs(
+    locals: &[SocketAddr],
+    candidates: &[Candidate],
+    most: usize,
+) -> Vec<CandidatePair> {
+    let mut groups: Vec<Vec<CandidatePair>> = Vec::new();
     for (socket, local) in (0..=u8::MAX).zip(locals) {
         for candidate in candidates.iter().filter(|candidate| reaches(local, &candidate.address)) {
-            let way = Way {
+            let pair = CandidatePair {
                 route: Route { socket, remote: candidate.address },
                 group: group(socket, candidate.end),
                 rank: candidate.rank(),
             };
-            match groups.iter_mut().find(|ways| ways[0].group == way.group) {
-                Some(ways) if ways.iter().any(|known| known.route == way.route) => {}
-                Some(ways) => ways.push(way),
-                None => groups.push(vec![way]),
+            match groups.iter_mut().find(|pairs| pairs[0].group == pair.group) {
+                Some(pairs) if pairs.iter().any(|known| known.route == pair.route) => {}
+                Some(pairs) => pairs.push(pair),
+                None => groups.push(vec![pair]),
             }
         }
     }
-    groups.iter_mut().for_each(|ways| ways.sort_by_key(|way| way.rank));
+    groups.iter_mut().for_each(|pairs| pairs.sort_by_key(|pair| pair.rank));
     let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
-    let turns = (0..longest).flat_map(|turn| groups.iter().filter_map(move |ways| ways.get(turn)));
+    let turns =
+        (0..longest).flat_map(|turn| groups.iter().filter_map(move |pairs| pairs.get(turn)));
     turns.copied().take(most).collect()
 }
 
@@ -72,7 +77,7 @@ fn group(socket: u8, end: u8) -> u16 {
 }
 
 /// Maximum number of candidate pairs from the lease; the other links are for learned ones.
-pub const WAYS_MAX: usize = 12;
+pub const CANDIDATE_PAIRS_MAX: usize = 12;
 /// Rank behind every direct candidate pair from the lease, and before every relayed one.
 const RANK_LEARNED: u8 = 4;
 
@@ -93,9 +98,9 @@ mod tests {
             candidate(Kind::Host, 0, "[2001:db8::1]:7"),
             candidate(Kind::Host, 0, "10.0.0.1:7"),
         ];
-        let found = ways(&locals, &candidates, 5);
+        let found = candidate_pairs(&locals, &candidates, 5);
         let told: Vec<_> =
-            found.iter().map(|way| (way.route.socket, way.route.remote.to_string())).collect();
+            found.iter().map(|pair| (pair.route.socket, pair.route.remote.to_string())).collect();
         let expected = [
             (0, "[2001:db8::1]:7"),
             (1, "10.0.0.1:7"),

@@ -12,6 +12,6 @@ mod handshake;
 mod token;
 pub mod wire;
 
-pub use client::{Admission, Client, Ticket, Way, datagram_routes, stream_routes};
+pub use client::{Admission, Client, LegView, Ticket, datagram_routes, stream_routes};
 pub use handshake::{Call, SEATS_OF_STREAMS_FROM};
 pub use token::{Grant, Side, Token, TokenError};

@@ -203,16 +203,16 @@ impl Sender {
         };
         let commands = self.commanded_at.is_some_and(|at| now.since(at) < COMMANDING);
         let beside = if commands { BESIDE_COMMANDS.get() as usize } else { usize::MAX };
-        let (spare, rate) = match opened.priority {
+        let (headroom, rate) = match opened.priority {
             Priority::Data => {
                 let rate = links.carriers().fold(0, |sum, link| sum + link.data_rate().bps());
-                let spare = links.carriers().map(|link| link.data_bytes_max().get()).min();
-                (spare, Bitrate::from_bps(rate))
+                let headroom = links.carriers().map(|link| link.data_bytes_max().get()).min();
+                (headroom, Bitrate::from_bps(rate))
             }
             _ => (None, COPIES_RATE),
         };
         let most = datagram_bytes_max(links, &shared.config).min(beside);
-        let most = spare.map_or(most, |spare| most.min(spare as usize));
+        let most = headroom.map_or(most, |headroom| most.min(headroom as usize));
         let around = SYMBOL_AROUND_BYTES + Coded::header_bytes(channel) - Coded::HEADER_BYTES;
         let plan = protect::plan_parts(unit.len(), most - around)
             .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
@@ -425,8 +425,8 @@ impl Sender {
                     Entry { plaintext: copy, deadline, unit: number, standing: 0, again: false };
                 let time = link.rate().time_for(entry.datagram_bytes());
                 let end = link.free_at(now) + time;
-                let spare = deadline.since(end + link.owd_out_or_guess(clock, now));
-                entry.standing = link.standing(spare, &shared.config, now);
+                let headroom = deadline.since(end + link.owd_out_or_guess(clock, now));
+                entry.standing = link.standing(headroom, &shared.config, now);
                 if let Err(refused) = link.push(entry) {
                     shared.counters.discard(Discard::MediaUnschedulable);
                     recovery.write_off(refused);

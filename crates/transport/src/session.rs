@@ -20,11 +20,11 @@
 mod active;
 mod called;
 mod handshake;
-mod knocking;
+mod hole_punching;
+mod pairs;
 mod sealer;
 mod timers;
 mod transmit;
-mod ways;
 
 use std::fmt;
 
@@ -192,7 +192,9 @@ impl Session {
             Ok(Datagram::Refusal { session, versions, tag }) => {
                 self.handle_refusal(session, versions, tag)
             }
-            Ok(Datagram::Knock { end, signed, tag }) => self.handle_knock(route, end, signed, tag),
+            Ok(Datagram::HolePunch { end, signed, tag }) => {
+                self.handle_hole_punch(route, end, signed, tag)
+            }
             Ok(Datagram::Sealed { link, session, number_low, ciphertext }) => {
                 let bytes = datagram.len();
                 let sealed = Sealed { route, link, number_low, ciphertext, bytes, ecn };
@@ -239,8 +241,8 @@ impl Session {
         self.handshake.handle_timeout(&mut self.shared.counters, now);
         let Some(active) = &mut self.active else { return };
         active.handle_timeout(&self.timers, &mut self.shared, now);
-        if now.since(active.heard_at) > KNOCK_ANEW_AFTER {
-            self.handshake.hurry_knocks();
+        if now.since(active.heard_at) > PUNCH_AGAIN_AFTER {
+            self.handshake.hurry_hole_punching();
         }
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
             // The responder may have restarted and lost our session. The present session stays
@@ -439,7 +441,9 @@ impl Session {
     pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {
         match Datagram::parse(datagram) {
             Ok(Datagram::Init { message, .. }) => self.handshake.admits(message),
-            Ok(Datagram::Knock { signed, tag, .. }) => self.handshake.is_knock(signed, tag),
+            Ok(Datagram::HolePunch { signed, tag, .. }) => {
+                self.handshake.is_hole_punch(signed, tag)
+            }
             Ok(
                 Datagram::Response { session, .. }
                 | Datagram::Refusal { session, .. }
@@ -549,7 +553,7 @@ impl fmt::Debug for Session {
 
 /// Time without packets on any link after which the responder punches again: its NAT may have
 /// dropped the mapping.
-const KNOCK_ANEW_AFTER: Duration = Duration::from_millis(500);
+const PUNCH_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Time without packets on any link after which the initiator starts a new handshake next to the
 /// old session.
 // protocol 2

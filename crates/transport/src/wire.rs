@@ -27,8 +27,8 @@ pub use cadence::Cadence;
 pub use coded::{Coded, UNIT_NUMBER_BITS};
 pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{
-    KNOCK_BYTES, KNOCK_TAG_BYTES, REFUSAL_TAG_BYTES, write_init_header, write_knock, write_refusal,
-    write_response_header, write_sealed_header,
+    HOLE_PUNCH_BYTES, HOLE_PUNCH_TAG_BYTES, REFUSAL_TAG_BYTES, write_hole_punch, write_init_header,
+    write_refusal, write_response_header, write_sealed_header,
 };
 pub use delivery_report::DeliveryReport;
 pub use frames::{Frames, write_frame};

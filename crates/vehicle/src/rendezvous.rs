@@ -12,7 +12,7 @@ use tautline_net::driver::Driver;
 use tautline_net::{LogLimit, Relays, channels, latency, random, reach, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::order::SignedOrder;
-use tautline_transport::reach::{Candidate, WAYS_MAX, Way, ways};
+use tautline_transport::reach::{CANDIDATE_PAIRS_MAX, Candidate, CandidatePair, candidate_pairs};
 use tautline_transport::{LinkNumber, Route, Seed, Session};
 use tokio::sync::{mpsc, watch};
 
@@ -147,13 +147,14 @@ impl Rendezvous {
                         (self.relays.routes(&peer, locals), self.relays.streams(&peer, locals))
                     })
                     .unwrap_or_default();
-                let direct = WAYS_MAX.saturating_sub(relayed.len());
-                let mut ways = ways(locals, &reach::from_message(&peer_candidates), direct);
-                if !ways.is_empty() {
-                    ways.extend(relayed.iter().copied().map(Way::relayed));
+                let direct = CANDIDATE_PAIRS_MAX.saturating_sub(relayed.len());
+                let mut pairs =
+                    candidate_pairs(locals, &reach::from_message(&peer_candidates), direct);
+                if !pairs.is_empty() {
+                    pairs.extend(relayed.iter().copied().map(CandidatePair::relayed));
                 }
                 if self.lease == Some(lease) {
-                    driver.handle().offer_ways(lease, ways);
+                    driver.handle().offer_pairs(lease, pairs);
                     return Ok(());
                 }
                 if let Some(mismatch) = channels::mismatch(peer_versions) {
@@ -163,14 +164,14 @@ impl Rendezvous {
                 let called = direct.clone();
                 let offered = direct.len();
                 let streams = some_of_each(direct, relayed_streams);
-                let routes = routes_to(config, locals, &peer_addresses, &ways, relayed, streams);
+                let routes = routes_to(config, locals, &peer_addresses, &pairs, relayed, streams);
                 let judged = self.epochs.judge(epoch, &peer_key);
                 let begun = judged.and_then(|()| self.known_operator(peer_key)).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
                         Session::initiate(transport, identity, peer, lease, &routes, seed, now)?;
-                    session.offer(&ways, now);
+                    session.offer(&pairs, now);
                     channels::open(&mut session)?;
                     Ok(session)
                 });
@@ -327,13 +328,13 @@ fn routes_to(
     config: &Config,
     locals: &[SocketAddr],
     peer_addresses: &[String],
-    ways: &[Way],
+    pairs: &[CandidatePair],
     relayed: Vec<Route>,
     streams: Vec<Route>,
 ) -> Vec<Route> {
-    let mut routes = match ways.is_empty() {
+    let mut routes = match pairs.is_empty() {
         true => routes(locals, peer_addresses),
-        false => ways.iter().map(|way| way.route).collect(),
+        false => pairs.iter().map(|leg| leg.route).collect(),
     };
     // Direct routes yield to relayed ones, since a relay works behind any NAT.
     let relayed: Vec<_> = relayed.into_iter().filter(|route| !routes.contains(route)).collect();

@@ -69,11 +69,11 @@ impl Uplink {
             Output::Refused(channel, unit, why) => {
                 self.topics.handle_refused(channel, ByteCount::of(unit), why, self.clock.now());
             }
-            Output::Tick(session, ways, drops) => {
+            Output::Tick(session, pairs, drops) => {
                 self.met.set_heard_at(session.heard_at());
                 let name =
                     |view: &tautline_transport::link::View| Destination::of(view.route).to_string();
-                self.latest.take(session, ways, drops, name, self.clock.now());
+                self.latest.take(session, pairs, drops, name, self.clock.now());
             }
         }
     }

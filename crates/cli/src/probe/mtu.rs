@@ -9,7 +9,7 @@ use clap::Args;
 use tautline_lab::record;
 use tautline_lab::sweeps::packet_size::{Bins, Recommendation, Round, Size, Trial};
 use tautline_net::metrics::STATUS_HEAD;
-use tautline_operator::probe::{Measured, Outcome, PATH, Step, Way};
+use tautline_operator::probe::{Delays, Measured, Outcome, PATH, Step};
 use tautline_units::ByteCount;
 
 use crate::lab::mtu::tell;
@@ -201,23 +201,23 @@ impl Sweep {
 
 /// Returns a step in one line: delays in milliseconds, median and 95th percentile.
 fn words(size: Size, measured: &Measured) -> String {
-    let way = |way: &Way| {
-        let mut delays = way.delays_ms.clone();
+    let row = |leg: &Delays| {
+        let mut delays = leg.delays_ms.clone();
         delays.sort_by(f64::total_cmp);
         let at = |share: f64| {
             let place = ((delays.len() as f64 * share).ceil() as usize).saturating_sub(1);
             delays.get(place).map_or("-".to_owned(), |delay| format!("{delay:.0}"))
         };
-        let sent = delays.len() as u64 + way.lost;
-        format!("{}/{} ms, {} of {sent} lost", at(0.5), at(0.95), way.lost)
+        let sent = delays.len() as u64 + leg.lost;
+        format!("{}/{} ms, {} of {sent} lost", at(0.5), at(0.95), leg.lost)
     };
     let less =
         |asked: ByteCount, used: u64| if used < asked.get() { " (no more pass)" } else { "" };
     format!(
         "vehicle {}; operator {}; end to end {}; clocks to {:.1} ms; in use {}{} and {}{} B",
-        way(&measured.vehicle),
-        way(&measured.operator),
-        way(&measured.end_to_end),
+        row(&measured.vehicle),
+        row(&measured.operator),
+        row(&measured.end_to_end),
         measured.clock_error_ms,
         measured.up_bytes_used,
         less(size.up, measured.up_bytes_used),
@@ -236,12 +236,12 @@ fn round_of(measured: &Measured) -> Round {
     }
 }
 
-fn bins(way: &Way) -> Bins {
+fn bins(leg: &Delays) -> Bins {
     let mut bins = Bins::default();
-    for delay in &way.delays_ms {
+    for delay in &leg.delays_ms {
         bins.arrive(Duration::from_secs_f64((delay / 1e3).clamp(0.0, 3_600.0)));
     }
-    bins.lose(way.lost);
+    bins.lose(leg.lost);
     bins
 }
 
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     fn measured() -> Measured {
-        let vehicle = Way { delays_ms: vec![30.0, 10.0, 260.0, 20.0], lost: 1 };
+        let vehicle = Delays { delays_ms: vec![30.0, 10.0, 260.0, 20.0], lost: 1 };
         Measured {
             vehicle,
             wire_bytes: 100,

@@ -13,7 +13,7 @@ use tautline_net::control::{Client, Event as Said};
 use tautline_net::driver::{Driver, Output};
 use tautline_net::{Local, Relays, free_port};
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::relay::Way;
+use tautline_transport::relay::LegView;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
 use tautline_units::Instant;
 
@@ -40,16 +40,16 @@ async fn the_first_relay_fails(signal: &str) {
     let stand = Stand::start();
     let (mut vehicle, mut operator) = (stand.end(VEHICLE), stand.end(OPERATOR));
     tokio::join!(vehicle.meet(), operator.meet());
-    let are_proven = |ways: &[Way]| ways.len() == 2 && ways.iter().all(|way| way.is_proven);
+    let are_proven = |legs: &[LegView]| legs.len() == 2 && legs.iter().all(|leg| leg.is_proven);
     operator.until("both relays", |told| match told {
-        Told::Ways(ways) => are_proven(ways),
+        Told::Legs(legs) => are_proven(legs),
         Told::Event(_) => false,
     });
     // Either may come first, and is reported once.
     let (mut proven, mut granted) = (false, false);
     vehicle.until("both relays and a budget", |told| {
         match told {
-            Told::Ways(ways) => proven = are_proven(ways),
+            Told::Legs(legs) => proven = are_proven(legs),
             Told::Event(Event::Budget { media, .. }) => granted = media.bps() > 0,
             Told::Event(_) => {}
         }
@@ -60,7 +60,7 @@ async fn the_first_relay_fails(signal: &str) {
     println!("longest without a slice, and a command: {before:?} before, {gap:?} by SIG{signal}");
     assert!(gap.iter().all(|gap| *gap < Duration::from_secs(1)), "{gap:?}");
     vehicle.until("the first relay is known to be gone", |told| match told {
-        Told::Ways(ways) => ways.iter().filter(|way| way.is_proven).count() == 1,
+        Told::Legs(legs) => legs.iter().filter(|leg| leg.is_proven).count() == 1,
         Told::Event(_) => false,
     });
 }
@@ -114,7 +114,7 @@ fn a_relay_says_what_is_wrong_with_its_settings() {
 
 enum Told {
     Event(Event),
-    Ways(Vec<Way>),
+    Legs(Vec<LegView>),
 }
 
 struct Stand {
@@ -169,7 +169,7 @@ impl Stand {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
                 Output::Refused(..) => return,
-                Output::Tick(_, ways, _) => Told::Ways(ways.to_vec()),
+                Output::Tick(_, legs, _) => Told::Legs(legs.to_vec()),
             };
             // The test has ended if the receiver is gone.
             let _ = tell.send(told);

@@ -247,20 +247,20 @@ impl Task {
 
     /// Serves one connection until it ends; returns the reason.
     async fn serve(&mut self, reached: Reached) -> Result<Error, Ended> {
-        let Reached { connection, way, servers } = reached;
-        let (local, by) = (connection.local(), self.dialler.name_of(way));
+        let Reached { connection, source, servers } = reached;
+        let (local, by) = (connection.local(), self.dialler.name_of(source));
         let (mut sender, mut receiver) = connection.split();
         let greeting = self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for frame in greeting {
             if let Err(error) = send(&mut sender, &frame).await {
-                self.dialler.handle_lost(way);
+                self.dialler.handle_lost(source);
                 return Ok(error);
             }
         }
         self.shared.is_connected.store(true, Ordering::Release);
         self.tell(Event::Connected { local, by, servers }).await?;
         let end = self.exchange(&mut sender, &mut receiver).await;
-        self.dialler.handle_lost(way);
+        self.dialler.handle_lost(source);
         self.shared.is_connected.store(false, Ordering::Release);
         // If the other end still listens, it then need not wait for its timeout.
         let _ = timeout(TLS_CLOSE_MAX, sender.close()).await;

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 
 use super::listener::HANDSHAKE_MAX;
-use super::race::{Attempt, Ways, by_turns};
+use super::race::{Attempt, Sources, by_turns};
 use super::{Connection, Error, Host, error, tls};
 use crate::clock::Clock;
 use crate::socket::Local;
@@ -23,7 +23,7 @@ pub(super) struct Dialler {
     host: Host,
     /// Local end of each path; `None` leaves the choice to the system.
     locals: Vec<Option<Local>>,
-    ways: Ways,
+    sources: Sources,
     names: Names,
     /// Address of the last connection.
     last: Option<SocketAddr>,
@@ -35,7 +35,7 @@ pub(super) struct Dialler {
 pub(super) struct Reached {
     pub(super) connection: Connection,
     /// Index of its path, for [`Dialler::handle_lost`].
-    pub(super) way: usize,
+    pub(super) source: usize,
     /// All addresses of the server, the reached one first.
     pub(super) servers: Vec<SocketAddr>,
 }
@@ -49,21 +49,21 @@ impl Dialler {
         };
         let mut locals: Vec<_> = links.iter().filter(is_bound).cloned().map(Some).collect();
         locals.push(None);
-        let ways = Ways::new(locals.len());
-        Self { host, locals, ways, names: Names::default(), last: None, clock: Clock::start() }
+        let sources = Sources::new(locals.len());
+        Self { host, locals, sources, names: Names::default(), last: None, clock: Clock::start() }
     }
 
     /// Returns a path's name for logs.
-    pub(super) fn name_of(&self, way: usize) -> String {
-        match self.locals.get(way) {
+    pub(super) fn name_of(&self, source: usize) -> String {
+        match self.locals.get(source) {
             Some(Some(local)) => local.to_string(),
             Some(None) | None => "the system's own route".to_owned(),
         }
     }
 
     /// Records that the connection on a path was lost: the other paths are tried first.
-    pub(super) fn handle_lost(&mut self, way: usize) {
-        self.ways.handle_failed(way);
+    pub(super) fn handle_lost(&mut self, source: usize) {
+        self.sources.handle_failed(source);
     }
 
     /// Connects over the first path with a complete handshake. Safe to cancel.
@@ -74,7 +74,7 @@ impl Dialler {
     pub(super) async fn dial(&mut self, config: &Arc<ClientConfig>) -> Result<Reached, Error> {
         let addresses = self.names.resolve(&self.host).await?;
         let servers = by_turns(&addresses, self.last);
-        let mut race = self.ways.race(&servers, self.clock.now());
+        let mut race = self.sources.race(&servers, self.clock.now());
         let mut attempts = JoinSet::new();
         let mut failures: Vec<(usize, Error)> = Vec::new();
         loop {
@@ -90,15 +90,15 @@ impl Dialler {
                 () = sleep(due.unwrap_or_default()), if due.is_some() => continue,
             };
             match ended {
-                Some(Ok((Attempt { way, address }, Ok(connection)))) => {
-                    self.ways.handle_reached(way);
+                Some(Ok((Attempt { source, address }, Ok(connection)))) => {
+                    self.sources.handle_reached(source);
                     self.last = Some(address);
                     let servers = by_turns(&addresses, self.last);
-                    return Ok(Reached { connection, way, servers });
+                    return Ok(Reached { connection, source, servers });
                 }
-                Some(Ok((Attempt { way, .. }, Err(error)))) => {
-                    self.ways.handle_failed(way);
-                    failures.push((way, error));
+                Some(Ok((Attempt { source, .. }, Err(error)))) => {
+                    self.sources.handle_failed(source);
+                    failures.push((source, error));
                     race.handle_failed(self.clock.now());
                 }
                 // Only a bug ends an attempt in this manner; the others continue.
@@ -117,7 +117,7 @@ impl Dialler {
         config: &Arc<ClientConfig>,
         attempts: &mut JoinSet<(Attempt, Result<Connection, Error>)>,
     ) {
-        let local = self.locals.get(attempt.way).cloned().flatten();
+        let local = self.locals.get(attempt.source).cloned().flatten();
         let (config, shown) = (Arc::clone(config), self.shown(attempt.address));
         attempts.spawn(async move {
             (attempt, connect(attempt.address, local.as_ref(), &config, &shown).await)
@@ -145,8 +145,8 @@ impl Dialler {
             return failures.swap_remove(place).1;
         }
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        for (way, error) in failures {
-            let (reason, name) = (error.to_string(), self.name_of(way));
+        for (source, error) in failures {
+            let (reason, name) = (error.to_string(), self.name_of(source));
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, names)) if !names.contains(&name) => names.push(name),
                 Some(_) => {}

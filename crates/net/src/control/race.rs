@@ -12,14 +12,14 @@ use tautline_units::Instant;
 /// Paths are identified by their index. One with failures since its last success comes after those
 /// without.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct Sources {
     failures: Vec<u32>,
 }
 
 /// One attempt: a path and an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt {
-    pub(super) way: usize,
+    pub(super) source: usize,
     pub(super) address: SocketAddr,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct Race {
     next_at: Instant,
 }
 
-impl Ways {
+impl Sources {
     /// Creates `count` paths without history.
     pub(super) fn new(count: usize) -> Self {
         Self { failures: vec![0; count] }
     }
 
     /// Records that a path reached the server.
-    pub(super) fn handle_reached(&mut self, way: usize) {
-        if let Some(failures) = self.failures.get_mut(way) {
+    pub(super) fn handle_reached(&mut self, source: usize) {
+        if let Some(failures) = self.failures.get_mut(source) {
             *failures = 0;
         }
     }
 
     /// Records that an attempt on a path has failed, or that its connection was lost.
-    pub(super) fn handle_failed(&mut self, way: usize) {
-        if let Some(failures) = self.failures.get_mut(way) {
+    pub(super) fn handle_failed(&mut self, source: usize) {
+        if let Some(failures) = self.failures.get_mut(source) {
             *failures = failures.saturating_add(1);
         }
     }
@@ -60,12 +60,12 @@ impl Ways {
     /// Consecutive attempts differ in their path and, if there are several, in their address: a
     /// dead link or a dead family delays the race by at most one turn.
     pub(super) fn race(&self, addresses: &[SocketAddr], now: Instant) -> Race {
-        let mut ways: Vec<usize> = (0..self.failures.len()).collect();
-        ways.sort_by_key(|way| self.failures[*way]);
+        let mut sources: Vec<usize> = (0..self.failures.len()).collect();
+        sources.sort_by_key(|source| self.failures[*source]);
         let rounds = 0..addresses.len();
         let pairs = rounds.flat_map(|round| {
-            ways.iter().enumerate().map(move |(turn, way)| Attempt {
-                way: *way,
+            sources.iter().enumerate().map(move |(turn, source)| Attempt {
+                source: *source,
                 address: addresses[(round + turn) % addresses.len()],
             })
         });
@@ -145,27 +145,31 @@ mod tests {
     }
 
     /// Runs a race in virtual time; returns time and path of the winner, or `None` if all failed.
-    fn run(ways: &mut Ways, links: &[Link], addresses: &[SocketAddr]) -> Option<(u64, usize)> {
-        let mut race = ways.race(addresses, Instant::ZERO);
+    fn run(
+        sources: &mut Sources,
+        links: &[Link],
+        addresses: &[SocketAddr],
+    ) -> Option<(u64, usize)> {
+        let mut race = sources.race(addresses, Instant::ZERO);
         let (mut now, mut running): (u64, Vec<(u64, bool, usize)>) = (0, Vec::new());
         loop {
             let at = Instant::from_millis(now);
             while let Some(attempt) = race.poll_start(at) {
-                let (takes, leads) = match links[attempt.way] {
+                let (takes, leads) = match links[attempt.source] {
                     Link::Dead => (0, false),
                     Link::Blocked => (3_000, false),
                     Link::Leads(after) => (after, true),
                 };
-                running.push((now + takes, leads, attempt.way));
+                running.push((now + takes, leads, attempt.source));
             }
             let due = running.iter().copied().filter(|(end, ..)| *end <= now).min();
-            if let Some(ended @ (_, leads, way)) = due {
+            if let Some(ended @ (_, leads, source)) = due {
                 running.retain(|it| *it != ended);
                 if leads {
-                    ways.handle_reached(way);
-                    return Some((now, way));
+                    sources.handle_reached(source);
+                    return Some((now, source));
                 }
-                ways.handle_failed(way);
+                sources.handle_failed(source);
                 race.handle_failed(at);
                 continue;
             }
@@ -199,19 +203,19 @@ mod tests {
                 true => addresses(&["[2001:db8::1]:7443", "192.0.2.1:7443"]),
                 false => addresses(&["192.0.2.1:7443"]),
             };
-            let mut ways = Ways::new(links.len());
+            let mut sources = Sources::new(links.len());
             let best = links.iter().filter_map(|link| match link {
                 Link::Leads(after) => Some(*after),
                 Link::Dead | Link::Blocked => None,
             });
-            let won = run(&mut ways, &links, &addresses);
+            let won = run(&mut sources, &links, &addresses);
             match best.min() {
                 None => prop_assert_eq!(won, None),
                 Some(best) => {
-                    let (at, way) = won.expect("a link leads there");
+                    let (at, source) = won.expect("a link leads there");
                     let staggers = STAGGER.as_millis() as u64 * (links.len() as u64 - 1);
                     prop_assert!(at <= best + staggers, "{at} ms, best {best}");
-                    prop_assert!(matches!(links[way], Link::Leads(_)));
+                    prop_assert!(matches!(links[source], Link::Leads(_)));
                 }
             }
         }
@@ -220,11 +224,11 @@ mod tests {
         fn links_that_failed_are_tried_last(
             links in prop::collection::vec(link(), 2..6), lost in 0..6_usize
         ) {
-            let mut ways = Ways::new(links.len());
+            let mut sources = Sources::new(links.len());
             let lost = lost % links.len();
-            ways.handle_failed(lost);
-            let race = ways.race(&addresses(&["192.0.2.1:1"]), Instant::ZERO);
-            prop_assert_eq!(race.waiting.back().unwrap().way, lost);
+            sources.handle_failed(lost);
+            let race = sources.race(&addresses(&["192.0.2.1:1"]), Instant::ZERO);
+            prop_assert_eq!(race.waiting.back().unwrap().source, lost);
         }
     }
 
@@ -236,14 +240,17 @@ mod tests {
             for second in states {
                 for third in states {
                     let links = [first, second, third];
-                    let mut ways = Ways::new(3);
-                    let won = run(&mut ways, &links, &addresses);
+                    let mut sources = Sources::new(3);
+                    let won = run(&mut sources, &links, &addresses);
                     let leads = links.iter().any(|link| matches!(link, Link::Leads(_)));
                     assert_eq!(won.is_some(), leads, "{links:?}");
                     // The next race starts with the path that worked.
-                    if let Some((_, way)) = won {
-                        let race = ways.race(&addresses, Instant::ZERO);
-                        assert!(ways.failures[race.waiting[0].way] == 0, "{links:?} {way}");
+                    if let Some((_, source)) = won {
+                        let race = sources.race(&addresses, Instant::ZERO);
+                        assert!(
+                            sources.failures[race.waiting[0].source] == 0,
+                            "{links:?} {source}"
+                        );
                     }
                 }
             }
@@ -252,29 +259,29 @@ mod tests {
 
     #[test]
     fn a_failed_link_is_tried_last_until_it_connects_again() {
-        let mut ways = Ways::new(3);
+        let mut sources = Sources::new(3);
         let addresses = addresses(&["192.0.2.1:7443"]);
-        let order = |ways: &Ways| -> Vec<usize> {
-            ways.race(&addresses, Instant::ZERO).waiting.iter().map(|it| it.way).collect()
+        let order = |sources: &Sources| -> Vec<usize> {
+            sources.race(&addresses, Instant::ZERO).waiting.iter().map(|it| it.source).collect()
         };
-        assert_eq!(order(&ways), [0, 1, 2]);
-        ways.handle_failed(0);
-        assert_eq!(order(&ways), [1, 2, 0]);
-        ways.handle_failed(1);
-        assert_eq!(order(&ways), [2, 0, 1]);
-        ways.handle_reached(1);
-        assert_eq!(order(&ways), [1, 2, 0]);
+        assert_eq!(order(&sources), [0, 1, 2]);
+        sources.handle_failed(0);
+        assert_eq!(order(&sources), [1, 2, 0]);
+        sources.handle_failed(1);
+        assert_eq!(order(&sources), [2, 0, 1]);
+        sources.handle_reached(1);
+        assert_eq!(order(&sources), [1, 2, 0]);
     }
 
     #[test]
     fn attempts_differ_in_link_and_family_from_one_to_the_next() {
         let addresses = addresses(&["[2001:db8::1]:1", "192.0.2.1:1"]);
-        let race = Ways::new(2).race(&addresses, Instant::ZERO);
+        let race = Sources::new(2).race(&addresses, Instant::ZERO);
         let pairs: Vec<(usize, bool)> =
-            race.waiting.iter().map(|it| (it.way, it.address.is_ipv6())).collect();
+            race.waiting.iter().map(|it| (it.source, it.address.is_ipv6())).collect();
         assert_eq!(pairs, [(0, true), (1, false), (0, false), (1, true)]);
-        assert!(Ways::new(2).race(&[], Instant::ZERO).is_lost());
-        assert_eq!(Ways::new(40).race(&addresses, Instant::ZERO).waiting.len(), ATTEMPTS_MAX);
+        assert!(Sources::new(2).race(&[], Instant::ZERO).is_lost());
+        assert_eq!(Sources::new(40).race(&addresses, Instant::ZERO).waiting.len(), ATTEMPTS_MAX);
     }
 
     #[test]

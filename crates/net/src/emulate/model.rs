@@ -32,11 +32,11 @@ pub(super) enum Model {
 #[derive(Debug)]
 pub(super) struct Wireless {
     medium: Medium<Packet>,
-    ways: [Way; 2],
+    directions: [DirectionState; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct DirectionState {
     is_cut: bool,
     received: u64,
     received_bytes: u64,
@@ -63,33 +63,33 @@ impl Model {
 
     pub(super) fn of_wireless(config: wireless::Config, seed: u64) -> Self {
         let medium = Medium::new(config, seed);
-        Self::Wireless(Box::new(Wireless { medium, ways: [Way::default(); 2] }))
+        Self::Wireless(Box::new(Wireless { medium, directions: [DirectionState::default(); 2] }))
     }
 
     /// Passes a packet to the model, and marks it if required.
     pub(super) fn push(
         &mut self,
-        way: Direction,
+        direction: Direction,
         mut packet: Packet,
         now: Instant,
     ) -> Result<(), Drop> {
         let len = ByteCount::of(&packet.bytes);
         match self {
             Self::Links(links) => {
-                let link = &mut links[way as usize];
+                let link = &mut links[direction as usize];
                 packet.ecn = link.mark(now, packet.ecn);
                 link.push(now, len, packet)
             }
-            Self::Wireless(air) => air.push(way, len, packet, now),
+            Self::Wireless(air) => air.push(direction, len, packet, now),
         }
     }
 
     /// Returns the next packet that arrived until `now`, with its direction and arrival time.
     pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         match self {
-            Self::Links(links) => Direction::BOTH.into_iter().find_map(|way| {
-                let (at, packet) = links[way as usize].pop(now)?;
-                Some((way, at, packet))
+            Self::Links(links) => Direction::BOTH.into_iter().find_map(|direction| {
+                let (at, packet) = links[direction as usize].pop(now)?;
+                Some((direction, at, packet))
             }),
             Self::Wireless(air) => air.pop(now),
         }
@@ -104,10 +104,10 @@ impl Model {
     }
 
     /// Cuts or restores one direction.
-    pub(super) fn set_cut(&mut self, way: Direction, cut: bool) {
+    pub(super) fn set_cut(&mut self, direction: Direction, cut: bool) {
         match self {
-            Self::Links(links) => links[way as usize].set_cut(cut),
-            Self::Wireless(air) => air.ways[way as usize].is_cut = cut,
+            Self::Links(links) => links[direction as usize].set_cut(cut),
+            Self::Wireless(air) => air.directions[direction as usize].is_cut = cut,
         }
     }
 
@@ -117,12 +117,12 @@ impl Model {
     /// A reason, if the model does not support it.
     pub(super) fn set_delay_added(
         &mut self,
-        way: Direction,
+        direction: Direction,
         added: Duration,
     ) -> Result<(), &'static str> {
         match self {
             Self::Links(links) => {
-                links[way as usize].set_delay_added(added);
+                links[direction as usize].set_delay_added(added);
                 Ok(())
             }
             Self::Wireless(_) => Err("a wireless network supports only the delays of its channel"),
@@ -132,15 +132,15 @@ impl Model {
     pub(super) fn is_cut(&self) -> bool {
         match self {
             Self::Links(links) => links.iter().any(Link::is_cut),
-            Self::Wireless(air) => air.ways.iter().any(|way| way.is_cut),
+            Self::Wireless(air) => air.directions.iter().any(|direction| direction.is_cut),
         }
     }
 
     /// Returns the counters of one direction.
-    pub(super) fn status(&self, way: Direction) -> DirectionStatus {
+    pub(super) fn status(&self, direction: Direction) -> DirectionStatus {
         match self {
-            Self::Links(links) => status_of(&links[way as usize]),
-            Self::Wireless(air) => air.status(way),
+            Self::Links(links) => status_of(&links[direction as usize]),
+            Self::Wireless(air) => air.status(direction),
         }
     }
 }
@@ -148,19 +148,19 @@ impl Model {
 impl Wireless {
     fn push(
         &mut self,
-        way: Direction,
+        direction: Direction,
         len: ByteCount,
         packet: Packet,
         now: Instant,
     ) -> Result<(), Drop> {
-        let at = &mut self.ways[way as usize];
+        let at = &mut self.directions[direction as usize];
         at.received += 1;
         at.received_bytes += len.get();
         if at.is_cut {
             at.cut += 1;
             return Err(Drop::Cut);
         }
-        match self.medium.push(way.side(), len, packet, now) {
+        match self.medium.push(direction.side(), len, packet, now) {
             true => Ok(()),
             false => Err(Drop::Queue),
         }
@@ -169,7 +169,7 @@ impl Wireless {
     fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         loop {
             let arrival = self.medium.pop(now)?;
-            let way = match arrival.from {
+            let direction = match arrival.from {
                 wireless::Side::AccessPoint => Direction::Up,
                 wireless::Side::Station => Direction::Down,
             };
@@ -179,21 +179,21 @@ impl Wireless {
             {
                 *byte ^= 1 << (bit % 8);
             }
-            let at = &mut self.ways[way as usize];
+            let at = &mut self.directions[direction as usize];
             if at.is_cut {
                 at.cut += 1;
                 continue;
             }
             at.delivered += 1;
             at.delivered_bytes += packet.bytes.len() as u64;
-            return Some((way, arrival.at, packet));
+            return Some((direction, arrival.at, packet));
         }
     }
 
-    fn status(&self, way: Direction) -> DirectionStatus {
-        let did = self.medium.counters(way.side());
-        let Way { received, received_bytes, cut, delivered, delivered_bytes, .. } =
-            self.ways[way as usize];
+    fn status(&self, direction: Direction) -> DirectionStatus {
+        let did = self.medium.counters(direction.side());
+        let DirectionState { received, received_bytes, cut, delivered, delivered_bytes, .. } =
+            self.directions[direction as usize];
         let lost = [("queue", did.dropped_queue), ("loss", did.lost), ("cut", cut)];
         DirectionStatus {
             received,
@@ -201,7 +201,7 @@ impl Wireless {
             delivered,
             delivered_bytes,
             in_flight: received - delivered - lost.iter().map(|(_, count)| count).sum::<u64>(),
-            queued_bytes: self.medium.queued(way.side()).get(),
+            queued_bytes: self.medium.queued(direction.side()).get(),
             damaged: did.damaged,
             marked: 0,
             drops: lost.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
@@ -254,7 +254,7 @@ mod tests {
                 let (mut sent, mut came) = ([0_u32; 2], [None::<u32>; 2]);
                 let mut damaged = [0; 2];
                 let mut take = |model: &mut Model, now: Instant| {
-                    while let Some((way, at, Packet { bytes: packet, .. })) = model.pop(now) {
+                    while let Some((direction, at, Packet { bytes: packet, .. })) = model.pop(now) {
                         assert!(at <= now);
                         // The number three times: one bit cannot change two of them.
                         let read = |place: usize| {
@@ -263,33 +263,33 @@ mod tests {
                         let numbers = [read(0), read(1), read(2)];
                         let number = if numbers[0] == numbers[1] { numbers[0] } else { numbers[2] };
                         let intact = numbers == [number; 3] && packet[12..].iter().all(|byte| *byte == 0);
-                        damaged[way as usize] += u64::from(!intact);
-                        assert!(came[way as usize].is_none_or(|before| before < number));
-                        came[way as usize] = Some(number);
+                        damaged[direction as usize] += u64::from(!intact);
+                        assert!(came[direction as usize].is_none_or(|before| before < number));
+                        came[direction as usize] = Some(number);
                     }
                 };
                 for (wait, up, len, cut) in &steps {
                     now += Duration::from_micros(*wait);
                     take(&mut model, now);
-                    let way = if *up { Direction::Up } else { Direction::Down };
+                    let direction = if *up { Direction::Up } else { Direction::Down };
                     if *cut < 2 {
-                        model.set_cut(way, *cut == 0);
+                        model.set_cut(direction, *cut == 0);
                     }
-                    let mut packet = sent[way as usize].to_be_bytes().repeat(3);
+                    let mut packet = sent[direction as usize].to_be_bytes().repeat(3);
                     packet.resize(12 + len, 0);
                     let packet = Packet { bytes: packet, ecn: Ecn::Ect1 };
-                    let _ = model.push(way, packet, now);
-                    sent[way as usize] += 1;
+                    let _ = model.push(direction, packet, now);
+                    sent[direction as usize] += 1;
                 }
                 now += Duration::from_secs(10);
                 take(&mut model, now);
-                for way in Direction::BOTH {
-                    let status = model.status(way);
-                    prop_assert_eq!(status.received, u64::from(sent[way as usize]));
+                for direction in Direction::BOTH {
+                    let status = model.status(direction);
+                    prop_assert_eq!(status.received, u64::from(sent[direction as usize]));
                     prop_assert_eq!(status.in_flight, 0);
                     let dropped: u64 = status.drops.values().sum();
                     prop_assert_eq!(status.received, status.delivered + dropped);
-                    prop_assert!(damaged[way as usize] <= status.damaged);
+                    prop_assert!(damaged[direction as usize] <= status.damaged);
                 }
             }
         }

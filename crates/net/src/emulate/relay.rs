@@ -172,8 +172,8 @@ impl Relay {
 
     /// Cuts or restores a direction, or both.
     pub(super) fn set_cut(&mut self, direction: Option<Direction>, cut: bool) {
-        for way in chosen(direction) {
-            self.model.set_cut(way, cut);
+        for direction in chosen(direction) {
+            self.model.set_cut(direction, cut);
         }
         tracing::info!(link = self.number, name = self.name, ?direction, cut, "emulated link");
     }
@@ -187,8 +187,8 @@ impl Relay {
         direction: Option<Direction>,
         added: Duration,
     ) -> Result<(), &'static str> {
-        for way in chosen(direction) {
-            self.model.set_delay_added(way, added)?;
+        for direction in chosen(direction) {
+            self.model.set_delay_added(direction, added)?;
         }
         tracing::info!(link = self.number, name = self.name, ?direction, ?added, "emulated link");
         Ok(())
@@ -201,19 +201,19 @@ impl Relay {
 
     /// Reads at most [`READS_MAX`] packets from each side into the model.
     pub(super) fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock) {
-        for (side, way) in [(Side::Client, Direction::Up), (Side::Target, Direction::Down)] {
+        for (side, direction) in [(Side::Client, Direction::Up), (Side::Target, Direction::Down)] {
             if self.plugs[side as usize].readable {
-                self.read(side, way, buffer, clock);
+                self.read(side, direction, buffer, clock);
             }
         }
     }
 
-    fn read(&mut self, side: Side, way: Direction, buffer: &mut [u8], clock: &Clock) {
+    fn read(&mut self, side: Side, direction: Direction, buffer: &mut [u8], clock: &Clock) {
         let Self { plugs, model, client, .. } = self;
         let plug = &mut plugs[side as usize];
         let mut take = |bytes: &[u8], ecn| {
             let packet = Packet { bytes: bytes.to_vec(), ecn };
-            if let Err(reason) = model.push(way, packet, clock.now()) {
+            if let Err(reason) = model.push(direction, packet, clock.now()) {
                 tracing::trace!(%reason, bytes = bytes.len(), "emulated drop");
             }
         };
@@ -234,22 +234,22 @@ impl Relay {
     /// Sends the due packets.
     pub(super) fn release(&mut self, clock: &Clock) {
         let mut now = clock.now();
-        while let Some((way, due, packet)) = self.model.pop(now) {
-            let sent = match way {
+        while let Some((direction, due, packet)) = self.model.pop(now) {
+            let sent = match direction {
                 Direction::Up => {
                     self.plugs[Side::Target as usize].kind.send(packet, Some((self.target, None)))
                 }
                 Direction::Down => {
                     let plug = &mut self.plugs[Side::Client as usize].kind;
                     if matches!(plug, Kind::Socket(_)) && self.client.is_none() {
-                        self.dropped[way as usize].no_client += 1;
+                        self.dropped[direction as usize].no_client += 1;
                         continue;
                     }
                     plug.send(packet, self.client)
                 }
             };
             now = clock.now();
-            self.dropped[way as usize].count(sent, now.since(due), &mut self.lateness);
+            self.dropped[direction as usize].count(sent, now.since(due), &mut self.lateness);
         }
     }
 
@@ -267,9 +267,9 @@ impl Relay {
         }
     }
 
-    fn status_of(&self, way: Direction) -> DirectionStatus {
-        let mut status = self.model.status(way);
-        let RelayDrops { no_client, refused, send } = self.dropped[way as usize];
+    fn status_of(&self, direction: Direction) -> DirectionStatus {
+        let mut status = self.model.status(direction);
+        let RelayDrops { no_client, refused, send } = self.dropped[direction as usize];
         let relay = [("no_client", no_client), ("refused", refused), ("send", send)];
         status.drops.extend(relay.map(|(name, count)| (name.to_owned(), count)));
         status
@@ -341,7 +341,7 @@ fn twice(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 }
 
 fn chosen(direction: Option<Direction>) -> impl Iterator<Item = Direction> {
-    Direction::BOTH.into_iter().filter(move |way| direction.is_none_or(|one| one == *way))
+    Direction::BOTH.into_iter().filter(move |each| direction.is_none_or(|one| one == *each))
 }
 
 fn open(address: SocketAddr) -> io::Result<Udp> {

@@ -6,7 +6,7 @@ use tautline_message::snapshot::{
     UnitCounts,
 };
 use tautline_transport::link::{Percentiles, Spreads, State, View};
-use tautline_transport::relay::Way;
+use tautline_transport::relay::LegView;
 use tautline_transport::{ChannelNumber, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -68,7 +68,7 @@ impl LinkTotals {
 /// Returns the stats of `session`, based on its `totals` and those in `history`.
 pub(super) fn stats(
     session: &Session,
-    ways: &[Way],
+    legs: &[LegView],
     drops: &Drops,
     name: impl Fn(&View) -> String,
     history: &History<Totals>,
@@ -85,7 +85,7 @@ pub(super) fn stats(
         link(&view, &spreads, name(&view), recent(&view).unwrap_or_default())
     });
     let mut links: Vec<LinkStats> = links.collect();
-    tell_detours(&mut links, &session.links().collect::<Vec<_>>(), ways);
+    tell_detours(&mut links, &session.links().collect::<Vec<_>>(), legs);
     let channels = session.channels().map(|channel| {
         let late_or_lost = history.before(SHARE_SPAN, now).and_then(|(before, _)| {
             let ((delivered_before, lost_before), (delivered, lost)) =
@@ -110,8 +110,8 @@ pub(super) fn stats(
 
 /// Sets which links a relay carries, and the cost of the detour: the difference between the
 /// round-trip time and that of the quickest direct link of the same socket.
-fn tell_detours(links: &mut [LinkStats], views: &[View], ways: &[Way]) {
-    let is_relayed = |view: &View| ways.iter().any(|way| way.route.remote == view.route.remote);
+fn tell_detours(links: &mut [LinkStats], views: &[View], legs: &[LegView]) {
+    let is_relayed = |view: &View| legs.iter().any(|leg| leg.route.remote == view.route.remote);
     for (link, view) in links.iter_mut().zip(views) {
         link.relayed = is_relayed(view);
         let beside = views.iter().filter(|other| {

@@ -10,12 +10,12 @@ use tautline_units::{ByteCount, Instant};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Media units from the vehicle: from hand-over there to delivery here.
-    pub vehicle: Way,
+    pub vehicle: Delays,
     /// Questions to the vehicle, 20 per second: from hand-over to delivery.
-    pub operator: Way,
+    pub operator: Delays,
     /// Time from the hand-over of a question until a slice arrives here whose capture began after
     /// the question reached the vehicle.
-    pub end_to_end: Way,
+    pub end_to_end: Delays,
     /// Bytes that this end sent and received, with 28 bytes of IP and UDP headers per datagram.
     pub wire_bytes: u64,
     /// Bytes of units among them.
@@ -31,7 +31,7 @@ pub struct Measured {
 
 /// Messages of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Way {
+pub struct Delays {
     /// Delays of the delivered messages in milliseconds.
     pub delays_ms: Vec<f64>,
     /// Number of messages that never arrived, or too late to be of use.
@@ -151,7 +151,7 @@ impl Watch {
         let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
         let questions = (self.first..).zip(&self.asked).filter(|(_, at)| within(at));
-        let (mut operator, mut end_to_end) = (Way::default(), Way::default());
+        let (mut operator, mut end_to_end) = (Delays::default(), Delays::default());
         for (sequence, asked_at) in questions {
             let came_at = self.came.get(&sequence).copied();
             operator.count(came_at.map(|came| clock.to_local(came).since(*asked_at)));
@@ -177,18 +177,18 @@ impl Watch {
 
     /// Returns the units sent within the time, and those lost between the first and the last of
     /// them.
-    fn media(&self, within: impl Fn(&Instant) -> bool) -> Way {
+    fn media(&self, within: impl Fn(&Instant) -> bool) -> Delays {
         let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
-        let mut way = Way::default();
+        let mut leg = Delays::default();
         for unit in &units {
-            way.count(Some(unit.arrived_at.since(unit.sent_at)));
+            leg.count(Some(unit.arrived_at.since(unit.sent_at)));
         }
         let numbers = || units.iter().map(|unit| unit.number);
         if let (Some(first), Some(last)) = (numbers().min(), numbers().max()) {
-            way.lost +=
+            leg.lost +=
                 self.lost.iter().filter(|lost| (first..=last).contains(lost)).count() as u64;
         }
-        way
+        leg
     }
 
     /// Returns the arrival of the first slice whose capture began at `came` of the vehicle's clock
@@ -199,7 +199,7 @@ impl Watch {
     }
 }
 
-impl Way {
+impl Delays {
     fn count(&mut self, delay: Option<Duration>) {
         match delay.filter(|delay| *delay <= DELAY_MAX) {
             Some(delay) => self.delays_ms.push(millis(delay)),

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tautline_transport::relay::{Admission, Client, Ticket, Token, Way};
+use tautline_transport::relay::{Admission, Client, LegView, Ticket, Token};
 use tautline_units::Bitrate;
 
 use super::*;
@@ -124,7 +124,7 @@ fn a_token_that_grants_nothing_moves_no_byte() {
     for (number, (who, token, reason)) in cases.into_iter().enumerate() {
         let mut thief = End::new(who, OPERATOR, 200 + number as u16, &token);
         relay.settle(&mut [&mut thief]);
-        assert_eq!(thief.way().refused, Some(reason), "case {number}");
+        assert_eq!(thief.leg().refused, Some(reason), "case {number}");
         assert_eq!(relay.forward(thief.from(0), &datagram(0, 100)), None, "case {number}");
         assert_eq!(relay.forward(ends[1].from(0), &datagram(0, 100)), Some(ends[0].address()));
     }
@@ -141,11 +141,11 @@ fn a_clock_that_is_set_after_the_start_is_gone_by_from_then_on() {
     relay.table.handle_unix_start(UNIX * 2);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
     relay.settle(&mut [&mut vehicle]);
-    assert_eq!(vehicle.way().refused, Some(Refusal::Expired));
+    assert_eq!(vehicle.leg().refused, Some(Refusal::Expired));
     relay.table.handle_unix_start(UNIX);
     let mut vehicle = End::new(VEHICLE, OPERATOR, 1, &token);
     relay.settle(&mut [&mut vehicle]);
-    assert_eq!(vehicle.way().refused, None);
+    assert_eq!(vehicle.leg().refused, None);
     // With a clock years behind, a token appears valid for years: it counts for a day.
     relay.table.handle_unix_start(Duration::ZERO);
     let now = Instant::from_millis(5_000);
@@ -226,8 +226,8 @@ fn a_link_has_its_bytes_and_no_more_even_if_it_comes_anew() {
         ends[0] = End::new(VEHICLE, OPERATOR, 3, &token);
         let [vehicle, _] = &mut ends;
         relay.settle(&mut [vehicle]);
-        let way = ends[0].way();
-        assert_eq!((way.metered, way.metered_max), (ByteCount::new(5_000), ByteCount::new(5_000)));
+        let leg = ends[0].leg();
+        assert_eq!((leg.metered, leg.metered_max), (ByteCount::new(5_000), ByteCount::new(5_000)));
     }
     assert_eq!(relay.dropped(Dropped::OverBytes), 13);
 }
@@ -285,7 +285,7 @@ fn a_full_relay_refuses_and_limits_calls_from_a_network() {
     let token = relay.token(OTHER_VEHICLE, OTHER, LONG);
     let mut other = End::new(OTHER_VEHICLE, OTHER, 7, &token);
     relay.settle(&mut [&mut other]);
-    assert_eq!(other.way().refused, Some(Refusal::Full));
+    assert_eq!(other.leg().refused, Some(Refusal::Full));
     for port in 0..60 {
         let mut caller = End::new(VEHICLE, OPERATOR, 300 + port, &token);
         relay.settle(&mut [&mut caller]);
@@ -523,16 +523,16 @@ impl End {
         self.from(0)
     }
 
-    fn way(&self) -> Way {
-        self.client.ways().next().unwrap()
+    fn leg(&self) -> LegView {
+        self.client.legs().next().unwrap()
     }
 
     fn is_proven(&mut self) -> bool {
-        self.client.ways().all(|way| way.is_proven)
+        self.client.legs().all(|leg| leg.is_proven)
     }
 
     fn take(&mut self, bytes: &[u8], now: Instant) {
-        let route = self.way().route;
+        let route = self.leg().route;
         assert!(self.client.handle_datagram(route, bytes, now));
     }
 }

@@ -121,7 +121,7 @@ impl Directory {
         let unix = self.unix_start + now.since(Instant::ZERO);
         let mut text = String::new();
         for (name, vehicle) in &self.vehicles {
-            let place = self.place_of(vehicle.presence.as_ref(), vehicle.rival, now);
+            let place = self.place_of(vehicle.presence.as_ref(), vehicle.duplicate, now);
             let _ = write!(text, "vehicle   {name}  {place}");
             if let Some(lease) = &vehicle.lease {
                 let minutes = unix.saturating_sub(lease.since).as_secs() / 60;
@@ -130,7 +130,7 @@ impl Directory {
             let _ = writeln!(text, "  epoch {}  {}", vehicle.epoch, vehicle.key);
         }
         for (name, operator) in &self.operators {
-            let place = self.place_of(operator.presence.as_ref(), operator.rival, now);
+            let place = self.place_of(operator.presence.as_ref(), operator.duplicate, now);
             let _ = writeln!(text, "operator  {name}  {place}  {}", operator.key);
         }
         text

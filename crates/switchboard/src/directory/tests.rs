@@ -7,7 +7,7 @@ use tautline_transport::crypto::Identity;
 use super::registration::UNSAID;
 use super::*;
 
-mod rivals;
+mod duplicates;
 
 /// Steps, and the directory's outputs: one line per output, without pings.
 type Table<'a> = &'a [(Step<'a>, &'a [&'a str])];

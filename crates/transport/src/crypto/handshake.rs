@@ -7,7 +7,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::{Identity, Keys, PublicKey, mac};
-use crate::wire::{KNOCK_TAG_BYTES, Versions};
+use crate::wire::{HOLE_PUNCH_TAG_BYTES, Versions};
 
 /// The initiator's half of the handshake: one message sent, one message received.
 ///
@@ -52,13 +52,13 @@ impl Doorman {
     }
 
     /// Returns the tag of a hole punch. This doorman is created with the initiator's key.
-    pub(crate) fn knock(&self, signed: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
+    pub(crate) fn punch(&self, signed: &[u8]) -> [u8; HOLE_PUNCH_TAG_BYTES] {
         self.tag(signed)
     }
 
     /// Returns whether `tag` is the correct tag of the hole punch.
-    pub(crate) fn hears(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
-        self.knock(signed).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    pub(crate) fn hears(&self, signed: &[u8], tag: &[u8; HOLE_PUNCH_TAG_BYTES]) -> bool {
+        self.punch(signed).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
     }
 
     /// Returns the tag of a refusal of `init` by an end that supports `versions`.

@@ -31,29 +31,29 @@ pub(crate) struct Outlook {
     /// Time for which a report has been overdue.
     pub(crate) unheard_for: Duration,
     /// Time between the expected arrival and the deadline; zero if it is expected to be late.
-    pub(crate) spare: Duration,
+    pub(crate) headroom: Duration,
 }
 
 /// On-time probability of a packet queued now, by its headroom before the deadline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnTimeCurve {
-    by_spare: [Probability; SPARE.len() + 1],
+    by_headroom: [Probability; HEADROOM.len() + 1],
 }
 
 impl OnTimeCurve {
     /// Always in time.
-    pub const SURE: Self = Self { by_spare: [Probability::ONE; SPARE.len() + 1] };
+    pub const SURE: Self = Self { by_headroom: [Probability::ONE; HEADROOM.len() + 1] };
 
     /// Creates the curve from these probabilities, smallest headroom first.
     #[cfg(test)]
-    pub(crate) fn of(by_spare: [f64; SPARE.len() + 1]) -> Self {
+    pub(crate) fn of(by_headroom: [f64; HEADROOM.len() + 1]) -> Self {
         let share = |share| Probability::new(share).unwrap_or(Probability::ZERO);
-        Self { by_spare: by_spare.map(share) }
+        Self { by_headroom: by_headroom.map(share) }
     }
 
-    /// Returns the probability for a packet that would arrive `spare` before its deadline.
-    pub fn at(&self, spare: Duration) -> Probability {
-        self.by_spare[step(spare, &SPARE)]
+    /// Returns the probability for a packet that would arrive `headroom` before its deadline.
+    pub fn at(&self, headroom: Duration) -> Probability {
+        self.by_headroom[step(headroom, &HEADROOM)]
     }
 }
 
@@ -68,19 +68,19 @@ impl OnTime {
     /// Returns the cell for a packet queued now.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
-        self.cell(unheard, step(outlook.spare, &SPARE), now) as u8
+        self.cell(unheard, step(outlook.headroom, &HEADROOM), now) as u8
     }
 
-    fn cell(&self, unheard: usize, spare: usize, now: Instant) -> usize {
+    fn cell(&self, unheard: usize, headroom: usize, now: Instant) -> usize {
         let calm = self.failed_at.map_or(CALM.len(), |at| step(now.since(at), &CALM));
-        (unheard * (CALM.len() + 1) + calm) * (SPARE.len() + 1) + spare
+        (unheard * (CALM.len() + 1) + calm) * (HEADROOM.len() + 1) + headroom
     }
 
     /// Returns the probabilities for packets queued now, when a report has been overdue for
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
-        OnTimeCurve { by_spare: std::array::from_fn(|spare| self.shares[first + spare]) }
+        OnTimeCurve { by_headroom: std::array::from_fn(|headroom| self.shares[first + headroom]) }
     }
 
     /// Returns the probability of a random loss, independent of other packets.
@@ -138,18 +138,18 @@ fn step(value: Duration, bounds: &[Duration]) -> usize {
 
 /// Returns the initial share of a cell.
 fn expected(at: usize) -> f64 {
-    let (rest, spare) = (at / (SPARE.len() + 1), at % (SPARE.len() + 1));
+    let (rest, headroom) = (at / (HEADROOM.len() + 1), at % (HEADROOM.len() + 1));
     let (unheard, calm) = (rest / (CALM.len() + 1), rest % (CALM.len() + 1));
-    let [unheard, spare] =
-        [[0.99, 0.98, 0.9, 0.6, 0.2][unheard], [0.1, 0.8, 0.95, 0.99, 1.0][spare]];
-    unheard * spare * [0.95, 0.98, 1.0][calm]
+    let [unheard, headroom] =
+        [[0.99, 0.98, 0.9, 0.6, 0.2][unheard], [0.1, 0.8, 0.95, 0.99, 1.0][headroom]];
+    unheard * headroom * [0.95, 0.98, 1.0][calm]
 }
 
 /// Bounds of overdue time; reports arrive every ten milliseconds.
 const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
-const SPARE: [Duration; 4] = millis([1, 8, 18, 30]);
+const HEADROOM: [Duration; 4] = millis([1, 8, 18, 30]);
 const CALM: [Duration; 2] = millis([100, 600]);
-const CELLS: usize = (UNHEARD.len() + 1) * (SPARE.len() + 1) * (CALM.len() + 1);
+const CELLS: usize = (UNHEARD.len() + 1) * (HEADROOM.len() + 1) * (CALM.len() + 1);
 /// Weight of the initial share, in packets.
 const PRIOR: f64 = 30.0;
 /// Packets: about a second of a link.
@@ -161,16 +161,16 @@ const MEMORY: f64 = 30_000.0;
 mod tests {
     use super::*;
 
-    fn outlook(unheard: u64, spare: u64) -> Outlook {
+    fn outlook(unheard: u64, headroom: u64) -> Outlook {
         let ms = Duration::from_millis;
-        Outlook { unheard_for: ms(unheard), spare: ms(spare) }
+        Outlook { unheard_for: ms(unheard), headroom: ms(headroom) }
     }
 
     #[test]
     fn on_time_probability_falls_with_silence_and_less_time() {
         let link = OnTime::new();
         let ms = Duration::from_millis;
-        let p = |unheard, spare| link.curve(ms(unheard), Instant::ZERO).at(ms(spare)).get();
+        let p = |unheard, headroom| link.curve(ms(unheard), Instant::ZERO).at(ms(headroom)).get();
         assert!(p(0, 50) > 0.98 && p(0, 50) > p(30, 50) && p(30, 50) > p(90, 50));
         assert!(p(0, 50) > p(0, 20) && p(0, 20) > p(0, 5) && p(0, 5) > p(0, 0));
     }
@@ -184,8 +184,9 @@ mod tests {
         for packet in 0..10_000 {
             link.observe(standing[0], packet % 50 != 0, now);
         }
-        let p =
-            |outlook: &Outlook, now| link.curve(outlook.unheard_for, now).at(outlook.spare).get();
+        let p = |outlook: &Outlook, now| {
+            link.curve(outlook.unheard_for, now).at(outlook.headroom).get()
+        };
         let later = now + Duration::from_secs(1);
         assert!((p(&calm, later) - 0.98).abs() < 0.002);
         assert!((p(&late, later) - 0.95).abs() < 0.05);

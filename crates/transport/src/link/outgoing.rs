@@ -21,7 +21,7 @@ impl Link {
         if self.is_blocked() {
             return self.routing.is_moving();
         }
-        let held = now < self.sparing.held_until();
+        let held = now < self.reduced_reporting.held_until();
         self.urgent.front().is_some()
             || self.routing.is_moving()
             || !held && (!self.pongs.is_empty() || now >= self.beside_due_at())
@@ -30,15 +30,15 @@ impl Link {
     /// Returns when the next packet other than a command is due, if it was not queued before.
     pub(super) fn beside_due_at(&self) -> Instant {
         let due_at = self.probe.due_at().min(self.arrivals.report_due_at());
-        let waits = self.is_sparing() && !self.pongs.is_empty();
+        let waits = self.is_reduced() && !self.pongs.is_empty();
         let due_at = if waits { Instant::ZERO } else { due_at };
-        due_at.max(self.sparing.held_until())
+        due_at.max(self.reduced_reporting.held_until())
     }
 
     /// Records that urgent packets were sent. On a low-rate uplink, less urgent ones then pause.
     pub(crate) fn on_urgent_sent(&mut self, config: &Config, now: Instant) {
-        if self.is_sparing() {
-            self.sparing.hold(self.sparing_pause(config), now);
+        if self.is_reduced() {
+            self.reduced_reporting.hold(self.reduced_pause(config), now);
         }
     }
 
@@ -84,7 +84,7 @@ impl Link {
             || !self.is_trusted()
             || !self.routing.is_shown()
             || self.is_stream()
-            || self.is_sparing()
+            || self.is_reduced()
         {
             return None;
         }
@@ -232,21 +232,21 @@ impl Link {
     /// Records that the datagram of `bytes` bytes just sent is data. Media pacing does not wait for
     /// it beyond data's own share.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
-        if !self.spare.takes_share(self.grant.rate) {
+        if !self.headroom.takes_share(self.grant.rate) {
             self.pacer.unsend(bytes);
             self.beside.unsend(bytes);
         }
-        self.sparing.on_filled(now);
+        self.reduced_reporting.on_filled(now);
         let number = self.next_number.saturating_sub(1);
-        self.spare.on_sent(number, bytes, self.grant.rate, now);
+        self.headroom.on_sent(number, bytes, self.grant.rate, now);
     }
 
     /// Records that the datagram just sent carries `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
-        self.sparing.on_filled(now);
+        self.reduced_reporting.on_filled(now);
         let bytes = entry.datagram_bytes().get() as usize;
-        self.spare.on_media(bytes, now);
+        self.headroom.on_media(bytes, now);
         self.beside.unsend(bytes);
         self.in_flight.carry(entry);
         self.media.sent += 1;

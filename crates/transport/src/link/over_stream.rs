@@ -62,7 +62,7 @@ impl Link {
     pub(super) fn ping_interval(&self, config: &Config) -> Duration {
         match self.is_standby() {
             true => config.ping_interval.max(STANDBY_PING_INTERVAL),
-            false => self.way_ping_interval(config) * self.sparing_pings(),
+            false => self.pair_ping_interval(config) * self.reduced_pings(),
         }
     }
 

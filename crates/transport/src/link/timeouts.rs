@@ -2,7 +2,7 @@
 
 use tautline_units::{Duration, Instant};
 
-use super::{Change, Hush, Link, NEWS_PAUSE, Settled};
+use super::{Change, Link, NEWS_PAUSE, ReceiveGap, Settled};
 use crate::config::Config;
 use crate::event::Timer;
 
@@ -22,12 +22,13 @@ impl Link {
     /// Checks whether pongs or reports are overdue, or the link is silent.
     pub(crate) fn on_timeout(
         &mut self,
-        hush: Option<&Hush>,
+        receive_gap: Option<&ReceiveGap>,
         config: &Config,
         now: Instant,
     ) -> Change {
         let mut change = Change::default();
-        let beyond = |from| hush.map_or(Duration::ZERO, |hush| hush.beyond(from, now));
+        let beyond =
+            |from| receive_gap.map_or(Duration::ZERO, |receive_gap| receive_gap.beyond(from, now));
         let news = self.news_due_at(config).zip(self.news_overdue_at(config));
         let (unheard, untold) = (
             beyond(self.liveness.heard_at()),

@@ -25,7 +25,7 @@ pub trait Controller: Debug + Send {
 
     /// Returns whether pacing may stay below the grant while the link has a standing queue; true by
     /// default.
-    fn spares_queues(&self) -> bool {
+    fn avoids_queues(&self) -> bool {
         true
     }
 

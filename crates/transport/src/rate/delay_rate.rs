@@ -1,11 +1,11 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use super::competing::{self, Competing};
 use super::controller::{Controller, Evidence};
 use super::grant::{Cause, Grant};
 use super::losses::{self, Losses, News};
 use super::marks::{Marked, Marks};
 use super::meter::Meter;
-use super::rival::{self, Rival};
 
 /// Our default rate control. The arrival rate during a standing queue is the capacity, and a
 /// growing queue shows in the delay before any loss.
@@ -19,7 +19,7 @@ use super::rival::{self, Rival};
 /// traffic, or reordering, extends that time. A link that falls silent gets nothing after that.
 ///
 /// A slowing link first shows datagrams that could have arrived and have not. The rate then drops
-/// at once to the arrival rate. Queues of competing traffic ([`Rival`]) and losses ([`Losses`]) are
+/// at once to the arrival rate. Queues of competing traffic ([`Competing`]) and losses ([`Losses`]) are
 /// handled separately. Marks of the network ([`Marks`]) arrive before a queue is measurable.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
@@ -47,7 +47,7 @@ pub struct DelayRate {
     /// Part of it that has not drained yet.
     draining: Duration,
     losses: Losses,
-    rival: Rival,
+    competing: Competing,
     marks: Marks,
     /// Arrival rate during a stall, bit/s.
     stalled: Option<f64>,
@@ -63,7 +63,7 @@ pub struct DelayRate {
     /// Rate when the cause was last reported.
     told: f64,
     /// Cause reported for the queue of competing traffic.
-    rival_cause: Cause,
+    competing_cause: Cause,
 }
 
 /// Rates of the last measurement span, bit/s.
@@ -98,7 +98,7 @@ impl DelayRate {
             queue: Duration::ZERO,
             draining: Duration::ZERO,
             losses: Losses::default(),
-            rival: Rival::default(),
+            competing: Competing::default(),
             marks: Marks::default(),
             stalled: None,
             reordering: Duration::ZERO,
@@ -108,13 +108,14 @@ impl DelayRate {
             cause: Cause::Beginning,
             granted,
             told: granted,
-            rival_cause: Cause::ForeignQueue,
+            competing_cause: Cause::ForeignQueue,
         }
     }
 
     fn grant(&self) -> Grant {
         let rate = Bitrate::from_bps(self.granted as u64);
-        let span = self.rtt_min + self.rival.theirs().max(self.reordering) + self.feedback + SLACK;
+        let span =
+            self.rtt_min + self.competing.theirs().max(self.reordering) + self.feedback + SLACK;
         let window = ByteCount::new((self.capacity * span.as_secs_f64() / 8.0) as u64);
         let window = window.max(ByteCount::new(WINDOW_LEAST));
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
@@ -127,11 +128,11 @@ impl DelayRate {
             true => (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(DRAIN_LEAST),
             false => 1.0,
         };
-        let share = match self.rival.is_found() {
-            true => self.rival.share(),
+        let share = match self.competing.is_found() {
+            true => self.competing.share(),
             false => drain,
         };
-        let open = (self.capacity * SHARE * share).min(self.rival.rate_most());
+        let open = (self.capacity * SHARE * share).min(self.competing.rate_most());
         let most = self.losses.rate_most();
         let stalled = self.stalled.unwrap_or(f64::INFINITY).max(self.capacity * DRAIN_LEAST);
         let rate = open.min(most).min(stalled).max(self.floor);
@@ -141,8 +142,8 @@ impl DelayRate {
             Cause::LossTrial
         } else if most <= open {
             Cause::Policer
-        } else if self.rival.is_found() {
-            self.rival_cause
+        } else if self.competing.is_found() {
+            self.competing_cause
         } else if self.marks.holds(now) {
             Cause::Marks
         } else if self.queue > QUEUE_SEEN {
@@ -237,7 +238,7 @@ impl DelayRate {
     /// then decreases.
     fn compete(&mut self, rates: &Rates, news: News, evidence: &Evidence, step: f64) {
         if news == News::Overflow
-            && self.rival.on_overflow(self.rtt_min, evidence.queue, evidence.now)
+            && self.competing.on_overflow(self.rtt_min, evidence.queue, evidence.now)
         {
             self.capacity *= FOREIGN_FALL;
             return;
@@ -280,7 +281,7 @@ impl Controller for DelayRate {
         let towards = |tau: Duration| 1.0 - (-step / tau.as_secs_f64()).exp();
         let Some(rates) = self.measure(evidence) else { return self.grant() };
         let seen = QUEUE_SEEN + evidence.jitter / 2;
-        let shown = rival::Shown {
+        let shown = competing::Shown {
             queue: evidence.queue,
             received: rates.received,
             offered: rates.offered,
@@ -289,13 +290,13 @@ impl Controller for DelayRate {
             rtt: self.rtt_min,
             least: self.capacity <= self.floor * LEAST,
         };
-        let told = self.rival.observe(&shown, seen, evidence.now);
+        let told = self.competing.observe(&shown, seen, evidence.now);
         self.queue = told.ours;
         self.capacity = told.carried.map_or(self.capacity, |carried| carried.min(self.capacity));
         // While a queue drains, the newest arrivals waited longer than a datagram sent now will.
         let waits = Duration::from_secs_f64(evidence.waiting.get() as f64 * 8.0 / self.capacity);
         self.draining = self.queue.min(waits);
-        self.rival_cause = match evidence.jitter > evidence.queue / 2 {
+        self.competing_cause = match evidence.jitter > evidence.queue / 2 {
             true => Cause::Jitter,
             false => Cause::ForeignQueue,
         };
@@ -314,7 +315,7 @@ impl Controller for DelayRate {
         // rate.
         let marked = evidence.marked.filter(|_| evidence.queue <= seen);
         let kept = self.marks.observe(marked, self.rtt_min, evidence.now);
-        if self.rival.is_found() {
+        if self.competing.is_found() {
             let news = if overflows(evidence.marked) { News::Overflow } else { news };
             self.compete(&rates, news, evidence, step);
         } else if evidence.newest.is_none() {
@@ -327,7 +328,7 @@ impl Controller for DelayRate {
         } else if !self.marks.holds(evidence.now) {
             self.grow(&rates, evidence, step, towards);
         }
-        if !self.rival.is_found() {
+        if !self.competing.is_found() {
             self.capacity *= kept.unwrap_or(1.0);
         }
         self.note_stall(&rates, evidence);
@@ -345,7 +346,7 @@ impl Controller for DelayRate {
         self.offered.clear();
         self.offered_rate = 0.0;
         self.losses.clear();
-        self.rival.clear();
+        self.competing.clear();
         self.marks.clear();
         (self.queue, self.draining) = (Duration::ZERO, Duration::ZERO);
         self.stalled = None;
@@ -360,7 +361,7 @@ impl Controller for DelayRate {
     }
 
     /// Returns false: the controller handles queues itself.
-    fn spares_queues(&self) -> bool {
+    fn avoids_queues(&self) -> bool {
         false
     }
 
@@ -568,7 +569,7 @@ mod tests {
                 rtt_min: Some(Duration::from_millis(30)),
                 ..Evidence::nothing(now)
             });
-            control.rival.is_found()
+            control.competing.is_found()
         });
         assert!(found);
     }

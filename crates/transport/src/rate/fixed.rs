@@ -35,7 +35,7 @@ impl Controller for Fixed {
         self.initial()
     }
 
-    fn spares_queues(&self) -> bool {
+    fn avoids_queues(&self) -> bool {
         false
     }
 }

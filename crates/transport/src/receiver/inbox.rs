@@ -27,7 +27,7 @@ pub(crate) struct Inbox {
     finished: Window,
     units: BTreeMap<u64, Coming>,
     bytes: usize,
-    spare: Vec<Vec<u8>>,
+    headroom: Vec<Vec<u8>>,
     /// Units delivered, and given up, since the session began.
     totals: (u64, u64),
 }
@@ -66,7 +66,7 @@ impl Inbox {
             finished: Window::new(),
             units: BTreeMap::new(),
             bytes: 0,
-            spare: Vec::new(),
+            headroom: Vec::new(),
             totals: (0, 0),
         }
     }
@@ -97,9 +97,9 @@ impl Inbox {
     ) {
         let number = expand(self.next, u64::from(packet.unit_low), UNIT_NUMBER_BITS);
         if self.admit(number, deadline, true, counters, outcomes, now) {
-            let added = self.content(number, deadline).and_then(|(content, spare)| {
+            let added = self.content(number, deadline).and_then(|(content, headroom)| {
                 let block = content.block(packet)?;
-                Some(block.add(packet, || spare.pop().unwrap_or_default()))
+                Some(block.add(packet, || headroom.pop().unwrap_or_default()))
             });
             self.on_added(number, packet.symbol.len(), added, true, counters, outcomes);
         }
@@ -120,9 +120,9 @@ impl Inbox {
     ) {
         let number = expand(self.next, u64::from(part.unit_low), PART_UNIT_BITS);
         if self.admit(number, deadline, !recovered, counters, outcomes, now) {
-            let added = self.content(number, deadline).and_then(|(content, spare)| {
+            let added = self.content(number, deadline).and_then(|(content, headroom)| {
                 let parts = content.parts(source, part)?;
-                Some(parts.add(source, part, recovered, || spare.pop().unwrap_or_default()))
+                Some(parts.add(source, part, recovered, || headroom.pop().unwrap_or_default()))
             });
             self.on_added(number, part.payload.len(), added, !recovered, counters, outcomes);
         }
@@ -257,7 +257,7 @@ impl Inbox {
             // The deadline of a skipped unit was a guess.
             coming.deadline = deadline;
         }
-        Some((&mut coming.content, &mut self.spare))
+        Some((&mut coming.content, &mut self.headroom))
     }
 
     /// Acts on the result of adding a packet of `bytes` bytes; `None` if it is of another code.
@@ -357,15 +357,15 @@ impl Inbox {
     fn finish(&mut self, number: u64) {
         self.finished.note(number);
         let content = self.units.remove(&number).map(|coming| coming.content);
-        let room = SPARE_MAX.saturating_sub(self.spare.len());
+        let room = SPARE_MAX.saturating_sub(self.headroom.len());
         match content {
             Some(Content::Block(block)) => {
                 self.bytes -= block.bytes();
-                self.spare.extend(block.into_buffers().take(room));
+                self.headroom.extend(block.into_buffers().take(room));
             }
             Some(Content::Parts(parts)) => {
                 self.bytes -= parts.bytes();
-                self.spare.extend(parts.into_buffers().take(room));
+                self.headroom.extend(parts.into_buffers().take(room));
             }
             Some(Content::Nothing) | None => {}
         }

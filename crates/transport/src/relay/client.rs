@@ -57,7 +57,7 @@ pub struct Ticket {
 
 /// A route through a relay, as seen by an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct LegView {
     /// Socket, and the relay's address.
     pub route: Route,
     /// Peer that it leads to.
@@ -76,7 +76,7 @@ pub struct Way {
 
 /// One socket at one relay.
 struct Leg {
-    way: Way,
+    view: LegView,
     relay: PublicKey,
     identity: Identity,
     token: Token,
@@ -126,22 +126,22 @@ impl Client {
         let peers = &self.peers;
         let is_listed = |leg: &Leg| tickets.iter().any(|ticket| ticket.relay == leg.relay);
         self.legs.retain(|leg| {
-            peers.contains(&leg.way.peer) && (leg.way.peer != *peer || is_listed(leg))
+            peers.contains(&leg.view.peer) && (leg.view.peer != *peer || is_listed(leg))
         });
         let mut rng = seed.clone().into_rng();
         for (ticket, route) in
             datagram_routes(tickets, locals).chain(stream_routes(tickets, locals))
         {
             let of_ticket = |leg: &&mut Leg| {
-                leg.way.peer == *peer
+                leg.view.peer == *peer
                     && leg.relay == ticket.relay
-                    && leg.way.route.socket == route.socket
+                    && leg.view.route.socket == route.socket
             };
             if let Some(leg) = self.legs.iter_mut().find(of_ticket) {
                 leg.renew(ticket.token, now);
             } else {
                 // A new peer at the same address replaces the old one.
-                self.legs.retain(|leg| leg.way.route != route);
+                self.legs.retain(|leg| leg.view.route != route);
                 self.legs.push(Leg::new(identity, *peer, ticket, route, &mut rng, now));
             }
         }
@@ -150,7 +150,7 @@ impl Client {
     /// Records that the connection of a stream's route was opened: the relay must identify this end
     /// again.
     pub fn handle_open(&mut self, route: Route, now: Instant) {
-        for leg in self.legs.iter_mut().filter(|leg| leg.way.route == route) {
+        for leg in self.legs.iter_mut().filter(|leg| leg.view.route == route) {
             (leg.due_at, leg.tries) = (now, 0);
         }
     }
@@ -158,12 +158,12 @@ impl Client {
     /// Returns the stream routes, each with the relay's key: connections to keep open.
     pub fn streams(&self) -> impl Iterator<Item = (Route, PublicKey)> + '_ {
         let streams = self.legs.iter().filter(|leg| leg.is_stream());
-        streams.map(|leg| (leg.way.route, leg.relay))
+        streams.map(|leg| (leg.view.route, leg.relay))
     }
 
     /// Returns whether a relay is reached by `route`.
     pub fn has_route(&self, route: Route) -> bool {
-        self.legs.iter().any(|leg| leg.way.route == route)
+        self.legs.iter().any(|leg| leg.view.route == route)
     }
 
     /// Handles a datagram received by `route`; returns false if it belongs to a session, not to a
@@ -172,7 +172,7 @@ impl Client {
         if !wire::is_of_relay(datagram) {
             return false;
         }
-        let leg = self.legs.iter_mut().find(|leg| leg.way.route == route);
+        let leg = self.legs.iter_mut().find(|leg| leg.view.route == route);
         if let Some((leg, message)) = leg.zip(Message::parse(datagram)) {
             leg.handle(&message, now);
         }
@@ -183,12 +183,12 @@ impl Client {
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         for leg in &mut self.legs {
             if leg.write_echo(buffer) {
-                return Some(leg.way.route);
+                return Some(leg.view.route);
             }
         }
         let leg = self.legs.iter_mut().find(|leg| leg.due_at <= now)?;
         leg.write(buffer, now);
-        Some(leg.way.route)
+        Some(leg.view.route)
     }
 
     /// Returns when the next message is due, if nothing arrives before.
@@ -200,7 +200,7 @@ impl Client {
     /// Sends a new proof on each proven leg because nothing has arrived from the peer for a while.
     /// If the end's address has changed, the relay reports it. At most five times a second.
     pub fn hurry(&mut self, now: Instant) {
-        let is_settled = |leg: &&mut Leg| leg.way.is_proven && leg.tries == 0 && !leg.is_stream();
+        let is_settled = |leg: &&mut Leg| leg.view.is_proven && leg.tries == 0 && !leg.is_stream();
         for leg in self.legs.iter_mut().filter(is_settled) {
             if leg.said_at.is_none_or(|at| now.since(at) >= HURRY_PAUSE) {
                 leg.due_at = now;
@@ -212,18 +212,18 @@ impl Client {
     pub fn poll_moved(&mut self) -> Option<u8> {
         let leg = self.legs.iter_mut().find(|leg| leg.has_moved)?;
         leg.has_moved = false;
-        Some(leg.way.route.socket)
+        Some(leg.view.route.socket)
     }
 
     /// Returns the relayed routes, proven or not yet.
-    pub fn ways(&self) -> impl Iterator<Item = Way> + '_ {
-        self.legs.iter().map(|leg| leg.way)
+    pub fn legs(&self) -> impl Iterator<Item = LegView> + '_ {
+        self.legs.iter().map(|leg| leg.view)
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.ways()).finish()
+        f.debug_list().entries(self.legs()).finish()
     }
 }
 
@@ -246,7 +246,7 @@ impl Leg {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let mut rng = Seed::from(seed).into_rng();
-        let way = Way {
+        let view = LegView {
             route,
             peer,
             is_proven: false,
@@ -257,7 +257,7 @@ impl Leg {
         };
         let state = State::call(identity, ticket.relay, &ticket.token, seat(route), &mut rng);
         Self {
-            way,
+            view,
             relay: ticket.relay,
             identity: identity.clone(),
             token: ticket.token,
@@ -273,7 +273,7 @@ impl Leg {
     }
 
     fn is_stream(&self) -> bool {
-        self.way.route.stream_index().is_some()
+        self.view.route.stream_index().is_some()
     }
 
     fn renew(&mut self, token: Token, now: Instant) {
@@ -292,9 +292,9 @@ impl Leg {
 
     /// Starts a new handshake.
     fn call(&mut self, now: Instant) {
-        let seat = seat(self.way.route);
+        let seat = seat(self.view.route);
         self.state = State::call(&self.identity, self.relay, &self.token, seat, &mut self.rng);
-        self.way.is_proven = false;
+        self.view.is_proven = false;
         (self.due_at, self.tries) = (now, 0);
     }
 
@@ -318,8 +318,8 @@ impl Leg {
             Message::Refused { reference, reason } => {
                 if matches!(&self.state, State::Calling { reference: own, .. } if own == reference)
                 {
-                    tracing::info!(relay = %self.way.route.remote, ?reason, "a relay refuses");
-                    self.way.refused = Some(*reason);
+                    tracing::info!(relay = %self.view.route.remote, ?reason, "a relay refuses");
+                    self.view.refused = Some(*reason);
                     self.due_at = now + REFUSED_PAUSE;
                 }
             }
@@ -339,9 +339,9 @@ impl Leg {
             if self.cookie != cookie {
                 (self.cookie, self.due_at) = (cookie, now);
                 // A stream's address is that of its connection, and changes with each.
-                self.has_moved |= self.way.is_proven && !self.is_stream();
+                self.has_moved |= self.view.is_proven && !self.is_stream();
             }
-        } else if self.way.is_proven
+        } else if self.view.is_proven
             && self.said_at.is_none_or(|at| now.since(at) >= STRANGER_PAUSE)
         {
             // The relay does not know the source of a session's datagram: the address has changed.
@@ -357,7 +357,7 @@ impl Leg {
                     Ok((id, key)) => {
                         let holding = Holding { id, key, ..Holding::nobody() };
                         self.state = State::Holding(holding);
-                        self.way.refused = None;
+                        self.view.refused = None;
                         (self.due_at, self.tries) = (now, 0);
                     }
                     Err(caller) => self.state = State::Calling { reference: own, caller },
@@ -375,13 +375,13 @@ impl Leg {
         {
             return;
         }
-        if !self.way.is_proven {
-            tracing::info!(relay = %self.way.route.remote, "a relay forwards");
+        if !self.view.is_proven {
+            tracing::info!(relay = %self.view.route.remote, "a relay forwards");
         }
         holding.token_is_told = true;
-        self.way.is_proven = true;
-        self.way.round_trip = self.said_at.map(|at| now.since(at));
-        (self.way.metered, self.way.metered_max) = (proven.metered, proven.metered_max);
+        self.view.is_proven = true;
+        self.view.round_trip = self.said_at.map(|at| now.since(at));
+        (self.view.metered, self.view.metered_max) = (proven.metered, proven.metered_max);
         (self.due_at, self.tries) = (now + KEEP_INTERVAL, 0);
     }
 
@@ -415,7 +415,7 @@ impl Leg {
             }
         }
         if self.tries > VAIN_TRIES {
-            self.way.is_proven = false;
+            self.view.is_proven = false;
         }
         let pause = PAUSE_MIN.saturating_mul(1 << self.tries.min(8)).min(PAUSE_MAX);
         (self.said_at, self.due_at) = (Some(now), now + pause);

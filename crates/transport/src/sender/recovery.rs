@@ -21,7 +21,7 @@ pub(super) struct Recovery {
     pub(super) tracker: Tracker,
     /// True if every packet goes over every link; then the loss of one copy means little.
     copies: bool,
-    spare: Vec<Vec<u8>>,
+    headroom: Vec<Vec<u8>>,
 }
 
 impl Recovery {
@@ -34,21 +34,21 @@ impl Recovery {
             },
             tracker: Tracker::default(),
             copies,
-            spare: Vec::new(),
+            headroom: Vec::new(),
         }
     }
 
     /// Returns an empty buffer.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
-        let mut buffer = self.spare.pop().unwrap_or_default();
+        let mut buffer = self.headroom.pop().unwrap_or_default();
         buffer.clear();
         buffer
     }
 
     /// Keeps a buffer for reuse.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
-            self.spare.push(buffer);
+        if self.headroom.len() < SPARE_MAX {
+            self.headroom.push(buffer);
         }
     }
 
@@ -163,7 +163,7 @@ impl Recovery {
     /// Sends new packets of units that lack some when they are checked.
     pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         loop {
-            let Self { tracker, encoder, spare, .. } = self;
+            let Self { tracker, encoder, headroom, .. } = self;
             let config = &shared.config;
             let expected = |unit| {
                 let heard_of = links.iter().filter(|link| !link.is_overdue(config, now));
@@ -175,7 +175,7 @@ impl Recovery {
             let mut entries = Vec::with_capacity(fresh.len());
             for (index, symbol) in fresh.zip(encoder.symbols()) {
                 let header = header(ChannelNumber::MEDIA, number, index as u8, &plan, deadline);
-                let buffer = spare.pop().unwrap_or_default();
+                let buffer = headroom.pop().unwrap_or_default();
                 entries.push(entry(number, &header, symbol, deadline, buffer));
             }
             for entry in entries {

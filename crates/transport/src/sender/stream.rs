@@ -242,8 +242,8 @@ impl Stream {
         // Scheduled repair packets first cover the expected losses among the source packets in
         // flight.
         let e = self.erasure_rate;
-        let spare = ((1.0 - e) * due - e * sources).max(0.0) as usize;
-        let needed = missing.saturating_sub(spare);
+        let headroom = ((1.0 - e) * due - e * sources).max(0.0) as usize;
+        let needed = missing.saturating_sub(headroom);
         asked < ASKED_MOST * needed && at_least(needed, asked, 1.0 - e) < SURE
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Tracker {
     units: VecDeque<Standing>,
     /// Times at which units are checked.
     looks: BTreeSet<(Instant, u64)>,
-    spare: Vec<Vec<u8>>,
+    headroom: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -60,9 +60,9 @@ impl Tracker {
         if self.units.len() == UNITS_MAX
             && let Some(oldest) = self.units.pop_front()
         {
-            self.spare.push(oldest.sources);
+            self.headroom.push(oldest.sources);
         }
-        let mut kept = self.spare.pop().unwrap_or_default();
+        let mut kept = self.headroom.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(sources);
         self.units.push_back(Standing {

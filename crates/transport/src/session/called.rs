@@ -2,7 +2,7 @@ use std::ops::Deref;
 
 use crate::counters::Discard;
 use crate::link::Route;
-use crate::reach::{WAYS_MAX, Way};
+use crate::reach::{CANDIDATE_PAIRS_MAX, CandidatePair};
 use crate::wire::LinkNumber;
 
 /// A link of the initiator, configured or learned.
@@ -16,8 +16,8 @@ pub(super) struct Called {
 }
 
 impl Called {
-    fn told(way: &Way, is_learned: bool) -> Self {
-        Self { route: way.route, choice: Some((way.group, way.rank)), is_learned }
+    fn told(pair: &CandidatePair, is_learned: bool) -> Self {
+        Self { route: pair.route, choice: Some((pair.group, pair.rank)), is_learned }
     }
 
     /// Returns whether the link was configured without a group and may get one. A stream is a group
@@ -45,23 +45,23 @@ impl CalledLinks {
     /// route the lease no longer lists.
     pub(super) fn offer(
         &mut self,
-        ways: &[Way],
+        pairs: &[CandidatePair],
         is_up: impl Fn(usize) -> bool,
     ) -> (Vec<usize>, bool) {
         let (mut places, mut is_any_new) = (Vec::new(), false);
-        if ways.is_empty() {
+        if pairs.is_empty() {
             // The peer sends no candidates: each route forms its own group.
             return (places, is_any_new);
         }
         for (at, known) in self.0.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
             // The route was configured before candidates arrived; assume the peer's first socket.
-            known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
+            known.choice = Some((CandidatePair::learned(known.route, 0).group, RANK_GIVEN));
             places.push(at);
         }
-        for way in ways {
-            let known = self.place(way.route);
-            let Some(at) = known.or_else(|| self.room_for(way, ways, &is_up)) else { continue };
-            self.put(at, Called::told(way, false));
+        for pair in pairs {
+            let known = self.place(pair.route);
+            let Some(at) = known.or_else(|| self.room_for(pair, pairs, &is_up)) else { continue };
+            self.put(at, Called::told(pair, false));
             places.push(at);
             is_any_new |= known.is_none();
         }
@@ -90,7 +90,7 @@ impl CalledLinks {
             let idle = links.position(|(at, known)| known.is_learned && !is_up(at));
             idle.ok_or(Discard::AnswerOverflow)?
         };
-        self.put(at, Called::told(&Way::learned(route, end), true));
+        self.put(at, Called::told(&CandidatePair::learned(route, end), true));
         Ok((at, true))
     }
 
@@ -100,14 +100,19 @@ impl CalledLinks {
 
     /// Returns the index for a new candidate pair: a free one, or that of an idle link, preferably
     /// of the same group.
-    fn room_for(&self, way: &Way, ways: &[Way], is_up: impl Fn(usize) -> bool) -> Option<usize> {
-        if self.0.len() < WAYS_MAX {
+    fn room_for(
+        &self,
+        pair: &CandidatePair,
+        pairs: &[CandidatePair],
+        is_up: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        if self.0.len() < CANDIDATE_PAIRS_MAX {
             return Some(self.0.len());
         }
         let is_idle = |(at, known): &(usize, &Called)| {
-            !is_up(*at) && !ways.iter().any(|way| way.route == known.route)
+            !is_up(*at) && !pairs.iter().any(|pair| pair.route == known.route)
         };
-        let is_other = |known: &Called| known.choice.is_none_or(|(group, _)| group != way.group);
+        let is_other = |known: &Called| known.choice.is_none_or(|(group, _)| group != pair.group);
         let idle = self.0.iter().enumerate().filter(is_idle);
         idle.min_by_key(|(_, known)| is_other(known)).map(|(at, _)| at)
     }
@@ -147,7 +152,10 @@ mod tests {
         let mut links = CalledLinks::given(&[route(7), route(8)]);
         assert_eq!(links.offer(&[], |_| true), (vec![], false));
         assert!(links.iter().all(|called| called.choice.is_none()));
-        assert_eq!(links.offer(&[Way::relayed(route(9))], |_| true), (vec![0, 1, 2], true));
+        assert_eq!(
+            links.offer(&[CandidatePair::relayed(route(9))], |_| true),
+            (vec![0, 1, 2], true)
+        );
         assert!(links.iter().all(|called| called.choice.is_some()));
     }
 

@@ -5,7 +5,7 @@ use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
 use super::called::{Called, CalledLinks};
-use super::knocking::Knocking;
+use super::hole_punching::HolePunching;
 use crate::counters::{Counters, Discard};
 use crate::crypto::{
     self, Accepted, Doorman, INIT_MESSAGE_BYTES, Identity, Initiator, Keys, PublicKey, Refusal,
@@ -13,9 +13,9 @@ use crate::crypto::{
 };
 use crate::event::Timer;
 use crate::link::Route;
-use crate::reach::Way;
+use crate::reach::CandidatePair;
 use crate::wire::{
-    self, KNOCK_TAG_BYTES, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions,
+    self, HOLE_PUNCH_TAG_BYTES, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions,
 };
 
 /// One end of the key agreement of a session.
@@ -37,8 +37,17 @@ pub(super) struct Handshake {
 }
 
 enum Role {
-    Initiator { called: CalledLinks, calling: Option<Calling>, knocked: Doorman },
-    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman, knocking: Knocking },
+    Initiator {
+        called: CalledLinks,
+        calling: Option<Calling>,
+        punched: Doorman,
+    },
+    Responder {
+        half_open: Vec<HalfOpen>,
+        limiter: Limiter,
+        doorman: Doorman,
+        hole_punching: HolePunching,
+    },
 }
 
 /// The current session, as far as a handshake needs it.
@@ -62,8 +71,8 @@ impl Handshake {
         now: Instant,
     ) -> Self {
         let called = CalledLinks::given(routes);
-        let knocked = Doorman::new(&lease, &identity.public());
-        let role = Role::Initiator { called, calling: None, knocked };
+        let punched = Doorman::new(&lease, &identity.public());
+        let role = Role::Initiator { called, calling: None, punched };
         let mut handshake = Self::new(identity, peer, lease, versions, seed, role);
         handshake.call(None, now);
         handshake
@@ -78,9 +87,9 @@ impl Handshake {
         seed: Seed,
     ) -> Self {
         let doorman = Doorman::new(&lease, &identity.public());
-        let knocking = Knocking::new(Doorman::new(&lease, &peer));
+        let hole_punching = HolePunching::new(Doorman::new(&lease, &peer));
         let (half_open, limiter) = (Vec::new(), Limiter::new());
-        let role = Role::Responder { half_open, limiter, doorman, knocking };
+        let role = Role::Responder { half_open, limiter, doorman, hole_punching };
         Self::new(identity, peer, lease, versions, seed, role)
     }
 
@@ -142,12 +151,12 @@ impl Handshake {
     /// progress is sent to them at once.
     pub(super) fn offer(
         &mut self,
-        ways: &[Way],
+        pairs: &[CandidatePair],
         is_up: impl Fn(usize) -> bool,
         now: Instant,
     ) -> Vec<usize> {
         let Role::Initiator { called, calling, .. } = &mut self.role else { return Vec::new() };
-        let (places, is_any_new) = called.offer(ways, is_up);
+        let (places, is_any_new) = called.offer(pairs, is_up);
         if let Some(calling) = calling.as_mut().filter(|_| is_any_new) {
             calling.hurry(now);
         }
@@ -160,18 +169,18 @@ impl Handshake {
     /// # Errors
     /// The reason why the hole punch is invalid or unusable.
     // protocol 10
-    pub(super) fn handle_knock(
+    pub(super) fn handle_hole_punch(
         &mut self,
         route: Route,
         end: u8,
         signed: &[u8],
-        tag: &[u8; KNOCK_TAG_BYTES],
+        tag: &[u8; HOLE_PUNCH_TAG_BYTES],
         is_up: impl Fn(usize) -> bool,
     ) -> Result<(usize, bool), Discard> {
-        let Role::Initiator { called, calling, knocked } = &mut self.role else {
+        let Role::Initiator { called, calling, punched } = &mut self.role else {
             return Err(Discard::HandshakeUnexpected);
         };
-        if !knocked.hears(signed, tag) {
+        if !punched.hears(signed, tag) {
             return Err(Discard::HandshakeForged);
         }
         let (at, is_new) = called.learn(route, end, is_up)?;
@@ -186,24 +195,24 @@ impl Handshake {
     }
 
     /// Returns whether a hole punch proves knowledge of this lease; always false at the responder.
-    pub(super) fn is_knock(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
+    pub(super) fn is_hole_punch(&self, signed: &[u8], tag: &[u8; HOLE_PUNCH_TAG_BYTES]) -> bool {
         match &self.role {
-            Role::Initiator { knocked, .. } => knocked.hears(signed, tag),
+            Role::Initiator { punched, .. } => punched.hears(signed, tag),
             Role::Responder { .. } => false,
         }
     }
 
     /// Sets the routes on which the responder punches.
-    pub(super) fn knock(&mut self, routes: &[Route], now: Instant) {
-        if let Role::Responder { knocking, .. } = &mut self.role {
-            knocking.set_routes(routes, now);
+    pub(super) fn punch(&mut self, routes: &[Route], now: Instant) {
+        if let Role::Responder { hole_punching, .. } = &mut self.role {
+            hole_punching.set_routes(routes, now);
         }
     }
 
     /// Punches again soon because no packets arrive from the peer.
-    pub(super) fn hurry_knocks(&mut self) {
-        if let Role::Responder { knocking, .. } = &mut self.role {
-            knocking.hurry();
+    pub(super) fn hurry_hole_punching(&mut self) {
+        if let Role::Responder { hole_punching, .. } = &mut self.role {
+            hole_punching.hurry();
         }
     }
 
@@ -236,7 +245,7 @@ impl Handshake {
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
         let due_at = match &self.role {
             Role::Initiator { calling, .. } => calling.as_ref().map(|calling| calling.due_at),
-            Role::Responder { knocking, .. } => knocking.due_at(),
+            Role::Responder { hole_punching, .. } => hole_punching.due_at(),
         };
         if due_at.is_some_and(|at| now >= at) {
             self.write_due(now);
@@ -259,9 +268,9 @@ impl Handshake {
                 calling.on_sent(now);
             }
             Role::Initiator { calling: None, .. } => {}
-            Role::Responder { knocking, .. } => {
+            Role::Responder { hole_punching, .. } => {
                 if self.outbox.len() < OUTBOX_MAX {
-                    self.outbox.extend(knocking.poll(now));
+                    self.outbox.extend(hole_punching.poll(now));
                 }
             }
         }
@@ -274,9 +283,9 @@ impl Handshake {
             Role::Initiator { calling, .. } => {
                 calling.as_ref().map(|calling| (calling.due_at, Timer::Handshake))
             }
-            Role::Responder { half_open, knocking, .. } => {
+            Role::Responder { half_open, hole_punching, .. } => {
                 let expires_at = half_open.first().map(|half| half.expires_at);
-                let due_at = [expires_at, knocking.due_at()].into_iter().flatten().min();
+                let due_at = [expires_at, hole_punching.due_at()].into_iter().flatten().min();
                 due_at.map(|at| (at, Timer::Handshake))
             }
         }

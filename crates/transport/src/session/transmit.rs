@@ -42,7 +42,7 @@ impl Active {
         plaintext.clear();
         self.write_reports(place, plaintext, config, now);
         let link = &self.links[place];
-        if link.is_sparing() {
+        if link.is_reduced() {
             let most = link.plaintext_bytes_max();
             self.write_acknowledgements(plaintext, most);
         }
@@ -77,7 +77,7 @@ impl Active {
         let mut turns = (1..=count).map(|step| (self.announce_turn + step) % count);
         let speaks = |place: &usize| self.links[*place].can_speak();
         // On a low-rate uplink, acknowledgements ride in datagrams that are sent anyway.
-        let mut answers = turns.clone().filter(|place| !self.links[*place].is_sparing());
+        let mut answers = turns.clone().filter(|place| !self.links[*place].is_reduced());
         let answer = answers.find(speaks).filter(|_| self.receiver.owes_acknowledgement());
         let place = answer.or_else(|| turns.find(speaks).filter(|_| due))?;
         self.announce_turn = place;
@@ -139,7 +139,7 @@ impl Active {
         let other = (place + 1 + *report_turn) % count;
         // A low-rate uplink carries another link's report only if that link's own return direction
         // may have failed.
-        let has_room = !links[place].is_sparing() || !links[other].is_trusted();
+        let has_room = !links[place].is_reduced() || !links[other].is_trusted();
         if other != place
             && has_room
             && let Some(report) = links[other].report()

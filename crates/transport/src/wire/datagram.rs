@@ -64,13 +64,13 @@ pub enum Datagram<'a> {
         tag: &'a [u8; REFUSAL_TAG_BYTES],
     },
     /// The responder's hole punch: it opens the responder's own NAT and reveals its address.
-    Knock {
+    HolePunch {
         /// Index of the responder's socket.
         end: u8,
         /// Bytes that the tag authenticates.
         signed: &'a [u8],
         /// Tag that only an end with the lease can compute.
-        tag: &'a [u8; KNOCK_TAG_BYTES],
+        tag: &'a [u8; HOLE_PUNCH_TAG_BYTES],
     },
     /// Packets under the session's key.
     Sealed {
@@ -115,10 +115,10 @@ impl<'a> Datagram<'a> {
                 let tag = rest.first_chunk().ok_or(Malformed("truncated datagram"))?;
                 Ok(Self::Refusal { session, versions, tag })
             }
-            TYPE_KNOCK if session == 0 && bytes.len() == KNOCK_BYTES => {
+            TYPE_HOLE_PUNCH if session == 0 && bytes.len() == HOLE_PUNCH_BYTES => {
                 let (signed, tag) =
                     bytes.split_last_chunk().ok_or(Malformed("truncated datagram"))?;
-                Ok(Self::Knock { end: link.0, signed, tag })
+                Ok(Self::HolePunch { end: link.0, signed, tag })
             }
             0..=15 => Err(Malformed("unknown datagram type")),
             16.. => unreachable!("a nibble is at most 15"),
@@ -152,10 +152,10 @@ pub fn write_refusal(
 }
 
 /// Appends a hole punch without its tag; `end` is one of the responder's sockets, 0 to 15.
-pub fn write_knock(out: &mut Vec<u8>, end: u8, number: u64) {
-    out.extend_from_slice(&[TYPE_KNOCK << 4 | (end & 0x0f), 0, 0]);
+pub fn write_hole_punch(out: &mut Vec<u8>, end: u8, number: u64) {
+    out.extend_from_slice(&[TYPE_HOLE_PUNCH << 4 | (end & 0x0f), 0, 0]);
     out.extend_from_slice(&number.to_be_bytes());
-    out.resize(KNOCK_BYTES - KNOCK_TAG_BYTES, 0);
+    out.resize(HOLE_PUNCH_BYTES - HOLE_PUNCH_TAG_BYTES, 0);
 }
 
 /// Appends the header of a sealed datagram; `session` is the receiver's id.
@@ -170,9 +170,9 @@ pub const SEALED_HEADER_BYTES: usize = 7;
 /// Bytes of a refusal's tag.
 pub const REFUSAL_TAG_BYTES: usize = 16;
 /// Bytes of a hole punch: as many as the init that it may trigger.
-pub const KNOCK_BYTES: usize = 150;
+pub const HOLE_PUNCH_BYTES: usize = 150;
 /// Bytes of a hole punch's tag.
-pub const KNOCK_TAG_BYTES: usize = 16;
+pub const HOLE_PUNCH_TAG_BYTES: usize = 16;
 /// Bytes of the AEAD's tag.
 pub const TAG_BYTES: usize = 16;
 
@@ -180,4 +180,4 @@ const TYPE_INIT: u8 = 1;
 const TYPE_RESPONSE: u8 = 2;
 const TYPE_SEALED: u8 = 3;
 const TYPE_REFUSAL: u8 = 4;
-const TYPE_KNOCK: u8 = 5;
+const TYPE_HOLE_PUNCH: u8 = 5;

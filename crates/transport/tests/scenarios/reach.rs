@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use tautline_sim::nat::{By, Config as NatConfig, Nat};
 use tautline_transport::link::State;
 use tautline_transport::reach::{
-    Behaviour, Candidate, Discovery, Gatherer, Kind, WAYS_MAX, Way, ways,
+    Behaviour, CANDIDATE_PAIRS_MAX, Candidate, CandidatePair, Discovery, Gatherer, Kind,
+    candidate_pairs,
 };
 use tautline_transport::stun::{self, Message};
 use tautline_transport::{ChannelNumber, Config, Event, Identity, Route, Session, Units};
@@ -96,8 +97,8 @@ impl World {
         let identities = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
         let [vehicle, operator] = &identities;
         let (config, now) = (Config::default(), self.now);
-        let begun = self.ends[VEHICLE].ways();
-        let routes: Vec<Route> = begun.iter().map(|way| way.route).collect();
+        let begun = self.ends[VEHICLE].pairs();
+        let routes: Vec<Route> = begun.iter().map(|pair| pair.route).collect();
         let peer = operator.public();
         let mut session =
             Session::initiate(config.clone(), vehicle, peer, LEASE, &routes, 3, now).unwrap();
@@ -105,7 +106,7 @@ impl World {
         self.ends[VEHICLE].session = Some(session);
         let mut session =
             Session::respond(config, operator, vehicle.public(), LEASE, 4, now).unwrap();
-        session.knock(&self.ends[OPERATOR].knocks(), now);
+        session.punch(&self.ends[OPERATOR].punch_targets(), now);
         self.ends[OPERATOR].session = Some(session);
     }
 
@@ -250,22 +251,22 @@ impl World {
 }
 
 impl End {
-    fn knocks(&self) -> Vec<Route> {
-        self.ways().into_iter().map(|way| way.route).collect()
+    fn punch_targets(&self) -> Vec<Route> {
+        self.pairs().into_iter().map(|pair| pair.route).collect()
     }
 
-    fn ways(&self) -> Vec<Way> {
+    fn pairs(&self) -> Vec<CandidatePair> {
         let local = if self.six.is_some() { at("[::]:7000") } else { self.inside };
-        ways(&[local], &self.peer, WAYS_MAX)
+        candidate_pairs(&[local], &self.peer, CANDIDATE_PAIRS_MAX)
     }
 
     fn on_lease(&mut self, index: usize, candidates: Vec<Candidate>, now: Instant) {
         self.peer = candidates;
-        let (knocks, ways) = (self.knocks(), self.ways());
+        let (punches, pairs) = (self.punch_targets(), self.pairs());
         let Some(session) = &mut self.session else { return };
         match index {
-            VEHICLE => session.offer(&ways, now),
-            _ => session.knock(&knocks, now),
+            VEHICLE => session.offer(&pairs, now),
+            _ => session.punch(&punches, now),
         }
     }
 }
@@ -433,11 +434,11 @@ fn a_hole_punch_is_answered_in_equal_length_a_forged_one_never() {
     let peer = operator.public();
     let mut session =
         Session::initiate(Config::default(), vehicle, peer, LEASE, &[told], 3, ms(1)).unwrap();
-    let knock = |lease| {
+    let punch = |lease| {
         let peer = vehicle.public();
         let mut session =
             Session::respond(Config::default(), operator, peer, lease, 4, ms(1)).unwrap();
-        session.knock(&[told], ms(1));
+        session.punch(&[told], ms(1));
         let mut datagram = Vec::new();
         assert_eq!(session.poll_transmit(&mut datagram, ms(1)), Some(told));
         datagram
@@ -453,12 +454,12 @@ fn a_hole_punch_is_answered_in_equal_length_a_forged_one_never() {
         sent
     };
     let victim = at("203.0.113.66:6");
-    let good = knock(LEASE);
+    let good = punch(LEASE);
     assert_eq!(good.len(), 150);
     for _ in 0..3 {
-        assert_eq!(out(&good, victim), [(victim, 150)], "an init for a knock");
+        assert_eq!(out(&good, victim), [(victim, 150)], "an init for a punch");
     }
-    assert_eq!(out(&knock([8; 16]), victim), []);
+    assert_eq!(out(&punch([8; 16]), victim), []);
     let mut spoilt = good.clone();
     spoilt[5] ^= 1;
     assert_eq!(out(&spoilt, victim), []);

@@ -11,7 +11,7 @@ use tautline_guard::{Guard, Input, Output};
 use super::*;
 
 /// A vehicle's end, a guard, and a machine that obeys.
-struct Way {
+struct CandidatePair {
     guarded: Guarded,
     guard: Guard,
     proposals: (Sender, Receiver<Proposal>),
@@ -71,7 +71,7 @@ fn config() -> Config {
     config
 }
 
-impl Way {
+impl CandidatePair {
     fn new() -> Self {
         Self {
             guarded: Guarded::with(1),
@@ -258,7 +258,7 @@ proptest! {
     fn no_operator_bytes_move_an_unarmed_machine_or_unlatch_a_stop(
         all in proptest::collection::vec((comes(), 1_u32..6), 1..120),
     ) {
-        let mut way = Way::new();
+        let mut way = CandidatePair::new();
         way.take(&Comes::Session);
         way.steps(40);
         for (comes, steps) in &all {
@@ -271,8 +271,8 @@ proptest! {
 /// The property would hold for a path that delivers nothing, too; this test excludes that.
 #[test]
 fn valid_bytes_arm_drive_stop_and_reset() {
-    let mut way = Way::new();
-    let say = |way: &mut Way, said: Said| {
+    let mut way = CandidatePair::new();
+    let say = |way: &mut CandidatePair, said: Said| {
         way.take(&Comes::Command(said));
         way.steps(2);
     };

@@ -84,7 +84,7 @@ fn sealed(datagram: &[u8]) -> Option<Sealed> {
             Datagram::Init { .. }
             | Datagram::Response { .. }
             | Datagram::Refusal { .. }
-            | Datagram::Knock { .. },
+            | Datagram::HolePunch { .. },
         )
         | Err(_) => None,
     }

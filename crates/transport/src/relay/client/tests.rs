@@ -45,9 +45,9 @@ fn locals() -> [SocketAddr; 2] {
 fn client() -> (Client, Route) {
     let mut client = Client::default();
     client.admit(&admission(OPERATOR, 9), &locals(), Instant::ZERO);
-    let ways: Vec<Way> = client.ways().collect();
-    assert_eq!(ways.len(), 1, "a loopback socket does not reach the relay: {ways:?}");
-    (client, ways[0].route)
+    let legs: Vec<LegView> = client.legs().collect();
+    assert_eq!(legs.len(), 1, "a loopback socket does not reach the relay: {legs:?}");
+    (client, legs[0].route)
 }
 
 fn said(client: &mut Client, now: Instant) -> Option<Vec<u8>> {
@@ -74,7 +74,7 @@ fn bring_up(client: &mut Client, route: Route, now: Instant) -> MacKey {
     wire::write_welcome(&mut out, reference, &call.welcome(LEG, &key));
     assert!(client.handle_datagram(route, &out, now));
     prove(client, route, &key, now);
-    assert!(client.ways().all(|way| way.is_proven));
+    assert!(client.legs().all(|leg| leg.is_proven));
     key
 }
 
@@ -99,9 +99,9 @@ fn a_leg_is_called_and_proven_and_kept() {
     let due = client.poll_timeout().unwrap();
     assert_eq!(due, Instant::ZERO + KEEP_INTERVAL);
     assert!(!prove(&mut client, route, &key, due));
-    let way = client.ways().next().unwrap();
-    assert_eq!((way.metered, way.metered_max), (ByteCount::new(70), ByteCount::new(100)));
-    assert_eq!(way.round_trip, Some(Duration::ZERO));
+    let leg = client.legs().next().unwrap();
+    assert_eq!((leg.metered, leg.metered_max), (ByteCount::new(70), ByteCount::new(100)));
+    assert_eq!(leg.round_trip, Some(Duration::ZERO));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_silent_relay_is_called_with_backoff_and_counts_as_gone() {
         let due = client.poll_timeout().unwrap();
         said(&mut client, due).unwrap();
     }
-    assert!(client.ways().all(|way| !way.is_proven));
+    assert!(client.legs().all(|leg| !leg.is_proven));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_stream_leg_is_proven_again_with_each_connection() {
     assert!(client.has_route(route) && !client.has_route(Route::stream(7, address(443))));
     let mut single =
         Client { legs: client.legs.drain(7..8).collect(), peers: client.peers.clone() };
-    assert_eq!(single.ways().next().map(|way| way.route), Some(route));
+    assert_eq!(single.legs().next().map(|leg| leg.route), Some(route));
     bring_up(&mut single, route, Instant::ZERO);
     single.hurry(Instant::from_millis(500));
     assert_eq!(said(&mut single, Instant::from_millis(500)), None, "no NAT moves a connection");
@@ -228,12 +228,12 @@ fn a_peer_at_another_peers_relay_address_replaces_it() {
     let mut elsewhere = admission(6, 9);
     elsewhere.tickets[0].addresses.reverse();
     client.admit(&elsewhere, &locals(), Instant::ZERO);
-    assert_eq!(client.ways().count(), 2);
+    assert_eq!(client.legs().count(), 2);
     client.admit(&admission(7, 9), &locals(), Instant::ZERO);
-    let ways: Vec<(PublicKey, SocketAddr)> =
-        client.ways().map(|way| (way.peer, way.route.remote)).collect();
+    let legs: Vec<(PublicKey, SocketAddr)> =
+        client.legs().map(|leg| (leg.peer, leg.route.remote)).collect();
     let key = |seed| identity(seed).public();
-    assert_eq!(ways, [(key(6), address(7445)), (key(7), first.remote)]);
+    assert_eq!(legs, [(key(6), address(7445)), (key(7), first.remote)]);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_refusal_is_reported_and_the_relay_called_again_later() {
     let mut out = Vec::new();
     wire::write_refused(&mut out, reference, Refusal::Expired);
     client.handle_datagram(route, &out, Instant::ZERO);
-    assert_eq!(client.ways().next().unwrap().refused, Some(Refusal::Expired));
+    assert_eq!(client.legs().next().unwrap().refused, Some(Refusal::Expired));
     assert_eq!(client.poll_timeout(), Some(Instant::ZERO + REFUSED_PAUSE));
 }
 
@@ -263,7 +263,7 @@ proptest! {
             bytes[..4].copy_from_slice(&[0x60 | kind, 1, 0, 0]);
         }
         client.handle_datagram(route, &bytes, Instant::from_millis(100));
-        prop_assert!(client.ways().all(|way| way.is_proven == is_up));
+        prop_assert!(client.legs().all(|leg| leg.is_proven == is_up));
     }
 }
 

@@ -110,7 +110,7 @@ impl Quantile {
         for (budget, link) in budgets.iter_mut().zip(links) {
             let wait = link.free_at.since(now);
             let bytes = |time: Duration| (link.rate * time).get() as f64;
-            let spare = span.saturating_sub(wait + taken + link.owd);
+            let headroom = span.saturating_sub(wait + taken + link.owd);
             let left = span.saturating_sub(wait + link.owd);
             let unreported = (link.in_flight + link.queued).get() as f64;
             let pace = (media_rate(link, granted) * interval).get() as f64;
@@ -126,7 +126,7 @@ impl Quantile {
                     .map_or(f64::INFINITY, |most| most.get() as f64 + ahead - unreported),
                 reserve,
                 idle: wait.is_zero(),
-                probability: link.on_time.at(spare).get(),
+                probability: link.on_time.at(headroom).get(),
                 loss: link.loss.get(),
             };
         }
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_picture_may_use_the_links_capacity_until_its_deadline() {
-        let spare = |millis: u64| Duration::from_millis(millis);
+        let headroom = |millis: u64| Duration::from_millis(millis);
         // 15 units a second; 8 Mbit/s carry 66.7 kB between two.
         let of = |deadline: u64| {
             let mut planner = Quantile::new(&Config::default());
@@ -447,20 +447,21 @@ mod tests {
             let mut budget = Bitrate::ZERO;
             for round in 0..20 {
                 now += Duration::from_nanos(66_666_667);
-                // The default curve of a new link: more time to spare means a higher probability.
+                // The default curve of a new link: more time to headroom means a higher probability.
                 let on_time = OnTimeCurve::of([0.1, 0.8, 0.95, 0.99, 1.0]);
                 let window = Some(ByteCount::new(50_000));
                 let links = [Link { on_time, window, ..link(0, now) }];
                 budget = planner.budget(&links, now);
                 let bytes = (budget * Duration::from_nanos(66_666_667)).get().max(100);
-                let unit = Unit { bytes: ByteCount::new(bytes), deadline: now + spare(deadline) };
+                let unit =
+                    Unit { bytes: ByteCount::new(bytes), deadline: now + headroom(deadline) };
                 // The unit interval is unknown before the second unit.
                 let planned = planner.plan(&unit, &links, now).is_ok();
                 assert!(planned || round < 2, "{round}");
             }
             budget.as_f64() / 1e6
         };
-        // 20 ms of delay and 30 ms to spare leave 50 and 150 of 66.7 ms.
+        // 20 ms of delay and 30 ms to headroom leave 50 and 150 of 66.7 ms.
         assert!(of(100) > 4.5, "{}", of(100));
         assert!(of(200) > 7.0, "{}", of(200));
     }

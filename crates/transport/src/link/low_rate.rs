@@ -4,27 +4,29 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
 use super::Link;
-use super::sparing::{PAUSES, PINGS};
+use super::reduced_reporting::{PAUSES, PINGS};
 use crate::config::Config;
 use crate::rate::Cause;
 use crate::wire::Cadence;
 
 impl Link {
     /// Returns whether the uplink is too slow for all non-media traffic.
-    pub(crate) fn is_sparing(&self) -> bool {
-        self.sparing.step() > 0
+    pub(crate) fn is_reduced(&self) -> bool {
+        self.reduced_reporting.step() > 0
     }
 
     /// Returns whether it is too slow even with reduced reporting.
     pub(crate) fn is_strained(&self) -> bool {
-        self.sparing.step() > 1
+        self.reduced_reporting.step() > 1
     }
 
     /// Updates the link's known capacity: the measured lower bound until its rate is found. It
     /// ignores rates that are low for another reason.
-    pub(super) fn spare_by_rate(&mut self, now: Instant) {
+    pub(super) fn reduce_by_rate(&mut self, now: Instant) {
         match self.grant.cause {
-            Cause::Beginning if self.shown() > Bitrate::ZERO => self.sparing.on_shown(self.shown()),
+            Cause::Beginning if self.shown() > Bitrate::ZERO => {
+                self.reduced_reporting.on_shown(self.shown())
+            }
             Cause::Beginning
             | Cause::Stall
             | Cause::Silence
@@ -36,13 +38,13 @@ impl Link {
             | Cause::Policer
             | Cause::ForeignQueue
             | Cause::Jitter
-            | Cause::Marks => self.sparing.on_rate(self.grant.rate, now),
+            | Cause::Marks => self.reduced_reporting.on_rate(self.grant.rate, now),
         }
     }
 
     /// Returns the pause after a datagram before the next one that carries no command.
-    pub(super) fn sparing_pause(&self, config: &Config) -> Duration {
-        config.report_interval * PAUSES[self.sparing.step()] / 2
+    pub(super) fn reduced_pause(&self, config: &Config) -> Duration {
+        config.report_interval * PAUSES[self.reduced_reporting.step()] / 2
     }
 
     /// Returns the report interval while the link receives media.
@@ -50,30 +52,30 @@ impl Link {
     /// With a command every 20 ms, a report is due with each command, every second or every fourth
     /// one.
     pub(crate) fn report_interval(&self, config: &Config) -> Duration {
-        match self.sparing.step() {
+        match self.reduced_reporting.step() {
             0 => config.report_interval,
-            _ => self.sparing_pause(config) * 3 / 5,
+            _ => self.reduced_pause(config) * 3 / 5,
         }
     }
 
     /// Returns the factor on the ping interval.
-    pub(super) fn sparing_pings(&self) -> u32 {
-        PINGS[self.sparing.step()]
+    pub(super) fn reduced_pings(&self) -> u32 {
+        PINGS[self.reduced_reporting.step()]
     }
 
     /// Returns the announcement of the report interval for the peer, if it is due.
     // protocol 4, cadence
     pub(crate) fn take_cadence(&mut self, config: &Config, now: Instant) -> Option<Cadence> {
-        let step = self.sparing.step();
-        let due = match self.sparing.told {
+        let step = self.reduced_reporting.step();
+        let due = match self.reduced_reporting.told {
             None => step > 0,
             Some((at, told)) => told != step || step > 0 && now.since(at) >= TOLD_AGAIN,
         };
         if !due {
             return None;
         }
-        self.sparing.told = Some((now, step));
-        let interval = self.sparing_pause(config).max(config.report_interval);
+        self.reduced_reporting.told = Some((now, step));
+        let interval = self.reduced_pause(config).max(config.report_interval);
         Some(Cadence { link: self.number, interval })
     }
 }

@@ -6,25 +6,25 @@ use tautline_units::{Duration, Instant};
 ///
 /// Links fail one by one while others still receive. If nothing arrives over any of several links,
 /// either one end paused for a moment or all links stall; no link is then worse than another. So
-/// each gap counts against a link for at most [`HUSH_LEAST`]. Counting it in full moved media off
+/// each gap counts against a link for at most [`RECEIVE_GAP_MIN`]. Counting it in full moved media off
 /// the links with the most regular reports, to the link that takes longest to become overdue.
 ///
 /// It keeps the last [`PAST_MAX`] gaps.
 #[derive(Debug)]
-pub(crate) struct Hush {
+pub(crate) struct ReceiveGap {
     heard_at: Instant,
     /// End of each gap, and the part of it that does not count.
     past: VecDeque<(Instant, Duration)>,
 }
 
-impl Hush {
+impl ReceiveGap {
     pub(crate) fn new() -> Self {
         Self { heard_at: Instant::ZERO, past: VecDeque::with_capacity(PAST_MAX) }
     }
 
     /// Records that a datagram was received.
     pub(crate) fn hear(&mut self, now: Instant) {
-        let beyond = now.since(self.heard_at).saturating_sub(HUSH_LEAST);
+        let beyond = now.since(self.heard_at).saturating_sub(RECEIVE_GAP_MIN);
         self.heard_at = self.heard_at.max(now);
         if beyond > Duration::ZERO {
             if self.past.len() == PAST_MAX {
@@ -36,7 +36,7 @@ impl Hush {
 
     /// Returns how much of the time from `from` until `now` does not count.
     pub(crate) fn beyond(&self, from: Instant, now: Instant) -> Duration {
-        let present = now.since(self.heard_at.max(from)).saturating_sub(HUSH_LEAST);
+        let present = now.since(self.heard_at.max(from)).saturating_sub(RECEIVE_GAP_MIN);
         let past = self.past.iter().filter(|(ended_at, _)| *ended_at > from);
         past.fold(present, |sum, (ended_at, beyond)| sum + (*beyond).min(ended_at.since(from)))
     }
@@ -46,7 +46,7 @@ impl Hush {
 const PAST_MAX: usize = 16;
 /// Part of a gap that counts: longer than the interval between datagrams during media, when reports
 /// arrive every 10 ms, and pongs.
-const HUSH_LEAST: Duration = Duration::from_millis(25);
+const RECEIVE_GAP_MIN: Duration = Duration::from_millis(25);
 
 #[cfg(test)]
 mod tests {
@@ -55,22 +55,22 @@ mod tests {
     #[test]
     fn of_a_time_in_which_nothing_comes_a_part_counts() {
         let (at, ms) = (Instant::from_millis, Duration::from_millis);
-        let mut hush = Hush::new();
+        let mut receive_gap = ReceiveGap::new();
         for tenth in 100..=200 {
-            hush.hear(at(tenth * 10));
+            receive_gap.hear(at(tenth * 10));
         }
-        assert_eq!(hush.beyond(at(1_500), at(2_000)), Duration::ZERO);
-        assert_eq!(hush.beyond(at(1_500), at(2_025)), Duration::ZERO);
-        assert_eq!(hush.beyond(at(1_500), at(2_060)), ms(35));
+        assert_eq!(receive_gap.beyond(at(1_500), at(2_000)), Duration::ZERO);
+        assert_eq!(receive_gap.beyond(at(1_500), at(2_025)), Duration::ZERO);
+        assert_eq!(receive_gap.beyond(at(1_500), at(2_060)), ms(35));
         // An interval that begins within a gap has only its own part.
-        assert_eq!(hush.beyond(at(2_030), at(2_060)), ms(5));
-        hush.hear(at(2_060));
-        assert_eq!(hush.beyond(at(1_500), at(2_070)), ms(35));
-        assert_eq!(hush.beyond(at(2_040), at(2_070)), ms(20));
-        assert_eq!(hush.beyond(at(2_060), at(2_070)), Duration::ZERO);
+        assert_eq!(receive_gap.beyond(at(2_030), at(2_060)), ms(5));
+        receive_gap.hear(at(2_060));
+        assert_eq!(receive_gap.beyond(at(1_500), at(2_070)), ms(35));
+        assert_eq!(receive_gap.beyond(at(2_040), at(2_070)), ms(20));
+        assert_eq!(receive_gap.beyond(at(2_060), at(2_070)), Duration::ZERO);
         for turn in 1..1_000 {
-            hush.hear(at(2_060 + turn * 50));
+            receive_gap.hear(at(2_060 + turn * 50));
         }
-        assert_eq!(hush.past.len(), PAST_MAX);
+        assert_eq!(receive_gap.past.len(), PAST_MAX);
     }
 }

@@ -8,24 +8,24 @@ use super::called::Called;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Link, Route, Routing};
-use crate::reach::Way;
+use crate::reach::CandidatePair;
 use crate::shared::Shared;
-use crate::wire::{KNOCK_BYTES, KNOCK_TAG_BYTES, LinkNumber};
+use crate::wire::{HOLE_PUNCH_BYTES, HOLE_PUNCH_TAG_BYTES, LinkNumber};
 
 impl Session {
     /// Updates the candidate pairs of the lease. The initiator tries all of them and sends media on
     /// the best one of each group that is up. Earlier candidate pairs that are up continue.
-    pub fn offer(&mut self, ways: &[Way], now: Instant) {
+    pub fn offer(&mut self, pairs: &[CandidatePair], now: Instant) {
         self.now = self.now.max(now);
         let Self { handshake, active, shared, .. } = self;
         let is_up = |at: usize| active.as_deref().is_some_and(|active| active.is_up(at));
-        let places = handshake.offer(ways, is_up, self.now);
+        let places = handshake.offer(pairs, is_up, self.now);
         if let Some(active) = active {
             for at in places {
                 active.enlist(at, &handshake.called()[at], &shared.config, self.now);
             }
             // Candidates that are no longer listed are former addresses of the peer.
-            let is_told = |route| ways.iter().any(|way| way.route == route);
+            let is_told = |route| pairs.iter().any(|pair| pair.route == route);
             active.doubt(|link| link.group().is_some() && !is_told(link.route()), shared, self.now);
         }
         self.timers_stale = true;
@@ -61,29 +61,29 @@ impl Session {
 
     /// Sets the routes of the responder's hole punches: from each of its sockets to each address of
     /// the initiator. They make its own NAT admit packets from there.
-    pub fn knock(&mut self, routes: &[Route], now: Instant) {
+    pub fn punch(&mut self, routes: &[Route], now: Instant) {
         self.now = self.now.max(now);
-        self.handshake.knock(routes, self.now);
+        self.handshake.punch(routes, self.now);
         self.timers_stale = true;
     }
 
     // protocol 10
-    pub(super) fn handle_knock(
+    pub(super) fn handle_hole_punch(
         &mut self,
         route: Route,
         end: u8,
         signed: &[u8],
-        tag: &[u8; KNOCK_TAG_BYTES],
+        tag: &[u8; HOLE_PUNCH_TAG_BYTES],
     ) -> Result<(), Discard> {
         let Self { handshake, active, shared, .. } = self;
         let is_up = |at: usize| active.as_deref().is_some_and(|active| active.is_up(at));
-        let (at, is_new) = handshake.handle_knock(route, end, signed, tag, is_up)?;
+        let (at, is_new) = handshake.handle_hole_punch(route, end, signed, tag, is_up)?;
         let Some(active) = active else { return Ok(()) };
         if is_new {
-            tracing::info!(remote = %route.remote, "the peer knocks from another address");
+            tracing::info!(remote = %route.remote, "the peer punches from another address");
             active.enlist(at, &handshake.called()[at], &shared.config, self.now);
         }
-        active.on_knock(at, route, self.now);
+        active.on_hole_punch(at, route, self.now);
         Ok(())
     }
 }
@@ -127,11 +127,11 @@ impl Active {
     }
 
     /// Records that the peer punched on the link's route: a ping is due there.
-    fn on_knock(&mut self, at: usize, route: Route, now: Instant) {
+    fn on_hole_punch(&mut self, at: usize, route: Route, now: Instant) {
         let Some(place) = self.place_of(at) else { return };
         let link = &mut self.links[place];
         if !link.is_up() && link.route() == route {
-            link.on_knock(route, KNOCK_BYTES, now);
+            link.on_hole_punch(route, HOLE_PUNCH_BYTES, now);
         }
     }
 

@@ -13,7 +13,7 @@ use super::queue::Queue;
 /// uplink; such a link reduces by at least one step, because non-media traffic would take most of
 /// it.
 #[derive(Debug, Default)]
-pub(super) struct Sparing {
+pub(super) struct ReducedReporting {
     /// Queue seen by pings.
     queue: Queue,
     step: usize,
@@ -40,7 +40,7 @@ pub(super) struct Sparing {
     pub(super) told: Option<(Instant, usize)>,
 }
 
-impl Sparing {
+impl ReducedReporting {
     /// Returns the number of steps taken; zero on a link that carries everything.
     pub(super) fn step(&self) -> usize {
         self.step.max(usize::from(self.is_thin))
@@ -161,15 +161,19 @@ mod tests {
     use super::*;
 
     /// An uplink and its queue: a link with commands and nothing else.
-    struct Way {
-        sparing: Sparing,
+    struct Uplink {
+        reduced_reporting: ReducedReporting,
         queue: f64,
         now: Instant,
     }
 
-    impl Way {
+    impl Uplink {
         fn new() -> Self {
-            Self { sparing: Sparing::default(), queue: 0.0, now: Instant::from_millis(1_000) }
+            Self {
+                reduced_reporting: ReducedReporting::default(),
+                queue: 0.0,
+                now: Instant::from_millis(1_000),
+            }
         }
 
         /// Advances by `millis` at `kbps`, and returns for how many milliseconds more than 50 ms
@@ -177,12 +181,12 @@ mod tests {
         fn pass(&mut self, millis: u64, kbps: f64) -> u64 {
             let mut waited = 0;
             for _ in 0..millis / 20 {
-                let load = [190.0, 86.0, 74.0, 68.0][self.sparing.step()];
+                let load = [190.0, 86.0, 74.0, 68.0][self.reduced_reporting.step()];
                 self.queue = (self.queue + 20.0 * (load / kbps - 1.0)).max(0.0);
                 waited += if self.queue > 50.0 { 20 } else { 0 };
                 self.now += Duration::from_millis(20);
                 let transit = (15.0 + self.queue) * 1e6;
-                self.sparing.on_ping_answered(transit as i64, self.now);
+                self.reduced_reporting.on_ping_answered(transit as i64, self.now);
             }
             waited
         }
@@ -190,66 +194,66 @@ mod tests {
 
     #[test]
     fn a_sufficient_uplink_keeps_full_reporting() {
-        let mut way = Way::new();
-        assert_eq!(way.pass(60_000, 200.0), 0);
-        assert_eq!(way.sparing.step(), 0);
+        let mut uplink = Uplink::new();
+        assert_eq!(uplink.pass(60_000, 200.0), 0);
+        assert_eq!(uplink.reduced_reporting.step(), 0);
     }
 
     #[test]
     fn a_low_rate_uplink_reduces_reporting_within_a_second() {
-        let mut way = Way::new();
-        way.pass(1_000, 128.0);
-        assert_eq!(way.sparing.step(), 1);
-        assert!(way.queue < 25.0, "{}", way.queue);
-        let waited = way.pass(120_000, 128.0);
+        let mut uplink = Uplink::new();
+        uplink.pass(1_000, 128.0);
+        assert_eq!(uplink.reduced_reporting.step(), 1);
+        assert!(uplink.queue < 25.0, "{}", uplink.queue);
+        let waited = uplink.pass(120_000, 128.0);
         assert!(waited < 200, "{waited} ms in two minutes");
         // The uplink carries more again.
-        way.pass(200_000, 1_000.0);
-        assert_eq!(way.sparing.step(), 0);
+        uplink.pass(200_000, 1_000.0);
+        assert_eq!(uplink.reduced_reporting.step(), 0);
     }
 
     #[test]
     fn a_thinner_one_takes_as_many_steps_as_empty_it() {
         for (kbps, step) in [(100.0, 1), (80.0, 2), (71.0, 3), (50.0, 3)] {
-            let mut way = Way::new();
-            way.pass(5_000, kbps);
-            assert_eq!(way.sparing.step(), step, "{kbps} kbit/s");
+            let mut uplink = Uplink::new();
+            uplink.pass(5_000, kbps);
+            assert_eq!(uplink.reduced_reporting.step(), step, "{kbps} kbit/s");
         }
     }
 
     #[test]
     fn a_link_at_a_low_media_rate_for_long_reduces_reporting() {
-        let mut sparing = Sparing::default();
+        let mut reduced_reporting = ReducedReporting::default();
         let mut step = |millis: u64, kbps: u64| {
-            sparing.on_rate(Bitrate::from_kbps(kbps), Instant::from_millis(millis));
-            sparing.step()
+            reduced_reporting.on_rate(Bitrate::from_kbps(kbps), Instant::from_millis(millis));
+            reduced_reporting.step()
         };
         assert_eq!([step(0, 7_000), step(50, 500), step(1_500, 700), step(1_600, 500)], [0; 4]);
         assert_eq!([step(3_100, 500), step(3_200, 700), step(3_300, 1_000)], [1; 3]);
         assert_eq!([step(3_700, 700), step(3_800, 1_000), step(4_200, 1_000)], [1; 3]);
         assert_eq!(step(4_300, 1_000), 0);
-        sparing.on_shown(Bitrate::from_kbps(900));
-        assert_eq!(sparing.step(), 0);
-        sparing.on_shown(Bitrate::from_kbps(300));
-        assert_eq!(sparing.step(), 1);
+        reduced_reporting.on_shown(Bitrate::from_kbps(900));
+        assert_eq!(reduced_reporting.step(), 0);
+        reduced_reporting.on_shown(Bitrate::from_kbps(300));
+        assert_eq!(reduced_reporting.step(), 1);
     }
 
     #[test]
     fn stalls_and_own_media_do_not_reduce_reporting() {
-        let mut way = Way::new();
+        let mut uplink = Uplink::new();
         for round in 0..100 {
-            way.pass(500, 1_000.0);
+            uplink.pass(500, 1_000.0);
             // Everything that a stall of 300 ms held arrives at once.
-            way.now += Duration::from_millis(300);
+            uplink.now += Duration::from_millis(300);
             for held in (0..15).rev() {
-                way.sparing.on_ping_answered((15 + held * 20) * 1_000_000, way.now);
+                uplink.reduced_reporting.on_ping_answered((15 + held * 20) * 1_000_000, uplink.now);
             }
-            assert_eq!(way.sparing.step(), 0, "round {round}");
+            assert_eq!(uplink.reduced_reporting.step(), 0, "round {round}");
         }
         for _ in 0..100 {
-            way.sparing.on_filled(way.now);
-            way.pass(200, 100.0);
-            assert_eq!(way.sparing.step(), 0);
+            uplink.reduced_reporting.on_filled(uplink.now);
+            uplink.pass(200, 100.0);
+            assert_eq!(uplink.reduced_reporting.step(), 0);
         }
     }
 }

@@ -8,7 +8,7 @@ use tautline_units::{Duration, Instant};
 /// (Copa looks for a queue that is hardly ever empty; a window-based flow in a short queue empties
 /// it now and then.)
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rival {
+pub(super) struct Competing {
     /// Part of the queueing delay that is not ours.
     theirs: Duration,
     follows: Option<Follows>,
@@ -63,7 +63,7 @@ pub(super) struct Told {
     pub(super) carried: Option<f64>,
 }
 
-impl Rival {
+impl Competing {
     /// Returns whether competing traffic was found, so that losses control the rate.
     pub(super) fn is_found(&self) -> bool {
         self.found.is_some()
@@ -213,11 +213,11 @@ mod tests {
     /// sent bits to delivered bits and queueing delay. Returns the estimate found, the minimum and
     /// maximum rate sent, and the number of reports that attributed the queue to competing traffic.
     fn run(mut carries: impl FnMut(f64) -> (f64, Duration)) -> (f64, [f64; 2], u32) {
-        let mut rival = Rival::default();
+        let mut competing = Competing::default();
         let (mut capacity, mut sent, mut received) = (8e6_f64, VecDeque::new(), VecDeque::new());
         let (mut least, mut most, mut theirs) = (f64::INFINITY, 0.0_f64, 0);
         for step in 1..600_u64 {
-            let left = rival.rate_most().min(capacity).min(310e3);
+            let left = competing.rate_most().min(capacity).min(310e3);
             (least, most) = (least.min(left), most.max(left));
             let (came, queue) = carries(left * 0.01);
             let mean = |last: &mut VecDeque<f64>, rate: f64| {
@@ -229,9 +229,9 @@ mod tests {
             let rtt = Duration::from_millis(30);
             let shown = Shown { queue, received, offered, left, capacity, rtt, least: false };
             let now = Instant::from_millis(step * 10);
-            let told = rival.observe(&shown, Duration::from_millis(6), now);
+            let told = competing.observe(&shown, Duration::from_millis(6), now);
             capacity = told.carried.map_or(capacity, |carried| carried.min(capacity));
-            theirs += u32::from(rival.is_found());
+            theirs += u32::from(competing.is_found());
         }
         (capacity, [least, most], theirs)
     }
@@ -260,7 +260,7 @@ mod tests {
     /// occasional packets and thus no measurable rate. `queue` maps milliseconds to the reported
     /// queue.
     fn found_at_the_least(queue: impl Fn(u64) -> Duration) -> bool {
-        let mut rival = Rival::default();
+        let mut competing = Competing::default();
         (1..200_u64).any(|step| {
             let [offered, received] = [step % 4, step % 3].map(|some| 25e3 * some as f64);
             let shown = Shown {
@@ -272,8 +272,8 @@ mod tests {
                 rtt: Duration::from_millis(60),
                 least: true,
             };
-            rival.observe(&shown, Duration::from_millis(6), Instant::from_millis(step * 10));
-            rival.is_found()
+            competing.observe(&shown, Duration::from_millis(6), Instant::from_millis(step * 10));
+            competing.is_found()
         })
     }
 

@@ -12,21 +12,21 @@ use crate::wire;
 /// After that, punches are frequent enough to keep NAT mappings open.
 // protocol 10
 #[derive(Debug)]
-pub(super) struct Knocking {
+pub(super) struct HolePunching {
     doorman: Doorman,
     routes: Vec<Route>,
     number: u64,
     /// Rounds since the routes were set.
     rounds: u32,
-    knocked_at: Instant,
+    punched_at: Instant,
     due_at: Option<Instant>,
 }
 
-impl Knocking {
+impl HolePunching {
     /// Creates a schedule without routes; `doorman` is that of the lease and the initiator's key.
     pub(super) fn new(doorman: Doorman) -> Self {
-        let (routes, knocked_at, due_at) = (Vec::new(), Instant::ZERO, None);
-        Self { doorman, routes, number: 0, rounds: 0, knocked_at, due_at }
+        let (routes, punched_at, due_at) = (Vec::new(), Instant::ZERO, None);
+        Self { doorman, routes, number: 0, rounds: 0, punched_at, due_at }
     }
 
     /// Replaces the routes; at most sixteen are used.
@@ -38,7 +38,7 @@ impl Knocking {
 
     /// Punches soon, because no packets have arrived from the initiator for a while.
     pub(super) fn hurry(&mut self) {
-        let soon = self.knocked_at + SILENT_PAUSE;
+        let soon = self.punched_at + SILENT_PAUSE;
         self.due_at = self.due_at.map(|at| at.min(soon));
     }
 
@@ -53,21 +53,21 @@ impl Knocking {
         }
         let pause = FIRST_PAUSE * (1 << self.rounds.min(8));
         self.rounds = self.rounds.saturating_add(1);
-        (self.knocked_at, self.number) = (now, self.number + 1);
+        (self.punched_at, self.number) = (now, self.number + 1);
         let pause = match self.rounds < OFTEN_ROUNDS {
             true => pause.min(OFTEN_MOST),
             false => KEEP_PAUSE,
         };
         self.due_at = Some(now + pause);
         let number = self.number;
-        let knock = |route: &Route| {
-            let mut datagram = Vec::with_capacity(wire::KNOCK_BYTES);
-            wire::write_knock(&mut datagram, route.socket, number);
-            let tag = self.doorman.knock(&datagram);
+        let punch = |route: &Route| {
+            let mut datagram = Vec::with_capacity(wire::HOLE_PUNCH_BYTES);
+            wire::write_hole_punch(&mut datagram, route.socket, number);
+            let tag = self.doorman.punch(&datagram);
             datagram.extend_from_slice(&tag);
             (*route, datagram)
         };
-        self.routes.iter().map(knock).collect()
+        self.routes.iter().map(punch).collect()
     }
 }
 
@@ -89,25 +89,25 @@ mod tests {
     use crate::wire::Datagram;
 
     #[test]
-    fn knocks_grow_seldom_and_never_end() {
+    fn hole_punches_become_rare_and_never_end() {
         let lease = [7; 16];
         let doorman = Doorman::new(&lease, &Identity::from_seed(&[1; 32]).public());
-        let mut knocking = Knocking::new(doorman.clone());
-        assert_eq!(knocking.due_at(), None);
+        let mut hole_punching = HolePunching::new(doorman.clone());
+        assert_eq!(hole_punching.due_at(), None);
         let route = Route { socket: 3, remote: "192.0.2.1:7".parse().unwrap() };
-        knocking.set_routes(&[route], Instant::from_millis(100));
+        hole_punching.set_routes(&[route], Instant::from_millis(100));
         let mut at = Vec::new();
-        while knocking.due_at().is_some_and(|due| due < Instant::from_millis(60_000)) {
-            let now = knocking.due_at().unwrap();
-            let round = knocking.poll(now);
+        while hole_punching.due_at().is_some_and(|due| due < Instant::from_millis(60_000)) {
+            let now = hole_punching.due_at().unwrap();
+            let round = hole_punching.poll(now);
             assert_eq!(round.len(), 1);
-            let Ok(Datagram::Knock { end, signed, tag }) = Datagram::parse(&round[0].1) else {
+            let Ok(Datagram::HolePunch { end, signed, tag }) = Datagram::parse(&round[0].1) else {
                 panic!()
             };
             assert_eq!(end, 3);
             assert!(doorman.hears(signed, tag));
             at.push(now.since(Instant::from_millis(100)).as_millis());
-            assert!(knocking.poll(now).is_empty());
+            assert!(hole_punching.poll(now).is_empty());
         }
         assert_eq!(at[..7], [0, 50, 150, 350, 750, 1_550, 2_550]);
         assert!((14..20).contains(&at.len()), "{at:?}");

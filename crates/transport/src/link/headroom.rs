@@ -8,7 +8,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 /// The rate grows while it is used and the delay shows no queue, and falls as soon as a queue
 /// builds up. Data thus finds a link's capacity without delaying commands.
 #[derive(Debug)]
-pub(crate) struct Spare {
+pub(crate) struct Headroom {
     /// Data rate, bit/s.
     rate: f64,
     /// Data rate at which a queue last built up, bit/s; it slowly rises.
@@ -31,7 +31,7 @@ pub(crate) struct Spare {
     used_at: Instant,
 }
 
-impl Spare {
+impl Headroom {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             rate: BEGIN,
@@ -201,15 +201,15 @@ mod tests {
     /// Uses a 1 Mbit/s link for data alone; returns the rate found, and the longest queue after 5
     /// s.
     fn run(granted: Bitrate) -> (f64, f64) {
-        let mut spare = Spare::new(Instant::ZERO);
+        let mut headroom = Headroom::new(Instant::ZERO);
         let (mut number, mut queue_end) = (0_u64, 0.0_f64);
         let mut arrivals: VecDeque<(f64, u64, i64)> = VecDeque::new();
         let (mut worst, mut bits) = (0.0_f64, 0.0);
         for tick in 0..200_000_u64 {
             let now = Instant::from_micros(tick * 100);
             let seconds = tick as f64 / 1e4;
-            if now >= spare.free_at() {
-                let bytes = spare.datagram_bytes_max().get() as usize;
+            if now >= headroom.free_at() {
+                let bytes = headroom.datagram_bytes_max().get() as usize;
                 queue_end = queue_end.max(seconds) + bytes as f64 * 8.0 / 1e6;
                 if seconds > 5.0 {
                     worst = worst.max(queue_end - seconds);
@@ -217,7 +217,7 @@ mod tests {
                 }
                 let transit = ((queue_end - seconds + 0.02) * 1e9) as i64;
                 arrivals.push_back((queue_end + 0.02, number, transit));
-                spare.on_sent(number, bytes, granted, now);
+                headroom.on_sent(number, bytes, granted, now);
                 number += 1;
             }
             if tick % 100 == 0 {
@@ -226,7 +226,7 @@ mod tests {
                     last = arrivals.pop_front();
                 }
                 if let Some((_, highest, transit)) = last {
-                    spare.on_report(highest, Some(transit), now);
+                    headroom.on_report(highest, Some(transit), now);
                 }
             }
         }

@@ -65,7 +65,7 @@ impl Link {
 
     /// Moves the link to another route, and resets the state that would mislead there.
     pub(crate) fn lead(&mut self, routing: Routing, now: Instant) {
-        tracing::debug!(link = self.number.get(), to = %routing.route().remote, "another way");
+        tracing::debug!(link = self.number.get(), to = %routing.route().remote, "another candidate pair");
         self.routing = routing;
         self.mtu.restart(now);
         self.marking.restart(self.in_flight.passed());
@@ -73,13 +73,13 @@ impl Link {
     }
 
     /// Records a hole punch of `bytes` bytes from the peer on the link's route.
-    pub(crate) fn on_knock(&mut self, route: Route, bytes: usize, now: Instant) {
+    pub(crate) fn on_hole_punch(&mut self, route: Route, bytes: usize, now: Instant) {
         self.routing.note(route, bytes, false, now);
         self.probe.hurry(now);
     }
 
     /// Returns the interval between pings of a datagram link.
-    pub(super) fn way_ping_interval(&self, config: &Config) -> Duration {
+    pub(super) fn pair_ping_interval(&self, config: &Config) -> Duration {
         let factor = match (self.choice.stands_by, self.is_up()) {
             (false, _) => 1,
             (true, false) => TRYING_INTERVALS,

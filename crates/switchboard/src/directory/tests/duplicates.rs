@@ -39,10 +39,10 @@ fn of_two_machines_with_one_key_the_first_stays_connected() {
 
 #[test]
 fn of_two_operators_with_one_key_the_first_keeps_its_vehicle() {
-    let text = |id, rival| {
+    let text = |id, duplicate| {
         format!(
             "{id}: refused NameTaken, operator anna is at 192.0.2.2:9000, and another machine has its key at \
-             192.0.2.{rival}:9000: a copied folder or card? The first stays, the other is refused"
+             192.0.2.{duplicate}:9000: a copied folder or card? The first stays, the other is refused"
         )
     };
     let [first, second, third] = [text(2, 3), text(3, 3), text(4, 4)];

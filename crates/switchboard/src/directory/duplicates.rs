@@ -27,7 +27,7 @@ pub(super) enum Claim {
 
 /// A duplicate registration that was refused because the first machine answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rival {
+pub(super) struct Duplicate {
     remote: SocketAddr,
     at: Instant,
 }
@@ -67,8 +67,8 @@ impl Directory {
         let is_first = self.presence_of(key).is_some_and(|first| first.id == id);
         let is_later = |contender: &Contender| contender.since <= sent_at && contender.id != id;
         if is_first && self.contenders.get(&key).is_some_and(is_later) {
-            let rival = self.contenders.remove(&key).expect("found just now");
-            self.refuse_rival(key, rival.id, id, now);
+            let duplicate = self.contenders.remove(&key).expect("found just now");
+            self.refuse_rival(key, duplicate.id, id, now);
         }
     }
 
@@ -90,13 +90,13 @@ impl Directory {
     pub(super) fn place_of(
         &self,
         presence: Option<&Presence>,
-        rival: Option<Rival>,
+        duplicate: Option<Duplicate>,
         now: Instant,
     ) -> String {
         let remote = presence.and_then(|presence| self.connections.get(&presence.id));
         let place = remote.map_or("away".to_owned(), |it| format!("there, from {}", it.remote));
-        match rival.filter(|rival| now.since(rival.at) <= RIVAL_MAX) {
-            Some(Rival { remote, at }) => {
+        match duplicate.filter(|duplicate| now.since(duplicate.at) <= RIVAL_MAX) {
+            Some(Duplicate { remote, at }) => {
                 let seconds = now.since(at).as_secs();
                 format!("{place}; the same key came from {remote} {seconds} s ago and was refused")
             }
@@ -121,17 +121,17 @@ impl Directory {
     ) {
         let remote_of = |id| self.connections.get(&id).map(|connection| connection.remote);
         let (Some(remote), Some(first_at)) = (remote_of(id), remote_of(first)) else { return };
-        let rival = Some(Rival { remote, at: now });
+        let duplicate = Some(Duplicate { remote, at: now });
         let vehicle = self.vehicles.iter_mut().find(|(_, vehicle)| vehicle.key == key);
         let who = match vehicle {
             Some((name, vehicle)) => {
-                vehicle.rival = rival;
+                vehicle.duplicate = duplicate;
                 format!("vehicle {name}")
             }
             None => {
                 let operator = self.operators.iter_mut().find(|(_, operator)| operator.key == key);
                 let Some((name, operator)) = operator else { return };
-                operator.rival = rival;
+                operator.duplicate = duplicate;
                 format!("operator {name}")
             }
         };
@@ -139,7 +139,7 @@ impl Directory {
             "{who} is at {first_at}, and another machine has its key at {remote}: a copied folder or card? The first stays, \
              the other is refused"
         );
-        if let Some(left_out) = self.rivals.take(now) {
+        if let Some(left_out) = self.duplicates.take(now) {
             tracing::warn!(%key, left_out, "{text}");
         }
         self.refuse(first, Refusal::NameTaken, text.clone());
