@@ -26,6 +26,6 @@ pub enum Error {
         source: io::Error,
     },
     /// The writer thread cannot be started.
-    #[error("the recorder's thread cannot be started: {0}")]
+    #[error("cannot start the recorder's thread: {0}")]
     Thread(io::Error),
 }

@@ -31,7 +31,7 @@ pub struct Place {
 #[non_exhaustive]
 pub enum Fault {
     /// The number of a file differs from the one in its content.
-    #[error("{at} says that it is {says}")]
+    #[error("{at} claims to be {says}")]
     Misplaced {
         /// Place of the file.
         at: Place,
@@ -42,7 +42,7 @@ pub enum Fault {
     #[error("drive {0} is missing, and no deletion of it is recorded")]
     DriveMissing(u32),
     /// A file is missing although another one references it.
-    #[error("{missing} is missing: {by} names it")]
+    #[error("{missing} is missing: {by} refers to it")]
     FileMissing {
         /// Place of the missing file.
         missing: Place,
@@ -51,7 +51,8 @@ pub enum Fault {
     },
     /// A file lacks a signature that another one references.
     #[error(
-        "{at} was shortened or replaced: it lacks the signature over {records} records that {by} names"
+        "{at} was shortened or replaced: it lacks the signature over {records} records that {by} \
+         refers to"
     )]
     Shortened {
         /// Place of the file.
@@ -62,10 +63,10 @@ pub enum Fault {
         by: By,
     },
     /// A file does not reference its predecessor, although there is one.
-    #[error("{0} names no file before it")]
+    #[error("{0} does not refer to a preceding file")]
     Unlinked(Place),
     /// The note about the newest file is missing.
-    #[error("{} is missing: a newest drive that was taken away cannot be found", note::NAME)]
+    #[error("{} is missing: a deletion of the newest drive would go unnoticed", note::NAME)]
     NoteMissing,
     /// The note about the newest file is not reliable.
     #[error("{}: {reason}", note::NAME)]

@@ -40,7 +40,7 @@ impl Note {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text?,
         };
-        let wrong = || io::Error::other("it is not as it was signed");
+        let wrong = || io::Error::other("it does not match its signature");
         Self::parse(&text).map(Some).ok_or_else(wrong)
     }
 

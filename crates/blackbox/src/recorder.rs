@@ -59,7 +59,7 @@ pub enum Trouble {
 
 /// An item for the thread.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a step a hundredth of a second, and no allocation")]
+#[expect(clippy::large_enum_variant, reason = "one step every 10 ms, and no allocation")]
 enum Item {
     Step(Taken),
     Fact(Fact, String, Instant),
@@ -184,7 +184,7 @@ impl Drop for Recorder {
         self.items = None;
         // A thread that panicked has already logged it.
         if self.done.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Timeout) {
-            tracing::error!("the black box did not get to its end: the disk stalls");
+            tracing::error!("the black box was not closed: the disk does not respond");
         }
     }
 }

@@ -93,34 +93,34 @@ pub struct Fault {
 #[non_exhaustive]
 pub enum What {
     /// The file does not begin as MCAP does.
-    #[error("no MCAP file")]
+    #[error("not an MCAP file")]
     NotMcap,
     /// The bytes are no record of a black box.
-    #[error("no record of a black box")]
+    #[error("not a record of a black box")]
     Foreign,
     /// The record belongs to no channel of a black box.
-    #[error("of no channel of a black box")]
+    #[error("not from a channel of a black box")]
     Channel,
     /// Records before it are missing, or the order differs.
-    #[error("records are missing before it, or stand in another order")]
+    #[error("records before it are missing or in another order")]
     Order,
     /// Its hash does not match its content and the record before.
-    #[error("its hash does not follow from it and the record before")]
+    #[error("its hash does not match its content and the preceding record")]
     Hash,
     /// It is no JSON.
     #[error("no JSON")]
     Json,
     /// Bytes since the signature before it differ from those that were signed.
-    #[error("a byte since the signature before it is not as it was signed")]
+    #[error("a byte since the preceding signature was changed")]
     Bytes,
     /// The header, a schema or a channel differs from what was signed.
-    #[error("the file's header, schemas or channels are not as they were signed")]
+    #[error("the file's header, schemas or channels do not match the signature")]
     Preamble,
     /// The signature does not cover the preceding records, or is not by the file's key.
-    #[error("the signature is not by the file's key over the records before")]
+    #[error("the signature over the preceding records is not from the file's key")]
     Signature,
     /// The file ends without the drive's end.
-    #[error("the file ends here without a signature over the drive's end: its end was cut off")]
+    #[error("the file ends without a signature over the drive's end: its end was cut off")]
     End,
     /// The file is larger than any that a writer produces.
     #[error("more than a black box writes into one file")]

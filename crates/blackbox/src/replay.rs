@@ -61,7 +61,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tick, unix_nanos, member, recorded, replayed } = self;
         write!(f, "step {tick} of {}: {member} is {recorded}, ", utc(*unix_nanos))?;
-        write!(f, "and this guard gives {replayed}")
+        write!(f, "but this guard computes {replayed}")
     }
 }
 

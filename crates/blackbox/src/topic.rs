@@ -79,7 +79,7 @@ impl Topic {
     /// Returns the number of its channel and its schema.
     pub(crate) fn channel(self) -> u16 {
         let place = Self::ALL.iter().position(|topic| *topic == self);
-        1 + place.expect("all of them are listed") as u16
+        1 + place.expect("all topics are listed") as u16
     }
 
     /// Returns the name and the text of the JSON schema.

@@ -343,8 +343,8 @@ impl Config {
         let loop_age_max = ("latency.loop_age_max_ms", loop_age_max);
         let timeout = ("latency.command_timeout_ms", timeout);
         let full = ("latency.loop_age_full_ms", ms(latency.loop_age_full));
-        let silent = "silence would never be told from a lost command";
-        let beyond = "the machine cannot do more than it can";
+        let silent = "silence would look like a lost command";
+        let beyond = "the machine cannot brake harder than its maximum";
         let brakes = ("machine.deceleration_max_m_per_s2", f64::from(machine.deceleration_max));
         let emergency = (
             "manoeuvre.deceleration_emergency_m_per_s2",
@@ -354,11 +354,11 @@ impl Config {
         let slope = ("manoeuvre.slope_max as m/s²", f64::from(manoeuvre.slope_max * GRAVITY));
         let order = |(lower, low), (upper, high), reason| (lower, low, upper, high, reason);
         [
-            order(full, loop_age_max, "the speed falls before the machine stops"),
+            order(full, loop_age_max, "the speed must be reduced before the machine is stopped"),
             order(
                 ("latency.loop_age_hysteresis_ms", ms(latency.loop_age_hysteresis)),
                 full,
-                "the top speed would never come back",
+                "the full speed would never be allowed again",
             ),
             order(
                 (
@@ -371,18 +371,18 @@ impl Config {
             order(
                 ("latency.command_age_max_ms", ms(latency.command_age_max)),
                 timeout,
-                "a command would count after it has timed out",
+                "a command would count after its timeout",
             ),
-            order(timeout, loop_age_max, "a lost command must not outlive a lost picture"),
+            order(timeout, loop_age_max, "a lost command must not last longer than a lost picture"),
             order(("latency.proposal_timeout_ms", ms(latency.proposal_timeout)), timeout, silent),
             order(("latency.machine_timeout_ms", ms(latency.machine_timeout)), timeout, silent),
             order(("latency.step_gap_max_ms", ms(latency.step_gap_max)), timeout, silent),
             order(
                 ("manoeuvre.deceleration_begin_m_per_s2", f64::from(manoeuvre.deceleration_begin)),
                 ramped,
-                "the deceleration grows",
+                "the deceleration must not decrease",
             ),
-            order(ramped, emergency, "an emergency stop is the harder one"),
+            order(ramped, emergency, "an emergency stop must brake at least as hard"),
             order(emergency, brakes, beyond),
             order(
                 ("envelope.deceleration_m_per_s2", f64::from(envelope.deceleration)),

@@ -98,14 +98,14 @@ pub enum Error {
         wanted: u32,
     },
     /// The frame is a repetition: E2E's state REPEATED.
-    #[error("frame {counter} came again")]
+    #[error("frame {counter} was repeated")]
     Repeated {
         /// Counter of the frame.
         counter: u16,
     },
     /// Too many frames are missing before this one, or it is older than the previous one: E2E's
     /// state WRONGSEQUENCE. The next frame is checked against this one.
-    #[error("frame {counter} after {last}: more than {LOST_MAX} are missing")]
+    #[error("frame {counter} follows {last}: more than {LOST_MAX} are missing")]
     WrongSequence {
         /// Counter of the frame.
         counter: u16,
@@ -113,7 +113,7 @@ pub enum Error {
         last: u16,
     },
     /// A field of the payload holds an invalid value.
-    #[error("byte {at}: not a value of this field")]
+    #[error("byte {at}: not a valid value of this field")]
     Value {
         /// Offset of the field in the frame.
         at: usize,

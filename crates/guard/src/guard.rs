@@ -182,7 +182,7 @@ impl Guard {
     /// When settings contradict each other; [`Config::validate`] reports that before anything
     /// moves.
     pub fn new(config: Config, first_tick: Tick) -> Self {
-        assert_eq!(config.validate(), Ok(()), "a guard's settings fit each other");
+        assert_eq!(config.validate(), Ok(()), "a guard's settings are consistent");
         let stop = Stop::new(first_tick.get()).expect("a tick is never 0");
         Self {
             config,

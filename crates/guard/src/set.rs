@@ -127,7 +127,7 @@ impl<E> Serialize for Set<E> {
 impl<'de, E: Member> Deserialize<'de> for Set<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bits = u32::deserialize(deserializer)?;
-        Self::from_bits(bits).ok_or_else(|| D::Error::custom("a bit is nobody's"))
+        Self::from_bits(bits).ok_or_else(|| D::Error::custom("a bit without a meaning"))
     }
 }
 

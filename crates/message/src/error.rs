@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// The message is longer than its kind allows.
-    #[error("{length} is longer than the {max} that a {kind} may have")]
+    #[error("{length} is longer than the {max} allowed for a {kind}")]
     Oversized {
         /// Kind of the message.
         kind: &'static str,
@@ -17,7 +17,7 @@ pub enum Error {
         max: ByteCount,
     },
     /// The bytes do not carry the file identifier of this kind of message.
-    #[error("not a {kind}: the file identifier is missing or another one")]
+    #[error("not a {kind}: the file identifier is missing or different")]
     WrongKind {
         /// Kind of the message.
         kind: &'static str,
@@ -31,7 +31,7 @@ pub enum Error {
         cause: InvalidFlatbuffer,
     },
     /// A number is not finite or outside its range.
-    #[error("{field} is {value}, not within {min} to {max}")]
+    #[error("{field} is {value}, must be within {min} to {max}")]
     OutOfRange {
         /// Name of the field.
         field: &'static str,
@@ -43,7 +43,7 @@ pub enum Error {
         max: f64,
     },
     /// A string (counted in bytes) or a list (counted in items) is too long.
-    #[error("{field} has a length of {length}, over {max}")]
+    #[error("{field} has a length of {length}, more than {max}")]
     TooLong {
         /// Name of the field.
         field: &'static str,
@@ -53,7 +53,7 @@ pub enum Error {
         max: usize,
     },
     /// An enum field has a number without a variant.
-    #[error("{field} is {value}, which stands for nothing")]
+    #[error("{field} is {value}, which has no meaning")]
     Unknown {
         /// Name of the field.
         field: &'static str,
@@ -75,7 +75,7 @@ pub enum Error {
         cause: tautline_guard::frame::Error,
     },
     /// The length of a point cloud's data is not a multiple of the record length.
-    #[error("{length} of data are no whole number of records of {stride}")]
+    #[error("{length} of data are not a multiple of the record length {stride}")]
     Ragged {
         /// Length of the data.
         length: ByteCount,
@@ -83,7 +83,7 @@ pub enum Error {
         stride: ByteCount,
     },
     /// A field of a point lies outside its record.
-    #[error("a field of {length} at {offset} does not fit a record of {stride}")]
+    #[error("a field of {length} at {offset} does not fit into a record of {stride}")]
     OutsideRecord {
         /// Offset of the field in the record.
         offset: ByteCount,

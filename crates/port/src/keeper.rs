@@ -221,12 +221,12 @@ impl Teller {
         self.gap = self.gap.max(self.last.map_or(Duration::ZERO, |last| at.since(last)));
         self.last = Some(at);
         if lost > 0 {
-            tracing::warn!(lost, "steps were not told");
+            tracing::warn!(lost, "steps were not reported");
         }
         let trouble = |health: Option<Health>| health.and_then(|health| health.trouble);
         match (trouble(self.blackbox), trouble(step.blackbox)) {
             (before, Some(now)) if before != Some(now) => {
-                tracing::error!(trouble = ?now, "the black box does not record all");
+                tracing::error!(trouble = ?now, "the black box does not record everything");
             }
             (Some(_), None) => tracing::info!("the black box records again"),
             (_, _) => {}
@@ -236,22 +236,22 @@ impl Teller {
             self.told_at = at;
             if machine.skipped > 0 && self.machine.skipped == 0 {
                 tracing::warn!(
-                    "the machine tells numbers that only a later build of the guard knows"
+                    "the machine reports numbers that only a later build of the guard knows"
                 );
             }
             if machine.impossible > self.machine.impossible {
                 tracing::warn!(
                     numbers = machine.impossible - self.machine.impossible,
-                    "the machine tells numbers that cannot be: they are taken as not known"
+                    "the machine reports impossible numbers: they count as unknown"
                 );
             }
             if vehicle != self.vehicle {
-                tracing::warn!(?vehicle, "frames of the vehicle's end were not taken");
+                tracing::warn!(?vehicle, "frames from the vehicle were rejected");
             }
             let before =
                 Counts { skipped: machine.skipped, impossible: machine.impossible, ..self.machine };
             if machine != before {
-                tracing::warn!(?machine, "frames of the machine's end were not taken");
+                tracing::warn!(?machine, "frames from the machine were rejected");
             }
             let (mode, gap) = (output.status.mode, self.gap);
             tracing::debug!(?mode, ?gap, "longest time between two steps");

@@ -112,9 +112,9 @@ impl LatchWriter {
                 Some(error) => tracing::error!(
                     error,
                     %file,
-                    "the latch of a stop cannot be kept: no machine is armed until it can"
+                    "the latch of a stop cannot be stored: no machine is armed until it can"
                 ),
-                None => tracing::info!(%file, "the latch of a stop can be kept again"),
+                None => tracing::info!(%file, "the latch of a stop can be stored again"),
             }
             self.failure = failure;
         }
@@ -130,9 +130,11 @@ pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
     match tautline_net::file::read_text(file) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
         read => {
-            let text = read.with_context(|| format!("latch: {} cannot be read", file.display()))?;
+            let text = read.with_context(|| format!("latch: cannot read {}", file.display()))?;
             let stop = text.trim().parse().ok().and_then(Stop::new);
-            Ok(Some(stop.with_context(|| format!("latch: {} holds no stop", file.display()))?))
+            Ok(Some(
+                stop.with_context(|| format!("latch: {} does not contain a stop", file.display()))?,
+            ))
         }
     }
 }
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(latching.state(Instant::ZERO), Latch::Kept(STOP));
         assert_eq!(read_latch(&file).unwrap(), STOP);
         std::fs::write(&file, "0\n").unwrap();
-        assert!(read_latch(&file).unwrap_err().to_string().contains("holds no stop"));
+        assert!(read_latch(&file).unwrap_err().to_string().contains("does not contain a stop"));
         latching.keep(None);
         writer.turn();
         assert_eq!(

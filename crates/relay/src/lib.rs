@@ -76,26 +76,27 @@ pub async fn run(
 /// Renders the page of metrics.
 fn page(counters: &Counters) -> String {
     let mut page = Page::new("tautline_relay");
-    page.gauge("leases", None, "Leases of which it knows", counters.leases as f64);
+    page.gauge("leases", None, "Known leases", counters.leases as f64);
     let help = "Sockets of ends that have proven their addresses";
     page.gauge("legs", None, help, counters.legs as f64);
+    page.counter("forwarded", None, "Forwarded datagrams of sessions", counters.forwarded);
+    let bytes = counters.bytes_forwarded.get();
     page.counter(
         "forwarded",
-        None,
-        "Datagrams of sessions that were forwarded",
-        counters.forwarded,
+        Some(Unit::Bytes),
+        "UDP payload of the forwarded datagrams, each \
+                                                  counted once",
+        bytes,
     );
-    let bytes = counters.bytes_forwarded.get();
-    page.counter("forwarded", Some(Unit::Bytes), "Their bytes, UDP payload, once each", bytes);
-    page.counter("welcomed", None, "Legs that were let in", counters.welcomed);
-    page.counter("proven", None, "Proofs of an address, first and later ones", counters.proven);
-    page.counter("moved", None, "Of these, those of another address than before", counters.moved);
-    let help = "Questions for an address (STUN) that were answered";
+    page.counter("welcomed", None, "Admitted legs", counters.welcomed);
+    page.counter("proven", None, "Proofs of an address, including repeated ones", counters.proven);
+    page.counter("moved", None, "Of these, proofs of another address than before", counters.moved);
+    let help = "Answered questions for an address (STUN)";
     page.counter("addresses_told", None, help, counters.addresses_told);
-    let help = "Answers to probes for which the disk had no line in the files of latency";
+    let help = "Answers to probes that could not be written to the latency files";
     page.counter("latency_lost", None, help, counters.latency_lost);
     let drops = counters.drops().map(|(name, count)| (Labels::of("name", name), count));
-    page.counters("drops", None, "Datagrams that went nowhere, by name", drops);
+    page.counters("drops", None, "Datagrams that were not forwarded, by name", drops);
     page.finish()
 }
 

@@ -64,7 +64,7 @@ impl Server {
         seed: [u8; 32],
     ) -> anyhow::Result<Self> {
         config.validate()?;
-        let poll = Poll::new().context("the kernel gives no poller")?;
+        let poll = Poll::new().context("cannot create a poller")?;
         let sockets = config.listen.iter().enumerate();
         let sockets = sockets.map(|(index, address)| Socket::open(*address, Token(index), &poll));
         let all = sockets.collect::<anyhow::Result<Vec<_>>>()?;
@@ -81,13 +81,15 @@ impl Server {
         let switchboard = config.switchboard_public_key()?;
         let table = Table::new(identity.clone(), switchboard, config.limits(), unix_start, seed);
         for socket in &sockets.all {
-            tracing::info!(listen = %socket.local, key = %identity.public(), "the relay listens");
+            tracing::info!(listen = %socket.local, key = %identity.public(), "the relay is \
+                                                                              listening");
         }
         if let Some(tls) = streams.address() {
-            tracing::info!(%tls, "the relay listens for TLS");
+            tracing::info!(%tls, "the relay is listening for TLS");
         }
         if let Some(path) = inlet {
-            tracing::info!(path = %path.display(), "the relay takes over connections for TLS");
+            tracing::info!(path = %path.display(), "the relay accepts connections for TLS that \
+                                                    are handed over");
         }
         Ok(Self {
             poll,
@@ -187,7 +189,7 @@ impl Server {
         for _ in 0..READINGS {
             let mut parts = buffer.chunks_mut(BUFFER_BYTES);
             let mut slices: [IoSliceMut<'_>; PARTS] = std::array::from_fn(|_| {
-                IoSliceMut::new(parts.next().expect("the buffer has as many parts"))
+                IoSliceMut::new(parts.next().expect("the buffer has enough parts"))
             });
             let mut received = [None; PARTS];
             match self.sockets.all[index].udp.receive_many(&mut slices, &mut received) {
@@ -195,7 +197,7 @@ impl Server {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 // An error of one datagram, such as an unreachable peer, does not affect the next.
                 Err(error) => {
-                    tracing::debug!(%error, "a socket refused to read");
+                    tracing::debug!(%error, "cannot read from a socket");
                     continue;
                 }
             }
@@ -305,7 +307,7 @@ impl Sockets {
 impl Socket {
     fn open(address: SocketAddr, token: Token, poll: &Poll) -> anyhow::Result<Self> {
         let udp = Local::Address(address).open()?;
-        let cannot = || format!("the socket on {address} cannot be used");
+        let cannot = || format!("cannot use the socket on {address}");
         let mut udp = Udp::new(udp).with_context(cannot)?;
         let local = udp.local_addr().with_context(cannot)?;
         let socket = udp.socket_mut();

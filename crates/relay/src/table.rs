@@ -276,7 +276,7 @@ impl Table {
     fn forward(&mut self, from: Route, datagram: &[u8], now: Instant) -> Result<Route, Dropped> {
         let place = *self.by_route.get(&from).ok_or(Dropped::Unproven)?;
         let link = link_of(datagram).ok_or(Dropped::Malformed)?;
-        let lease = self.leases.get_mut(&place.lease).expect("who is there has a lease");
+        let lease = self.leases.get_mut(&place.lease).expect("a known leg has a lease");
         let bytes = ByteCount::of(datagram);
         let to = lease.forward(place.seat, link, bytes, &self.limits, now)?;
         self.counters.forwarded += 1;

@@ -108,8 +108,8 @@ impl Config {
         let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
         faults.unless((1..=ping_max).contains(&self.ping_interval_ms), || {
             format!(
-                "ping_interval_ms = {}: must be 1 to {ping_max}, or clients take the switchboard \
-            for dead",
+                "ping_interval_ms = {}: must be 1 to {ping_max}; otherwise clients would consider \
+                 the switchboard dead",
                 self.ping_interval_ms
             )
         });
@@ -118,7 +118,8 @@ impl Config {
                 && self.connection_timeout_ms <= TIME_MS_MAX,
             || {
                 format!(
-                    "connection_timeout_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
+                    "connection_timeout_ms = {}: must be at least twice ping_interval_ms and at \
+                     most {TIME_MS_MAX}",
                     self.connection_timeout_ms
                 )
             },
@@ -155,14 +156,18 @@ impl Config {
         ];
         for (table, entries) in tables {
             faults.unless(entries.len() <= ENTRIES_MAX, || {
-                format!("[{table}] has {} entries: at most {ENTRIES_MAX} are served", entries.len())
+                format!(
+                    "[{table}] has {} entries: at most {ENTRIES_MAX} are allowed",
+                    entries.len()
+                )
             });
             for (name, key) in entries {
                 let is_name =
                     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
                 faults.unless(is_name, || {
                     format!(
-                        "[{table}] {name:?}: a name has 1 to {NAME_BYTES_MAX} bytes, all printable"
+                        "[{table}] {name:?}: a name must have 1 to {NAME_BYTES_MAX} bytes, all \
+                         printable"
                     )
                 });
                 if let Some((other_table, other)) = owners.insert(*key.as_bytes(), (table, name)) {

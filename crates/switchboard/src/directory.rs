@@ -282,10 +282,10 @@ impl Directory {
         now: Instant,
     ) {
         if let Some(left_out) = self.unknown.take(now) {
-            tracing::warn!(%key, %remote, left_out, "an unknown key was refused");
+            tracing::warn!(%key, %remote, left_out, "refused an unknown key");
         }
         let text = format!(
-            "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
+            "this key is unknown here: to admit it, add NAME = \"{key}\" to [vehicles] or \
              [operators] in the switchboard's settings and send it SIGHUP"
         );
         self.turn_away(id, Refusal::NotAllowed, text, now);
@@ -325,7 +325,7 @@ impl Directory {
             }
             Control::Release => {
                 if let Some(operator) = self.operator_of(id) {
-                    self.release(&operator, &format!("operator {operator} has let go"));
+                    self.release(&operator, &format!("operator {operator} has released it"));
                 }
             }
             Control::Ping { t } => self.send(id, Control::Pong { t, seen_at: Some(now) }),
@@ -343,7 +343,8 @@ impl Directory {
                     Role::Unregistered | Role::Vehicle(_) | Role::Operator(_) | Role::Supervisor,
                     _,
                 ) => {
-                    let text = "only the holder of the switchboard's own key orders".to_owned();
+                    let text =
+                        "only the holder of the switchboard's own key may give orders".to_owned();
                     self.turn_away(id, Refusal::NotAllowed, text, now);
                 }
             },
@@ -365,7 +366,7 @@ impl Directory {
             | Control::Released { .. }
             | Control::Relays { .. }
             | Control::Refused { .. } => {
-                let text = "a switchboard says this, it is never told".to_owned();
+                let text = "only a switchboard sends this message".to_owned();
                 self.turn_away(id, Refusal::BadRequest, text, now);
             }
         }
@@ -374,7 +375,7 @@ impl Directory {
     /// Handles bytes that are no message.
     pub fn handle_malformed(&mut self, id: ConnectionId, reason: &str, now: Instant) {
         if self.connections.contains_key(&id) {
-            let text = format!("this is no message of the control plane: {reason}");
+            let text = format!("this is not a message of the control plane: {reason}");
             self.turn_away(id, Refusal::BadRequest, text, now);
         }
     }
@@ -443,7 +444,7 @@ impl Directory {
         for id in ids {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             if connection.times_out_at(self.connection_timeout) <= now {
-                tracing::info!(remote = %connection.remote, "a silent connection was given up");
+                tracing::info!(remote = %connection.remote, "closed a silent connection");
                 self.close(id, now);
             } else if connection.ping_at <= now {
                 connection.ping(self.ping_interval, now);

@@ -72,7 +72,7 @@ pub async fn run(
                 Ok(reflector) => reflector.serve(clock).await,
                 // Ends with public addresses can still be introduced.
                 Err(error) => {
-                    tracing::warn!("nobody is told its address: {error:#}");
+                    tracing::warn!("clients cannot ask for their address: {error:#}");
                     std::future::pending().await
                 }
             }
@@ -108,18 +108,18 @@ pub async fn run(
 fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let mut page = Page::new("tautline_switchboard");
     let connections = counters.connections.load(Ordering::Relaxed);
-    page.gauge("connections", None, "Connections that have proven a key", connections as f64);
+    page.gauge("connections", None, "Connections with a proven key", connections as f64);
     let turned_away = counters.turned_away.load(Ordering::Relaxed);
-    let help = "Connections that found no place, or had to give theirs to another";
+    let help = "Connections that were refused or closed because of a limit";
     page.counter("turned_away", None, help, turned_away);
     let handed_over = counters.handed_over.load(Ordering::Relaxed);
-    let help = "Connections that were handed over to the relay that shares the port";
+    let help = "Connections handed over to the relay that shares the port";
     page.counter("handed_over", None, help, handed_over);
     let unclaimed = counters.unclaimed_answers.load(Ordering::Relaxed);
-    let help = "Answers of vehicles to orders for which nobody waited any more";
+    let help = "Answers of vehicles to orders that nobody waited for any more";
     page.counter("unclaimed_answers", None, help, unclaimed);
     let lost = counters.latency_lost.load(Ordering::Relaxed);
-    let help = "Answers to pings for which the disk had no line in the files of latency";
+    let help = "Answers to pings that could not be written to the latency files";
     page.counter("latency_lost", None, help, lost);
     let what = [
         ("answered", &reflected.answered),
@@ -128,7 +128,7 @@ fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     ];
     let requests =
         what.map(|(what, count)| (Labels::of("what", what), count.load(Ordering::Relaxed)));
-    let help = "Requests over UDP for the address that they come from, and what became of them";
+    let help = "Requests over UDP for the sender's address, by outcome";
     page.counters("address_requests", None, help, requests);
     page.finish()
 }

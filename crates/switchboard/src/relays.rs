@@ -41,7 +41,7 @@ impl Relay {
     pub(crate) fn validate(relays: &[Self]) -> anyhow::Result<()> {
         ensure!(
             relays.len() <= RELAYS_MAX,
-            "[[relays]] has {} entries: at most {RELAYS_MAX} are told",
+            "[[relays]] has {} entries: at most {RELAYS_MAX} are allowed",
             relays.len()
         );
         for (index, relay) in relays.iter().enumerate() {
@@ -53,15 +53,20 @@ impl Relay {
             );
             ensure!(
                 addresses.len() + tls.len() <= ADDRESSES_MAX,
-                "[[relays]] {key}: {} addresses with those for TLS, must be at most {ADDRESSES_MAX}",
+                "[[relays]] {key}: {} addresses including those for TLS, must be at most \
+                 {ADDRESSES_MAX}",
                 addresses.len() + tls.len()
             );
             let is_known = relays[..index].iter().any(|other| other.key == *key);
-            ensure!(!is_known, "[[relays]] {key} is there twice: give all its addresses in one");
+            ensure!(
+                !is_known,
+                "[[relays]] {key} is listed twice: give all its addresses in one \
+                                entry"
+            );
             let unreachable =
                 |address: &&SocketAddr| address.ip().is_unspecified() || address.port() == 0;
             if let Some(address) = addresses.iter().chain(tls).find(unreachable) {
-                anyhow::bail!("[[relays]] {address} is an address that nobody reaches");
+                anyhow::bail!("[[relays]] {address} is not a reachable address");
             }
         }
         Ok(())
@@ -144,13 +149,17 @@ mod tests {
         let wrong = |relays: &[Relay]| Relay::validate(relays).unwrap_err().to_string();
         let good = relay(1, "192.0.2.1:7444");
         Relay::validate(std::slice::from_ref(&good)).unwrap();
-        assert!(wrong(&[good.clone(), good.clone()]).ends_with("give all its addresses in one"));
-        assert!(wrong(&[relay(1, "0.0.0.0:7444")]).contains("0.0.0.0:7444 is an address"));
-        assert!(wrong(&[relay(1, "192.0.2.1:0")]).contains("that nobody reaches"));
+        assert!(
+            wrong(&[good.clone(), good.clone()]).ends_with("give all its addresses in one entry")
+        );
+        assert!(wrong(&[relay(1, "0.0.0.0:7444")]).contains("0.0.0.0:7444 is not a reachable"));
+        assert!(wrong(&[relay(1, "192.0.2.1:0")]).contains("is not a reachable address"));
         let tls = vec!["0.0.0.0:443".parse().unwrap()];
-        assert!(wrong(&[Relay { tls, ..good.clone() }]).contains("that nobody reaches"));
+        assert!(wrong(&[Relay { tls, ..good.clone() }]).contains("is not a reachable address"));
         let tls = vec!["192.0.2.1:443".parse().unwrap(); 8];
-        assert!(wrong(&[Relay { tls, ..good.clone() }]).contains("9 addresses with those for TLS"));
+        assert!(
+            wrong(&[Relay { tls, ..good.clone() }]).contains("9 addresses including those for TLS")
+        );
         let five = [(); 5].map(|()| good.clone());
         assert!(wrong(&five).contains("has 5 entries"));
         assert!(wrong(&[Relay { addresses: vec![], ..good }]).contains("0 addresses"));

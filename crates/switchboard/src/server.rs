@@ -106,7 +106,7 @@ impl Server {
         seed: [u8; 32],
     ) -> anyhow::Result<Self> {
         config.validate()?;
-        let kept = store.load().context("state: what is kept cannot be read")?;
+        let kept = store.load().context("state: cannot read the stored state")?;
         let latency = config
             .latency
             .as_deref()
@@ -130,7 +130,7 @@ impl Server {
             vehicles = config.vehicles.len(),
             operators = config.operators.len(),
             relays = config.relays.len(),
-            "the switchboard listens"
+            "the switchboard is listening"
         );
         Ok(Self {
             listener,
@@ -196,7 +196,7 @@ impl Server {
                 }
                 Some(_) = self.tasks.join_next() => {}
             }
-            self.act().context("state: what has changed cannot be kept")?;
+            self.act().context("state: cannot store the changes")?;
             self.note_round_trip();
             self.counters.turned_away.store(self.places.turned_away(), Ordering::Relaxed);
             let unclaimed = self.directory.unclaimed_answers();
@@ -279,7 +279,8 @@ impl Server {
     fn log_turned_away(&mut self, remote: SocketAddr) {
         if let Some(left_out) = self.turned_away.take(self.clock.now()) {
             let count = self.places.turned_away();
-            tracing::warn!(%remote, count, left_out, "too many connections: the oldest that has proven nothing gives way");
+            tracing::warn!(%remote, count, left_out, "too many connections: evicts the oldest one \
+                                                      without a handshake");
         }
     }
 
@@ -370,7 +371,7 @@ impl Server {
     fn send(&mut self, to: ConnectionId, message: &Control) {
         let Some(frames) = self.queues.get(&to) else { return };
         if frames.try_send(message.encode()).is_err() {
-            tracing::warn!(connection = to.0, "a connection that takes nothing was cut");
+            tracing::warn!(connection = to.0, "cut a connection that does not read");
             self.queues.remove(&to);
             self.directory.handle_closed(to, self.clock.now());
         }

@@ -96,7 +96,7 @@ impl Store {
                 .with_context(|| format!("state: cannot make {}", file.display()))?;
         }
         Self::begin(Database::open(&file))
-            .with_context(|| format!("state: {} cannot be used", file.display()))
+            .with_context(|| format!("state: cannot use {}", file.display()))
     }
 
     /// Creates an empty store atomically.
@@ -171,8 +171,8 @@ impl Store {
                 // other tables.
                 None | Some(1) => meta.insert(SCHEMA_KEY, SCHEMA)?,
                 Some(other) => bail!(
-                    "it has form {other} and this build knows form {SCHEMA}: use the build that wrote it, or \
-                     put a backup of form {SCHEMA} in its place"
+                    "it has format {other} and this build needs format {SCHEMA}: use the build \
+                     that wrote it, or restore a backup of format {SCHEMA}"
                 ),
             };
             transaction.open_table(VEHICLES)?;
@@ -270,8 +270,8 @@ fn in_one_line(error: &impl ToString) -> String {
 const FILE: &str = "switchboard.redb";
 /// File name of a store being created.
 const NEW_FILE: &str = "switchboard.redb.new";
-const DAMAGED: &str = "it is no store of a switchboard, or was damaged: put a backup in its place, or move it \
-                       away: then epochs go on from what the vehicles tell";
+const DAMAGED: &str = "it is not a switchboard's store, or is damaged: restore a backup, or move \
+                       it away; then epochs continue from those that the vehicles report";
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const VEHICLES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("vehicles");
 const MACHINES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("machines");

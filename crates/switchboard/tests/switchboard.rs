@@ -39,7 +39,7 @@ async fn an_operator_takes_a_vehicle_and_a_second_operator_is_refused() {
     assert_eq!((reason_code, &*text), (Refusal::VehicleTaken, "vehicle rover is driven by anna"));
 
     anna.say(Control::Release);
-    let over = Control::Released { lease, reason: "operator anna has let go".into() };
+    let over = Control::Released { lease, reason: "operator anna has released it".into() };
     assert_eq!(rover.next().await, over);
     assert_eq!(anna.next().await, over);
     bert.take();

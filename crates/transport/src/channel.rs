@@ -155,13 +155,13 @@ impl Descriptor {
 pub enum OpenError {
     /// Its number, order, priority and cap are inconsistent. Only channel 0 is the command channel
     /// and only 1 the media channel; every other has a cap.
-    #[error("{number:?}: number, order, priority and cap do not go together")]
+    #[error("{number:?}: number, order, priority and cap are not consistent")]
     Inconsistent {
         /// Its number.
         number: ChannelNumber,
     },
     /// A text of its descriptor is longer than 255 bytes.
-    #[error("{number:?}: a name of {found}, over 255 B")]
+    #[error("{number:?}: a name of {found}, at most 255 B are allowed")]
     TextTooLong {
         /// Its number.
         number: ChannelNumber,
@@ -175,7 +175,7 @@ pub enum OpenError {
         number: ChannelNumber,
     },
     /// All descriptors together are longer than 64 KiB.
-    #[error("{number:?}: descriptors of {found} in all, over 64 KiB")]
+    #[error("{number:?}: all descriptors have {found}, at most 64 KiB are allowed")]
     DescriptorsTooLong {
         /// Its number.
         number: ChannelNumber,

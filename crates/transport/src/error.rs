@@ -36,7 +36,7 @@ pub enum SendError {
     #[error("no link is up")]
     NoLink,
     /// The channel was not opened.
-    #[error("{channel:?} was not opened")]
+    #[error("{channel:?} is not open")]
     NotOpened {
         /// The channel given.
         channel: crate::ChannelNumber,
@@ -50,7 +50,7 @@ pub enum SendError {
         most: ByteCount,
     },
     /// The unit takes longer than its deadline at the channel's cap.
-    #[error("the unit has {found}, its channel's cap carries {most} before the deadline")]
+    #[error("the unit has {found}, its channel's cap carries at most {most} before the deadline")]
     OverCap {
         /// The unit's length.
         found: ByteCount,
@@ -58,12 +58,12 @@ pub enum SendError {
         most: ByteCount,
     },
     /// The deadline is zero or beyond the range of the wire format.
-    #[error("a deadline of {found:?} is not within 1 ms to 30 s")]
+    #[error("the deadline of {found:?} is not within 1 ms to 30 s")]
     Deadline {
         /// The deadline given.
         found: Duration,
     },
     /// No link can deliver any of it in time at the granted rates: the queues are full.
-    #[error("the links' queues hold more than can be sent before the deadline")]
+    #[error("the links' queues hold more than they can send before the deadline")]
     Congested,
 }

@@ -70,7 +70,7 @@ impl Order {
     /// # Panics
     /// If `supervisor` is not the one named in the order.
     pub fn sign(&self, supervisor: &Identity) -> SignedOrder {
-        assert_eq!(supervisor.public(), self.supervisor, "who orders signs");
+        assert_eq!(supervisor.public(), self.supervisor, "the named supervisor signs");
         let mut bytes = vec![VERSION, END];
         bytes.extend_from_slice(self.supervisor.as_bytes());
         bytes.extend_from_slice(self.vehicle.as_bytes());
@@ -79,7 +79,7 @@ impl Order {
         }
         let signature = supervisor.sign(&[WORDS, &bytes].concat());
         bytes.extend_from_slice(&signature);
-        SignedOrder(bytes.try_into().expect("as many as the parts have"))
+        SignedOrder(bytes.try_into().expect("the parts have this length"))
     }
 
     /// Returns the number of the order, unique per supervisor.

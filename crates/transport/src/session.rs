@@ -319,7 +319,7 @@ impl Session {
         if self.timers_stale {
             return self.timers_anew().first();
         }
-        debug_assert_eq!(self.timers, self.timers_anew(), "who changes says so");
+        debug_assert_eq!(self.timers, self.timers_anew(), "every change updates the timers");
         self.timers.first()
     }
 

@@ -44,6 +44,6 @@ pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate,
     let kilobits = u64::deserialize(from)?;
     match kilobits.checked_mul(1_000) {
         Some(bits) => Ok(Bitrate::from_bps(bits)),
-        None => Err(serde::de::Error::custom("more kbit/s than can be counted")),
+        None => Err(serde::de::Error::custom("more kbit/s than supported")),
     }
 }

@@ -74,7 +74,7 @@ pub struct Refusal {
 
 /// An error for bytes that are not a Binding message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no STUN Binding message: {0}")]
+#[error("not a STUN Binding message: {0}")]
 pub struct Malformed(&'static str);
 
 /// Returns whether `datagram` has a STUN header and thus belongs to no session.
@@ -185,7 +185,7 @@ impl Success {
                 (RESPONSE_ORIGIN, value) => origin = Some(read_address(value)?),
                 (OTHER_ADDRESS, value) => other = Some(read_address(value)?),
                 (kind, _) if kind >= OPTIONAL_FROM || IGNORED.contains(&kind) => {}
-                _ => return Err(Malformed("an answer that cannot be understood")),
+                _ => return Err(Malformed("an answer that is not understood")),
             }
         }
         let mapped = hidden.or(plain).ok_or(Malformed("an answer without an address"))?;
@@ -305,7 +305,7 @@ fn read_address(value: &[u8]) -> Result<SocketAddr, Malformed> {
     let ip = match family {
         1 => IpAddr::V4(Ipv4Addr::from(*rest.first_chunk::<4>().ok_or(truncated)?)),
         2 => IpAddr::V6(Ipv6Addr::from(*rest.first_chunk::<16>().ok_or(truncated)?)),
-        _ => return Err(Malformed("an address of no known family")),
+        _ => return Err(Malformed("an address of an unknown family")),
     };
     Ok(SocketAddr::new(ip, u16::from_be_bytes([high, low])))
 }

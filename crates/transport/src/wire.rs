@@ -197,7 +197,7 @@ impl<'a> Iterator for Packets<'a> {
 /// Our overhead per symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;
 
-const _: () = assert!(SYMBOL_AROUND_BYTES <= 32, "what the wire promises");
+const _: () = assert!(SYMBOL_AROUND_BYTES <= 32, "guaranteed by the wire format");
 
 /// The byte that fills a datagram: kind 0.
 pub const PADDING: u8 = KIND_PADDING << 4;

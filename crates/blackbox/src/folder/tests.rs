@@ -85,17 +85,17 @@ fn missing_shortened_and_replaced_files_are_named() {
             shortened.contains(&format!("drive {drive}, part 1 was shortened or replaced: ")),
             "{shortened}"
         );
-        assert!(shortened.contains(&format!(" that {by} names")), "{shortened}");
+        assert!(shortened.contains(&format!(" that {by} refers to")), "{shortened}");
     }
     let replaced = told(&|root| {
         std::fs::copy(part(root, 1), part(root, 2)).unwrap();
     });
-    assert!(replaced.contains("drive 2, part 1 says that it is drive 1, part 1"), "{replaced}");
+    assert!(replaced.contains("drive 2, part 1 claims to be drive 1, part 1"), "{replaced}");
     assert!(replaced.contains("drive 2, part 1 was shortened or replaced"), "{replaced}");
     let noteless = told(&|root| std::fs::remove_file(root.join(note::NAME)).unwrap());
     assert!(noteless.starts_with("newest.json is missing"), "{noteless}");
     let forged = told(&|root| std::fs::write(root.join(note::NAME), "{}").unwrap());
-    assert!(forged.starts_with("newest.json: it is not as it was signed"), "{forged}");
+    assert!(forged.starts_with("newest.json: it does not match its signature"), "{forged}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_missing_newest_drive_is_still_named_after_the_next() {
     let wrong = wrong(root.path()).join("; ");
     assert!(part(root.path(), 3).exists(), "its number is not given twice");
     assert!(wrong.contains("drive 2 is missing"), "{wrong}");
-    assert!(wrong.contains("drive 2, part 1 is missing: drive 3, part 1 names it"), "{wrong}");
+    assert!(wrong.contains("drive 2, part 1 is missing: drive 3, part 1 refers to it"), "{wrong}");
 }
 
 #[test]

@@ -256,9 +256,9 @@ impl<D: Disk> Worker<D> {
         let seen = self.disk.look();
         match &seen {
             Err(error) if !self.is_unfit => {
-                tracing::error!(%error, "the black box will not record");
+                tracing::error!(%error, "the black box cannot record");
             }
-            Ok(()) if self.is_unfit => tracing::info!("the black box will record"),
+            Ok(()) if self.is_unfit => tracing::info!("the black box can record again"),
             Ok(()) | Err(_) => {}
         }
         // A fault found by writing stays until a write succeeds.
@@ -316,7 +316,7 @@ impl<D: Disk> Worker<D> {
         if film.is_none_or(|film| film.length() < self.part_bytes) {
             return;
         }
-        self.put_end("it goes on in the next part");
+        self.put_end("continues in the next part");
         self.seal(true);
         if let Some(drive) = &mut self.drive {
             drive.bytes += drive.film.take().map_or(0, |film| film.length());
@@ -421,7 +421,7 @@ impl<D: Disk> Worker<D> {
                 why,
                 mib,
                 mb_per_hour,
-                "the black box ends a drive"
+                "the black box has closed a drive"
             );
         }
         self.ring.clear();
@@ -473,7 +473,7 @@ impl<D: Disk> Worker<D> {
         match self.disk.note(&note.text(&self.signer)) {
             Ok(()) => self.is_note_due = false,
             Err(error) => {
-                tracing::error!(%error, "the note about the newest file cannot be written");
+                tracing::error!(%error, "cannot write the note about the newest file");
                 self.shared.set_disk(Some(&error));
             }
         }
@@ -525,7 +525,7 @@ impl<D: Disk> Worker<D> {
     /// Abandons a file after the disk refused it: written data stays, and the next part is tried
     /// later.
     fn refused(&mut self, error: &io::Error) {
-        tracing::error!(%error, "the black box cannot be written");
+        tracing::error!(%error, "cannot write to the black box");
         self.shared.set_disk(Some(error));
         if let Some(drive) = &mut self.drive {
             drive.bytes += drive.film.as_ref().map_or(0, Film::length);
@@ -584,7 +584,7 @@ impl Disk for Folder {
     fn discard(&mut self, part: u32) {
         let file = self.drive.as_ref().map(|folder| drives::part(folder, part));
         if let Some(Err(error)) = file.map(std::fs::remove_file) {
-            tracing::warn!(%error, "a file of the black box that was refused stays");
+            tracing::warn!(%error, "cannot delete an invalid file of the black box");
         }
     }
 
@@ -623,15 +623,15 @@ impl Disk for Folder {
     fn kept_from(&mut self, unix_nanos: u64) -> Option<u32> {
         let seconds = i64::try_from(unix_nanos / 1_000_000_000).unwrap_or(i64::MAX);
         drives::kept_from(&self.config, seconds).unwrap_or_else(|error| {
-            tracing::warn!(%error, "old drives stay");
+            tracing::warn!(%error, "cannot delete old drives");
             None
         })
     }
 
     fn delete_below(&mut self, number: u32) {
         match drives::delete_below(&self.config.folder, number) {
-            Ok(deleted) => tracing::info!(deleted, "old drives of the black box"),
-            Err(error) => tracing::warn!(%error, "old drives stay"),
+            Ok(deleted) => tracing::info!(deleted, "deleted old drives of the black box"),
+            Err(error) => tracing::warn!(%error, "cannot delete old drives"),
         }
     }
 }

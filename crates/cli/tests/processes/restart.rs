@@ -163,7 +163,7 @@ fn video_goes_on_after_any_part_restarts() {
         let lease = kept.vehicles.values().next().and_then(|vehicle| vehicle.lease.as_ref());
         assert!(lease.is_some_and(|lease| lease.name.is_some()), "{kept:?}");
         demo.restart("switchboard");
-        demo.await_words("switchboard", "both are back");
+        demo.await_words("switchboard", "both ends are back");
         assert_eq!(demo.kept(), kept, "the lease is the same");
         demo.await_video("after the switchboard's restart");
         assert!(demo.units() > units, "the session is the same");

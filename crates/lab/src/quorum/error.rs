@@ -5,7 +5,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// The member's number is outside 1 to the number of members.
-    #[error("member {id} of {members} cannot be")]
+    #[error("there is no member {id} among {members}")]
     NoSuchMember {
         /// The requested number.
         id: u8,
@@ -13,15 +13,15 @@ pub enum Error {
         members: u8,
     },
     /// The election timeout leaves no time for a lease.
-    #[error("an election after {heartbeats} heartbeats leaves no time to act: 3 at least")]
+    #[error("an election after {heartbeats} heartbeats is too early to act: at least 3 are needed")]
     TooFewHeartbeats {
         /// The requested number of heartbeats.
         heartbeats: u8,
     },
     /// The persisted state is not one that a member wrote.
-    #[error("what was kept cannot be read")]
+    #[error("cannot read the stored state")]
     NotKept,
     /// Raft refuses to start with the persisted state.
-    #[error("raft does not start: {0}")]
+    #[error("cannot start raft: {0}")]
     Raft(String),
 }

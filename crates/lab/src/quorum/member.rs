@@ -215,7 +215,7 @@ impl Member {
                 self.renew(round_of(&state.request_ctx), now);
             }
             let store = self.node.store().clone();
-            store.wl().append(ready.entries()).expect("entries follow those that are there");
+            store.wl().append(ready.entries()).expect("the entries follow the stored ones");
             self.keep_entries(ready.entries());
             if let Some(hard) = ready.hs() {
                 store.wl().set_hardstate(hard.clone());
@@ -327,7 +327,7 @@ fn storage(members: u8, kept: &Kept) -> MemStorage {
         .zip(1..)
         .map(|(term, index)| Entry { term: *term, index, ..Entry::default() })
         .collect();
-    storage.wl().append(&entries).expect("an empty log takes them");
+    storage.wl().append(&entries).expect("an empty log accepts them");
     let Kept { term, vote, commit, .. } = *kept;
     let hard = HardState { term, vote, commit, ..HardState::default() };
     storage.wl().set_hardstate(hard);

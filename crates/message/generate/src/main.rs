@@ -66,7 +66,8 @@ fn check() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     Err(format!(
-        "not what the schemas give: {}\nrun: cargo run --manifest-path crates/message/generate/Cargo.toml",
+        "not what the schemas produce: {}\nrun: cargo run --manifest-path \
+         crates/message/generate/Cargo.toml",
         stale.join(", ")
     )
     .into())
@@ -144,7 +145,7 @@ fn conform(root: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("{} is no later version of {}", schema.display(), frozen.display()).into())
+        Err(format!("{} is not a later version of {}", schema.display(), frozen.display()).into())
     }
 }
 
@@ -172,7 +173,7 @@ fn expect_version() -> Result<(), Box<dyn Error>> {
     if version.trim() == format!("flatc version {FLATC_VERSION}") {
         return Ok(());
     }
-    Err(format!("flatc {FLATC_VERSION} is wanted, this is {}", version.trim()).into())
+    Err(format!("flatc {FLATC_VERSION} is needed, this is {}", version.trim()).into())
 }
 
 fn repository() -> PathBuf {

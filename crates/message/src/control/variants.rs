@@ -157,7 +157,7 @@ fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
     let Control::RegisterVehicle { name, addresses, versions, relays, candidates, held, place } =
         control
     else {
-        unreachable!("the caller has looked")
+        unreachable!("checked by the caller")
     };
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterVehicleArgs {
@@ -176,7 +176,7 @@ fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
 fn register_operator(builder: &mut Fbb, control: &Control) -> Message {
     let Control::RegisterOperator { name, addresses, versions, relays, candidates, held } = control
     else {
-        unreachable!("the caller has looked")
+        unreachable!("checked by the caller")
     };
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterOperatorArgs {
@@ -243,7 +243,7 @@ fn introduce(builder: &mut Fbb, control: &Control) -> Message {
         epoch,
     } = control
     else {
-        unreachable!("the caller has looked")
+        unreachable!("checked by the caller")
     };
     let peer_versions = peer_versions.map(to_wire);
     let arguments = wire_control::IntroduceArgs {

@@ -13,16 +13,19 @@ use tautline_net::Destination;
 /// One line with the address and its fault.
 pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destination>, String> {
     if texts.len() > ADDRESSES_MAX {
-        return Err(format!("{} addresses are too many: at most {ADDRESSES_MAX}", texts.len()));
+        return Err(format!(
+            "{} addresses are too many: at most {ADDRESSES_MAX} are allowed",
+            texts.len()
+        ));
     }
     let remote = remote.to_canonical();
     let mut addresses = Vec::with_capacity(texts.len());
     for text in texts {
         let destination: Destination =
-            text.parse().map_err(|_| format!("{text:?} is no address with a port"))?;
+            text.parse().map_err(|_| format!("{text:?} is not an address with a port"))?;
         let mut address: SocketAddr = destination.address();
         if address.port() == 0 {
-            return Err(format!("{text:?} has no port: give the one that the socket has"));
+            return Err(format!("{text:?} has no port: give the port of the socket"));
         }
         if address.ip().is_unspecified() {
             if address.is_ipv4() && remote.is_ipv6() {
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn invalid_addresses_are_refused_with_a_reason() {
-        assert_eq!(read(&["car:7"], "::1").unwrap_err(), "\"car:7\" is no address with a port");
+        assert_eq!(read(&["car:7"], "::1").unwrap_err(), "\"car:7\" is not an address with a port");
         assert!(read(&["10.0.0.1:0"], "::1").unwrap_err().contains("has no port"));
         assert!(read(&["10.0.0.1:1"; 33], "::1").unwrap_err().contains("too many"));
     }

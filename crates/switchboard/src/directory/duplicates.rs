@@ -94,11 +94,14 @@ impl Directory {
         now: Instant,
     ) -> String {
         let remote = presence.and_then(|presence| self.connections.get(&presence.id));
-        let place = remote.map_or("away".to_owned(), |it| format!("there, from {}", it.remote));
+        let place = remote.map_or("away".to_owned(), |it| format!("connected from {}", it.remote));
         match duplicate.filter(|duplicate| now.since(duplicate.at) <= RIVAL_MAX) {
             Some(Duplicate { remote, at }) => {
                 let seconds = now.since(at).as_secs();
-                format!("{place}; the same key came from {remote} {seconds} s ago and was refused")
+                format!(
+                    "{place}; a connection with the same key from {remote} was refused \
+                         {seconds} s ago"
+                )
             }
             None => place,
         }
@@ -136,8 +139,8 @@ impl Directory {
             }
         };
         let text = format!(
-            "{who} is at {first_at}, and another machine has its key at {remote}: a copied folder or card? The first stays, \
-             the other is refused"
+            "{who} is at {first_at}, and another machine uses its key at {remote}: was a folder \
+             or card copied? The first one stays, the other is refused"
         );
         if let Some(left_out) = self.duplicates.take(now) {
             tracing::warn!(%key, left_out, "{text}");

@@ -118,7 +118,8 @@ impl Directory {
             }
             match self.place_for(machine) {
                 Ok(()) => self.list_machine(*key, machine),
-                Err(text) => tracing::warn!(%key, "enrolled, but the settings go before: {text}"),
+                Err(text) => tracing::warn!(%key, "an enrolled key is ignored because the \
+                                                   settings list it differently: {text}"),
             }
         }
     }
@@ -131,14 +132,14 @@ impl Directory {
         now: Instant,
     ) -> Result<Answer, String> {
         if name.is_empty() || name.contains(char::is_control) {
-            return Err(format!("{name:?}: a name has 1 to 64 bytes, all printable"));
+            return Err(format!("{name:?}: a name must have 1 to 64 bytes, all printable"));
         }
         let machine = Machine { role, name };
         self.place_for(&machine)?;
         let waiting = &mut self.enrolment.invitations;
         waiting.retain(|_, other| now < other.ends_at && other.machine != machine);
         if waiting.len() >= INVITATIONS_MAX {
-            return Err(format!("{INVITATIONS_MAX} invitations wait already"));
+            return Err(format!("{INVITATIONS_MAX} invitations are already open"));
         }
         let mut bytes = [0; 6];
         let number = loop {
@@ -174,13 +175,13 @@ impl Directory {
                 self.welcome(id, machine);
             }
             Judged::Right(_) | Judged::Wrong => {
-                tracing::warn!(%key, %remote, "a wrong code was refused");
-                let text = "this code lets nobody in: it holds once, for ten minutes and three attempts; ask for \
-                            another one";
+                tracing::warn!(%key, %remote, "refused a wrong code");
+                let text = "this code is not valid: a code works once, for ten minutes and three \
+                            attempts; ask for a new one";
                 self.turn_away(id, Refusal::NotAllowed, text.to_owned(), now);
             }
             Judged::TooOften => {
-                let text = "too many wrong codes came: try again in a minute".to_owned();
+                let text = "too many wrong codes: try again in a minute".to_owned();
                 self.turn_away(id, Refusal::Full, text, now);
             }
         }
@@ -197,14 +198,15 @@ impl Directory {
         let mut enrolled = self.enrolment.enrolled.iter();
         let Some(key) = enrolled.find(|(_, machine)| is_it(machine)).map(|(key, _)| *key) else {
             return Err(format!(
-                "{name:?} was not let in by a code: take it off the settings, and send SIGHUP"
+                "{name:?} was not admitted by a code: remove it from the settings and send SIGHUP"
             ));
         };
         self.enrolment.enrolled.remove(&key);
         self.outputs.push_back(Output::Keep(Change::Machine { key, machine: None }));
         if self.enrolment.in_settings.contains(&key) {
             return Err(format!(
-                "no code lets {name} in any more, but the settings list its key: take it off there too, and send SIGHUP"
+                "no code admits {name} any more, but the settings list its key: remove it there \
+                 too and send SIGHUP"
             ));
         }
         let vehicles = self.vehicles.iter().map(|(name, it)| (name.clone(), it.key));
@@ -242,10 +244,10 @@ impl Directory {
             Role::Operator => (self.operators.contains_key(name), self.operators.len()),
         };
         if is_listed {
-            return Err(format!("{name:?} is listed already"));
+            return Err(format!("{name:?} is already listed"));
         }
         if count >= ENTRIES_MAX {
-            return Err(format!("{ENTRIES_MAX} are listed already"));
+            return Err(format!("{ENTRIES_MAX} keys are already listed"));
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Directory {
         let Some(operator) = self.operators.get_mut(&lease.operator) else { return };
         let Some(operator_at) = &mut operator.presence else { return };
         if lease.name.is_some() && at.held == lease.name && operator_at.held == lease.name {
-            tracing::info!(vehicle = name, operator = lease.operator, "both are back");
+            tracing::info!(vehicle = name, operator = lease.operator, "both ends are back");
             if !at.candidates.is_empty() && !operator_at.candidates.is_empty() {
                 self.tell_operator(name);
                 self.tell_vehicle(name);

@@ -40,7 +40,11 @@ impl Directory {
                     vehicle.lease = Some(Lease { operator, name, since, ends_at, renew_at: None });
                 }
                 (None, Some(_)) => {
-                    tracing::info!(vehicle = name, "a lease ends: its operator is not listed");
+                    tracing::info!(
+                        vehicle = name,
+                        "a lease ends because its operator is not \
+                                                    listed"
+                    );
                     self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
                 }
                 (_, None) => {}
@@ -69,7 +73,8 @@ impl Directory {
                 vehicle = name,
                 told = held.epoch,
                 known = vehicle.epoch,
-                "the vehicle tells an epoch that no lease can have had: stop it and remove its file of the epoch"
+                "the vehicle reports an epoch that no lease can have had: stop it and delete its \
+                 epoch file"
             );
             return;
         }
@@ -77,7 +82,7 @@ impl Directory {
             vehicle = name,
             told = held.epoch,
             known = vehicle.epoch,
-            "the vehicle has had a later lease than is known here"
+            "the vehicle has had a later lease than the switchboard knows"
         );
         let in_hand = held.lease.and_then(|lease| Some((lease, self.free_operator(&holder?)?)));
         if driver.is_some() && is_holders {
@@ -117,7 +122,7 @@ impl Directory {
             vehicle.ended.as_ref().filter(|(driver, until)| driver == operator && *until > now);
         if let Some((_, until)) = ended {
             let seconds = until.since(now).as_secs();
-            let text = format!("a supervisor has ended this drive: not for {seconds} s more");
+            let text = format!("a supervisor has ended this drive: wait {seconds} s more");
             return self.refuse(id, Refusal::VehicleTaken, text);
         }
         match &vehicle.lease {
@@ -132,7 +137,7 @@ impl Directory {
             None => {
                 let Some(epoch) = vehicle.epoch.checked_add(1) else {
                     let text =
-                        format!("vehicle {name} has said that it had the last of all leases");
+                        format!("vehicle {name} reports that it has had the last possible lease");
                     return self.refuse(id, Refusal::Full, text);
                 };
                 let reason = format!("operator {operator} takes vehicle {name} instead");
@@ -150,7 +155,7 @@ impl Directory {
 
     /// Informs the operator that it holds the vehicle, which is away.
     fn wait(&mut self, id: ConnectionId, name: &str) {
-        let text = format!("vehicle {name} is away: it is kept for you until it comes");
+        let text = format!("vehicle {name} is away: it is reserved for you until it returns");
         self.refuse(id, Refusal::VehicleAway, text);
     }
 
@@ -183,7 +188,7 @@ impl Directory {
     pub(super) fn give(&mut self, name: &str, operator: &str, epoch: u64, now: Instant) {
         let since = self.unix_start + now.since(Instant::ZERO);
         let operator = operator.to_owned();
-        let vehicle = self.vehicles.get_mut(name).expect("the caller has looked");
+        let vehicle = self.vehicles.get_mut(name).expect("checked by the caller");
         vehicle.epoch = epoch;
         vehicle.lease = Some(Lease { operator, name: None, since, ends_at: None, renew_at: None });
         self.keep(name);
@@ -200,7 +205,7 @@ impl Directory {
     pub(super) fn outlived(&self, name: &str) -> Option<Control> {
         let vehicle = self.vehicles.get(name)?;
         let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;
-        Some(Control::Released { lease, reason: "it has ended meanwhile".to_owned() })
+        Some(Control::Released { lease, reason: "the lease has ended meanwhile".to_owned() })
     }
 
     pub(super) fn lease_of(&mut self, operator: &str) -> Option<&mut Lease> {

@@ -60,7 +60,7 @@ impl Directory {
         }
         let lists = |(_, key): &(&String, &PublicKey)| **key == order.supervisor;
         let Some((supervisor, _)) = self.supervisors.iter().find(lists) else {
-            return Err(format!("{} is no supervisor here", order.supervisor));
+            return Err(format!("{} is not a supervisor here", order.supervisor));
         };
         let reason = format!("supervisor {supervisor} has ended the drive");
         let driver = vehicle.lease.as_ref().map(|lease| lease.operator.clone());
@@ -74,16 +74,16 @@ impl Directory {
             Some(Presence { id, .. }) => {
                 let (to, message) = (*id, Control::Ordered { signed, is_answered: true });
                 self.outputs.push_back(Output::Send { to, message });
-                "it is handed the order"
+                "the order was delivered"
             }
-            None => "it is away, and has not got the order",
+            None => "the vehicle is away and did not get the order",
         };
         let lease = match driver {
             Some(driver) => {
                 self.release(&driver, &reason);
                 format!("the lease of {driver} has ended")
             }
-            None => "nobody has a lease".to_owned(),
+            None => "there was no lease".to_owned(),
         };
         tracing::warn!(vehicle = name, "{reason}: {lease}; {handed}");
         Ok(Answer::Text(format!("{name}: {lease}; {handed}\n")))

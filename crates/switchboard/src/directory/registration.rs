@@ -52,7 +52,7 @@ impl Directory {
         let old = vehicle.presence.replace(presence);
         let pending_release = vehicle.pending_release.take();
         self.set_role(id, Role::Vehicle(own.clone()));
-        tracing::info!(vehicle = own, %remote, "vehicle there");
+        tracing::info!(vehicle = own, %remote, "vehicle connected");
         self.replace(old, id, now);
         if let Some(held) = &held {
             self.heed(&own, held, now);
@@ -79,7 +79,8 @@ impl Directory {
             return self.refuse_name(id, "operator", &own, name, now);
         }
         if presence.addresses.is_empty() {
-            let text = "an operator gives at least one address where vehicles reach it".to_owned();
+            let text =
+                "an operator must give at least one address that vehicles can reach".to_owned();
             return self.turn_away(id, Refusal::BadRequest, text, now);
         }
         let operator = self.operators.get_mut(&own).expect("found just now");
@@ -94,7 +95,7 @@ impl Directory {
         }
         let old = operator.presence.replace(presence);
         self.set_role(id, Role::Operator(own.clone()));
-        tracing::info!(operator = own, %remote, "operator there");
+        tracing::info!(operator = own, %remote, "operator connected");
         self.replace(old, id, now);
         if let Some(lease) = self.lease_of(&own) {
             lease.ends_at = None;
@@ -147,7 +148,7 @@ impl Directory {
         if let Some(old) = old
             && old.id != id
         {
-            let text = "this process has connected again: this connection ends".to_owned();
+            let text = "this process has connected again: its old connection ends".to_owned();
             self.turn_away(old.id, Refusal::NameTaken, text, now);
         }
     }
@@ -173,7 +174,7 @@ impl Directory {
     }
 
     fn refuse_name(&mut self, id: ConnectionId, what: &str, own: &str, name: &str, now: Instant) {
-        let text = format!("this key is listed as {what} {own:?}, not {name:?}: set its name so");
+        let text = format!("this key is listed as {what} {own:?}, not {name:?}: set this name");
         self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 }

@@ -97,8 +97,8 @@ fn an_operator_takes_a_vehicle_and_both_are_introduced() {
         (
             Release(2),
             &[
-                "1: lease A over, operator anna has let go",
-                "2: lease A over, operator anna has let go",
+                "1: lease A over, operator anna has released it",
+                "2: lease A over, operator anna has released it",
             ],
         ),
         (Release(2), &[]),
@@ -234,9 +234,9 @@ fn both_ends_may_be_away_at_once() {
 fn an_absent_vehicle_receives_its_release_on_return() {
     play(&driving(&[
         (Gone(1), &[]),
-        (Release(2), &["2: lease A over, operator anna has let go"]),
+        (Release(2), &["2: lease A over, operator anna has released it"]),
         (Call(3, ROVER), &[]),
-        (Vehicle(3, "rover", "10.0.0.1:7000"), &["3: lease A over, operator anna has let go"]),
+        (Vehicle(3, "rover", "10.0.0.1:7000"), &["3: lease A over, operator anna has released it"]),
         (Mute(3), &[]),
         (Call(4, ROVER), &[]),
         (Vehicle(4, "rover", "10.0.0.1:7000"), &[]),
@@ -246,7 +246,8 @@ fn an_absent_vehicle_receives_its_release_on_return() {
 
 #[test]
 fn a_vehicle_may_be_taken_before_it_comes() {
-    let away = "2: refused VehicleAway, vehicle rover is away: it is kept for you until it comes";
+    let away =
+        "2: refused VehicleAway, vehicle rover is away: it is reserved for you until it returns";
     play(&[
         (Call(2, ANNA), &[]),
         (Operator(2, "anna", "10.0.0.2:8000"), &[]),
@@ -313,7 +314,7 @@ fn a_new_address_on_the_same_connection_is_introduced() {
 fn only_listed_keys_under_their_own_names_are_served() {
     let key = Identity::from_seed(&[99; 32]).public();
     let unknown = format!(
-        "1: refused NotAllowed, this key is not known here: to let it in, add NAME = \"{key}\" to \
+        "1: refused NotAllowed, this key is unknown here: to admit it, add NAME = \"{key}\" to \
          [vehicles] or [operators] in the switchboard's settings and send it SIGHUP"
     );
     let rover = Identity::from_seed(&[ROVER; 32]).public();
@@ -327,7 +328,7 @@ fn only_listed_keys_under_their_own_names_are_served() {
         (
             Vehicle(2, "mule", "10.0.0.1:7000"),
             &[
-                "2: refused NotAllowed, this key is listed as vehicle \"rover\", not \"mule\": set its name so",
+                "2: refused NotAllowed, this key is listed as vehicle \"rover\", not \"mule\": set this name",
                 "2: closed",
             ],
         ),
@@ -337,7 +338,7 @@ fn only_listed_keys_under_their_own_names_are_served() {
         (Take(4, "rover"), &["4: refused NotRegistered, register as an operator first"]),
         (
             Operator(4, "anna", "[::]:x"),
-            &["4: refused BadRequest, \"[::]:x\" is no address with a port", "4: closed"],
+            &["4: refused BadRequest, \"[::]:x\" is not an address with a port", "4: closed"],
         ),
     ]);
 }
@@ -352,11 +353,11 @@ fn server_messages_and_malformed_bytes_close_the_connection() {
     scene.directory.handle_message(ConnectionId(1), pushed, scene.now);
     assert_eq!(
         scene.outputs(),
-        ["1: refused BadRequest, a switchboard says this, it is never told", "1: closed"]
+        ["1: refused BadRequest, only a switchboard sends this message", "1: closed"]
     );
     scene.directory.handle_malformed(ConnectionId(2), &"ü".repeat(500), scene.now);
     let outputs = scene.outputs();
-    assert!(outputs[0].starts_with("2: refused BadRequest, this is no message"), "{outputs:?}");
+    assert!(outputs[0].starts_with("2: refused BadRequest, this is not a message"), "{outputs:?}");
     assert!(outputs[0].len() <= "2: refused BadRequest, ".len() + TEXT_BYTES_MAX);
     assert_eq!(outputs[1], "2: closed");
 }

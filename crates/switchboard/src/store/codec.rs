@@ -65,7 +65,7 @@ impl Kept {
         let mut write = |which, key: &PublicKey, entry: Vec<u8>| {
             bytes.push(which);
             bytes.extend(key.as_bytes());
-            bytes.push(u8::try_from(entry.len()).expect("an entry has 65 bytes at most"));
+            bytes.push(u8::try_from(entry.len()).expect("an entry has at most 65 bytes"));
             bytes.extend(entry);
         };
         for (key, record) in &self.vehicles {

@@ -80,7 +80,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Writes a store in form 1, as earlier builds did.
+/// Writes a store in format 1, as earlier builds did.
 fn write_first_form(disk: Disk, kept: &BTreeMap<PublicKey, Record>) {
     let database = Database::builder().create_with_backend(disk).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -139,7 +139,7 @@ proptest! {
         let mut kept = Kept { vehicles, machines: BTreeMap::new() };
         let store = Store::over(disk.clone()).unwrap();
         prop_assert_eq!(&store.load().unwrap(), &kept);
-        // It accepts entries that form 1 did not support, and is converted once.
+        // It accepts entries that format 1 did not support, and is converted once.
         let machine = Some(Machine { role: Role::Operator, name: "anna".to_owned() });
         let change = Change::Machine { key: key(9), machine };
         store.commit(std::slice::from_ref(&change)).unwrap();
@@ -190,11 +190,8 @@ fn a_file_that_is_no_store_is_refused_in_one_line() {
     for garbage in [&b"garbage"[..], &[0xA5; 100_000], &[0; 4096], &b"redb".repeat(3000)] {
         std::fs::write(&file, garbage).unwrap();
         let error = format!("{:#}", Store::open(folder.path()).unwrap_err());
-        assert!(
-            error.starts_with(&format!("state: {} cannot be used: ", file.display())),
-            "{error}"
-        );
-        assert!(error.contains("put a backup in its place"), "{error}");
+        assert!(error.starts_with(&format!("state: cannot use {}: ", file.display())), "{error}");
+        assert!(error.contains("restore a backup, or move it away"), "{error}");
         assert!(!error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&file).unwrap(), garbage, "it is left as it is");
     }
@@ -218,7 +215,7 @@ fn a_store_in_use_or_of_a_later_build_is_refused() {
     transaction.open_table(META).unwrap().insert(SCHEMA_KEY, SCHEMA + 1).unwrap();
     transaction.commit().unwrap();
     drop(store);
-    assert!(refused().contains("it has form 3 and this build knows form 2"), "{}", refused());
+    assert!(refused().contains("it has format 3 and this build needs format 2"), "{}", refused());
 }
 
 #[test]

@@ -36,7 +36,8 @@ pub enum KeyError {
     },
     /// The right number of characters, but one is not a hexadecimal digit.
     #[error(
-        "not a key: {letter:?}, character {place} of 64, is no hexadecimal digit: they are 0 to 9 and a to f"
+        "not a key: {letter:?}, character {place} of 64, is not a hexadecimal digit: use 0 to 9 \
+         and a to f"
     )]
     Letter {
         /// The first such character.
@@ -46,7 +47,8 @@ pub enum KeyError {
     },
     /// 32 bytes that are not a point on the curve.
     #[error(
-        "not a public key: the digits name no point of the curve; copy it again from `tautline keys show`"
+        "not a public key: the digits are not a point of the curve; copy it again from `tautline \
+         keys show`"
     )]
     Point,
 }

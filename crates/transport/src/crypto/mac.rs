@@ -43,7 +43,7 @@ impl fmt::Debug for MacKey {
 /// Returns the first 16 bytes of HMAC-BLAKE2s; `key` has at most 64.
 pub(super) fn tag(key: &[u8], message: &[u8]) -> [u8; MacKey::TAG_BYTES] {
     let mut hash =
-        DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("every pattern of ours uses it");
+        DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("every pattern in use has it");
     let mut out = [0; 32];
     hash.hmac(key, message, &mut out);
     *out.first_chunk().expect("16 of 32 bytes")

@@ -52,7 +52,7 @@ impl Keys {
 }
 
 fn nonce(link: LinkNumber, number: u64) -> u64 {
-    assert!(number < NUMBER_END, "a link's packet numbers are spent");
+    assert!(number < NUMBER_END, "a link's packet numbers are exhausted");
     u64::from(link.get()) << NUMBER_BITS | number
 }
 

@@ -179,7 +179,7 @@ impl Mtu {
         if failed > self.size {
             return;
         }
-        tracing::info!(bytes, "datagrams of this size do not pass");
+        tracing::info!(bytes, "datagrams of this size do not arrive");
         self.confirmed_at = now;
         if failed > BASE_BYTES {
             self.size = BASE_BYTES.min(self.most);

@@ -65,7 +65,7 @@ impl Link {
 
     /// Moves the link to another route, and resets the state that would mislead there.
     pub(crate) fn lead(&mut self, routing: Routing, now: Instant) {
-        tracing::debug!(link = self.number.get(), to = %routing.route().remote, "another candidate pair");
+        tracing::debug!(link = self.number.get(), to = %routing.route().remote, "new candidate pair");
         self.routing = routing;
         self.mtu.restart(now);
         self.marking.restart(self.in_flight.passed());

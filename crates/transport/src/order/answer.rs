@@ -68,7 +68,7 @@ pub enum AnswerError {
     #[error("the answer is forged")]
     Forged,
     /// From another vehicle, or to another order.
-    #[error("the answer is another vehicle's, or to another order")]
+    #[error("the answer is from another vehicle, or to another order")]
     Foreign,
 }
 
@@ -78,7 +78,7 @@ impl Answer {
     /// # Panics
     /// If `vehicle` is not the one named in the answer.
     pub fn sign(&self, vehicle: &Identity) -> SignedAnswer {
-        assert_eq!(vehicle.public(), self.vehicle, "who answers signs");
+        assert_eq!(vehicle.public(), self.vehicle, "the named vehicle signs");
         let mut bytes = vec![VERSION, self.outcome.number()];
         bytes.extend_from_slice(self.vehicle.as_bytes());
         bytes.extend_from_slice(self.supervisor.as_bytes());
@@ -86,7 +86,7 @@ impl Answer {
         bytes.extend_from_slice(&self.epoch.to_be_bytes());
         let signature = vehicle.sign(&[WORDS, &bytes].concat());
         bytes.extend_from_slice(&signature);
-        SignedAnswer(bytes.try_into().expect("as many as the parts have"))
+        SignedAnswer(bytes.try_into().expect("the parts have this length"))
     }
 
     fn parse(told: &[u8]) -> Option<Self> {
@@ -147,13 +147,14 @@ impl fmt::Display for Outcome {
             Self::Begun => "the drive has ended, and the guard's manoeuvre has begun",
             Self::Held => "the machine stands, and the guard holds it",
             Self::Unheard => {
-                "the drive has ended, but the guard is not heard: the machine must stop by itself"
+                "the drive has ended, but the guard does not respond: the machine must stop by \
+                 itself"
             }
-            Self::Early => "refused: the order was made later than the vehicle's clock says",
+            Self::Early => "refused: the order is dated later than the vehicle's clock",
             Self::Expired => "refused: the order has expired by the vehicle's clock",
             Self::Stranger => "refused: this key is not on the vehicle's own list of supervisors",
             Self::Repeated => {
-                "refused: it has obeyed this order, or a later one of this supervisor, before"
+                "refused: this order, or a later one of this supervisor, was already obeyed"
             }
         })
     }

@@ -116,7 +116,8 @@ impl Gatherer {
         let Some(ask) = socket.asks.iter_mut().find(answered) else { return false };
         if ask.mapped.is_some_and(|known| known != mapped) {
             ask.keep_alive = (ask.keep_alive / 2).max(KEEP_ALIVE_LEAST);
-            tracing::info!(address = %mapped, keep_alive = ?ask.keep_alive, "the NAT has moved");
+            tracing::info!(address = %mapped, keep_alive = ?ask.keep_alive, "the NAT's mapping \
+                                                                             has changed");
             self.moved.insert(index);
         }
         (ask.mapped, ask.out, ask.unanswered) = (Some(mapped), None, 0);

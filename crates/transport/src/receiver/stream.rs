@@ -84,7 +84,7 @@ impl Stream {
 
 fn new_decoder() -> Box<Decoder> {
     let config = stream::Config::new(SYMBOL_BYTES, REMEMBERED);
-    Box::new(Decoder::new(config).expect("a window of 1024 packets is possible"))
+    Box::new(Decoder::new(config).expect("a window of 1024 packets is valid"))
 }
 
 /// Twice the span of a window, to allow for reordered repair packets.

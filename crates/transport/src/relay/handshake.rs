@@ -66,7 +66,7 @@ impl Caller {
             return Err(self);
         }
         let (leg, key) = payload.split_first_chunk().expect("a payload is longer");
-        let key = key.try_into().expect("what is left of it");
+        let key = key.try_into().expect("the rest has this length");
         Ok((LegId(*leg), MacKey::new(key)))
     }
 }

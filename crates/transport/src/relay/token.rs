@@ -58,7 +58,7 @@ pub enum TokenError {
     #[error("not a token of this version")]
     Malformed,
     /// Not signed by the switchboard.
-    #[error("not the switchboard's token")]
+    #[error("not a token of this switchboard")]
     Forged,
     /// It has expired.
     #[error("the token has expired, or the clocks differ")]
@@ -79,7 +79,7 @@ impl Token {
         bytes.extend_from_slice(&grant.until.as_secs().to_be_bytes());
         let signature = switchboard.sign(&signed(&bytes));
         bytes.extend_from_slice(&signature);
-        Self(bytes.try_into().expect("as many as the parts have"))
+        Self(bytes.try_into().expect("the parts have this length"))
     }
 
     /// Creates a token from bytes without checking their content; `None` if the length is wrong.

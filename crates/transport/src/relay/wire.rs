@@ -429,7 +429,7 @@ pub(super) const WELCOME_PAYLOAD_BYTES: usize = LegId::BYTES + MacKey::BYTES;
 /// Bytes of a welcome's Noise message: ephemeral, sealed payload.
 pub(super) const WELCOME_BYTES: usize = 32 + WELCOME_PAYLOAD_BYTES + 16;
 const _: () = assert!(COOKIE_BYTES < 12 + 16 + CALL_BYTES, "no answer is longer than its question");
-const _: () = assert!(WELCOME_BYTES < 16 + CALL_BYTES, "nor is a welcome than its call");
+const _: () = assert!(WELCOME_BYTES < 16 + CALL_BYTES, "no welcome is longer than its call");
 
 #[cfg(test)]
 mod tests {

@@ -73,7 +73,7 @@ impl Stream {
     pub(crate) fn new() -> Self {
         let config = stream::Config::new(SYMBOL_BYTES, WINDOW_MOST);
         Self {
-            encoder: Encoder::new(config).expect("a window of 512 packets is possible"),
+            encoder: Encoder::new(config).expect("a window of 512 packets is valid"),
             units: VecDeque::new(),
             fates: VecDeque::with_capacity(WINDOW_MOST),
             first: 0,
@@ -288,7 +288,7 @@ impl Stream {
             known = self.lost_before(known).next().unwrap_or(known);
         }
         if known > self.first {
-            self.encoder.acknowledge(known).expect("nothing is known that was not sent");
+            self.encoder.acknowledge(known).expect("only sent packets are known");
         }
         self.move_to(known);
         missing

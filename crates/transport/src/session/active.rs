@@ -259,7 +259,11 @@ impl Active {
         let standing = Standing { turn, links: self.links.standing_by() };
         self.standing = Some(standing);
         self.sender.doubt_budget();
-        tracing::info!(links = format_args!("{:016b}", standing.links), "these links stand by");
+        tracing::info!(
+            links = format_args!("{:016b}", standing.links),
+            "these links are on \
+                                                                         standby"
+        );
     }
 
     fn handle_pong(&mut self, place: usize, pong: &Pong, shared: &mut Shared, now: Instant) {

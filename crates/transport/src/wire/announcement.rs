@@ -119,7 +119,7 @@ impl Descriptor {
             out.push(u8::try_from(text.len()).expect("texts are bounded when a channel is opened"));
             out.extend_from_slice(text.as_bytes());
         }
-        let length = u16::try_from(self.schema.len()).expect("schemas are bounded likewise");
+        let length = u16::try_from(self.schema.len()).expect("schemas are bounded in the same way");
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&self.schema);
     }
@@ -132,7 +132,8 @@ impl Descriptor {
         let mut text = || -> Result<String, Malformed> {
             let [length] = take(&mut bytes)?;
             let text = take_slice(&mut bytes, usize::from(length))?;
-            let text = std::str::from_utf8(text).map_err(|_| Malformed("a text that is none"))?;
+            let text =
+                std::str::from_utf8(text).map_err(|_| Malformed("a text that is not UTF-8"))?;
             Ok(text.to_owned())
         };
         let (topic, message_encoding) = (text()?, text()?);

@@ -61,7 +61,7 @@ impl<'a> Coded<'a> {
             CHANNEL_BESIDE => {
                 let [channel] = take(&mut bytes)?;
                 if channel < CHANNEL_BESIDE {
-                    return Err(Malformed("a byte for a channel that fits a nibble"));
+                    return Err(Malformed("a byte for a channel that fits into a nibble"));
                 }
                 channel
             }

@@ -111,7 +111,7 @@ impl<'a> Datagram<'a> {
                 let mut rest = rest;
                 let [lowest, highest] = take(&mut rest)?;
                 let versions = Versions::new(lowest, highest);
-                let versions = versions.ok_or(Malformed("a range of versions that is none"))?;
+                let versions = versions.ok_or(Malformed("an invalid range of versions"))?;
                 let tag = rest.first_chunk().ok_or(Malformed("truncated datagram"))?;
                 Ok(Self::Refusal { session, versions, tag })
             }

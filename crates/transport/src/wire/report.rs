@@ -124,7 +124,7 @@ impl Report {
         let [length] = take(rest)?;
         let count = usize::from(length);
         if count > Recent::BYTES_MAX || count > rest.len() {
-            return Err(Malformed("map of a report too long"));
+            return Err(Malformed("a report's map is too long"));
         }
         let (bits, tail) = rest.split_at(count);
         *rest = tail;

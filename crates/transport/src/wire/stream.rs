@@ -91,7 +91,7 @@ impl<'a> Source<'a> {
     pub(super) fn parse(mut bytes: &'a [u8]) -> Result<Self, Malformed> {
         let [head, a, b, c] = take::<4>(&mut bytes)?;
         if head & 0x07 != ChannelNumber::MEDIA.get() {
-            return Err(Malformed("no such stream"));
+            return Err(Malformed("unknown stream"));
         }
         let part = Part::parse_body(head & LAST != 0, bytes)?;
         Ok(Self { number_low: u32::from_be_bytes([0, a, b, c]), part })
@@ -143,7 +143,7 @@ impl<'a> Part<'a> {
         let [index] = take(&mut bytes)?;
         let deadline_low = u16::from_be_bytes(take(&mut bytes)?);
         if bytes.is_empty() || bytes.len() > Self::PAYLOAD_MOST {
-            return Err(Malformed("a payload of no possible length"));
+            return Err(Malformed("a payload of an invalid length"));
         }
         Ok(Self { last, unit_low, index, deadline_low, payload: bytes })
     }
@@ -165,12 +165,12 @@ impl<'a> Repair<'a> {
     pub(super) fn parse(mut bytes: &'a [u8]) -> Result<Self, Malformed> {
         let [head, a, b, c] = take::<4>(&mut bytes)?;
         if head & 0x0f != ChannelNumber::MEDIA.get() {
-            return Err(Malformed("no such stream"));
+            return Err(Malformed("unknown stream"));
         }
         let count = u16::from_be_bytes(take(&mut bytes)?);
         let seed = u16::from_be_bytes(take(&mut bytes)?);
         if count == 0 || !(SYMBOL_HEADER_BYTES + 1..=SYMBOL_BYTES).contains(&bytes.len()) {
-            return Err(Malformed("a sum of nothing"));
+            return Err(Malformed("a sum of no packets"));
         }
         Ok(Self { first_low: u32::from_be_bytes([0, a, b, c]), count, seed, sum: bytes })
     }
@@ -194,7 +194,7 @@ pub const PART_UNIT_BITS: u32 = 16;
 /// Maximum number of source packets in a coding window.
 pub const WINDOW_MOST: usize = 512;
 
-const _: () = assert!(SOURCE_AROUND_BYTES <= 32, "what the wire promises");
+const _: () = assert!(SOURCE_AROUND_BYTES <= 32, "guaranteed by the wire format");
 const _: () = assert!(SYMBOL_BYTES < SYMBOL_LAST as usize, "the length leaves a bit free");
 
 /// Header of a part before its payload, on the wire and in its symbol.

@@ -67,7 +67,7 @@ fn only_a_supervisors_order_ends_a_drive_by_the_manoeuvre() {
         let (metres, fastest) = rig.stands_from(begun);
         let told = ended(order);
         let words = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert!(words.contains("the lease of anna has ended; it is handed the order"), "{told:?}");
+        assert!(words.contains("the lease of anna has ended; the order was delivered"), "{told:?}");
         // The vehicle itself reports this, and only its report lets the command succeed.
         let signed: Vec<_> =
             words.lines().filter(|line| line.contains("its own signature")).collect();

@@ -175,7 +175,7 @@ fn an_uninvited_key_is_refused_at_once_as_unknown() {
     else {
         panic!()
     };
-    assert!(text.starts_with("this key is not known here"), "{text}");
+    assert!(text.starts_with("this key is unknown here"), "{text}");
     assert!(scene.enroll(6, 1, code).is_ok());
 }
 
@@ -240,7 +240,7 @@ fn no_more_are_let_in_than_fit_a_list() {
     let Some(Output::Send { message: Control::Refused { text, .. }, .. }) = answer else {
         panic!()
     };
-    assert_eq!(text, "256 are listed already");
+    assert_eq!(text, "256 keys are already listed");
     // An operator receives all of them in one valid message.
     let code = scene.invite(Role::Operator, "bert");
     assert_eq!(scene.enroll(5, 1, code), Ok((Role::Operator, "bert".into(), ENTRIES_MAX)));

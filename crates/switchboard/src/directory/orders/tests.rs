@@ -130,7 +130,7 @@ fn an_order_goes_to_the_vehicle_first_and_ends_the_lease() {
         };
         assert_eq!((to.0, reason.as_str()), (id, "supervisor eva has ended the drive"));
     }
-    let words = "rover: the lease of anna has ended; it is handed the order\n";
+    let words = "rover: the lease of anna has ended; the order was delivered\n";
     assert_eq!(*answer, Answer::Text(words.to_owned()));
 }
 
@@ -138,11 +138,11 @@ fn an_order_goes_to_the_vehicle_first_and_ends_the_lease() {
 fn an_ended_driver_gets_no_lease_while_the_order_is_valid() {
     let mut scene = Scene::new();
     scene.end(3, signed(EVA, ROVER, scene.unix()));
-    assert_eq!(refused(&scene.take(1)), "a supervisor has ended this drive: not for 60 s more");
+    assert_eq!(refused(&scene.take(1)), "a supervisor has ended this drive: wait 60 s more");
     assert!(introduces(&scene.take(2)));
     scene.say(2, Control::Release);
     scene.now += Duration::from_secs(59);
-    assert!(refused(&scene.take(1)).ends_with("not for 1 s more"));
+    assert!(refused(&scene.take(1)).ends_with("wait 1 s more"));
     scene.now += Duration::from_secs(1);
     assert!(introduces(&scene.take(1)));
 }
@@ -163,10 +163,10 @@ fn order_times_are_judged_by_the_vehicle_not_the_switchboard() {
         };
         assert_eq!(outputs[0], handed);
         // The former driver is excluded for as long as the order is valid, and no longer.
-        assert!(refused(&scene.take(1)).ends_with("not for 60 s more"));
+        assert!(refused(&scene.take(1)).ends_with("wait 60 s more"));
         scene.now += Duration::from_secs(30);
         scene.directory.handle_unix_start(UNIX);
-        assert!(refused(&scene.take(1)).ends_with("not for 30 s more"));
+        assert!(refused(&scene.take(1)).ends_with("wait 30 s more"));
         scene.now += Duration::from_secs(30);
         assert!(introduces(&scene.take(1)));
     }
@@ -198,7 +198,7 @@ fn a_second_order_takes_nothing_from_the_first() {
     let mut scene = Scene::new();
     scene.end(3, signed(EVA, ROVER, scene.unix()));
     scene.end(3, signed(EVA, ROVER, scene.unix() + Duration::from_secs(1)));
-    assert!(refused(&scene.take(1)).ends_with("not for 60 s more"));
+    assert!(refused(&scene.take(1)).ends_with("wait 60 s more"));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn orders_that_the_vehicle_would_refuse_end_nothing() {
     for (signed, words) in [
         (vec![7; 40], "not an order"),
         (signed(EVA, BERT, now), "for another vehicle"),
-        (signed(UDO, ROVER, now), "is no supervisor here"),
+        (signed(UDO, ROVER, now), "is not a supervisor here"),
     ] {
         let outputs = scene.end(3, signed);
         assert!(refused(&outputs).contains(words), "{outputs:?}");

@@ -2,8 +2,8 @@ use tautline_message::Held;
 
 use super::*;
 
-const TWO_ROVERS: &str = "refused NameTaken, vehicle rover is at 192.0.2.1:9000, and another machine has its key at \
-                          192.0.2.3:9000: a copied folder or card? The first stays, the other is refused";
+const TWO_ROVERS: &str = "refused NameTaken, vehicle rover is at 192.0.2.1:9000, and another machine uses its key at \
+                          192.0.2.3:9000: was a folder or card copied? The first one stays, the other is refused";
 
 #[test]
 fn of_two_machines_with_one_key_the_first_stays_connected() {
@@ -31,7 +31,7 @@ fn of_two_machines_with_one_key_the_first_stays_connected() {
         scene.act(step);
     }
     let who = scene.directory.who(scene.now);
-    let line = "there, from 192.0.2.1:9000; the same key came from 192.0.2.3:9000 4 s ago and was";
+    let line = "connected from 192.0.2.1:9000; a connection with the same key from 192.0.2.3:9000 was refused 4 s ago";
     assert!(who.contains(line), "{who}");
     scene.act(Wait(60_000));
     assert!(!scene.directory.who(scene.now).contains("the same key"), "it has not come again");
@@ -41,8 +41,8 @@ fn of_two_machines_with_one_key_the_first_stays_connected() {
 fn of_two_operators_with_one_key_the_first_keeps_its_vehicle() {
     let text = |id, duplicate| {
         format!(
-            "{id}: refused NameTaken, operator anna is at 192.0.2.2:9000, and another machine has its key at \
-             192.0.2.{duplicate}:9000: a copied folder or card? The first stays, the other is refused"
+            "{id}: refused NameTaken, operator anna is at 192.0.2.2:9000, and another machine uses its key at \
+             192.0.2.{duplicate}:9000: was a folder or card copied? The first one stays, the other is refused"
         )
     };
     let [first, second, third] = [text(2, 3), text(3, 3), text(4, 4)];
@@ -81,7 +81,7 @@ fn a_process_that_names_the_lease_replaces_its_own_connection() {
             place: None,
         },
     );
-    let ended = "1: refused NameTaken, this process has connected again: this connection ends";
+    let ended = "1: refused NameTaken, this process has connected again: its old connection ends";
     assert_eq!(scene.outputs(), [ended, "1: closed"]);
     scene.act(Gone(1));
     scene.act(List(2));

@@ -37,7 +37,7 @@ pub struct Link {
 impl Link {
     /// A placeholder that fills unused entries.
     pub(crate) const NONE: Self = Self {
-        number: LinkNumber::new(0).expect("link 0 is one"),
+        number: LinkNumber::new(0).expect("link 0 exists"),
         free_at: Instant::ZERO,
         rate: Bitrate::ZERO,
         sustained: Bitrate::ZERO,
