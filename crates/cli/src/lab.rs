@@ -4,6 +4,7 @@ mod budgets;
 mod clip;
 mod encoders;
 mod fairness;
+mod gate_alone;
 #[cfg(feature = "quorum")]
 mod leader;
 mod links;
@@ -36,6 +37,8 @@ enum Task {
     Clip(clip::Clip),
     Encoders(encoders::Encoders),
     Fairness(fairness::Fairness),
+    #[command(hide = true, subcommand)]
+    GateAlone(gate_alone::GateAlone),
     #[cfg(feature = "quorum")]
     Leader(leader::Leader),
     /// Run three redundant steering processes, of which one acts [not in this binary]
@@ -62,6 +65,7 @@ impl Lab {
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Encoders(encoders) => encoders.run(),
             Task::Fairness(fairness) => fairness.run(),
+            Task::GateAlone(end) => end.run(),
             #[cfg(feature = "quorum")]
             Task::Leader(leader) => leader.run(),
             #[cfg(not(feature = "quorum"))]

@@ -103,6 +103,14 @@ pub(crate) struct Operator {
 impl Operator {
     /// Runs the operator until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        self.run_with(|_| {}).await
+    }
+
+    /// Runs the operator with changes to its transport that no setting makes.
+    pub(crate) async fn run_with(
+        self,
+        change: impl FnOnce(&mut tautline_transport::Config),
+    ) -> anyhow::Result<()> {
         let mut config = settings(self.config.as_deref())?;
         set(&mut config.name, self.name);
         set(&mut config.key, self.key);
@@ -125,6 +133,7 @@ impl Operator {
         set(&mut config.record, self.record.map(Some));
         set(&mut config.emulator, self.emulator.map(Some));
         right(config.validate())?;
+        change(&mut config.transport);
         let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Operator);
         let work = tautline_operator::run(

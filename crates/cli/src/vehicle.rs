@@ -80,6 +80,14 @@ pub(crate) struct Vehicle {
 impl Vehicle {
     /// Runs the vehicle until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        self.run_with(|_| {}).await
+    }
+
+    /// Runs the vehicle with changes to its transport that no setting makes.
+    pub(crate) async fn run_with(
+        self,
+        change: impl FnOnce(&mut tautline_transport::Config),
+    ) -> anyhow::Result<()> {
         let mut config = settings(self.config.as_deref())?;
         set(&mut config.name, self.name);
         set(&mut config.place, self.place.map(Some));
@@ -97,6 +105,7 @@ impl Vehicle {
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
         right(config.validate())?;
+        change(&mut config.transport);
         let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Vehicle);
         let (follow, open_sensor) = machine::open(&config);

@@ -8,6 +8,7 @@ use strsim::levenshtein;
 use crate::experiment::Experiment;
 
 pub use lte::qp_table::of_clip as qp_table;
+pub use ugv::gate::leave_gate_alone;
 
 /// \[LTE\]: remote driving over several LTE modems, with block codes against loss and delay.
 pub(crate) mod lte {

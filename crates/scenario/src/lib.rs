@@ -10,6 +10,7 @@
 //! - [`direct`]: two sessions over a wire without delay or loss.
 //! - [`cuts`]: a moving car, some of whose links are cut repeatedly.
 //! - [`measure`]: on-time shares, delays, gaps, goodput.
+//! - [`policies`]: rate controllers and planners that the transport's own are compared with.
 //!
 //! Everything derives from a seed: equal seeds produce equal runs, byte for byte.
 //!
@@ -39,6 +40,7 @@ pub mod endpoint;
 mod error;
 pub mod faults;
 pub mod measure;
+pub mod policies;
 pub mod run;
 pub mod script;
 pub mod traffic;

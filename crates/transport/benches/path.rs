@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use tautline_scenario::direct::Direct;
-use tautline_transport::sender::planner;
-use tautline_transport::{ChannelNumber, Config, Event, Route, rate};
+use tautline_scenario::policies::{planner, rate};
+use tautline_transport::{ChannelNumber, Config, Event, Route};
 use tautline_units::{Bitrate, Duration, Instant};
 
 fn main() {
@@ -58,11 +58,11 @@ impl Sender {
             })
             .collect();
         let mut config = Config::default();
-        config.rate.controller = rate::Kind::Fixed;
+        config.controllers = rate::Kind::Fixed.factory();
         if case.mbps >= 1_000 {
             // More datagrams than reports can list: a planner that depends on reports would not
             // send.
-            config.schedule = planner::Kind::EarliestDelivery;
+            config.planner = planner::Kind::EarliestDelivery.factory(planner::Code::default());
         }
         // Room for the repair packets and their overhead.
         config.rate.initial = Bitrate::from_mbps(case.mbps * 5 / 2 / u64::from(case.links) + 2);

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use divan::counter::ItemsCount;
+use tautline_scenario::policies::rate;
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::traffic::{Commands, Media, Traffic};
 use tautline_sim::preset;
-use tautline_transport::{Config, rate};
+use tautline_transport::Config;
 use tautline_units::{Bitrate, Instant};
 
 fn main() {
@@ -44,7 +45,7 @@ fn four_links_at_10_mbps(bencher: divan::Bencher<'_, '_>) {
 /// Returns a run whose sessions have exchanged keys and know their links.
 fn established() -> Run<Traffic> {
     let mut config = Config::default();
-    config.rate.controller = rate::Kind::Fixed;
+    config.controllers = rate::Kind::Fixed.factory();
     config.rate.initial = PER_LINK;
     let setup = Setup::new(1, vec![preset::model(PER_LINK); LINKS]).with_config(config);
     let media = Media { adapts: false, ..Media::slices(UNITS_PER_SECOND, MEDIA) };

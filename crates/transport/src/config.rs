@@ -1,12 +1,12 @@
-mod schedule;
+use std::sync::Arc;
 
-pub use schedule::Kind;
 use serde::Deserialize;
 use tautline_units::{ByteCount, Duration};
 
 use crate::error::ConfigError;
+use crate::planner::{self, QuantileFactory};
 use crate::protect;
-use crate::rate;
+use crate::rate::{self, DelayRateFactory};
 use crate::setting::{bytes, check, millis, within};
 use crate::wire::Versions;
 
@@ -19,22 +19,17 @@ use crate::wire::Versions;
 /// report_interval_ms = 10
 /// media_deadline_ms = 200
 /// command_deadline_ms = 250
-/// budget_share = 0.9
-/// schedule = "quantile"   # or "earliest-delivery", "transmission-end", "round-robin",
-///                         # "redundant", "best-link"
 /// spread = true
 /// retransmit = true
 /// [protect]
 /// code = "block"   # or "stream"
-/// source_count_min = 4
-/// symbol_bytes_min = 64
-/// code_rate = 0.5
 /// miss_target = 0.005
 /// floor_kbps = 400
 /// [rate]
-/// controller = "delay-rate"   # others: `rate::Kind`
+/// initial_kbps = 8000
+/// ceiling_kbps = 80000
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Maximum datagram size: UDP payload of 150 to 1500 bytes. Default 1200, which passes every
@@ -59,14 +54,9 @@ pub struct Config {
     /// Same for a unit of any other channel; default 250 ms.
     #[serde(rename = "command_deadline_ms", deserialize_with = "millis")]
     pub command_deadline: Duration,
-    /// Share of the granted rates that the budget uses, above 0 to 1. Default 0.9, so that a slice
-    /// larger than its budget does not leave a queue behind.
-    pub budget_share: f64,
-    /// Assignment of packets to links.
-    pub schedule: Kind,
-    /// True if a block must survive the loss of a link, or of two out of four, as far as the shares
-    /// allow; default true. `quantile` drops this if one link carries most of the traffic and using
-    /// it is worth more than the misses that it costs.
+    /// True if a unit must survive the loss of any one link; default true. The planner drops this
+    /// if one link carries most of the traffic and using it is worth more than the misses that it
+    /// costs.
     pub spread: bool,
     /// True if media packets that are reported lost, or held by a silent link, are resent over
     /// another link; default true. A packet is resent while its unit needs it and it can arrive in
@@ -74,8 +64,16 @@ pub struct Config {
     pub retransmit: bool,
     /// Coding of media units.
     pub protect: protect::Config,
-    /// Rate control of each link.
+    /// Parameters of each link's rate control.
     pub rate: rate::Config,
+    /// Rate control of each link: [`DelayRate`](rate::DelayRate), unless another crate supplies its
+    /// own.
+    #[serde(skip)]
+    pub controllers: Arc<dyn rate::Factory>,
+    /// Planner of media units: [`Quantile`](planner::Quantile), unless another crate supplies its
+    /// own.
+    #[serde(skip)]
+    pub planner: Arc<dyn planner::Factory>,
     /// Protocol versions supported by this end: those of this build, except in tests.
     #[serde(skip)]
     pub versions: Versions,
@@ -90,18 +88,27 @@ impl Default for Config {
             report_interval: Duration::from_millis(10),
             media_deadline: Duration::from_millis(200),
             command_deadline: Duration::from_millis(250),
-            budget_share: 0.9,
-            schedule: Kind::Quantile,
             spread: true,
             retransmit: true,
             protect: protect::Config::default(),
             rate: rate::Config::default(),
+            controllers: Arc::new(DelayRateFactory),
+            planner: Arc::new(QuantileFactory),
             versions: Versions::OURS,
         }
     }
 }
 
 impl Config {
+    /// Returns the planner's part.
+    pub fn planning(&self) -> planner::Config {
+        planner::Config {
+            protect: self.protect.clone(),
+            spread: self.spread,
+            media_deadline: self.media_deadline,
+        }
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -119,9 +126,6 @@ impl Config {
         within("report_interval_ms", self.report_interval, 5, 1_000)?;
         within("media_deadline_ms", self.media_deadline, 1, 30_000)?;
         within("command_deadline_ms", self.command_deadline, 1, 30_000)?;
-        check("budget_share", self.budget_share > 0.0 && self.budget_share <= 1.0, || {
-            format!("{} is not above 0 and at most 1", self.budget_share)
-        })?;
         self.protect.validate()?;
         self.rate.validate()
     }
@@ -138,11 +142,10 @@ mod tests {
 
     #[test]
     fn a_file_sets_what_it_names_and_leaves_the_rest() {
-        let text = "link_timeout_ms = 300.5\nschedule = \"transmission-end\"\n\
-                    [rate]\ncontroller = \"fixed\"\ninitial_kbps = 2000";
+        let text = "link_timeout_ms = 300.5\nspread = false\n[rate]\ninitial_kbps = 2000";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.link_timeout, Duration::from_micros(300_500));
-        assert_eq!(config.schedule, Kind::TransmissionEnd);
+        assert!(!config.spread);
         assert_eq!(config.rate.initial, tautline_units::Bitrate::from_mbps(2));
         assert_eq!(config.protect, protect::Config::default());
         let wrong = toml::from_str::<Config>("ping_intervall_ms = 20").unwrap_err();
@@ -165,12 +168,12 @@ mod tests {
             "transport.link_timeout_ms: must be at least two ping intervals"
         );
         assert_eq!(
-            wrong(|c| c.budget_share = f64::NAN),
-            "transport.budget_share: NaN is not above 0 and at most 1"
+            wrong(|c| c.protect.miss_target = f64::NAN),
+            "transport.protect.miss_target: NaN is not within 0.0001 to 0.2"
         );
         assert_eq!(
-            wrong(|c| c.protect.code_rate = 0.0),
-            "transport.protect.code_rate: 0 is not within 0.05 to 1"
+            wrong(|c| c.rate.initial = tautline_units::Bitrate::ZERO),
+            "transport.rate.initial_kbps: 0 bit/s is below 8 kbit/s, which pings and reports need"
         );
     }
 }

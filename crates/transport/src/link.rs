@@ -32,7 +32,6 @@ mod view;
 use std::collections::VecDeque;
 
 pub use media::Media;
-pub use on_time::OnTimeCurve;
 pub use route::Route;
 pub use spread::Percentiles;
 use tautline_units::{Bitrate, ByteCount, Duration, Ecn, Instant, Probability};
@@ -46,6 +45,7 @@ use crate::clock::{ClockEstimate, Estimator};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 pub use crate::life::State;
+use crate::planner::OnTimeCurve;
 use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::round_trips::RoundTrips;
@@ -135,7 +135,7 @@ pub(crate) enum Missed {
 
 impl Link {
     pub(crate) fn new(number: LinkNumber, routing: Routing, config: &Config, now: Instant) -> Self {
-        let controller = config.rate.controller();
+        let controller = config.controllers.controller(&config.rate);
         let grant = controller.initial();
         Self {
             number,
@@ -363,8 +363,6 @@ impl Link {
     /// Handles a report of what arrived at the peer and appends the media packets that it settles
     /// to `settled`. Returns false if a newer report came before.
     ///
-    /// `may_probe` is true while no other link is probing its rate.
-    ///
     /// # Errors
     /// [`Discard::ReportImpossible`], [`Discard::TimeAhead`].
     // protocol 4, report
@@ -372,7 +370,6 @@ impl Link {
         &mut self,
         report: &Report,
         clock: Option<ClockEstimate>,
-        may_probe: bool,
         settled: &mut Vec<Settled>,
         config: &Config,
         now: Instant,
@@ -440,12 +437,9 @@ impl Link {
                 jitter: self.queue.jitter(),
                 reordering: self.in_flight.reordering(),
                 waiting: waiting.unwrap_or_default(),
-                in_flight: self.in_flight.bytes(),
                 marked,
-                loss: self.loss.recent(),
                 queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
                 rtt_min: self.rtt.rtt_min(),
-                may_probe,
                 feedback: self.cadence.map(|(interval, _)| interval),
                 now,
             });

@@ -7,7 +7,6 @@ mod commands;
 mod failover;
 mod lanes;
 mod packet;
-pub mod planner;
 mod recovery;
 mod stream;
 mod tracker;
@@ -23,6 +22,7 @@ use crate::error::SendError;
 use crate::event::{Timer, UnitNumber};
 use crate::link::{Entry, Link, Missed, Settled};
 use crate::links::Links;
+use crate::planner::{self, Planner, Unit, UnitPlan};
 use crate::protect::{self, Plan};
 use crate::shared::Shared;
 use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
@@ -31,7 +31,6 @@ use budget::Budget;
 use commands::{Commands, Waiting};
 use lanes::{BESIDE_COMMANDS, COPIES_RATE, COPIES_SHARE, Lanes};
 use packet::{entry, header};
-use planner::{Planner, Unit, UnitPlan};
 use recovery::Recovery;
 
 /// The sending half of a session.
@@ -67,7 +66,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &Config, channels: &Channels, now: Instant) -> Self {
-        let planner = config.schedule.planner(config);
+        let planner = config.planner.planner(&config.planning());
         let recovery = Recovery::new(config, planner.copies());
         Self {
             planner,

@@ -16,7 +16,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(mut config: Config) -> Self {
+        if let Some(controllers) = config.controllers.for_session() {
+            config.controllers = controllers;
+        }
         Self {
             config,
             counters: Counters::new(),

@@ -1,5 +1,7 @@
 use tautline_units::{Duration, Instant, Probability};
 
+use crate::planner::OnTimeCurve;
+
 /// On-time probability of a link: the share of media packets acknowledged in time, by the condition
 /// of the link when they were queued.
 ///
@@ -34,29 +36,6 @@ pub(crate) struct Outlook {
     pub(crate) headroom: Duration,
 }
 
-/// On-time probability of a packet queued now, by its headroom before the deadline.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OnTimeCurve {
-    by_headroom: [Probability; HEADROOM.len() + 1],
-}
-
-impl OnTimeCurve {
-    /// Always in time.
-    pub const SURE: Self = Self { by_headroom: [Probability::ONE; HEADROOM.len() + 1] };
-
-    /// Creates the curve from these probabilities, smallest headroom first.
-    #[cfg(test)]
-    pub(crate) fn of(by_headroom: [f64; HEADROOM.len() + 1]) -> Self {
-        let share = |share| Probability::new(share).unwrap_or(Probability::ZERO);
-        Self { by_headroom: by_headroom.map(share) }
-    }
-
-    /// Returns the probability for a packet that would arrive `headroom` before its deadline.
-    pub fn at(&self, headroom: Duration) -> Probability {
-        self.by_headroom[step(headroom, &HEADROOM)]
-    }
-}
-
 impl OnTime {
     pub(crate) fn new() -> Self {
         let cells: [Cell; CELLS] =
@@ -68,19 +47,19 @@ impl OnTime {
     /// Returns the cell for a packet queued now.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
-        self.cell(unheard, step(outlook.headroom, &HEADROOM), now) as u8
+        self.cell(unheard, OnTimeCurve::step(outlook.headroom), now) as u8
     }
 
     fn cell(&self, unheard: usize, headroom: usize, now: Instant) -> usize {
         let calm = self.failed_at.map_or(CALM.len(), |at| step(now.since(at), &CALM));
-        (unheard * (CALM.len() + 1) + calm) * (HEADROOM.len() + 1) + headroom
+        (unheard * (CALM.len() + 1) + calm) * OnTimeCurve::STEPS + headroom
     }
 
     /// Returns the probabilities for packets queued now, when a report has been overdue for
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
-        OnTimeCurve { by_headroom: std::array::from_fn(|headroom| self.shares[first + headroom]) }
+        OnTimeCurve::new(std::array::from_fn(|headroom| self.shares[first + headroom]))
     }
 
     /// Returns the probability of a random loss, independent of other packets.
@@ -138,7 +117,7 @@ fn step(value: Duration, bounds: &[Duration]) -> usize {
 
 /// Returns the initial share of a cell.
 fn expected(at: usize) -> f64 {
-    let (rest, headroom) = (at / (HEADROOM.len() + 1), at % (HEADROOM.len() + 1));
+    let (rest, headroom) = (at / OnTimeCurve::STEPS, at % OnTimeCurve::STEPS);
     let (unheard, calm) = (rest / (CALM.len() + 1), rest % (CALM.len() + 1));
     let [unheard, headroom] =
         [[0.99, 0.98, 0.9, 0.6, 0.2][unheard], [0.1, 0.8, 0.95, 0.99, 1.0][headroom]];
@@ -147,9 +126,8 @@ fn expected(at: usize) -> f64 {
 
 /// Bounds of overdue time; reports arrive every ten milliseconds.
 const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
-const HEADROOM: [Duration; 4] = millis([1, 8, 18, 30]);
 const CALM: [Duration; 2] = millis([100, 600]);
-const CELLS: usize = (UNHEARD.len() + 1) * (HEADROOM.len() + 1) * (CALM.len() + 1);
+const CELLS: usize = (UNHEARD.len() + 1) * OnTimeCurve::STEPS * (CALM.len() + 1);
 /// Weight of the initial share, in packets.
 const PRIOR: f64 = 30.0;
 /// Packets: about a second of a link.

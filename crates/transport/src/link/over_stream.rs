@@ -28,7 +28,7 @@ impl Link {
     pub(crate) fn call(&mut self, config: &Config, now: Instant) {
         self.stream.is_standby = false;
         self.probe.hurry(now);
-        self.controller = config.rate.controller();
+        self.controller = config.controllers.controller(&config.rate);
         self.grant = self.controller.initial();
         self.pace(now);
     }

@@ -1,10 +1,23 @@
 use std::fmt::Debug;
+use std::sync::Arc;
 
-use tautline_units::{ByteCount, Duration, Instant, Probability};
+use tautline_units::{ByteCount, Duration, Instant};
 
+use super::config::Config;
 use super::grant::Grant;
 use super::marks::Marked;
 use super::sample::Sample;
+
+/// A source of controllers, one for each link.
+pub trait Factory: Debug + Send + Sync {
+    /// Creates the controller of one link.
+    fn controller(&self, config: &Config) -> Box<dyn Controller>;
+
+    /// Returns the factory of one session's controllers, if they share state; `None` by default.
+    fn for_session(&self) -> Option<Arc<dyn Factory>> {
+        None
+    }
+}
 
 /// A policy that grants one link's rate.
 pub trait Controller: Debug + Send {
@@ -64,28 +77,21 @@ pub struct Evidence {
     pub reordering: Duration,
     /// Bytes that had not arrived at the time of the report but would have without queueing.
     pub waiting: ByteCount,
-    /// Bytes sent and not settled by a report.
-    pub in_flight: ByteCount,
     /// Marks on the datagrams that this report covers first; `None` without marking.
     pub marked: Option<Marked>,
-    /// Share of the datagrams of the last second that did not arrive.
-    pub loss: Probability,
     /// Queueing delay: RTT minus minimum RTT.
     pub queueing: Option<Duration>,
     /// Minimum RTT of the last ten seconds.
     pub rtt_min: Option<Duration>,
-    /// True if no other link is probing.
-    pub may_probe: bool,
     /// Interval between reports, if the peer announced one longer than usual.
     pub feedback: Option<Duration>,
     /// Now.
     pub now: Instant,
 }
 
-#[cfg(test)]
 impl Evidence {
     /// Returns the input of an empty report received at `now`.
-    pub(super) fn nothing(now: Instant) -> Self {
+    pub fn nothing(now: Instant) -> Self {
         Self {
             sample: None,
             taken_at: now,
@@ -98,12 +104,9 @@ impl Evidence {
             jitter: Duration::ZERO,
             reordering: Duration::ZERO,
             waiting: ByteCount::ZERO,
-            in_flight: ByteCount::ZERO,
             marked: None,
-            loss: Probability::ZERO,
             queueing: None,
             rtt_min: None,
-            may_probe: true,
             feedback: None,
             now,
         }

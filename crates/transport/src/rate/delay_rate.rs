@@ -1,7 +1,8 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::competing::{self, Competing};
-use super::controller::{Controller, Evidence};
+use super::config::Config;
+use super::controller::{Controller, Evidence, Factory};
 use super::grant::{Cause, Grant};
 use super::losses::{self, Losses, News};
 use super::marks::{Marked, Marks};
@@ -64,6 +65,16 @@ pub struct DelayRate {
     told: f64,
     /// Cause reported for the queue of competing traffic.
     competing_cause: Cause,
+}
+
+/// The factory of [`DelayRate`].
+#[derive(Debug, Clone, Copy)]
+pub struct DelayRateFactory;
+
+impl Factory for DelayRateFactory {
+    fn controller(&self, config: &Config) -> Box<dyn Controller> {
+        Box::new(DelayRate::new(config.initial, config.ceiling))
+    }
 }
 
 /// Rates of the last measurement span, bit/s.

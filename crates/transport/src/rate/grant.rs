@@ -10,8 +10,7 @@ pub struct Grant {
     /// Maximum number of unreported bytes in flight; `None` without a limit. It ends transmission
     /// on a link that falls silent.
     pub window: Option<ByteCount>,
-    /// True while probing: the pacer fills the rate with padding, and no other link may start to
-    /// probe.
+    /// True while probing: the pacer fills the rate with padding.
     pub probing: bool,
     /// Cause of the present rate.
     pub cause: Cause,
@@ -44,7 +43,7 @@ pub enum Cause {
     /// Nothing is known of the link yet.
     #[strum(message = "starting")]
     Beginning = 0,
-    /// The rate is configured.
+    /// The rate is constant.
     #[strum(message = "fixed")]
     Fixed = 1,
     /// There is no queue in the link: the rate grows as far as it is used.

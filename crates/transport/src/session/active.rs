@@ -274,13 +274,11 @@ impl Active {
     fn handle_report(&mut self, report: &Report, shared: &mut Shared, now: Instant) {
         let Self { links, sender, settled, .. } = self;
         let clock = links.clock(now);
-        let probing = |link: &Link| link.number() != report.link && link.is_rate_probing();
-        let may_probe = !links.iter().any(probing);
         let Some(place) = links.place(report.link) else {
             return shared.counters.discard(Discard::ReportImpossible);
         };
         let link = &mut links[place];
-        match link.on_report(report, clock, may_probe, settled, &shared.config, now) {
+        match link.on_report(report, clock, settled, &shared.config, now) {
             Ok(true) => {
                 sender.doubt_budget();
                 sender.on_settled(place, settled, links, shared, now);

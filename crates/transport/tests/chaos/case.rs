@@ -7,13 +7,13 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use strum::VariantArray;
 use tautline_scenario::endpoint::{Clock, Endpoint};
 use tautline_scenario::faults::{Faults, Random, Rates};
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Side, Step};
 use tautline_sim::link::{Bbr, Config as LinkConfig, Cubic, Jitter, L4s, Outage, Pair, Policer};
 use tautline_sim::world::{self, Direction};
 use tautline_transport::protect::Code;
-use tautline_transport::sender::planner;
-use tautline_transport::{ChannelNumber, Config, Discard, rate};
+use tautline_transport::{ChannelNumber, Config, Discard};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::auditor::{Auditor, Truth};
@@ -56,9 +56,9 @@ impl Draws {
 impl Case {
     pub(crate) fn of(seed: u64) -> Self {
         let rng = &mut Draws(ChaCha20Rng::seed_from_u64(seed));
-        let mut configs = [config(rng), config(rng)];
-        let yields =
-            configs.each_ref().map(|config| config.rate.controller == rate::Kind::DelayRate);
+        let drawn = [config(rng), config(rng)];
+        let yields = drawn.each_ref().map(|(_, control)| *control == rate::Kind::DelayRate);
+        let mut configs = drawn.map(|(config, _)| config);
         let links: Vec<Pair> = (0..1 + rng.below(4)).map(|_| pair(rng, yields)).collect();
         let clock = |rng: &mut Draws| {
             world::Clock::new(
@@ -188,20 +188,22 @@ fn link(rng: &mut Draws, kbps: Range<u64>) -> LinkConfig {
     link
 }
 
-fn config(rng: &mut Draws) -> Config {
+/// Returns a configuration and its rate control.
+fn config(rng: &mut Draws) -> (Config, rate::Kind) {
     let mut config = Config {
         datagram_bytes_max: ByteCount::new(150 + rng.below(1_351)),
         ping_interval: Duration::from_millis(5 + rng.below(40)),
         link_timeout: Duration::from_millis(100 + rng.below(300)),
         report_interval: Duration::from_millis(10 + rng.below(100)),
         spread: rng.one_in(2),
-        schedule: rng.pick(planner::Kind::VARIANTS),
         ..Config::default()
     };
-    config.rate.controller = rng.pick(rate::Kind::VARIANTS);
+    let planner = rng.pick(planner::Kind::VARIANTS);
+    let control = rng.pick(rate::Kind::VARIANTS);
+    config.controllers = control.factory();
     config.rate.initial = Bitrate::from_kbps(800 + rng.below(4_000));
-    config.protect.code_rate = rng.within(0.2, 1.0);
-    config
+    config.planner = planner.factory(planner::Code::of_rate(rng.within(0.2, 1.0)));
+    (config, control)
 }
 
 fn step(rng: &mut Draws, links: usize) -> Step {

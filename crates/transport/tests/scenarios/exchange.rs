@@ -75,10 +75,10 @@ fn a_session_needs_routes_and_a_valid_configuration() {
     };
     assert_eq!(begin(Config::default(), &[]), "a session needs 1 to 16 routes, got 0");
     let mut config = Config::default();
-    config.protect.source_count_min = 0;
+    config.protect.miss_target = 0.0;
     assert_eq!(
         begin(config, &[route(1)]),
-        "transport.protect.source_count_min: 0 is not within 1 to 64"
+        "transport.protect.miss_target: 0 is not within 0.0001 to 0.2"
     );
 }
 

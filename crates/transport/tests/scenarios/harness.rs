@@ -1,5 +1,6 @@
 use tautline_scenario::faults::Faults;
 use tautline_scenario::measure::{self, delays_ms, quantile};
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::run::{self, Setup};
 use tautline_scenario::script::Script;
 use tautline_scenario::traffic::{Commands, Media, Traffic};
@@ -96,9 +97,11 @@ pub(crate) fn lossy(mbps: f64, delay_ms: f64, loss: f64) -> Pair {
 
 /// Returns a configuration with a fixed rate, independent of feedback.
 pub(crate) fn fixed(kbps: u64) -> Config {
-    let schedule = tautline_transport::sender::planner::Kind::EarliestDelivery;
-    let mut config = Config { schedule, ..Config::default() };
-    config.rate.controller = tautline_transport::rate::Kind::Fixed;
+    let mut config = Config {
+        controllers: rate::Kind::Fixed.factory(),
+        planner: planner::Kind::EarliestDelivery.factory(planner::Code::default()),
+        ..Config::default()
+    };
     config.rate.initial = Bitrate::from_kbps(kbps);
     config
 }

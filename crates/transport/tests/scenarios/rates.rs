@@ -1,21 +1,22 @@
 use std::sync::Arc;
 
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::Trace;
-use tautline_transport::sender::planner;
-use tautline_transport::{Config, rate};
+use tautline_transport::Config;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, lossy, ms};
 
 /// Returns the paper's rate control with a code rate of 0.5.
 fn two_state() -> Config {
-    let schedule = planner::Kind::EarliestDelivery;
-    let mut config = Config { schedule, ..Config::default() };
-    config.rate.controller = rate::Kind::TwoState;
-    config
+    Config {
+        controllers: rate::Kind::TwoState.factory(),
+        planner: planner::Kind::EarliestDelivery.factory(planner::Code::default()),
+        ..Config::default()
+    }
 }
 
 /// Returns the granted rate of the vehicle's first link, and the queueing delay of its datagrams.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use tautline_scenario::direct::Direct;
+use tautline_scenario::policies::planner;
 use tautline_scenario::script::{Script, Step};
 use tautline_sim::link::{BurstLoss, Jitter, Pair};
 use tautline_transport::protect::Code;
-use tautline_transport::sender::planner;
 use tautline_transport::{ChannelNumber, Discard, Event, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -18,7 +18,8 @@ fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
     let mut scenario = Scenario::new(seed, links);
     scenario.config = fixed(7_000);
     scenario.config.protect.code = Code::Stream;
-    scenario.config.protect.code_rate = code_rate;
+    let code = planner::Code::of_rate(code_rate);
+    scenario.config.planner = planner::Kind::EarliestDelivery.factory(code);
     scenario.media.rate = Bitrate::from_mbps(2);
     scenario.length = Duration::from_secs(10);
     scenario
@@ -172,7 +173,7 @@ fn deadlines_that_move_the_window_do_not_end_the_recovery() {
 #[test]
 fn sizes_and_shares_may_be_planned_jointly() {
     let mut scenario = streamed(9, vec![lossy(8.0, 20.0, 0.1); 3], 0.5);
-    scenario.config.schedule = planner::Kind::Quantile;
+    scenario.config.planner = tautline_transport::Config::default().planner;
     let run = scenario.run();
     let share = delivered_share(&run, 500, 9_500);
     assert!(share > 0.995, "{share}");

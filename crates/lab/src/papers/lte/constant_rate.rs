@@ -5,7 +5,7 @@
 //! other is under the two-state rate control, with a source that follows it.
 
 use anyhow::Result;
-use tautline_transport::rate::Kind;
+use tautline_scenario::policies::rate::Kind;
 use tautline_units::Bitrate;
 
 use super::latencies::Latencies;
@@ -186,9 +186,9 @@ impl Measured {
         if let Some(set) = &self.case.recorded {
             return recorded::name_of(set);
         }
-        let control = match self.case.control {
-            Kind::TwoState => "two-state",
-            Kind::Fixed | Kind::DelayRate => "whatever the link carries",
+        let control = match self.case.control == Kind::TwoState {
+            true => "two-state",
+            false => "whatever the link carries",
         };
         format!("{links} {}, {control}", if links == 1 { "link" } else { "links" })
     }
@@ -219,11 +219,11 @@ fn correlation_rows(measured: &Measured) -> [Row; 4] {
 fn rows_of_one(measured: &Measured) -> Vec<Row> {
     let name = measured.name();
     let [correlation, best, calmest, lost] = correlation_rows(measured);
-    let correlation = match measured.case.control {
-        Kind::Fixed => correlation
+    let correlation = match measured.case.control == Kind::Fixed {
+        true => correlation
             .within_absolute(0.2)
             .because("outages, few in a minute, carry the correlation: runs differ by as much"),
-        Kind::TwoState | Kind::DelayRate => correlation,
+        false => correlation,
     };
     let best = best.note(
         "The paper: very high. Not of these links: what they have in common with themselves are outages and \

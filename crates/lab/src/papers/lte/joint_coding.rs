@@ -9,7 +9,7 @@
 mod point;
 
 use anyhow::Result;
-use tautline_transport::rate;
+use tautline_scenario::policies::rate;
 
 use super::recorded::{self, Recorded};
 use super::slices::{APPLICATION, model_note};

@@ -2,8 +2,8 @@
 //! and on recordings.
 
 use anyhow::{Context, Result};
+use tautline_scenario::policies::rate::Kind;
 use tautline_sim::link::{Config, Pair, Step};
-use tautline_transport::rate::Kind;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::latencies::Latencies;
@@ -286,7 +286,7 @@ fn deviations() -> Table {
     table
 }
 
-/// The same list as in `tautline_transport::rate::TwoState`.
+/// The same list as in `tautline_scenario::policies::rate::TwoState`.
 const DEVIATIONS: [&str; 8] = [
     "sent and received samples are of the same datagrams, not of the same 100 ms",
     "a link that sends less than .7 of its grant does not probe",
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn every_deviation_that_the_control_names_is_listed() {
-        let control = include_str!("../../../../transport/src/rate/two_state.rs");
+        let control = include_str!("../../../../scenario/src/policies/rate/two_state.rs");
         let named = control.lines().filter(|line| line.starts_with("/// - ")).count();
         assert_eq!(named, DEVIATIONS.len());
     }

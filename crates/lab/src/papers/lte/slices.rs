@@ -6,12 +6,11 @@
 
 use anyhow::{Result, ensure};
 use tautline_scenario::measure::{Unit, millis, within};
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::run::Setup;
 use tautline_scenario::traffic::{Media, Traffic};
 use tautline_sim::link::{Config as Link, Jitter, Outage, Pair, Retransmission, Swing};
 use tautline_transport::Config;
-use tautline_transport::rate;
-use tautline_transport::sender::planner::Kind;
 use tautline_transport::wire::{Prefix, SYMBOL_AROUND_BYTES};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -155,16 +154,18 @@ impl Stream {
 
     /// Returns the paper's configuration: it ignores a link's loss, and does not retransmit.
     fn config(&self) -> Config {
+        let code = planner::Code {
+            source_count_min: self.source_count,
+            ..planner::Code::of_rate(self.source_count as f64 / self.packet_count as f64)
+        };
         let mut config = Config {
-            schedule: Kind::TransmissionEnd,
+            controllers: self.control.factory(),
+            planner: planner::Kind::TransmissionEnd.factory(code),
             spread: false,
             retransmit: false,
             media_deadline: DEADLINE,
             ..Config::default()
         };
-        config.protect.source_count_min = self.source_count;
-        config.protect.code_rate = self.source_count as f64 / self.packet_count as f64;
-        config.rate.controller = self.control;
         config.rate.initial = self.initial;
         config
     }

@@ -6,8 +6,9 @@
 use anyhow::{Result, ensure};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use tautline_scenario::policies::planner::{self, FixedRate, Schedule};
 use tautline_transport::Config;
-use tautline_transport::sender::planner::{FixedRate, Link, Planner, Schedule, Unit};
+use tautline_transport::planner::{Link, Planner, Unit};
 use tautline_transport::wire::Prefix;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -113,10 +114,12 @@ fn shares(links: usize, assignment: &[usize]) -> Vec<usize> {
 
 /// Returns each packet's link, as assigned by the transport's planner to a unit of full packets.
 fn assign(links: usize, code: Code, spread: bool) -> Result<Vec<usize>> {
-    let mut config = Config { spread, ..Config::default() };
-    config.protect.source_count_min = code.source_count;
-    config.protect.code_rate = code.source_count as f64 / code.packet_count as f64;
-    let mut planner = FixedRate::new(&config, Schedule::TransmissionEnd);
+    let config = Config { spread, ..Config::default() }.planning();
+    let of_planner = planner::Code {
+        source_count_min: code.source_count,
+        ..planner::Code::of_rate(code.source_count as f64 / code.packet_count as f64)
+    };
+    let mut planner = FixedRate::new(&config, of_planner, Schedule::TransmissionEnd);
     let link = Link::new(Bitrate::from_mbps(8), Duration::from_millis(20));
     let bytes = ByteCount::new((UNIT_PACKET_BYTES * code.source_count - Prefix::BYTES) as u64);
     let unit = Unit { bytes, deadline: Instant::from_millis(200) };

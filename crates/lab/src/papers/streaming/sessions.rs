@@ -12,11 +12,11 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use rand_chacha::ChaCha20Rng;
 use tautline_scenario::endpoint::{Application, Moment};
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::run::{Run, Setup};
 use tautline_sim::link::{self, BurstLoss, Pair};
 use tautline_transport::protect::Code;
-use tautline_transport::sender::planner;
-use tautline_transport::{ChannelNumber, Config, Event, Route, Session, rate};
+use tautline_transport::{ChannelNumber, Config, Event, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Instant};
 
 use super::coded::symbol;
@@ -103,7 +103,6 @@ impl Sessions {
     fn config(&self) -> Config {
         let mut config = Config {
             datagram_bytes_max: ByteCount::new(DATAGRAM_BYTES),
-            schedule: planner::Kind::TransmissionEnd,
             spread: false,
             retransmit: self.feedback,
             ping_interval: Duration::from_millis(100),
@@ -112,10 +111,11 @@ impl Sessions {
             media_deadline: DEADLINE,
             ..Config::default()
         };
-        config.rate.controller = rate::Kind::Fixed;
+        let code = planner::Code::of_rate(1.0 / (1.0 + self.share));
+        config.planner = planner::Kind::TransmissionEnd.factory(code);
+        config.controllers = rate::Kind::Fixed.factory();
         config.rate.initial = PACE;
         config.protect.code = Code::Stream;
-        config.protect.code_rate = 1.0 / (1.0 + self.share);
         config
     }
 

@@ -3,10 +3,9 @@
 
 use anyhow::Result;
 use tautline_net::latency::{Sample, Spikes};
+use tautline_scenario::policies::{planner, rate};
 use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config, Outage, Pair};
-use tautline_transport::rate;
-use tautline_transport::sender::planner;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
@@ -71,18 +70,22 @@ const WAYS: [Way; 3] = [
 /// repair packets, no retransmission.
 pub(super) fn gate_alone() -> tautline_transport::Config {
     let mut config = tautline_transport::Config {
-        schedule: planner::Kind::TransmissionEnd,
         spread: false,
         retransmit: false,
         ping_interval: Duration::from_millis(50),
         report_interval: Duration::from_millis(100),
         ..tautline_transport::Config::default()
     };
-    config.protect.code_rate = 1.0;
-    config.protect.source_count_min = 1;
-    config.rate.controller = rate::Kind::Fixed;
     config.rate.initial = Bitrate::from_mbps(2);
+    leave_gate_alone(&mut config);
     config
+}
+
+/// Replaces rate control and planner: a fixed rate, no repair packets.
+pub fn leave_gate_alone(config: &mut tautline_transport::Config) {
+    let code = planner::Code { source_count_min: 1, ..planner::Code::of_rate(1.0) };
+    config.controllers = rate::Kind::Fixed.factory();
+    config.planner = planner::Kind::TransmissionEnd.factory(code);
 }
 
 /// Returns one end's 3G modem; `up` is from it. Both directions have the same outages.

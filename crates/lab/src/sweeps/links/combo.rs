@@ -1,10 +1,10 @@
 //! Named combinations of rate control, scheduler and code to compare.
 
 use strum::VariantArray;
+use tautline_scenario::policies::planner::{self, Kind::*};
+use tautline_scenario::policies::rate::{self, Kind::*};
 use tautline_transport::Config;
 use tautline_transport::protect::Code;
-use tautline_transport::rate::{self, Kind::*};
-use tautline_transport::sender::planner::{self, Kind::*};
 use tautline_units::Bitrate;
 
 /// One combination of rate control, scheduler and code.
@@ -14,10 +14,20 @@ pub struct Combo {
     pub name: String,
     /// True if it is also measured on each link alone, to show the benefit of several links.
     pub alone: bool,
+    control: rate::Kind,
     transport: Config,
 }
 
 impl Combo {
+    fn with(mut self, configure: impl FnOnce(&mut Config)) -> Self {
+        configure(&mut self.transport);
+        self
+    }
+
+    fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
     /// Returns the transport's configuration.
     pub fn transport(&self) -> Config {
         self.transport.clone()
@@ -35,9 +45,9 @@ pub fn is_four_of_nine(name: &str) -> bool {
 pub fn all() -> Vec<Combo> {
     let mut all = chosen();
     for kind in rate::Kind::VARIANTS {
-        if all.iter().all(|combo| combo.transport.rate.controller != *kind) {
+        if all.iter().all(|combo| combo.control != *kind) {
             let name: &str = kind.into();
-            all.push(combo(&format!("{name}/quantile/0.5"), |c| c.rate.controller = *kind));
+            all.push(combo(&format!("{name}/quantile/0.5"), *kind, Quantile, 1.0));
         }
     }
     all
@@ -46,68 +56,54 @@ pub fn all() -> Vec<Combo> {
 fn chosen() -> Vec<Combo> {
     vec![
         // As in [LLMLNCL]: ignores the links' loss and delay.
-        combo("two-state/transmission-end/4-of-9", |c| {
-            of(c, TwoState, TransmissionEnd, 4.0 / 9.0);
-            c.spread = false;
-        }),
-        combo("two-state/earliest/4-of-9", |c| of(c, TwoState, EarliestDelivery, 4.0 / 9.0)),
-        combo("two-state/earliest/4-of-8", |c| of(c, TwoState, EarliestDelivery, 4.0 / 8.0)),
-        combo("two-state/earliest/4-of-7", |c| of(c, TwoState, EarliestDelivery, 4.0 / 7.0)),
-        combo("two-state/quantile/0.5", |c| of(c, TwoState, Quantile, 1.0)),
-        combo("fixed-2-mbps/earliest/4-of-9", |c| {
-            of(c, Fixed, EarliestDelivery, 4.0 / 9.0);
-            c.rate.initial = Bitrate::from_mbps(2);
-        }),
-        combo("delay-rate/transmission-end/4-of-9", |c| {
-            of(c, DelayRate, TransmissionEnd, 4.0 / 9.0)
-        }),
-        combo("delay-rate/round-robin/4-of-9", |c| of(c, DelayRate, RoundRobin, 4.0 / 9.0)),
-        combo("delay-rate/earliest/4-of-9", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 9.0)),
-        combo("delay-rate/earliest/4-of-8", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 8.0)),
-        combo("delay-rate/earliest/4-of-7", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 7.0)),
-        combo("delay-rate/earliest/stream-4-of-7", |c| {
-            of(c, DelayRate, EarliestDelivery, 4.0 / 7.0);
-            c.protect.code = Code::Stream;
-        }),
-        alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
-        combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
-        combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
+        combo("two-state/transmission-end/4-of-9", TwoState, TransmissionEnd, 4.0 / 9.0)
+            .with(|c| c.spread = false),
+        combo("two-state/earliest/4-of-9", TwoState, EarliestDelivery, 4.0 / 9.0),
+        combo("two-state/earliest/4-of-8", TwoState, EarliestDelivery, 4.0 / 8.0),
+        combo("two-state/earliest/4-of-7", TwoState, EarliestDelivery, 4.0 / 7.0),
+        combo("two-state/quantile/0.5", TwoState, Quantile, 1.0),
+        combo("fixed-2-mbps/earliest/4-of-9", Fixed, EarliestDelivery, 4.0 / 9.0)
+            .with(|c| c.rate.initial = Bitrate::from_mbps(2)),
+        combo("delay-rate/transmission-end/4-of-9", DelayRate, TransmissionEnd, 4.0 / 9.0),
+        combo("delay-rate/round-robin/4-of-9", DelayRate, RoundRobin, 4.0 / 9.0),
+        combo("delay-rate/earliest/4-of-9", DelayRate, EarliestDelivery, 4.0 / 9.0),
+        combo("delay-rate/earliest/4-of-8", DelayRate, EarliestDelivery, 4.0 / 8.0),
+        combo("delay-rate/earliest/4-of-7", DelayRate, EarliestDelivery, 4.0 / 7.0),
+        combo("delay-rate/earliest/stream-4-of-7", DelayRate, EarliestDelivery, 4.0 / 7.0)
+            .with(|c| c.protect.code = Code::Stream),
+        combo("delay-rate/earliest/uncoded", DelayRate, EarliestDelivery, 1.0).alone(),
+        combo("delay-rate/redundant/uncoded", DelayRate, Redundant, 1.0),
+        combo("delay-rate/best-link/uncoded", DelayRate, BestLink, 1.0),
         // Miss target in percent; every unit survives the loss of any one link.
-        alone("delay-rate/quantile/0.5", |c| ours(c, 0.005, true)),
-        combo("delay-rate/quantile/1", |c| ours(c, 0.01, true)),
-        combo("delay-rate/quantile/2", |c| ours(c, 0.02, true)),
+        ours("delay-rate/quantile/0.5", 0.005, true).alone(),
+        ours("delay-rate/quantile/1", 0.01, true),
+        ours("delay-rate/quantile/2", 0.02, true),
         // The same without the requirement that a unit survives the loss of a link.
-        combo("delay-rate/quantile-free/0.5", |c| ours(c, 0.005, false)),
-        combo("delay-rate/quantile-free/1", |c| ours(c, 0.01, false)),
-        combo("delay-rate/quantile-free/2", |c| ours(c, 0.02, false)),
-        combo("delay-rate/quantile-free/5", |c| ours(c, 0.05, false)),
-        alone("delay-rate/quantile-free/10", |c| ours(c, 0.1, false)),
-        combo("delay-rate/quantile-free/20", |c| ours(c, 0.2, false)),
+        ours("delay-rate/quantile-free/0.5", 0.005, false),
+        ours("delay-rate/quantile-free/1", 0.01, false),
+        ours("delay-rate/quantile-free/2", 0.02, false),
+        ours("delay-rate/quantile-free/5", 0.05, false),
+        ours("delay-rate/quantile-free/10", 0.1, false).alone(),
+        ours("delay-rate/quantile-free/20", 0.2, false),
     ]
 }
 
-fn combo(name: &str, configure: impl FnOnce(&mut Config)) -> Combo {
-    let mut transport = Config::default();
-    configure(&mut transport);
-    Combo { name: name.to_owned(), alone: false, transport }
+/// Returns a combination; the quantile planner plans its own code rate.
+fn combo(name: &str, control: rate::Kind, planner: planner::Kind, code_rate: f64) -> Combo {
+    let transport = Config {
+        controllers: control.factory(),
+        planner: planner.factory(planner::Code::of_rate(code_rate)),
+        ..Config::default()
+    };
+    Combo { name: name.to_owned(), alone: false, control, transport }
 }
 
-fn alone(name: &str, configure: impl FnOnce(&mut Config)) -> Combo {
-    Combo { alone: true, ..combo(name, configure) }
-}
-
-/// Sets the three parameters; the quantile schedule plans its own code rate.
-fn of(config: &mut Config, controller: rate::Kind, schedule: planner::Kind, code_rate: f64) {
-    config.rate.controller = controller;
-    config.schedule = schedule;
-    config.protect.code_rate = code_rate;
-}
-
-/// Plans size, repair and shares for a miss share of at most `misses`.
-fn ours(config: &mut Config, misses: f64, spread: bool) {
-    of(config, DelayRate, Quantile, 1.0);
-    config.protect.miss_target = misses;
-    config.spread = spread;
+/// Returns our own combination, planned for a miss share of at most `misses`.
+fn ours(name: &str, misses: f64, spread: bool) -> Combo {
+    combo(name, DelayRate, Quantile, 1.0).with(|config| {
+        config.protect.miss_target = misses;
+        config.spread = spread;
+    })
 }
 
 #[cfg(test)]

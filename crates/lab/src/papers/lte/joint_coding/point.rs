@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use strum::VariantArray;
+use tautline_scenario::policies::rate;
 use tautline_sim::link::Pair;
-use tautline_transport::rate;
 use tautline_units::Bitrate;
 
 use crate::experiment::Run;

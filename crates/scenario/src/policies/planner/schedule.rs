@@ -1,6 +1,6 @@
+use tautline_transport::LinkNumber;
+use tautline_transport::planner::Link;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
-
-use super::link::Link;
 
 /// A rule that assigns a block's packets to links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,12 +158,12 @@ fn cheapest(
 
 /// No limit on a link's packets.
 const ANY: usize = usize::MAX;
-const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
+const LINKS_MAX: usize = LinkNumber::COUNT;
 /// Divisor of the time left: a quarter of 200 ms is 50 ms, the delay of the slowest mobile link.
 const WAIT_SHARE: u32 = 4;
 const WAIT_SHARE_MOST: u32 = 2;
-/// Packets beyond k: as many as are resent when a link fails.
-const MARGIN: usize = crate::sender::tracker::MARGIN;
+/// Packets beyond k: as many as the transport resends when a link fails.
+const MARGIN: usize = 1;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,20 @@
+use tautline_transport::rate::{Cause, Config, Controller, Evidence, Factory, Grant};
 use tautline_units::{Bitrate, Instant};
-
-use super::controller::{Controller, Evidence};
-use super::grant::{Cause, Grant};
 
 /// A controller that grants the configured rate, regardless of reports.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     rate: Bitrate,
+}
+
+/// The factory of [`Fixed`], which grants the initial rate.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedFactory;
+
+impl Factory for FixedFactory {
+    fn controller(&self, config: &Config) -> Box<dyn Controller> {
+        Box::new(Fixed::new(config.initial))
+    }
 }
 
 impl Fixed {
@@ -42,7 +50,7 @@ impl Controller for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use tautline_units::Probability;
+    use tautline_units::ByteCount;
 
     use super::*;
 
@@ -50,7 +58,8 @@ mod tests {
     fn nothing_moves_a_fixed_rate() {
         let rate = Bitrate::from_mbps(3);
         let mut fixed = Fixed::new(rate);
-        let evidence = Evidence { loss: Probability::ONE, ..Evidence::nothing(Instant::ZERO) };
+        let evidence =
+            Evidence { lost: ByteCount::new(30_000), ..Evidence::nothing(Instant::ZERO) };
         assert_eq!(fixed.on_report(&evidence).rate, rate);
         assert_eq!(fixed.on_silent(Instant::ZERO).sustained, rate);
     }

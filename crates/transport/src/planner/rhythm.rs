@@ -28,11 +28,6 @@ impl Rhythm {
         self.unit_at = Some(now);
     }
 
-    /// Returns the seconds between two units, if known and not zero.
-    pub(super) fn seconds(&self) -> Option<f64> {
-        self.interval.filter(|interval| *interval > 0.0)
-    }
-
     /// Returns the time between two units; a slice interval while it is unknown.
     pub(super) fn interval(&self) -> Duration {
         let seconds = self.interval.unwrap_or(INTERVAL_GUESS);

@@ -1,11 +1,11 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use super::config::Config;
 use super::link::Link;
-use super::policy::{Planner, Unit, UnitPlan};
+use super::policy::{Factory, Planner, Unit, UnitPlan};
 use super::price::Price;
 use super::rhythm::Rhythm;
 use super::shares::{self, LinkBudget, Shares};
-use crate::config::Config;
 use crate::error::SendError;
 use crate::protect::Code;
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
@@ -29,6 +29,16 @@ pub struct Quantile {
     /// Time of the last probe packet on each link without media.
     probed_at: [Instant; LinkNumber::COUNT],
     assignment: Vec<Option<usize>>,
+}
+
+/// The factory of [`Quantile`].
+#[derive(Debug, Clone, Copy)]
+pub struct QuantileFactory;
+
+impl Factory for QuantileFactory {
+    fn planner(&self, config: &Config) -> Box<dyn Planner> {
+        Box::new(Quantile::new(config))
+    }
 }
 
 /// Recent state of a link: its rate in bit/s, and the probability that its packets arrived in time.
@@ -345,10 +355,20 @@ const PACKETS_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    use tautline_units::Probability;
+
     use super::*;
-    use crate::sender::planner::OnTimeCurve;
+    use crate::planner::OnTimeCurve;
 
     const SPAN: Duration = Duration::from_millis(200);
+
+    fn quantile() -> Quantile {
+        Quantile::new(&crate::Config::default().planning())
+    }
+
+    fn curve(by_spare: [f64; OnTimeCurve::STEPS]) -> OnTimeCurve {
+        OnTimeCurve::new(by_spare.map(|share| Probability::new(share).unwrap()))
+    }
 
     fn unit(bytes: u64, now: Instant) -> Unit {
         Unit { bytes: ByteCount::new(bytes), deadline: now + SPAN }
@@ -369,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_link_without_media_is_given_a_packet_every_100_ms() {
-        let mut planner = Quantile::new(&Config::default());
+        let mut planner = quantile();
         let begin = Instant::from_millis(1_000);
         let given: Vec<u64> = (0..30)
             .map(|unit| unit * 10)
@@ -392,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_small_link_does_not_hold_a_large_one_back() {
-        let mut planner = Quantile::new(&Config::default());
+        let mut planner = quantile();
         let mut now = Instant::from_millis(1_000);
         let beside =
             |rate, now| [link(0, now), Link { rate: Bitrate::from_kbps(rate), ..link(1, now) }];
@@ -416,12 +436,12 @@ mod tests {
         // Arguments: kbit/s of the other links next to 8 Mbit/s, on-time probability of the fast
         // link, and missed units of 100. Returns whether units survive the fast link's loss.
         let survives = |rate: u64, sure: f64, missed: u64| {
-            let mut planner = Quantile::new(&Config::default());
+            let mut planner = quantile();
             let mut now = Instant::from_millis(1_000);
             for round in 0..1_000 {
                 now += Duration::from_millis(10);
                 planner.on_delivery_report(round * (100 - missed), round * missed);
-                let fast = Link { on_time: OnTimeCurve::of([sure; 5]), ..link(0, now) };
+                let fast = Link { on_time: curve([sure; 5]), ..link(0, now) };
                 let links = [fast, Link { rate: Bitrate::from_kbps(rate), ..link(1, now) }];
                 planner.plan(&unit(2_000, now), &links, now).unwrap();
             }
@@ -442,13 +462,13 @@ mod tests {
         let headroom = |millis: u64| Duration::from_millis(millis);
         // 15 units a second; 8 Mbit/s carry 66.7 kB between two.
         let of = |deadline: u64| {
-            let mut planner = Quantile::new(&Config::default());
+            let mut planner = quantile();
             let mut now = Instant::from_millis(1_000);
             let mut budget = Bitrate::ZERO;
             for round in 0..20 {
                 now += Duration::from_nanos(66_666_667);
-                // The default curve of a new link: more time to headroom means a higher probability.
-                let on_time = OnTimeCurve::of([0.1, 0.8, 0.95, 0.99, 1.0]);
+                // The default curve of a new link: more time to spare means a higher probability.
+                let on_time = curve([0.1, 0.8, 0.95, 0.99, 1.0]);
                 let window = Some(ByteCount::new(50_000));
                 let links = [Link { on_time, window, ..link(0, now) }];
                 budget = planner.budget(&links, now);
@@ -468,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_unit_outlives_any_link_and_a_refusal_says_why() {
-        let mut planner = Quantile::new(&Config::default());
+        let mut planner = quantile();
         let now = Instant::from_millis(1_000);
         let links = [link(0, now), link(1, now), link(2, now)];
         let plan = planner.plan(&unit(1_000, now), &links, now).unwrap().packets;

@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
-use crate::link::OnTimeCurve;
+use super::on_time_curve::OnTimeCurve;
 use crate::wire::LinkNumber;
 
 /// A link as a planner sees it.

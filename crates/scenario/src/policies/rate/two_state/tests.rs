@@ -1,7 +1,12 @@
 use super::*;
 
 fn new() -> TwoState {
-    TwoState::new(Bitrate::from_mbps(8), Bitrate::from_kbps(800), Bitrate::from_mbps(80))
+    TwoState::new(
+        Bitrate::from_mbps(8),
+        Bitrate::from_kbps(800),
+        Bitrate::from_mbps(80),
+        Turns::default(),
+    )
 }
 
 /// A controller on a link with the queue that it fills.

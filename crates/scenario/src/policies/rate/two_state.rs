@@ -1,10 +1,9 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tautline_transport::rate::{Cause, Config, Controller, Evidence, Factory, Grant, Sample};
 use tautline_units::{Bitrate, Duration, Instant};
-
-use super::controller::{Controller, Evidence};
-use super::grant::{Cause, Grant};
-use super::sample::Sample;
 
 /// The two-state rate control of [LTE] III.B with the parameters of its published code [LLMLNCL].
 ///
@@ -31,8 +30,9 @@ use super::sample::Sample;
 ///   arrival rate.
 ///
 /// Measured in docs/decisions/0005-cut-links.md.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TwoState {
+    turns: Turns,
     floor: f64,
     ceiling: f64,
     initial: f64,
@@ -49,6 +49,62 @@ pub struct TwoState {
     /// Newest first, bit/s.
     received: VecDeque<f64>,
     sent: VecDeque<f64>,
+}
+
+/// The factory of [`TwoState`].
+#[derive(Debug, Clone)]
+pub struct TwoStateFactory {
+    /// Minimum granted rate; default 800 kbit/s (100 kB/s, [LLMLNCL]).
+    pub floor: Bitrate,
+    /// Number of links that are probing.
+    probing: Arc<AtomicUsize>,
+}
+
+impl Default for TwoStateFactory {
+    fn default() -> Self {
+        Self { floor: Bitrate::from_kbps(800), probing: Arc::default() }
+    }
+}
+
+impl Factory for TwoStateFactory {
+    fn controller(&self, config: &Config) -> Box<dyn Controller> {
+        let turns = Turns { probing: Arc::clone(&self.probing), holds: false };
+        let floor = self.floor.min(config.initial);
+        Box::new(TwoState::new(config.initial, floor, config.ceiling, turns))
+    }
+
+    fn for_session(&self) -> Option<Arc<dyn Factory>> {
+        Some(Arc::new(Self { floor: self.floor, probing: Arc::default() }))
+    }
+}
+
+/// Turns at probing: of a session's links, one probes at a time.
+#[derive(Debug, Default)]
+struct Turns {
+    probing: Arc<AtomicUsize>,
+    /// True while it is the turn of this link.
+    holds: bool,
+}
+
+impl Turns {
+    fn are_free(&self) -> bool {
+        self.probing.load(Ordering::Relaxed) == usize::from(self.holds)
+    }
+
+    fn set(&mut self, holds: bool) {
+        match (self.holds, holds) {
+            (false, true) => _ = self.probing.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = self.probing.fetch_sub(1, Ordering::Relaxed),
+            (true, true) | (false, false) => {}
+        }
+        self.holds = holds;
+    }
+}
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.set(false);
+    }
 }
 
 /// The outcome of the last probation.
@@ -73,8 +129,9 @@ enum State {
 
 impl TwoState {
     /// Starts at `initial` and stays within `floor` and `ceiling`.
-    pub fn new(initial: Bitrate, floor: Bitrate, ceiling: Bitrate) -> Self {
+    fn new(initial: Bitrate, floor: Bitrate, ceiling: Bitrate, turns: Turns) -> Self {
         Self {
+            turns,
             floor: floor.as_f64(),
             ceiling: ceiling.as_f64(),
             initial: initial.as_f64(),
@@ -89,7 +146,8 @@ impl TwoState {
         }
     }
 
-    fn grant(&self) -> Grant {
+    fn grant(&mut self) -> Grant {
+        self.turns.set(self.state != State::Measure);
         let rate = match self.state {
             State::Measure => self.base,
             State::Probation { left, .. } if left >= TURN => self.base * self.raise,
@@ -129,7 +187,6 @@ impl TwoState {
         let higher =
             self.former.filter(|(at, rate)| *rate > self.base && now.since(*at) < FORMER_LIFE);
         self.former = Some(higher.unwrap_or((now, self.base)));
-        tracing::debug!(kbps = self.base as u64 / 1_000, "rate");
     }
 
     fn measure(&mut self, evidence: &Evidence) {
@@ -169,7 +226,7 @@ impl TwoState {
             Rising::Shown if fallen => (CHANGE_PAUSE, RAISE_FALLEN),
             Rising::Untried | Rising::Shown | Rising::Denied => (PROBE_PAUSE, RAISE),
         };
-        if full && waited >= pause && busy && room && evidence.may_probe {
+        if full && waited >= pause && busy && room && self.turns.are_free() {
             self.raise = raise;
             self.state = State::Probation { left: 8, raised: false, lowered: false };
         }

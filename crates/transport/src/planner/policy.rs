@@ -2,9 +2,16 @@ use std::fmt::Debug;
 
 use tautline_units::{Bitrate, ByteCount, Instant};
 
+use super::config::Config;
 use super::link::Link;
 use crate::error::SendError;
 use crate::protect::Plan;
+
+/// A source of planners, one for each session.
+pub trait Factory: Debug + Send + Sync {
+    /// Creates the planner of one session.
+    fn planner(&self, config: &Config) -> Box<dyn Planner>;
+}
 
 /// A policy that plans media units.
 pub trait Planner: Debug + Send {

@@ -1,0 +1,38 @@
+use serde::Deserialize;
+use tautline_units::Bitrate;
+
+use crate::error::ConfigError;
+use crate::setting::{check, kbps};
+
+/// Parameters of the controllers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Rate granted before the first report; default 8000 kbit/s (1 MB/s, [LLMLNCL]).
+    #[serde(rename = "initial_kbps", deserialize_with = "kbps")]
+    pub initial: Bitrate,
+    /// Maximum granted rate; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
+    #[serde(rename = "ceiling_kbps", deserialize_with = "kbps")]
+    pub ceiling: Bitrate,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { initial: Bitrate::from_mbps(8), ceiling: Bitrate::from_mbps(80) }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the name of the first invalid field.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check("rate.initial_kbps", self.initial >= Bitrate::from_kbps(8), || {
+            format!("{} is below 8 kbit/s, which pings and reports need", self.initial)
+        })?;
+        check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
+            format!("{} is below the initial rate of {}", self.ceiling, self.initial)
+        })
+    }
+}
