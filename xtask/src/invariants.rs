@@ -134,7 +134,7 @@ const UNSAFE: &[&str] = &[
     "crates/fec/src/kernel/",
     "crates/video/src/avc/kernel/",
     "crates/video/src/openh264/native.rs",
-    "crates/video/src/x264/native.rs",
+    "crates/lab/src/pictures/x264/native.rs",
     "crates/video/src/libavcodec.rs",
     "crates/video/src/v4l2/native.rs",
     // Comparative measurements: ISA-L, the CPU's limit, codecs of other languages.

@@ -10,8 +10,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use tautline_lab::quality;
 use tautline_testtrack::{Autopilot, Camera, World};
-use tautline_video::{Picture, quality};
+use tautline_video::Picture;
 
 use crate::packet::Packet;
 use crate::schedule::Schedule;

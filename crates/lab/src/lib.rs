@@ -64,7 +64,7 @@
 //! assert_eq!(found.rows[0].verdict(), Verdict::Within);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "x264"), forbid(unsafe_code))]
 
 pub mod experiment;
 pub mod machine;
@@ -72,6 +72,7 @@ pub mod notation;
 pub mod papers;
 pub mod pictures;
 pub mod plot;
+pub mod quality;
 #[cfg(feature = "quorum")]
 pub mod quorum;
 pub mod record;

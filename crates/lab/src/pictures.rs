@@ -6,6 +6,9 @@ pub(crate) mod coding;
 pub(crate) mod footage;
 mod kept;
 pub(crate) mod peers;
+pub mod qp_table;
 pub(crate) mod seams;
 pub(crate) mod street;
 pub(crate) mod vmaf;
+#[cfg(feature = "x264")]
+pub mod x264;

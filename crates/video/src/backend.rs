@@ -12,31 +12,52 @@ pub enum Backend {
     JoinableAvc(crate::avc::LossRecovery),
     /// Cisco's openh264, in a build with the feature `openh264`.
     Openh264,
-    /// VideoLAN's x264.
-    #[cfg(feature = "x264")]
-    X264(crate::x264::Settings),
+    /// An encoder of another crate.
+    External(External),
 }
 
+/// A source of encoders from another crate, which its `Display` names.
+pub trait Factory: fmt::Debug + fmt::Display + Sync {
+    /// Creates an encoder for strips of `width` by `height` pixels at `pictures_per_second`.
+    ///
+    /// # Errors
+    /// If there is none for this size or rate.
+    fn open(
+        &self,
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+    ) -> Result<Box<dyn QuantizerEncoder>, Error>;
+}
+
+/// An encoder of another crate. Two are equal if their names are.
+#[derive(Clone, Copy, Debug)]
+pub struct External(pub &'static dyn Factory);
+
+impl PartialEq for External {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for External {}
+
 impl Backend {
-    /// Returns every backend in this build, with default settings.
+    /// Returns every backend of this crate in this build, with default settings.
     pub fn all() -> Vec<Self> {
         vec![
             #[cfg(feature = "openh264")]
             Self::Openh264,
-            #[cfg(feature = "x264")]
-            Self::X264(crate::x264::Settings::default()),
             Self::Avc(crate::avc::LossRecovery::Idr),
         ]
     }
 
-    /// Returns the backends of this build that periodically refresh a strip within about `period`
+    /// Returns the backends of this crate that periodically refresh a strip within about `period`
     /// pictures, without a request.
     pub fn refreshing(period: u8) -> Vec<Self> {
         vec![
             Self::Avc(crate::avc::LossRecovery::IntraRefresh { period }),
             Self::Avc(crate::avc::LossRecovery::IntraColumns { spacing: period }),
-            #[cfg(feature = "x264")]
-            Self::X264(crate::x264::Settings { refresh_period: period, ..Default::default() }),
         ]
     }
 
@@ -89,13 +110,7 @@ impl Backend {
             )?)),
             #[cfg(not(feature = "openh264"))]
             Self::Openh264 => Err(Error::NotBuilt { feature: "openh264" }),
-            #[cfg(feature = "x264")]
-            Self::X264(settings) => Ok(Box::new(crate::x264::StripEncoder::new(
-                width,
-                height,
-                pictures_per_second,
-                settings,
-            )?)),
+            Self::External(External(factory)) => factory.open(width, height, pictures_per_second),
         }
     }
 }
@@ -106,17 +121,7 @@ impl fmt::Display for Backend {
             Self::Avc(loss_recovery) => write!(f, "own{loss_recovery}"),
             Self::JoinableAvc(loss_recovery) => write!(f, "own{loss_recovery} joinable"),
             Self::Openh264 => f.write_str("openh264"),
-            #[cfg(feature = "x264")]
-            Self::X264(settings) => {
-                write!(f, "x264 {}", settings.preset)?;
-                if settings.cabac {
-                    f.write_str(" CABAC")?;
-                }
-                match settings.refresh_period {
-                    0 => Ok(()),
-                    period => write!(f, " intra refresh {period}"),
-                }
-            }
+            Self::External(External(factory)) => factory.fmt(f),
         }
     }
 }

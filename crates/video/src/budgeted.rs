@@ -7,19 +7,24 @@ use crate::quantizer::{Activity, Quantizer};
 use crate::{AccessUnit, Encoded, Error, Flow, Motion, Picture, Quantizers, Refresh, SliceKind};
 
 /// An external encoder that codes one picture at one quantizer.
-pub(crate) trait Library: Send {
+pub trait Library: Send {
     /// Codes a picture of the library's size, as an IDR if `idr` is set.
+    ///
+    /// # Errors
+    /// If the library fails; the next picture is then an IDR.
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error>;
 }
 
 /// One picture as coded by a library.
-pub(crate) struct Coded {
-    pub(crate) is_idr: bool,
-    pub(crate) bytes: Vec<u8>,
+pub struct Coded {
+    /// True if the picture is an IDR, requested or not.
+    pub is_idr: bool,
+    /// Access unit.
+    pub bytes: Vec<u8>,
 }
 
 /// One strip's library encoder and its size model.
-pub(crate) struct Budgeted<L> {
+pub struct Budgeted<L> {
     library: L,
     quantizer: Quantizer,
     width: usize,
@@ -30,13 +35,16 @@ pub(crate) struct Budgeted<L> {
 
 impl<L: Library> Budgeted<L> {
     /// Creates an encoder whose first picture is an IDR.
-    pub(crate) fn new(library: L, width: usize, height: usize) -> Self {
+    pub fn new(library: L, width: usize, height: usize) -> Self {
         let quantizer = Quantizer::new(width, height);
         Self { library, quantizer, width, height, idr_due: true }
     }
 
     /// Encodes as [`Encoder::encode`](crate::Encoder::encode) does.
-    pub(crate) fn encode(
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`](crate::Encoder::encode).
+    pub fn encode(
         &mut self,
         rows: &Picture,
         budget: ByteCount,
@@ -69,7 +77,10 @@ impl<L: Library> Budgeted<L> {
     }
 
     /// Encodes as [`QuantizerEncoder::encode_at`](crate::QuantizerEncoder::encode_at) does.
-    pub(crate) fn encode_at(
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`](crate::Encoder::encode).
+    pub fn encode_at(
         &mut self,
         rows: &Picture,
         quantizers: Quantizers,

@@ -1,4 +1,4 @@
-//! Slices, encoders, decoders and quality measures. Independent of the network.
+//! Slices, encoders and decoders. Independent of the network.
 //!
 //! A picture is cut into six [strips](Layout). Each strip is an H.264 stream with an [`Encoder`]
 //! and a [`Decoder`] of its own: it is encoded as soon as its rows are read and shown as soon as it
@@ -8,8 +8,8 @@
 mod access_unit;
 pub mod avc;
 mod backend;
-#[cfg(any(feature = "openh264", feature = "x264"))]
-mod budgeted;
+#[cfg(feature = "openh264")]
+pub mod budgeted;
 mod conceal;
 mod decode;
 mod digest;
@@ -26,20 +26,16 @@ mod motion;
 pub mod openh264;
 mod picture;
 pub mod pixels;
-mod qp_table;
-pub mod quality;
-#[cfg(any(feature = "openh264", feature = "x264"))]
+#[cfg(feature = "openh264")]
 mod quantizer;
 mod reduction;
 mod sensor;
 mod slice;
 pub mod stamp;
 pub mod v4l2;
-#[cfg(feature = "x264")]
-pub mod x264;
 
 pub use access_unit::AccessUnit;
-pub use backend::Backend;
+pub use backend::{Backend, External, Factory};
 pub use conceal::{Concealer, ParsedAccessUnit};
 pub use decode::Decoder;
 pub use digest::Digest;
@@ -49,7 +45,6 @@ pub use error::Error;
 pub use layout::Layout;
 pub use motion::{Flow, Motion};
 pub use picture::Picture;
-pub use qp_table::QpTable;
 pub use reduction::Reduction;
 pub use sensor::{Losses, Origin, Sensor};
 pub use slice::{Slice, SliceKind};

@@ -11,7 +11,9 @@ use tautline_net::clock::thread_time;
 use tautline_operator::recorder::{INDEX, INDEX_HEAD};
 use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Decoder, Layout, Picture, Sensor, quality, stamp};
+use tautline_video::{Decoder, Layout, Picture, Sensor, stamp};
+
+use crate::quality;
 
 /// Quality figures of a transmitted clip.
 #[derive(Clone, Debug)]

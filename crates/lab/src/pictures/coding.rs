@@ -9,11 +9,14 @@ use tautline_vehicle::encode::Plan;
 use tautline_video::avc::{self, LossRecovery};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
-    Backend, Decoder, Encoded, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, quality,
+    Backend, Decoder, Encoded, Layout, Picture, QuantizerEncoder, Quantizers, Refresh,
 };
 
 use crate::pictures::footage::Footage;
 use crate::pictures::seams::Seams;
+#[cfg(feature = "x264")]
+use crate::pictures::x264;
+use crate::quality;
 
 /// Encoder of one strip.
 pub(crate) enum Coder {
@@ -276,12 +279,12 @@ impl Coded {
 /// Returns our own backend and those it is compared with: the anchor of the comparisons first, x264
 /// if this build has it.
 pub(crate) fn backends() -> Vec<Backend> {
-    let mut backends = Backend::all();
-    let is_own = |backend: &Backend| *backend == Backend::Avc(LossRecovery::Idr);
+    let mut backends = Vec::new();
     #[cfg(feature = "x264")]
-    backends.sort_by_key(|backend| (!matches!(backend, Backend::X264(_)), is_own(backend)));
-    #[cfg(not(feature = "x264"))]
-    backends.sort_by_key(is_own);
+    backends.push(x264::Settings::BASELINE.backend());
+    let own = Backend::Avc(LossRecovery::Idr);
+    backends.extend(Backend::all().into_iter().filter(|backend| *backend != own));
+    backends.push(own);
     backends
 }
 

@@ -213,9 +213,9 @@ const NOISE_SHIFT: usize = 386_117;
 
 #[cfg(test)]
 mod tests {
-    use tautline_video::quality;
 
     use super::*;
+    use crate::quality;
 
     #[test]
     fn the_simulated_car_moves_and_noise_is_40_db() {

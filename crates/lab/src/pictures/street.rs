@@ -410,9 +410,9 @@ const CARS: u64 = 9;
 
 #[cfg(test)]
 mod tests {
-    use tautline_video::quality;
 
     use super::*;
+    use crate::quality;
 
     #[test]
     fn a_seed_gives_the_same_street_everywhere() {

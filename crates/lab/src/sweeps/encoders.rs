@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use tautline_units::Bitrate;
-use tautline_video::quality::{Point, bd_rate};
 use tautline_video::{Backend, Layout};
 
 use crate::experiment::{Run, Table};
@@ -14,6 +13,7 @@ use crate::pictures::coding::{self, Coding, Rate, mean, quantile};
 use crate::pictures::footage::{Footage, Size};
 use crate::pictures::vmaf;
 use crate::plot::{Axis, Plot, Series};
+use crate::quality::{Point, bd_rate};
 
 /// Footage to code.
 #[derive(Clone, Debug)]
@@ -374,11 +374,14 @@ fn backends() -> Vec<Backend> {
     let backends = coding::backends();
     #[cfg(feature = "x264")]
     {
-        use tautline_video::x264::{Preset, Settings};
-        let of = |preset, cabac| Backend::X264(Settings { preset, cabac, refresh_period: 0 });
-        let others =
-            [(Preset::Ultrafast, false), (Preset::Veryfast, false), (Preset::Superfast, true)];
-        let others = others.map(|(preset, cabac)| of(preset, cabac));
+        use crate::pictures::x264::{Preset, Settings};
+        const BASELINE: Settings = Settings::BASELINE;
+        const OTHERS: [Settings; 3] = [
+            Settings { preset: Preset::Ultrafast, ..BASELINE },
+            Settings { preset: Preset::Veryfast, ..BASELINE },
+            Settings { cabac: true, ..BASELINE },
+        ];
+        let others = const { &OTHERS }.iter().map(Settings::backend);
         backends.into_iter().chain(others).collect()
     }
     #[cfg(not(feature = "x264"))]

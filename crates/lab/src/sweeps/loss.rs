@@ -21,14 +21,17 @@ use tautline_units::{ByteCount, Instant};
 use tautline_vehicle::encode::{Plan, Request, StripCoder};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, SliceKind, quality};
+use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, SliceKind};
 
 pub use pattern::Pattern;
 use slice::slice_of;
 pub use toll::{Scene, Terms, Toll};
 
-use crate::pictures::coding::{quantile, sorted};
+use crate::pictures::coding::{self, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
+#[cfg(feature = "x264")]
+use crate::pictures::x264::Settings;
+use crate::quality;
 
 /// Number of pictures, and their loss.
 #[derive(Clone, Copy, Debug)]
@@ -138,9 +141,11 @@ fn ways(round_trip: usize) -> Vec<Way> {
         (LossRecovery::ReferencesByLoss { references }, true, known),
     ];
     let own = own.map(|(way, hears, most)| (Backend::Avc(way), hears, Some(most)));
-    let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
-    let others = Backend::refreshing(period).into_iter();
-    let others = others.filter(|backend| !matches!(backend, Backend::Avc(_)));
+    let idrs = coding::backends().into_iter().map(|backend| (backend, true, Some(known)));
+    #[cfg(feature = "x264")]
+    let others = [const { &Settings { refresh_period: PERIOD, ..Settings::BASELINE } }.backend()];
+    #[cfg(not(feature = "x264"))]
+    let others: [Backend; 0] = [];
     // The limit of other encoders' refresh is unknown.
     let others = others.map(|backend| (backend, false, None));
     let all = idrs.chain(own).chain(others);

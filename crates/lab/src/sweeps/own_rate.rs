@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use tautline_units::Bitrate;
 use tautline_video::avc::LossRecovery;
-use tautline_video::quality::{Point, bd_rate, psnr};
 use tautline_video::{Backend, Layout, Picture};
 
 use crate::experiment::Run;
@@ -15,6 +14,7 @@ use crate::pictures::coding::{Coding, Rate};
 use crate::pictures::footage::{Footage, Size};
 pub use crate::pictures::peers::Peer;
 pub use crate::pictures::street::Mood;
+use crate::quality::{Point, bd_rate, psnr};
 
 /// Footage to code, at 1280x720 and 60 pictures per second.
 #[derive(Clone, Debug)]

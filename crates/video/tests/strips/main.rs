@@ -11,5 +11,3 @@ mod loss_recovery;
 mod random;
 mod scene;
 mod streams;
-#[cfg(feature = "x264")]
-mod x264;

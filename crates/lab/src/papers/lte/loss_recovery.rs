@@ -3,10 +3,13 @@
 use anyhow::{Context, Result};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refresh, quality};
+use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refresh};
 
 use crate::pictures::coding::{Coder, Size};
 use crate::pictures::footage::Footage;
+#[cfg(feature = "x264")]
+use crate::pictures::x264::Settings;
+use crate::quality;
 
 /// Footage split into its strips.
 pub(super) struct Strips {
@@ -227,10 +230,7 @@ pub(super) fn modes() -> [Mode; MODES] {
         #[cfg(feature = "x264")]
         Mode {
             name: "refresh: x264 band",
-            backend: Backend::X264(tautline_video::x264::Settings {
-                refresh_period: PERIOD,
-                ..Default::default()
-            }),
+            backend: const { &Settings { refresh_period: PERIOD, ..Settings::BASELINE } }.backend(),
             answer: Answer::None,
         },
     ]

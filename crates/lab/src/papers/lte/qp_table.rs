@@ -6,11 +6,13 @@ use anyhow::{Context, Result};
 use tautline_units::ByteCount;
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, QpTable, Quantizers, Refresh, quality};
+use tautline_video::{Backend, Decoder, Layout, Quantizers, Refresh};
 
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size, clips};
+use crate::pictures::qp_table::QpTable;
 use crate::plot::{Axis, Plot, Series};
+use crate::quality;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-11",

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Picture, Quantizers, Refresh, quality};
+use tautline_video::{Backend, Concealer, Decoder, Picture, Quantizers, Refresh};
 
 use crate::pictures::chromium;
+use crate::quality;
 
 /// A decoder for the comparison.
 #[derive(Clone, Copy, Debug, strum::VariantArray)]

@@ -11,9 +11,10 @@ use tautline_scenario::endpoint::{Application, Moment};
 use tautline_transport::{Event, Session};
 use tautline_units::{Duration, Instant};
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Decoder, Picture, Slice, SliceKind, quality};
+use tautline_video::{Decoder, Picture, Slice, SliceKind};
 
 use super::scene::Scene;
+use crate::quality;
 
 /// The operator's end, and the pictures that it displayed.
 pub(super) struct Operator<'a> {

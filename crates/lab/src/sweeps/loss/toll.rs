@@ -13,12 +13,13 @@ use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::encode::{Plan, Request, StripCoder};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, Slice, SliceKind, quality};
+use tautline_video::{Backend, Decoder, Layout, Picture, Slice, SliceKind};
 
 use super::pattern::{Losses, Pattern};
 use super::slice::slice_of;
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
+use crate::quality;
 
 /// Common settings of all runs.
 #[derive(Clone, Copy, Debug)]

@@ -9,10 +9,13 @@ use std::ffi::CStr;
 use std::fmt;
 
 use tautline_units::ByteCount;
+use tautline_video::budgeted::Budgeted;
+use tautline_video::{
+    Backend, Encoded, Encoder, Error, External, Factory, Picture, QuantizerEncoder, Quantizers,
+    Refresh,
+};
 
 use self::native::Native;
-use crate::budgeted::Budgeted;
-use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
 /// x264 for one strip: one slice per picture, one reference, one thread, no delay.
 ///
@@ -32,7 +35,7 @@ pub struct Settings {
     /// takes longer.
     pub refresh_period: u8,
     /// True to use CABAC instead of CAVLC: main profile, which the
-    /// [`Concealer`](crate::Concealer) does not support.
+    /// [`Concealer`](tautline_video::Concealer) does not support.
     pub cabac: bool,
 }
 
@@ -43,6 +46,16 @@ pub enum Preset {
     Ultrafast,
     Superfast,
     Veryfast,
+}
+
+impl Settings {
+    /// Superfast, without refresh, CAVLC: the baseline of comparisons.
+    pub const BASELINE: Self = Self { preset: Preset::Superfast, refresh_period: 0, cabac: false };
+
+    /// Returns the backend with these settings.
+    pub fn backend(&'static self) -> Backend {
+        Backend::External(External(self))
+    }
 }
 
 impl Preset {
@@ -62,9 +75,32 @@ impl fmt::Display for Preset {
 }
 
 impl Default for Settings {
-    /// Returns superfast, without refresh, CAVLC: the baseline of comparisons.
     fn default() -> Self {
-        Self { preset: Preset::Superfast, refresh_period: 0, cabac: false }
+        Self::BASELINE
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "x264 {}", self.preset)?;
+        if self.cabac {
+            f.write_str(" CABAC")?;
+        }
+        match self.refresh_period {
+            0 => Ok(()),
+            period => write!(f, " intra refresh {period}"),
+        }
+    }
+}
+
+impl Factory for Settings {
+    fn open(
+        &self,
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+    ) -> Result<Box<dyn QuantizerEncoder>, Error> {
+        Ok(Box::new(StripEncoder::new(width, height, pictures_per_second, *self)?))
     }
 }
 
@@ -88,7 +124,9 @@ impl StripEncoder {
             let value = u64::from(pictures_per_second);
             return Err(Error::Invalid { what: "picture rate", value });
         }
-        let native = Native::new(width, height, pictures_per_second, settings)?;
+        let Settings { preset, refresh_period, cabac } = settings;
+        let rate = pictures_per_second;
+        let native = Native::new(width, height, rate, preset.name(), refresh_period, cabac)?;
         Ok(Self { coder: Budgeted::new(native, width, height) })
     }
 }

@@ -1,17 +1,27 @@
 //! x264 strips through concealer and decoders.
 
+#![cfg(feature = "x264")]
 #![allow(clippy::unwrap_used)]
+
+#[path = "../../video/tests/strips/ffmpeg.rs"]
+mod ffmpeg;
+#[path = "../../video/tests/strips/random.rs"]
+mod random;
+#[path = "../../video/tests/strips/scene.rs"]
+mod scene;
 
 use std::borrow::Cow;
 
-use crate::random::Random;
-use crate::scene::Scene;
+use tautline_lab::pictures::x264::{Settings, StripEncoder};
+use tautline_lab::quality;
 use tautline_units::ByteCount;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::x264::{Settings, StripEncoder};
 use tautline_video::{
-    Concealer, Decoder, Encoder, QuantizerEncoder, Quantizers, Refresh, SliceKind, quality,
+    Concealer, Decoder, Encoder, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
+
+use crate::random::Random;
+use crate::scene::Scene;
 
 const WIDTH: usize = 640;
 const HEIGHT: usize = 112;

@@ -5,9 +5,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{self, NonNull};
 
-use crate::budgeted::{Coded, Library};
-use crate::x264::Settings;
-use crate::{Error, Picture};
+use tautline_video::budgeted::{Coded, Library};
+use tautline_video::{Error, Picture};
 
 /// State of one encoder, owned by the shim.
 #[repr(C)]
@@ -53,9 +52,10 @@ impl Native {
         width: usize,
         height: usize,
         rate: u32,
-        settings: Settings,
+        preset: &CStr,
+        refresh_period: u8,
+        cabac: bool,
     ) -> Result<Self, Error> {
-        let preset: &CStr = settings.preset.name();
         // SAFETY: The preset is a C string that outlives the call; the rest are numbers.
         let shim = unsafe {
             tautline_x264_open(
@@ -63,8 +63,8 @@ impl Native {
                 width as c_int,
                 height as c_int,
                 rate as c_int,
-                c_int::from(settings.refresh_period),
-                c_int::from(settings.cabac),
+                c_int::from(refresh_period),
+                c_int::from(cabac),
             )
         };
         let shim =

@@ -4,7 +4,7 @@ mod bjontegaard;
 
 pub use bjontegaard::{Point, bd_rate};
 
-use crate::{Error, Picture};
+use tautline_video::{Error, Picture};
 
 /// Returns the peak signal-to-noise ratio of the luma planes in dB; infinity for equal planes.
 ///

@@ -4,8 +4,11 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "x264")]
     {
-        println!("cargo::rerun-if-changed=src/x264/shim.c");
-        cc::Build::new().file("src/x264/shim.c").warnings(true).compile("tautline_x264_shim");
+        println!("cargo::rerun-if-changed=src/pictures/x264/shim.c");
+        cc::Build::new()
+            .file("src/pictures/x264/shim.c")
+            .warnings(true)
+            .compile("tautline_x264_shim");
         println!("cargo::rustc-link-lib=x264");
     }
 }
