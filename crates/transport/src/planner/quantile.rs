@@ -366,8 +366,8 @@ mod tests {
         Quantile::new(&crate::Config::default().planning())
     }
 
-    fn curve(by_spare: [f64; OnTimeCurve::STEPS]) -> OnTimeCurve {
-        OnTimeCurve::new(by_spare.map(|share| Probability::new(share).unwrap()))
+    fn curve(by_headroom: [f64; OnTimeCurve::STEPS]) -> OnTimeCurve {
+        OnTimeCurve::new(by_headroom.map(|share| Probability::new(share).unwrap()))
     }
 
     fn unit(bytes: u64, now: Instant) -> Unit {
