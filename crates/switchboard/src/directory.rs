@@ -51,6 +51,8 @@ use registration::Told;
 ///   under a new lease name. If one end reports other candidates, the other is introduced again
 ///   under the same name, provided that it reports candidates too. The same happens when both
 ///   return and still hold that name.
+/// - After a restart, a process that shows the stored name of its lease takes its place from any
+///   other with its key. If one end shows it, the other is waited for before it is introduced anew.
 /// - [`Output::Keep`] must be on disk before later outputs are carried out. Then all invariants
 ///   hold across restarts too, and no epoch of a vehicle's leases decreases.
 #[derive(Debug)]
@@ -84,6 +86,8 @@ pub struct Directory {
     contenders: BTreeMap<PublicKey, Contender>,
     /// Rate limit for logs of duplicate registrations.
     duplicates: LogLimit,
+    /// Time until which the ends of restored leases may still reconnect.
+    return_until: Instant,
 }
 
 /// Number of a connection, never reused.
@@ -140,6 +144,8 @@ pub enum Timer {
     LeaseGrace,
     /// The relay tokens of a lease must be renewed.
     RelayTokens,
+    /// An introduction has waited long enough for the process of a restored lease.
+    Introduction,
 }
 
 /// State of a listed vehicle.
@@ -197,12 +203,16 @@ struct Lease {
     operator: String,
     /// Name under which the two were introduced; `None` before the first introduction.
     name: Option<[u8; 16]>,
+    /// The same name if an earlier run of the switchboard gave it, until both ends have shown it.
+    restored: Option<[u8; 16]>,
     /// Begin of the lease in Unix time.
     since: Duration,
     /// Expiry while its operator has no connection.
     ends_at: Option<Instant>,
     /// Time at which both ends receive new tokens for their relays.
     renew_at: Option<Instant>,
+    /// Time of an introduction that waits for the process of the restored lease.
+    introduce_at: Option<Instant>,
 }
 
 impl Directory {
@@ -234,6 +244,7 @@ impl Directory {
             round_trip: None,
             contenders: BTreeMap::new(),
             duplicates: LogLimit::default(),
+            return_until: Instant::ZERO,
         }
     }
 
@@ -435,7 +446,9 @@ impl Directory {
         let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::LeaseGrace)));
         let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
         let renewals = leases.filter_map(|lease| Some((lease.renew_at?, Timer::RelayTokens)));
-        connections.chain(graces).chain(renewals).min()
+        let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
+        let waiting = leases.filter_map(|lease| Some((lease.introduce_at?, Timer::Introduction)));
+        connections.chain(graces).chain(renewals).chain(waiting).min()
     }
 
     /// Performs the actions due at `now`.
@@ -462,14 +475,21 @@ impl Directory {
             let away = self.lease_grace.as_secs_f64();
             self.release(&operator, &format!("operator {operator} has been away for {away} s"));
         }
-        let is_due = |vehicle: &Vehicle| {
-            vehicle.lease.as_ref().and_then(|lease| lease.renew_at).is_some_and(|at| at <= now)
-        };
-        let due = self.vehicles.iter().filter(|(_, vehicle)| is_due(vehicle));
-        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
-        for name in due {
+        for name in self.leases_due(|lease| lease.renew_at, now) {
             self.tell_relays(&name, now);
         }
+        for name in self.leases_due(|lease| lease.introduce_at, now) {
+            self.introduce(&name, now);
+        }
+    }
+
+    /// Returns the vehicles whose lease has something due at `now`.
+    fn leases_due(&self, at: impl Fn(&Lease) -> Option<Instant>, now: Instant) -> Vec<String> {
+        let is_due = |vehicle: &Vehicle| {
+            vehicle.lease.as_ref().and_then(&at).is_some_and(|due_at| due_at <= now)
+        };
+        let due = self.vehicles.iter().filter(|(_, vehicle)| is_due(vehicle));
+        due.map(|(name, _)| name.clone()).collect()
     }
 
     /// Returns the name of a registered operator; refuses others.

@@ -8,7 +8,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::{Duration, Instant};
 
 use super::registration::Told;
-use super::{ConnectionId, Directory, Presence};
+use super::{ConnectionId, Directory, Lease, Presence, Vehicle};
 
 /// A registration that waits until the connection with its key answers or ends.
 #[derive(Debug)]
@@ -37,18 +37,20 @@ impl Directory {
     /// machine's, that connection is pinged first, and its answer or its end decides.
     ///
     /// A process that reports the name of the current lease is the one that was introduced under
-    /// it: only its peer also knows that name.
+    /// it: only its peer also knows that name. The same is true of the name that an earlier run of
+    /// the switchboard stored, for which a copy may have registered first.
     pub(super) fn register(&mut self, id: ConnectionId, claim: Claim, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let key = connection.key;
         let held = claim.told().held.as_ref().and_then(|held| held.lease);
         let first = self.presence_of(key).filter(|first| first.id != id);
-        let Some(first) = first.filter(|first| held.is_none() || first.held != held) else {
+        let is_of_lease = |first: &&Presence| first.held == held || self.restored_of(key) == held;
+        let Some(first) = first.filter(|first| held.is_none() || !is_of_lease(first)) else {
             return self.admit_claim(id, claim, now);
         };
         let first = first.id;
         if self.contenders.get(&key).is_some_and(|contender| contender.id != id) {
-            return self.refuse_rival(key, id, first, now);
+            return self.refuse_duplicate(key, id, first, now);
         }
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.begin_anew(now);
@@ -68,7 +70,7 @@ impl Directory {
         let is_later = |contender: &Contender| contender.since <= sent_at && contender.id != id;
         if is_first && self.contenders.get(&key).is_some_and(is_later) {
             let duplicate = self.contenders.remove(&key).expect("found just now");
-            self.refuse_rival(key, duplicate.id, id, now);
+            self.refuse_duplicate(key, duplicate.id, id, now);
         }
     }
 
@@ -115,7 +117,7 @@ impl Directory {
     }
 
     /// Refuses a duplicate registration, and informs both machines and the log.
-    fn refuse_rival(
+    pub(super) fn refuse_duplicate(
         &mut self,
         key: PublicKey,
         id: ConnectionId,
@@ -149,7 +151,18 @@ impl Directory {
         self.turn_away(id, Refusal::NameTaken, text, now);
     }
 
-    fn presence_of(&self, key: PublicKey) -> Option<&Presence> {
+    /// Returns the name of the lease that this key's holder had when the switchboard was restarted.
+    fn restored_of(&self, key: PublicKey) -> Option<[u8; 16]> {
+        let is_its = |vehicle: &Vehicle, lease: &Lease| {
+            let operator = self.operators.get(&lease.operator);
+            vehicle.key == key || operator.is_some_and(|operator| operator.key == key)
+        };
+        let leases = self.vehicles.values().filter_map(|it| Some((it, it.lease.as_ref()?)));
+        let its = leases.filter(|(vehicle, lease)| is_its(vehicle, lease));
+        its.filter_map(|(_, lease)| lease.restored).next()
+    }
+
+    pub(super) fn presence_of(&self, key: PublicKey) -> Option<&Presence> {
         let vehicle = self.vehicles.values().find(|vehicle| vehicle.key == key);
         let operator = self.operators.values().find(|operator| operator.key == key);
         let of_vehicle = vehicle.and_then(|vehicle| vehicle.presence.as_ref());

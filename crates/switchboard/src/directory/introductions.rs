@@ -12,6 +12,9 @@ use super::{Directory, Output, Presence};
 impl Directory {
     /// Introduces the ends of the vehicle's lease to each other, if both are registered. The name
     /// is new, unless both hold the current one, under which their session continues.
+    ///
+    /// Shortly after a restart, an end that does not show the stored name may be a copy of the one
+    /// that does, which is still reconnecting: that one is waited for.
     pub(super) fn introduce(&mut self, name: &str, now: Instant) {
         // The session's initiator then already knows the relays.
         self.tell_relays(name, now);
@@ -19,7 +22,14 @@ impl Directory {
         let (Some(at), Some(lease)) = (&mut vehicle.presence, &mut vehicle.lease) else { return };
         let Some(operator) = self.operators.get_mut(&lease.operator) else { return };
         let Some(operator_at) = &mut operator.presence else { return };
-        if lease.name.is_some() && at.held == lease.name && operator_at.held == lease.name {
+        let holds = [&*at, operator_at].map(|end| lease.name.is_some() && end.held == lease.name);
+        lease.introduce_at = None;
+        if lease.restored.is_some() && holds[0] != holds[1] && now < self.return_until {
+            lease.introduce_at = Some(self.return_until);
+            return;
+        }
+        lease.restored = lease.restored.filter(|_| holds != [true; 2]);
+        if holds == [true; 2] {
             tracing::info!(vehicle = name, operator = lease.operator, "both ends are back");
             if !at.candidates.is_empty() && !operator_at.candidates.is_empty() {
                 self.tell_operator(name);

@@ -19,6 +19,7 @@ impl Directory {
         self.unix_start = unix_start;
         self.restore_enrolled(&kept.machines);
         let ends_at = now + self.lease_grace.max(RETURN_MAX);
+        self.return_until = now + RETURN_MAX;
         for (key, record) in &kept.vehicles {
             let lease = record.lease.as_ref();
             let operator = lease.and_then(|lease| self.free_operator(&lease.operator));
@@ -35,9 +36,9 @@ impl Directory {
             match (operator, lease) {
                 (Some(operator), Some(lease)) => {
                     tracing::info!(vehicle = name, operator, epoch = record.epoch, "lease kept");
-                    let (name, since) = (lease.name, lease.since);
-                    let ends_at = Some(ends_at);
-                    vehicle.lease = Some(Lease { operator, name, since, ends_at, renew_at: None });
+                    let given = Lease::new(operator, lease.since);
+                    let (name, restored, ends_at) = (lease.name, lease.name, Some(ends_at));
+                    vehicle.lease = Some(Lease { name, restored, ends_at, ..given });
                 }
                 (None, Some(_)) => {
                     tracing::info!(
@@ -190,7 +191,7 @@ impl Directory {
         let operator = operator.to_owned();
         let vehicle = self.vehicles.get_mut(name).expect("checked by the caller");
         vehicle.epoch = epoch;
-        vehicle.lease = Some(Lease { operator, name: None, since, ends_at: None, renew_at: None });
+        vehicle.lease = Some(Lease::new(operator, since));
         self.keep(name);
     }
 
@@ -223,6 +224,21 @@ impl Directory {
     fn free_operator(&self, key: &PublicKey) -> Option<String> {
         let (name, _) = self.operators.iter().find(|(_, operator)| operator.key == *key)?;
         self.vehicle_of(name).is_none().then(|| name.clone())
+    }
+}
+
+impl Lease {
+    /// Creates a lease whose ends were not introduced yet.
+    fn new(operator: String, since: Duration) -> Self {
+        Self {
+            operator,
+            name: None,
+            restored: None,
+            since,
+            ends_at: None,
+            renew_at: None,
+            introduce_at: None,
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl Directory {
         let pending_release = vehicle.pending_release.take();
         self.set_role(id, Role::Vehicle(own.clone()));
         tracing::info!(vehicle = own, %remote, "vehicle connected");
-        self.replace(old, id, now);
+        self.replace(key, old, id, now);
         if let Some(held) = &held {
             self.heed(&own, held, now);
         }
@@ -96,7 +96,7 @@ impl Directory {
         let old = operator.presence.replace(presence);
         self.set_role(id, Role::Operator(own.clone()));
         tracing::info!(operator = own, %remote, "operator connected");
-        self.replace(old, id, now);
+        self.replace(key, old, id, now);
         if let Some(lease) = self.lease_of(&own) {
             lease.ends_at = None;
         }
@@ -143,14 +143,14 @@ impl Directory {
         }
     }
 
-    /// Closes the connection that a newer one of the same process replaces.
-    fn replace(&mut self, old: Option<Presence>, id: ConnectionId, now: Instant) {
-        if let Some(old) = old
-            && old.id != id
-        {
+    /// Closes the connection that a newer one replaces: of the same process, or of a copy.
+    fn replace(&mut self, key: PublicKey, old: Option<Presence>, id: ConnectionId, now: Instant) {
+        let Some(old) = old.filter(|old| old.id != id) else { return };
+        if self.presence_of(key).is_some_and(|new| new.held == old.held) {
             let text = "this process has connected again: its old connection ends".to_owned();
-            self.turn_away(old.id, Refusal::NameTaken, text, now);
+            return self.turn_away(old.id, Refusal::NameTaken, text, now);
         }
+        self.refuse_duplicate(key, old.id, id, now);
     }
 
     fn is_registered(&self, id: ConnectionId) -> bool {

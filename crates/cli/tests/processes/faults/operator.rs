@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tautline_guard::Mode;
 use tautline_guard::frame::{DeadMan, Status};
-use tautline_message::{Act, Command, Control, Deed, Telemetry};
+use tautline_message::{Act, Command, Control, Deed, Held, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Word};
@@ -204,16 +204,8 @@ impl Seat {
         told: &Mutex<Told>,
         stop: &AtomicBool,
     ) {
-        let register = Control::RegisterOperator {
-            name: "anna".to_owned(),
-            addresses: self.addresses(),
-            versions: channels::versions(),
-            relays: false,
-            candidates: Vec::new(),
-            held: None,
-        };
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
-        let greeting = vec![register.encode(), take.clone()];
+        let greeting = vec![self.registration(None), take.clone()];
         let answer = |frame: &[u8]| match Control::decode(frame) {
             Ok(Control::Ping { t }) => Some(Control::Pong { t, seen_at: None }.encode()),
             Ok(_) | Err(_) => None,
@@ -225,8 +217,11 @@ impl Seat {
             tokio::select! {
                 _ = due.tick() => self.turn(wanted, told),
                 Some(Word::Frame(frame)) = words.recv() => match Control::decode(&frame) {
-                    Ok(Control::Introduce { lease, .. }) => {
+                    Ok(Control::Introduce { lease, epoch, peer_key, .. }) => {
                         told.lock().expect("nobody panics with it").introductions += 1;
+                        let held = Held { lease: Some(lease), epoch, peer_key };
+                        let greeting = vec![self.registration(Some(held)), take.clone()];
+                        client.handle().set_greeting(greeting);
                         self.begin(lease);
                     }
                     Ok(Control::Refused { .. } | Control::Released { .. }) => {
@@ -238,6 +233,18 @@ impl Seat {
             }
         }
         client.close().await;
+    }
+
+    fn registration(&self, held: Option<Held>) -> Vec<u8> {
+        let register = Control::RegisterOperator {
+            name: "anna".to_owned(),
+            addresses: self.addresses(),
+            versions: channels::versions(),
+            relays: false,
+            candidates: Vec::new(),
+            held,
+        };
+        register.encode()
     }
 
     fn addresses(&self) -> Vec<String> {

@@ -40,6 +40,7 @@ pub(crate) struct Remote {
     pub(crate) vehicle: Child,
     pub(crate) switchboard: Child,
     settings: PathBuf,
+    known: PathBuf,
 }
 
 impl Rig<Remote> {
@@ -139,30 +140,38 @@ impl Remote {
             vehicle.public(),
         );
         write("supervisor.toml", text);
-        let start = |mut command: Command, name: &str, settings: &Path| {
-            let started =
-                command.stdout(Stdio::null()).arg(name).arg("--config").arg(settings).spawn();
-            started.expect("our own binary")
-        };
         Self {
             switchboard: start(tautline(), "switchboard", &known),
             vehicle: start(tautline_in(place.network_of), "vehicle", &settings),
             operator: Operator::start(operator, &vehicle, at, switchboard.public(), place),
             settings,
+            known,
         }
+    }
+
+    /// Starts the switchboard again, with its settings and what it has kept.
+    pub(crate) fn restart_switchboard(&mut self) {
+        self.switchboard = start(tautline(), "switchboard", &self.known);
+    }
+
+    /// Returns what `tautline switchboard who` prints.
+    pub(crate) fn who(&self) -> String {
+        let asked =
+            tautline().args(["switchboard", "--config"]).arg(&self.known).arg("who").output();
+        String::from_utf8_lossy(&asked.expect("our own binary").stdout).into_owned()
     }
 
     /// Starts another process with the vehicle's own settings; the caller may read its standard
     /// error.
-    pub(crate) fn another(&self) -> Child {
-        tautline()
+    pub(crate) fn another(&self) -> Another {
+        let another = tautline()
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .arg("vehicle")
             .arg("--config")
             .arg(&self.settings)
-            .spawn()
-            .expect("our own binary")
+            .spawn();
+        Another(another.expect("our own binary"))
     }
 
     /// Returns the vehicle's child processes, which read a clip.
@@ -178,6 +187,21 @@ impl Remote {
             .filter_map(|id| id.parse().ok())
             .collect()
     }
+}
+
+/// A process that is killed when it is dropped, as when its test fails.
+pub(crate) struct Another(pub(crate) Child);
+
+impl Drop for Another {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(mut command: Command, name: &str, settings: &Path) -> Child {
+    let started = command.stdout(Stdio::null()).arg(name).arg("--config").arg(settings).spawn();
+    started.expect("our own binary")
 }
 
 impl Drop for Remote {

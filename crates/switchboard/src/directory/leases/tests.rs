@@ -295,6 +295,92 @@ fn a_killed_switchboard_disturbs_no_end_that_reconnects() {
     assert_eq!((&world.held, &world.kept), (&held, &kept), "nobody was introduced anew");
 }
 
+/// Registers first in a copied folder, without the lease, as `who`; the process of the lease
+/// follows, and goes on.
+fn copy_comes_first(who: u8) -> World {
+    let mut world = World::new();
+    world.both_meet();
+    let held = world.held.clone();
+    world.restart();
+    world.held.remove(&who);
+    world.register(who);
+    let copy = world.connections.remove(&who).unwrap();
+    let peer = if who == ROVER { ANNA } else { ROVER };
+    world.held = held.clone();
+    world.register(peer);
+    world.wait(Duration::from_millis(2_900));
+    assert!(world.drain(usize::MAX));
+    assert_eq!(world.held, held, "nobody is introduced to the copy");
+    world.register(who);
+    let outputs: Vec<_> = std::iter::from_fn(|| world.directory.poll_output()).collect();
+    assert!(outputs.contains(&Output::Close { to: copy }), "{outputs:?}");
+    let is_told = |id| {
+        outputs.iter().any(|output| match output {
+            Output::Send { to, message: Control::Refused { text, .. } } => {
+                *to == id && text.contains("another machine has its key")
+            }
+            _ => false,
+        })
+    };
+    assert!(is_told(copy) && is_told(world.connections[&who]), "{outputs:?}");
+    assert!(world.directory.who(world.now).contains("the same key came from"));
+    assert_eq!(world.kept.vehicles[&key(ROVER)].lease.as_ref().unwrap().name, held[&ROVER].lease);
+    world
+}
+
+#[test]
+fn the_process_of_a_kept_lease_replaces_a_copy() {
+    for who in [ROVER, ANNA] {
+        let mut world = copy_comes_first(who);
+        // The copy is refused from then on, like any other.
+        let held = world.held.clone();
+        let first = world.connections[&who];
+        world.held.remove(&who);
+        world.connections.remove(&who);
+        world.register(who);
+        let copy = world.connections.insert(who, first).unwrap();
+        world.wait(Duration::from_millis(100));
+        assert!(world.drain(usize::MAX));
+        world.held = held;
+        let closed = Output::Close { to: copy };
+        world.wait(Duration::from_millis(100));
+        let late: Vec<_> = std::iter::from_fn(|| world.directory.poll_output()).collect();
+        assert!(!late.contains(&closed), "it was closed before");
+        assert!(world.directory.who(world.now).contains("the same key came from"));
+    }
+}
+
+#[test]
+fn an_end_that_restarts_too_is_introduced_within_ten_seconds() {
+    let mut world = World::new();
+    world.both_meet();
+    let lease = world.held[&ANNA].lease;
+    // Another seed, so another name.
+    world.now += Duration::from_millis(1);
+    world.restart();
+    world.register(ANNA);
+    world.end(ROVER);
+    world.register(ROVER);
+    for _ in 0..9 {
+        world.wait(Duration::from_secs(1));
+        assert!(world.drain(usize::MAX));
+        assert_eq!(world.held[&ANNA].lease, lease, "the session's own process may come");
+    }
+    world.wait(Duration::from_secs(1));
+    assert!(world.drain(usize::MAX));
+    assert_ne!(world.held[&ANNA].lease, lease);
+    assert_eq!(world.held[&ANNA].lease, world.held[&ROVER].lease);
+    // If no process of the lease is left, there is nothing to wait for.
+    world.restart();
+    world.end(ANNA);
+    world.end(ROVER);
+    world.register(ANNA);
+    world.register(ROVER);
+    assert!(world.drain(usize::MAX));
+    assert_eq!(world.held[&ANNA].lease, world.held[&ROVER].lease);
+    assert!(world.held[&ANNA].lease.is_some());
+}
+
 #[test]
 fn an_absent_operator_loses_its_lease_and_the_next_epoch_rises() {
     let mut world = World::new();
