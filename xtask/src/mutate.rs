@@ -6,6 +6,7 @@
 //! ([`tree`]), and a variable selects one for each run ([`trial`]). Outcomes are stored ([`kept`]),
 //! so that an interrupted run can resume.
 
+mod experiments;
 mod kept;
 mod list;
 mod table;
@@ -14,11 +15,14 @@ mod trial;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use experiments::Experiment;
 use kept::Kept;
 pub(crate) use list::{FILE, faults};
 use list::{List, Mutation};
 use tree::Tree;
 use trial::Outcome;
+
+use crate::source;
 
 /// Runs the mutations whose names or experiments are in `wanted`, or all; prints the rows that each
 /// turned red.
@@ -28,7 +32,8 @@ use trial::Outcome;
 /// experiments red.
 pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let list = List::parse(&std::fs::read_to_string(FILE).context(FILE)?)?;
-    let chosen = chosen(&list, wanted)?;
+    let experiments = experiments::of(&source::all()?);
+    let chosen = chosen(&list, &experiments, wanted)?;
     let tree = Tree::check_out(&list.mutations)?;
     let mut kept = Kept::of(&tree)?;
     println!("building {} mutations into one binary ..", list.mutations.len());
@@ -99,20 +104,28 @@ fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
 }
 
 /// Returns the selected mutations, each with its selected experiments.
-fn chosen<'a>(list: &'a List, wanted: &[String]) -> Result<Vec<Chosen<'a>>> {
+fn chosen<'a>(
+    list: &'a List,
+    experiments: &'a [Experiment],
+    wanted: &[String],
+) -> Result<Vec<Chosen<'a>>> {
     for word in wanted {
-        let is_its = |m: &Mutation| m.name == *word || m.turns_red.contains(word);
-        if list.mutations.iter().any(is_its) {
+        if list.mutations.iter().any(|mutation| mutation.name == *word) {
             continue;
         }
-        match list.spared.iter().find(|spared| spared.experiments.contains(word)) {
-            Some(spared) => bail!("{word} has no mutation: {}", spared.reason),
-            None => bail!("{FILE} has neither a mutation nor an experiment {word}"),
+        match experiments.iter().find(|experiment| experiment.key == *word) {
+            Some(Experiment { mutation: Some(_), .. }) => {}
+            Some(Experiment { mutation: None, file, .. }) => {
+                bail!("{word} has no mutation, for the reason in {file}")
+            }
+            None => bail!("there is neither a mutation nor an experiment {word}"),
         }
     }
     let of = |mutation: &'a Mutation| {
         let all = wanted.is_empty() || wanted.contains(&mutation.name);
-        let wanted = mutation.turns_red.iter().filter(|key| all || wanted.contains(key));
+        let is_its = |one: &&Experiment| one.mutation.as_ref() == Some(&mutation.name);
+        let keys = experiments.iter().filter(is_its).map(|one| &one.key);
+        let wanted = keys.filter(|key| all || wanted.contains(key));
         Chosen { mutation, experiments: wanted.map(String::as_str).collect() }
     };
     Ok(list.mutations.iter().map(of).filter(|chosen| !chosen.experiments.is_empty()).collect())

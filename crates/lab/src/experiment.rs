@@ -22,9 +22,34 @@ pub struct Experiment {
     pub title: &'static str,
     /// Paper and place, such as `[LTE] Table II`; the key in brackets is defined in docs/papers.md.
     pub source: &'static str,
+    /// Use of the machine during its run.
+    pub isolation: Isolation,
+    /// Mutation of the product that it must detect.
+    pub mutation: Mutation,
     /// The measurement. An `Err` means that it failed. A result that differs from the paper's is a
     /// normal outcome, and so is a skipped measurement that lacks a prerequisite.
     pub run: fn(&Run<'_>) -> Result<Outcome>,
+}
+
+/// Use of the machine by an experiment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Isolation {
+    /// Runs next to other experiments, which share the machine's processors.
+    Shared,
+    /// Measures time by the machine's clock, and therefore runs alone.
+    Alone,
+    /// Runs alone, with processes of `tautline`. Skipped in a program that is not `tautline`, such
+    /// as a test.
+    Processes,
+}
+
+/// Change of the product that turns a row red, which `make mutate` verifies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutation {
+    /// Name of the mutation in xtask/mutations.toml.
+    Named(&'static str),
+    /// Reason why no mutation can turn a row red.
+    Spared(&'static str),
 }
 
 /// Parameters of an experiment's run, and the receiver of its progress.
@@ -46,6 +71,13 @@ pub struct Progress<'a> {
     pub total: u64,
     /// The next part.
     pub what: &'a str,
+}
+
+impl Experiment {
+    /// Returns whether it measures time by the machine's clock and must run alone.
+    pub fn is_timed(&self) -> bool {
+        self.isolation != Isolation::Shared
+    }
 }
 
 impl<'a> Run<'a> {

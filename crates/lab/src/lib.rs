@@ -10,16 +10,15 @@
 //! complete system. [`theory`] evaluates the formulas of the streaming code.
 //!
 //! # To add an experiment
-//! It takes four files: its own, the registry `papers.rs`, docs/papers.md, which lists all results
-//! of the papers, and xtask/mutations.toml, which lists changes that turn experiments red. A new
-//! paper also needs its key in docs/papers.md.
+//! It takes its own file and one row of the registry `papers.rs`, below the declaration of the
+//! file. docs/papers.md, the page of all results of the papers, names its key in the row of its
+//! place. A new paper also needs its key there.
 //!
 //! 1. Write `papers/<paper>/<name>.rs`: at the top a `pub(crate) const EXPERIMENT: Experiment` with
-//!    a key, a title, its place in the paper and its function, `fn run(run: &Run<'_>) ->
-//!    Result<Outcome>`.
-//! 2. Declare the file and list its constant in `papers.rs`. If it measures time, also list its key
-//!    among those that do: it then runs alone on the machine. Add its key to docs/papers.md, in the
-//!    row of its place.
+//!    a key, a title, its place in the paper, its isolation, its mutation and its function, `fn
+//!    run(run: &Run<'_>) -> Result<Outcome>`. One that measures time runs [alone](
+//!    experiment::Isolation::Alone).
+//! 2. Declare the file in `papers.rs`, and add its constant to the list there.
 //! 3. Take every random number from `run.seed`, sizes and tolerances from `run.choose(quick,
 //!    full)`, and call `run.progress(done, total, "the next part")` regularly in anything that
 //!    takes over a second. Use no clock unless the experiment measures time
@@ -35,8 +34,9 @@
 //!    measured it ([`clocked`](experiment::Row::clocked)). A row that cannot be judged has no
 //!    tolerance and is only shown. A row whose result is certain is marked as such
 //!    ([`by_construction`](experiment::Row::by_construction)).
-//! 5. Add to xtask/mutations.toml a constant of the code under test, and a change of it that turns
-//!    a row red: `make mutate` applies it. An experiment without such a change states the reason.
+//! 5. Name a mutation of xtask/mutations.toml that turns a row red, or add one: a constant of the
+//!    code under test and its replacement. `make mutate` applies it. An experiment without one
+//!    states the reason.
 //! 6. A check that fails for a reason other than a differing number, such as a wrong decode, is an
 //!    `Err`.
 //!

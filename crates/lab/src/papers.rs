@@ -114,11 +114,6 @@ pub fn find(key: &str) -> Option<&'static Experiment> {
     all().find(|experiment| experiment.key == key)
 }
 
-/// Returns whether an experiment measures time by the machine's clock and must run alone.
-pub fn is_timed(key: &str) -> bool {
-    TIMED.contains(&key)
-}
-
 /// Returns the keys similar to a mistyped one, the closest first.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
@@ -129,7 +124,8 @@ pub fn near(key: &str) -> Vec<&'static str> {
     near.into_iter().map(|(_, key)| key).take(NEAR_MAX).collect()
 }
 
-/// Every experiment, paper by paper, in the order of the papers.
+/// Every experiment, paper by paper, in the order of the papers. A row here registers it; its file
+/// has everything else.
 const ALL: &[Experiment] = &[
     lte::stages::EXPERIMENT,
     lte::block_latency::EXPERIMENT,
@@ -189,46 +185,31 @@ const ALL: &[Experiment] = &[
     serialization::leader::EXPERIMENT,
 ];
 
-/// Experiments with rows measured by the machine's clock.
-const TIMED: [&str; 12] = [
-    "lte-table-1",
-    "lte-table-2",
-    "lte-fig-13",
-    "lte-fig-14",
-    "lte-summary",
-    "lte-slice-times",
-    "lte-encoders",
-    "ugv-files-gate",
-    "ugv-files-sizes",
-    "stream-speed",
-    "timing-here",
-    "timing-leader",
-];
-
 /// Maximum number of suggestions; more would hide the intended one.
 const NEAR_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::experiment::Mutation;
 
     #[test]
-    fn keys_are_unique_and_name_folders() {
-        let mut keys: Vec<&str> = all().map(|experiment| experiment.key).collect();
-        assert!(keys.iter().all(|key| crate::notation::is_name(key)), "{keys:?}");
-        let count = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
-        assert_eq!(keys.len(), count, "{keys:?}");
-    }
-
-    #[test]
-    fn every_source_stands_among_the_papers() {
+    fn every_experiment_has_what_the_report_needs() {
         let papers = include_str!("../../../docs/papers.md");
-        for Experiment { key, source, .. } in all() {
+        let mut keys = BTreeSet::new();
+        for Experiment { key, title, source, mutation, .. } in all() {
+            assert!(
+                crate::notation::is_name(key) && keys.insert(key),
+                "{key} is no key of its own"
+            );
+            assert!(!title.is_empty() && !title.contains('\n'), "{key}: {title:?} is not one line");
             let paper = source.split_inclusive(']').next().unwrap();
-            assert!(paper.starts_with('['), "{key}: {source}");
+            assert!(paper.starts_with('[') && paper.len() < source.len(), "{key}: {source}");
             assert!(papers.contains(&format!("| {paper} |")), "{key}: {paper} is not in papers.md");
+            let (Mutation::Named(words) | Mutation::Spared(words)) = mutation;
+            assert!(!words.is_empty(), "{key} has neither a mutation nor a reason");
         }
     }
 

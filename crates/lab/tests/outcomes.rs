@@ -7,7 +7,8 @@ use std::fs;
 use std::time::Duration;
 
 use tautline_lab::experiment::{
-    Experiment, Findings, Measurement, Outcome, Row, Run, Skipped, Table, Verdict,
+    Experiment, Findings, Isolation, Measurement, Mutation, Outcome, Row, Run, Skipped, Table,
+    Verdict,
 };
 use tautline_lab::machine::Machine;
 use tautline_lab::plot::{Axis, Plot, Series};
@@ -18,6 +19,8 @@ const MEASURED: Experiment = Experiment {
     key: "measured",
     title: "Twice what was published",
     source: "[LTE] I",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Spared("not in the registry"),
     run: |_| Ok(Outcome::Measured(findings())),
 };
 
@@ -25,6 +28,8 @@ const COMMITTED: Experiment = Experiment {
     key: "committed",
     title: "The same, of another day",
     source: "[LTE] II",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Spared("not in the registry"),
     run: |_| Ok(Outcome::committed(measurement(), findings())),
 };
 
@@ -32,6 +37,8 @@ const REPEATED: Experiment = Experiment {
     key: "repeated",
     title: "The same, where any machine measures the same",
     source: "[LTE] II",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Spared("not in the registry"),
     run: |_| {
         let measurement = Measurement { is_reproducible: true, ..measurement() };
         Ok(Outcome::committed(measurement, findings()))
@@ -42,6 +49,8 @@ const SKIPPED: Experiment = Experiment {
     key: "skipped",
     title: "What nobody could measure",
     source: "[LTE] III",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Spared("not in the registry"),
     run: |_| Ok(Outcome::skipped("no <modem> is here", "Buy one.")),
 };
 

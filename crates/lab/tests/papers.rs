@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use tautline_lab::experiment::{Experiment, Row, Run, Tolerance};
+use tautline_lab::experiment::{Experiment, Isolation, Row, Run, Tolerance};
 use tautline_lab::record::{Origin, Record};
 use tautline_lab::{papers, report};
 use tautline_net::clock::Clock;
@@ -23,9 +23,10 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         let (key, judged) = (experiment.key, record.judged().count());
         let is_timed = record.rows.iter().any(|row| row.is_clocked);
         assert!(
-            papers::is_timed(key) || !is_timed,
-            "{key} measures time, and `is_timed` denies it"
+            experiment.is_timed() || !is_timed,
+            "{key} measures time, and its isolation denies it"
         );
+        let needs_processes = experiment.isolation == Isolation::Processes;
         match &record.origin {
             // Rows that depend only on the processor are judged on processors of known speed.
             Origin::Measured { .. } => assert!(
@@ -37,11 +38,11 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
                 "{key} judges what another machine measured"
             ),
             Origin::Skipped(_) => {
-                assert!(LACKING.contains(&key), "{key}: {}", record.origin);
+                assert!(needs_processes, "{key}: {}", record.origin);
                 continue;
             }
         }
-        assert!(!LACKING.contains(&key), "{key} lacks nothing any more");
+        assert!(!needs_processes, "{key} needs no processes any more");
         check_files(&out.path().join(key), &record);
         check_tolerances(&record);
         // A committed row out of tolerance is shown in its record and in the report; this run did
@@ -102,7 +103,3 @@ fn check_tolerances(record: &Record) {
 
 /// Maximum factor in a quick run for a row that does not measure time.
 const LOOSEST: f64 = 2.0 + 1e-9;
-
-/// Experiments that need processes of the program, which a test lacks.
-const LACKING: [&str; 5] =
-    ["lte-table-1", "lte-fig-14", "lte-summary", "ugv-files-gate", "ugv-files-sizes"];

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::experiments::{self, Experiment};
 use crate::source::Source;
 
 /// Content of xtask/mutations.toml.
@@ -11,7 +12,6 @@ use crate::source::Source;
 pub(super) struct List {
     #[serde(rename = "mutation")]
     pub(super) mutations: Vec<Mutation>,
-    pub(super) spared: Vec<Spared>,
 }
 
 /// Replacement of one expression of the product by another.
@@ -31,8 +31,6 @@ pub(crate) struct Mutation {
     pub(super) from: String,
     /// The replacement, of the same type.
     pub(super) to: String,
-    /// Experiments that run this code and must detect the change.
-    pub(super) turns_red: Vec<String>,
 }
 
 impl Mutation {
@@ -40,15 +38,6 @@ impl Mutation {
     pub(super) fn place(&self) -> &str {
         self.place.as_deref().unwrap_or(&self.from)
     }
-}
-
-/// Experiments without a mutation.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Spared {
-    pub(super) experiments: Vec<String>,
-    /// Reason why no change of the product can turn them red.
-    pub(super) reason: String,
 }
 
 impl List {
@@ -59,16 +48,17 @@ impl List {
     }
 }
 
-/// Lists invalid mutations: of a missing or repeated line, of the lab itself, or of more than one
-/// line.
+/// Lists invalid mutations: of a missing or repeated line, of the lab itself, of more than one
+/// line, or of no experiment; and experiments whose mutation is missing.
 pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
     let parsed = match List::parse(&list.text) {
         Ok(parsed) => parsed,
         Err(error) => return vec![format!("{error:#}")],
     };
+    let experiments = experiments::of(sources);
     let mut faults = Vec::new();
     for mutation in &parsed.mutations {
-        let Mutation { name, file, from, to, turns_red, what, place: _ } = mutation;
+        let Mutation { name, file, from, to, what, place: _ } = mutation;
         let place = mutation.place();
         let mut fault = |words: String| faults.push(format!("{}: {name}: {words}", list.path));
         match sources.iter().find(|source| source.path == *file) {
@@ -89,8 +79,11 @@ pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
         if from == to || place.contains('\n') || to.contains('\n') {
             fault("a mutation changes something, within one line".to_owned());
         }
-        if turns_red.is_empty() || what.is_empty() {
-            fault("it says what it does, and which experiments must notice".to_owned());
+        if what.is_empty() {
+            fault("it says what it does".to_owned());
+        }
+        if !experiments.iter().any(|one| one.mutation.as_ref() == Some(name)) {
+            fault("no experiment names it".to_owned());
         }
         let others = || parsed.mutations.iter().filter(|other| !std::ptr::eq(*other, mutation));
         if others().any(|other| other.name == *name) {
@@ -98,6 +91,12 @@ pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
         }
         if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
             fault("a name is of lower-case letters and hyphens".to_owned());
+        }
+    }
+    for Experiment { key, mutation, file } in &experiments {
+        let Some(name) = mutation else { continue };
+        if !parsed.mutations.iter().any(|one| one.name == *name) {
+            faults.push(format!("{file}: {key}: {} has no mutation {name}", list.path));
         }
     }
     faults
@@ -116,8 +115,7 @@ mod tests {
     fn found(change: impl Fn(&str) -> String) -> Vec<String> {
         let text = change(
             "[[mutation]]\nname = \"five\"\nwhat = \"four for five\"\nfile = \"crates/fec/src/five.rs\"\n\
-             place = \"let five = 5;\"\nfrom = \"5\"\nto = \"4\"\nturns_red = [\"lte-fig-5\"]\n\
-             [[spared]]\nexperiments = [\"lte-fig-6\"]\nreason = \"a drawing\"\n",
+             place = \"let five = 5;\"\nfrom = \"5\"\nto = \"4\"\n",
         );
         let list = Source::new(FILE, text);
         let code = Source::new(
@@ -125,7 +123,12 @@ mod tests {
             "let five = 5;\nlet six = 6;\nlet one = 7 - 6;\n",
         );
         let of_lab = Source::new("crates/lab/src/five.rs", "let five = 5;\n");
-        faults(&list, &[code, of_lab])
+        let experiment = Source::new(
+            "crates/lab/src/papers/five.rs",
+            "const FIVE: Experiment = Experiment {\n    key: \"lte-fig-5\",\n    \
+             mutation: Mutation::Named(\"five\"),\n};\n",
+        );
+        faults(&list, &[code, of_lab, experiment])
     }
 
     #[test]
@@ -144,16 +147,15 @@ mod tests {
             ("crates/fec", "crates/lab", "crates/lab/src/five.rs is no code of the product"),
             ("to = \"4\"", "to = \"5\"", "changes something"),
             ("name = \"five\"", "name = \"five 5\"", "lower-case"),
-            ("\"lte-fig-5\"", "", "which experiments must notice"),
-            ("turns_red", "turns_green", "unknown field"),
+            ("name = \"five\"", "name = \"six\"", "six: no experiment names it"),
+            ("name = \"five\"", "name = \"six\"", "toml has no mutation five"),
+            ("four for five", "", "it says what it does"),
+            ("what", "why", "unknown field"),
         ] {
             let told_of = found(|text| text.replacen(right, wrong, 1));
             assert!(told_of.iter().any(|fault| fault.contains(told)), "{told}: {told_of:?}");
         }
-        let twice = found(|text| {
-            let (mutation, _) = text.split_once("[[spared]]").unwrap();
-            format!("{mutation}{text}")
-        });
+        let twice = found(|text| format!("{text}{text}"));
         assert!(twice.iter().any(|fault| fault.contains("another has its name")), "{twice:?}");
     }
 }

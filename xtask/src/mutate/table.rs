@@ -66,7 +66,6 @@ mod tests {
             place: Some("five = 5".to_owned()),
             from: "5".to_owned(),
             to: "4".to_owned(),
-            turns_red: vec!["lte-fig-5".to_owned(), "lte-fig-60".to_owned()],
         };
         let rows: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
         let (out, within) = (Outcome::Out(rows), Outcome::Within);

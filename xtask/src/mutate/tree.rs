@@ -175,7 +175,6 @@ mod tests {
             place: place.map(str::to_owned),
             from: from.to_owned(),
             to: to.to_owned(),
-            turns_red: Vec::new(),
         }
     }
 

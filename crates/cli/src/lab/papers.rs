@@ -84,7 +84,7 @@ impl Run {
         // Experiments that measure time run alone on the machine, after the others, which share its
         // processors.
         let (timed, others): (Vec<_>, Vec<_>) =
-            experiments.into_iter().partition(|experiment| papers::is_timed(experiment.key));
+            experiments.into_iter().partition(|experiment| experiment.is_timed());
         let (mut out, mut failed, mut before, mut printed) = (Vec::new(), Vec::new(), 0, Ok(()));
         for (threads, experiments) in [(workers::count(), others), (1, timed)] {
             let told = |done: usize, made: &anyhow::Result<Made>| {

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::transports::{SEEDS_LEAST, drawn_interval, names, said, sure};
 use super::videos::{Line, PUBLISHED, Videos, lacking, notes};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
@@ -12,6 +12,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "car-conclusion",
     title: "What should carry the video: quality in time, and what it costs",
     source: "[CAR] 5",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run,
 };
 

@@ -6,7 +6,7 @@ use super::transports::{
     Line, RATE_OF_ALL, SEEDS_LEAST, Transports, lacking, names, of_seeds, ordered, said, sure,
 };
 use super::wireless;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot};
 
@@ -14,6 +14,8 @@ pub(crate) const JITTER: Experiment = Experiment {
     key: "car-jitter",
     title: "Mean jitter of the times between packets",
     source: "[CAR] 4",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: jitter,
 };
 
@@ -65,6 +67,8 @@ pub(crate) const DELAY: Experiment = Experiment {
     key: "car-delay",
     title: "One-way delays of packets, from due to delivered",
     source: "[CAR] 5",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: delay,
 };
 

@@ -5,13 +5,15 @@ use anyhow::Result;
 use super::transports::{
     Line, SEEDS_LEAST, Transports, drawn_interval, lacking, names, ordered, said, sure,
 };
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const FIG_3: Experiment = Experiment {
     key: "car-fig-3",
     title: "Throughput of a constant bit rate under losses on a wire",
     source: "[CAR] Fig. 3",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run,
 };
 
@@ -150,6 +152,8 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     key: "car-table-2",
     title: "Times between packets of 1328 bytes",
     source: "[CAR] Table 2",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: intervals,
 };
 

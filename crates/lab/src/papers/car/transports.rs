@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::experiment::{Measurement, Outcome, Row};
+use crate::experiment::{Measurement, Mutation, Outcome, Row};
 use crate::notation::number;
 use crate::plot::Series;
 
@@ -214,6 +214,10 @@ const NAMES: [Name; 20] = [
 pub(super) const RATE_OF_ALL: u64 = 1200;
 /// Minimum number of seeds for a meaningful confidence interval.
 pub(super) const SEEDS_LEAST: u64 = 3;
+/// Reason of every experiment that shows these lines.
+pub(super) const SPARED: Mutation = Mutation::Spared(
+    "It shows the results of `make transports`: no change of the code alters committed numbers.",
+);
 const MEASURED: &str = include_str!("transports.csv");
 const MADE: &str = include_str!("transports.machine.json");
 /// Path for the reader of the report.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::transports::{drawn_interval, names, ordered, said, sure};
-use crate::experiment::{Experiment, Findings, Measurement, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Measurement, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
@@ -12,6 +12,8 @@ pub(crate) const TABLE_3: Experiment = Experiment {
     key: "car-table-3",
     title: "PSNR of a video by each transport, on a wire and wireless",
     source: "[CAR] Table 3",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: table_3,
 };
 
@@ -60,6 +62,8 @@ pub(crate) const FIG_5: Experiment = Experiment {
     key: "car-fig-5",
     title: "SSIM of a video by each transport",
     source: "[CAR] Fig. 5",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: fig_5,
 };
 

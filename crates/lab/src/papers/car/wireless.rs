@@ -5,7 +5,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::transports::{SEEDS_LEAST, lacking, names, of_seeds, ordered, said, sure};
-use crate::experiment::{Experiment, Findings, Measurement, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Measurement, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
@@ -13,6 +13,8 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     key: "car-table-1",
     title: "Throughput in a car's wireless network by received power",
     source: "[CAR] Table 1",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: table_1,
 };
 
@@ -62,6 +64,8 @@ pub(crate) const FIG_1: Experiment = Experiment {
     key: "car-fig-1",
     title: "Losses in a car's wireless network by the rate that is sent",
     source: "[CAR] Fig. 1",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: fig_1,
 };
 
@@ -159,6 +163,8 @@ pub(crate) const FIG_4: Experiment = Experiment {
     key: "car-fig-4",
     title: "Distribution of the throughput in a car's wireless network",
     source: "[CAR] Fig. 4",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: fig_4,
 };
 
@@ -255,6 +261,8 @@ pub(crate) const BIT_ERRORS: Experiment = Experiment {
     key: "car-bit-errors",
     title: "Packets with a wrong bit: what UDP-Lite saves, and what a seal leaves of that",
     source: "[CAR] 3.1",
+    isolation: Isolation::Shared,
+    mutation: super::transports::SPARED,
     run: bit_errors,
 };
 

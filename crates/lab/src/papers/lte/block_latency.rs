@@ -7,13 +7,15 @@ use rand_distr::{Distribution, Normal};
 use tautline_fec::theory::{Gaussian, OrderStatistic};
 
 use super::block::Block;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-2",
     title: "Latency of a block with and without a code, Gaussian delays",
     source: "[LTE] Fig. 2",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("gaussian"),
     run,
 };
 

@@ -10,7 +10,9 @@ use tautline_fec::block::{Code, Scheme};
 use tautline_fec::kernel::{Kernel, Scalar};
 use tautline_net::clock::Clock;
 
-use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{
+    Cell, Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table,
+};
 use crate::machine;
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -19,6 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-table-2",
     title: "Speed of the block code, 100 packets of 1296 bytes",
     source: "[LTE] Table II",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("scalar"),
     run,
 };
 

@@ -6,7 +6,7 @@ use tautline_vehicle::encode::Plan;
 use tautline_video::{Backend, Layout, Refresh};
 
 use super::rig::{self, RATE};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::coding::{self, Coder, mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::plot::{Axis, Plot, Series};
@@ -15,6 +15,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-budget-steps",
     title: "Slices around steps of the budget",
     source: "[LTE] IV",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("ceiling"),
     run,
 };
 

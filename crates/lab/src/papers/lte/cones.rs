@@ -12,7 +12,7 @@ use tautline_scenario::measure::quantile;
 use tautline_units::Duration;
 
 use self::drive::{COMMAND_DELAY, JITTER, LOST, Lap, Mean, PICTURE_DELAY, Setting};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::workers;
 
@@ -22,6 +22,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-cones",
     title: "Cones hit against added latency, with and without the guard",
     source: "[LTE] Figs. 16 and 17",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("loop-age"),
     run,
 };
 

@@ -11,7 +11,7 @@ use tautline_units::Bitrate;
 use super::latencies::Latencies;
 use super::recorded::{self, Recorded};
 use super::slices::{APPLICATION, PACKET_BYTES, Stream, model_note, modem};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::sweeps::links::set::Set;
 use crate::workers;
@@ -20,6 +20,8 @@ pub(crate) const ONE_LINK: Experiment = Experiment {
     key: "lte-fig-3",
     title: "Latency and autocorrelation of a constant-rate stream over one link",
     source: "[LTE] Fig. 3",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("outages"),
     run: one_link,
 };
 
@@ -41,6 +43,8 @@ pub(crate) const MANY_LINKS: Experiment = Experiment {
     key: "lte-fig-6",
     title: "Latency and autocorrelation of a constant-rate stream over one to four links",
     source: "[LTE] Fig. 6",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("outages"),
     run: many_links,
 };
 

@@ -9,7 +9,7 @@ use tautline_scenario::cuts::{Choice, Measures};
 use tautline_scenario::measure::quantile;
 use tautline_transport::Config;
 
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::workers;
 
@@ -17,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-cuts",
     title: "How long the picture stands still when links are cut",
     source: "[LTE] III.C",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("delay"),
     run,
 };
 

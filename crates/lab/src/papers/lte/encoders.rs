@@ -5,7 +5,7 @@ use tautline_units::Bitrate;
 use tautline_video::Backend;
 use tautline_video::avc::LossRecovery;
 
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run};
 use crate::machine;
 use crate::pictures::footage::clips;
 use crate::pictures::vmaf;
@@ -15,6 +15,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-encoders",
     title: "Encoders by strips: quality at rate, time and size",
     source: "[LTE] IV",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("quantizer-floor"),
     run,
 };
 

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::system;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::clip::Passage;
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
@@ -17,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-14",
     title: "From an event to its picture, by counting pictures and by the stamp",
     source: "[LTE] Fig. 14",
+    isolation: Isolation::Processes,
+    mutation: Mutation::Named("delay"),
     run,
 };
 

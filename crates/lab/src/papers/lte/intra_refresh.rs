@@ -6,12 +6,14 @@ use tautline_video::Picture;
 use super::curves::{self, Average, Curves, QUALITY_DB};
 use super::loss_recovery::{self, BAND, Coded, INTER, INTRA, Mode, Strips, psnr};
 use super::trials::{self, Plan};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-10",
     title: "Quality at rate of intra, inter and intra refresh, one slice of 16 lost",
     source: "[LTE] Fig. 10",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("intra-quantizer"),
     run,
 };
 

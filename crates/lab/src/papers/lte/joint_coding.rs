@@ -13,7 +13,7 @@ use tautline_scenario::policies::rate;
 
 use super::recorded::{self, Recorded};
 use super::slices::{APPLICATION, model_note};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use point::{LEVEL, Links, Load, Point, RUNS, measure, seconds};
 
@@ -21,6 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-8",
     title: "Latency of slices over two modems, coded jointly and apart",
     source: "[LTE] Fig. 8",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("swing"),
     run,
 };
 

@@ -7,7 +7,7 @@ use super::recorded::{self, Recorded};
 use super::slices::{
     APPLICATION, Came, PACKET_BYTES, PER_SECOND, SOURCES, Stream, model_note, modem,
 };
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::sweeps::links::set::Set;
 use crate::workers;
@@ -16,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-15",
     title: "Latency of slices over one to four modems",
     source: "[LTE] Fig. 15",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("delay"),
     run,
 };
 

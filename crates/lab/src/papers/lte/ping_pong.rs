@@ -5,7 +5,7 @@ use tautline_units::{Bitrate, Duration, Instant};
 use tautline_video::Layout;
 
 use super::rig::{self, Behind, Passage, Rig};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
 
@@ -13,6 +13,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-13",
     title: "Reading and coding slices in time, one encoder and two in turn",
     source: "[LTE] Fig. 13",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("readout"),
     run,
 };
 

@@ -8,7 +8,7 @@ use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Layout, Quantizers, Refresh};
 
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::pictures::qp_table::QpTable;
 use crate::plot::{Axis, Plot, Series};
@@ -18,6 +18,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-11",
     title: "Quantizers for a desired slice size",
     source: "[LTE] Fig. 11",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("headers"),
     run,
 };
 

@@ -9,7 +9,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use super::latencies::Latencies;
 use super::recorded::{self, Recorded};
 use super::slices::{Came, Look, PER_SECOND, SOURCES, Stream, WARM_UP, modem};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::sweeps::links::set::Set;
 use crate::workers;
@@ -18,6 +18,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-rate-control",
     title: "The rate control of two states: a step, wandering links, recordings",
     source: "[LTE] III.B",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("raise"),
     run,
 };
 

@@ -9,12 +9,14 @@ use super::latencies::Latencies;
 use super::loss_recovery::{self, BAND, INTER, Mode, Strips, psnr};
 use super::slices::{Stream, modem};
 use super::trials::{self, Plan};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-refresh",
     title: "Every way of loss recovery, one slice in 20 lost",
     source: "[LTE] IV.A",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("refresh"),
     run,
 };
 

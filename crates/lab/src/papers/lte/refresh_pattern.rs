@@ -8,7 +8,7 @@ use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
 
 use super::recovery::{self, Recovery, Shown};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size};
 use crate::plot::{Axis, Plot, Series};
 
@@ -16,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-9",
     title: "Intra macroblocks of P slices, picture by picture",
     source: "[LTE] Fig. 9",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("refresh"),
     run,
 };
 

@@ -4,7 +4,9 @@ use anyhow::Result;
 use tautline_units::Bitrate;
 
 use super::rig::{self, Behind, RATE, Rig, Watched, settled};
-use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{
+    Cell, Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table,
+};
 use crate::machine;
 use crate::pictures::coding::{self, quantile, sorted};
 use crate::pictures::footage::{Footage, Size, clips};
@@ -14,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-slice-times",
     title: "From the first row of a slice to the slice, six and twelve in a picture",
     source: "[LTE] IV",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("headers"),
     run,
 };
 

@@ -6,7 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use tautline_video::Layout;
 
 use super::system;
-use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{
+    Cell, Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table,
+};
 use crate::pictures::clip::{Figures, Passage};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
@@ -15,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-table-1",
     title: "Sources of latency, stage by stage, by the whole system",
     source: "[LTE] Table I",
+    isolation: Isolation::Processes,
+    mutation: Mutation::Named("delay"),
     run,
 };
 

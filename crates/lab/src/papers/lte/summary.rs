@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::system;
-use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{
+    Cell, Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table,
+};
 use crate::pictures::clip;
 use crate::pictures::coding::{mean, quantile};
 use crate::plot::{Axis, Plot, Series};
@@ -15,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-summary",
     title: "The whole system over four links: quality and latency, stage by stage",
     source: "[LTE] V",
+    isolation: Isolation::Processes,
+    mutation: Mutation::Named("quantizer-floor"),
     run,
 };
 

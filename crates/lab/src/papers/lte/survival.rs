@@ -13,13 +13,15 @@ use tautline_transport::wire::Prefix;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-survival",
     title: "Which codes outlive the loss of a link",
     source: "[LTE] III.C",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("planner"),
     run,
 };
 

@@ -15,7 +15,7 @@ use tautline_net::clock::Clock;
 use tautline_units::{ByteCount, Instant};
 
 use super::codecs::{METRICS, published};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::pictures::coding::{mean, quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
@@ -24,6 +24,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "timing-here",
     title: "Serialization of 10,000 lidar points, measured now",
     source: "[TIMING] Table 1",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("points"),
     run,
 };
 

@@ -5,12 +5,14 @@ mod failover;
 #[cfg(feature = "quorum")]
 mod trial;
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Isolation, Mutation};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "timing-leader",
     title: "Three redundant steering computers, of which one acts",
     source: "[TIMING] Significance arguments",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("lease"),
     run,
 };
 

@@ -3,13 +3,15 @@
 use anyhow::{Context, Result};
 
 use super::codecs::{Codecs, note, published};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "timing-reaction",
     title: "What serialization costs in inches at 60 miles per hour",
     source: "[TIMING] Significance arguments",
+    isolation: Isolation::Shared,
+    mutation: super::codecs::SPARED,
     run,
 };
 

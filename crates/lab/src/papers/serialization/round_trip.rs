@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::codecs::{Codecs, Published, note, published};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
@@ -11,6 +11,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "timing-fig-1",
     title: "Round trips of 10,000 lidar points, and why the ranking is another today",
     source: "[TIMING] Fig. 1",
+    isolation: Isolation::Shared,
+    mutation: super::codecs::SPARED,
     run,
 };
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::codecs::{Codecs, METRICS, Published, note, published};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
@@ -11,6 +11,8 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     key: "timing-table-1",
     title: "Serialization of 10,000 lidar points",
     source: "[TIMING] Table 1",
+    isolation: Isolation::Shared,
+    mutation: super::codecs::SPARED,
     run,
 };
 
@@ -120,6 +122,8 @@ pub(crate) const FIG_2: Experiment = Experiment {
     key: "timing-fig-2",
     title: "Serialization over the number of points",
     source: "[TIMING] Fig. 2",
+    isolation: Isolation::Shared,
+    mutation: super::codecs::SPARED,
     run: sizes,
 };
 

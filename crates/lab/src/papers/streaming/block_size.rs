@@ -6,7 +6,7 @@ use super::block::Repairs;
 use super::link::Transfer;
 use super::rows::{delay_rows, link_note, sessions_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::workers;
 
@@ -29,6 +29,8 @@ pub(crate) const AGAINST_RETRANSMISSION: Experiment = Experiment {
     key: "stream-fig-2",
     title: "Delay over the size of a block",
     source: "[STREAM] Fig. 2",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run: against_retransmission,
 };
 
@@ -91,6 +93,8 @@ pub(crate) const AGAINST_STREAMING: Experiment = Experiment {
     key: "stream-fig-9",
     title: "The streaming code against blocks of every size",
     source: "[STREAM] Fig. 9",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run: against_streaming,
 };
 

@@ -5,13 +5,15 @@ use tautline_fec::theory::Stream;
 
 use super::link::Transfer;
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-fig-6",
     title: "The streaming code's delay and its bound, over the code rate",
     source: "[STREAM] Fig. 6",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -4,13 +4,15 @@ use anyhow::Result;
 use tautline_fec::theory::Stream;
 
 use super::intervals::Intervals;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-theorem-1",
     title: "The streaming code's busy time: its distribution and moments",
     source: "[STREAM] Theorem 1 and Corollary 1",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -6,7 +6,7 @@ use super::block::Repairs;
 use super::link::Transfer;
 use super::rows::{burst_name, link_note, sessions_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::workers;
 
@@ -16,6 +16,8 @@ pub(crate) const BURSTS: Experiment = Experiment {
     key: "stream-fig-8",
     title: "Delay over the code rate with feedback, losses in bursts",
     source: "[STREAM] Fig. 8",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run: bursts,
 };
 
@@ -64,6 +66,8 @@ pub(crate) const RATES: Experiment = Experiment {
     key: "stream-fig-10",
     title: "Delay over the effective code rate",
     source: "[STREAM] Fig. 10",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run: rates,
 };
 

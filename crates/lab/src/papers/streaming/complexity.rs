@@ -5,13 +5,15 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tautline_fec::theory::Stream;
 
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-table-1",
     title: "Operations of the streaming code's decoder",
     source: "[STREAM] Table I",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("operations"),
     run,
 };
 

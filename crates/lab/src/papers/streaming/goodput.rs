@@ -4,13 +4,15 @@ use anyhow::Result;
 use tautline_fec::theory::Stream;
 
 use super::intervals::Intervals;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-theorem-3",
     title: "The share of a stream's slots that deliver a source packet, by its length",
     source: "[STREAM] Theorem 3",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -8,7 +8,7 @@ use super::link::Transfer;
 use super::residual::BlockLosses;
 use super::rows::burst_name;
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::workers;
 
@@ -16,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-fig-7",
     title: "Delay over the code rate without feedback",
     source: "[STREAM] Fig. 7",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -6,13 +6,15 @@ use super::block::Repairs;
 use super::link::{SLOT_MS, Transfer};
 use super::rows::{delay_rows, link_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-fig-1",
     title: "Delay of retransmission, and with a block code, at 20 % loss",
     source: "[STREAM] Fig. 1",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -12,7 +12,7 @@ use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
 use super::link::{Erasures, RTT_SLOTS};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -21,6 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "stream-speed",
     title: "Speed of the streaming code, encoder and decoder together",
     source: "[STREAM] IV.B",
+    isolation: Isolation::Alone,
+    mutation: Mutation::Named("coefficients"),
     run,
 };
 

@@ -5,7 +5,7 @@ use tautline_sim::link::{Config, Jitter, Outage, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::published::{self, Column, mean_of_columns};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Plot, Series};
 use crate::sweeps::packet_size::sweep::{Sweep, Ways};
 use crate::sweeps::packet_size::{self, CHOSEN_BY, LIMITS, Recommendation, Round, Size, Trial};
@@ -14,6 +14,8 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     key: "ugv-table-1",
     title: "Delay bins over packet sizes, 400 bytes from the vehicle",
     source: "[UGV] Table 1",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("packet-sizes"),
     run: table_1,
 };
 
@@ -26,6 +28,8 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     key: "ugv-table-2",
     title: "Delay bins over packet sizes, 500 bytes from the vehicle",
     source: "[UGV] Table 2",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("packet-sizes"),
     run: table_2,
 };
 

@@ -6,7 +6,7 @@ use tautline_units::{Bitrate, ByteCount};
 
 use super::bins::{fitted, size};
 use super::gate::gate_alone;
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run};
 use crate::sweeps::packet_size::sweep::Sweep;
 use crate::sweeps::packet_size::{self, CHOSEN_BY, Trial};
 
@@ -14,6 +14,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-further",
     title: "300 bytes from the vehicle, a vehicle that drives, and messages of several sizes",
     source: "[UGV] Conclusions",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("packet-sizes"),
     run,
 };
 

@@ -8,7 +8,7 @@ use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config, Outage, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Sent, Setup, camera_of_2011};
 use crate::workers;
@@ -17,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-fig-4",
     title: "Message latency with video sent regardless, and only on a path that answers",
     source: "[UGV] Figs. 4 and 5",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("silence"),
     run,
 };
 

@@ -8,7 +8,7 @@ use tautline_net::latency::{Leg, Spikes, Summary};
 
 use super::gate::modem;
 use super::stand::{Drive, Files, Program, RATE, SENT, TRANSPORT, Way};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
 
@@ -16,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-files-gate",
     title: "The switchboard's files of latency, video sent regardless and only on a path that answers",
     source: "[UGV] Figs. 4 and 5",
+    isolation: Isolation::Processes,
+    mutation: Mutation::Named("silence"),
     run,
 };
 

@@ -7,7 +7,7 @@ use tautline_sim::link::{Config, Pair};
 use tautline_units::{Duration, Instant};
 
 use super::gate::{gate_alone, modem};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::relayed::{Carriage, MESSAGE_BYTES, Sent, Setup, camera_of_2011};
 use crate::workers;
@@ -16,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-key-frames",
     title: "Spikes that key pictures make, over links that hold nothing",
     source: "[UGV] System Configuration 2",
+    isolation: Isolation::Shared,
+    mutation: Mutation::Named("delay"),
     run,
 };
 

@@ -8,7 +8,7 @@ use tautline_net::latency::{Leg, Summary};
 use super::bins::fitted;
 use super::published::{Column, TABLE_1, TABLE_2, mean_of_columns};
 use super::stand::{Drive, Files, Program, RATE, SENT, TRANSPORT, Way};
-use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Isolation, Mutation, Outcome, Row, Run, Table};
 use crate::pictures::coding::mean;
 use crate::plot::{Axis, Plot, Series};
 use crate::sweeps::packet_size::{CHOSEN_BY, LIMITS};
@@ -17,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-files-sizes",
     title: "Delay bins over packet sizes, from the files of switchboard and operator",
     source: "[UGV] Table 1",
+    isolation: Isolation::Processes,
+    mutation: Mutation::Named("packet-sizes"),
     run,
 };
 
