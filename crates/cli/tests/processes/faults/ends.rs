@@ -122,7 +122,7 @@ fn a_second_process_with_the_vehicles_key_disturbs_no_drive() {
         let mut second = rig.vehicle.another();
         // The first one still answers the switchboard, so the second is refused, with the addresses
         // of both.
-        let line = line_with(&mut second.0, "another machine has its key at 127.0.0.1:");
+        let line = line_with(&mut second.0, "another machine uses its key at 127.0.0.1:");
         assert!(
             line.is_some_and(|line| line.contains("is at 127.0.0.1:")),
             "it is told of neither"
@@ -131,7 +131,7 @@ fn a_second_process_with_the_vehicles_key_disturbs_no_drive() {
         crate::faults::goes_on(&rig);
         assert_eq!(rig.cause(), None);
         let who = rig.vehicle.who();
-        assert!(who.contains("the same key came from 127.0.0.1:"), "{who}");
+        assert!(who.contains("a connection with the same key from 127.0.0.1:"), "{who}");
         assert!(rig.vehicle.vehicle.try_wait().expect("it was started").is_none(), "it goes on");
         assert_eq!(
             rig.vehicle.operator.introductions(),
@@ -158,10 +158,10 @@ fn a_copy_that_registers_first_after_a_restart_is_refused() {
         }
         rig.vehicle.restart_switchboard();
         let mut copy = rig.vehicle.another();
-        let line = line_with(&mut copy.0, "another machine has its key at 127.0.0.1:");
+        let line = line_with(&mut copy.0, "another machine uses its key at 127.0.0.1:");
         let who = rig.vehicle.who();
         assert!(line.is_some(), "the copy is told of both: {who}");
-        assert!(who.contains("the same key came from 127.0.0.1:"), "{who}");
+        assert!(who.contains("a connection with the same key from 127.0.0.1:"), "{who}");
         // Longer than the ten seconds for which the process of the lease would have been awaited.
         for _ in 0..8 {
             crate::faults::goes_on(&rig);

@@ -317,13 +317,13 @@ fn copy_comes_first(who: u8) -> World {
     let is_told = |id| {
         outputs.iter().any(|output| match output {
             Output::Send { to, message: Control::Refused { text, .. } } => {
-                *to == id && text.contains("another machine has its key")
+                *to == id && text.contains("another machine uses its key")
             }
             _ => false,
         })
     };
     assert!(is_told(copy) && is_told(world.connections[&who]), "{outputs:?}");
-    assert!(world.directory.who(world.now).contains("the same key came from"));
+    assert!(world.directory.who(world.now).contains("a connection with the same key from"));
     assert_eq!(world.kept.vehicles[&key(ROVER)].lease.as_ref().unwrap().name, held[&ROVER].lease);
     world
 }
@@ -346,7 +346,7 @@ fn the_process_of_a_kept_lease_replaces_a_copy() {
         world.wait(Duration::from_millis(100));
         let late: Vec<_> = std::iter::from_fn(|| world.directory.poll_output()).collect();
         assert!(!late.contains(&closed), "it was closed before");
-        assert!(world.directory.who(world.now).contains("the same key came from"));
+        assert!(world.directory.who(world.now).contains("a connection with the same key from"));
     }
 }
 
