@@ -18,7 +18,7 @@ use tautline_port::serve;
 use tautline_testtrack::{Conditions, SimulatedCar};
 use tautline_units::Instant;
 
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{load, right, set};
 use crate::stop;
 use crate::thread::Thread;
@@ -100,7 +100,7 @@ impl Car {
     /// Runs the car until it is asked to end; it stands then.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
-        Places::of(self.config.as_deref()).connect(config.guard.path_mut());
+        Folders::of(self.config.as_deref()).connect(config.guard.path_mut());
         set(&mut config.guard, self.guard);
         set(&mut config.control_timeout_ms, self.control_timeout_ms);
         set(&mut config.seed, self.seed);

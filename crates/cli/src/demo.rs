@@ -8,9 +8,9 @@ use clap::Args;
 use tautline_blackbox::drives;
 
 use crate::coding::Coding;
+use crate::local_system::{Links, LocalSystem, Setup};
 use crate::operator::OPEN;
 use crate::source::Source;
-use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
 /// Drive a simulated car in the browser over emulated mobile links.
@@ -70,7 +70,7 @@ impl Demo {
             seed: self.seed,
         };
         let before = drives::list(&blackbox)?.last().map(|drive| drive.number);
-        let mut stand = Stand::raise(&setup).await?;
+        let mut stand = LocalSystem::raise(&setup).await?;
         loop {
             let line = stand.printed().await;
             if line.starts_with(OPEN) {

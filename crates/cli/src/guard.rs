@@ -10,15 +10,15 @@ use clap::Args;
 use serde::Deserialize;
 use tautline_blackbox::{Recorder, Signer};
 use tautline_guard::identity::Stop;
-use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Server};
 use tautline_net::realtime;
+use tautline_net::unavailable;
 use tautline_port::keeper::{self, Keeper};
 use tautline_port::latch;
 use tautline_units::Instant;
 
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{beside, load, right, set};
 use crate::thread::Thread;
 use crate::{keys, stop};
@@ -81,11 +81,11 @@ impl Guard {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         let folder = config.blackbox.as_mut().map(|blackbox| &mut blackbox.folder);
-        let places = Places::of(self.config.as_deref());
-        places.keep([Some(&mut config.latch), folder].into_iter().flatten());
+        let folders = Folders::of(self.config.as_deref());
+        folders.keep([Some(&mut config.latch), folder].into_iter().flatten());
         [&mut config.vehicle, &mut config.machine]
             .into_iter()
-            .for_each(|socket| places.listen(socket));
+            .for_each(|socket| folders.listen(socket));
         beside(self.config.as_deref(), &mut config.key);
         set(&mut config.vehicle, self.vehicle);
         set(&mut config.machine, self.machine);
@@ -109,7 +109,7 @@ impl Guard {
         let mut stop = pin!(stop::asked());
         let open = async || Ok((Server::open(&config.vehicle)?, Server::open(&config.machine)?));
         let (vehicle, machine) = tokio::select! {
-            opened = absence::opened(open) => opened?,
+            opened = unavailable::opened(open) => opened?,
             () = &mut stop => return Ok(()),
         };
         let clock = Clock::start();

@@ -3,7 +3,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
-mod say;
+mod output;
 
 mod blackbox;
 mod car;
@@ -13,6 +13,7 @@ mod doctor;
 mod emulate;
 mod end;
 mod enroll;
+mod folders;
 mod guard;
 mod init;
 mod keys;
@@ -20,13 +21,13 @@ mod keys;
 mod lab;
 mod latency;
 mod local;
+mod local_system;
 mod machine;
 #[cfg(any(test, not(feature = "quorum")))]
 mod missing;
 mod operator;
 mod owner;
 mod path_size;
-mod places;
 #[cfg(feature = "lab")]
 mod probe;
 mod reach;
@@ -34,7 +35,6 @@ mod relay;
 mod service;
 mod settings;
 mod source;
-mod stand;
 mod stats;
 mod status;
 mod stop;
@@ -98,7 +98,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    stand::follow_parent();
+    local_system::follow_parent();
     let tautline = Tautline::parse();
     let default = match tautline.command {
         Command::Demo(_)

@@ -11,7 +11,7 @@ use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
 use tautline_operator::{Behind, Config, Opening, Right};
 
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{beside, load, right, set};
 use crate::stats::Stats;
 use crate::{keys, stop};
@@ -154,7 +154,7 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let programs = config.deliver.values_mut().filter_map(Address::path_mut);
     let paths = files.into_iter().flatten().chain(programs).chain([&mut config.key]);
     beside(file, paths);
-    Places::of(file).keep(&mut config.record);
+    Folders::of(file).keep(&mut config.record);
     Ok(config)
 }
 

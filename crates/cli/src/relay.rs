@@ -9,7 +9,7 @@ use tautline_net::datagram::Address;
 use tautline_net::random;
 use tautline_relay::Config;
 
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
@@ -65,13 +65,13 @@ impl Relay {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), [&mut config.key]);
-        let places = Places::of(self.config.as_deref());
+        let folders = Folders::of(self.config.as_deref());
         if let Some(path) = config.shared_port.take() {
             let mut address = Address::Path(path);
-            places.listen(&mut address);
+            folders.listen(&mut address);
             config.shared_port = address.path_mut().cloned();
         }
-        places.keep(&mut config.latency);
+        folders.keep(&mut config.latency);
         set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
         set(&mut config.tls, self.tls.map(Some));
         set(&mut config.shared_port, self.shared_port.map(Some));

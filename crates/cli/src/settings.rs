@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
-use tautline_net::absence::Refused;
+use tautline_net::unavailable::Refused;
 
 /// Reads a TOML file, or returns the defaults without a file.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow::Result<T> {

@@ -16,7 +16,7 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{beside, load, right, set};
 use crate::{keys, stop};
 
@@ -188,9 +188,9 @@ impl Running {
 fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     beside(file, [&mut config.key]);
-    let places = Places::of(file);
-    places.connect(config.shared_port.as_mut());
-    places.keep([&mut config.state].into_iter().chain(&mut config.latency));
+    let folders = Folders::of(file);
+    folders.connect(config.shared_port.as_mut());
+    folders.keep([&mut config.state].into_iter().chain(&mut config.latency));
     Ok(config)
 }
 

@@ -14,7 +14,7 @@ use tautline_units::Instant;
 use tokio::process::{Child, Command};
 use tokio::time::{interval, sleep, timeout};
 
-use crate::{operator, settings, stand, stop, switchboard};
+use crate::{local_system, operator, settings, stop, switchboard};
 
 /// Run all processes with settings in a folder, as written by `tautline init` and `tautline
 /// enroll`, until Ctrl-C.
@@ -188,7 +188,7 @@ fn spawn(role: &str, file: &Path) -> anyhow::Result<Child> {
     let log = std::env::var_os("TAUTLINE_LOG").unwrap_or_else(|| "warn".into());
     Command::new(program)
         .args([OsStr::new(role), OsStr::new("--config"), file.as_os_str()])
-        .env(stand::CHILD, "1")
+        .env(local_system::CHILD, "1")
         .env("TAUTLINE_LOG", log)
         // Ctrl-C goes only to this process, which ends the others in order.
         .process_group(0)

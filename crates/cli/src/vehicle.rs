@@ -11,7 +11,7 @@ use tautline_net::stats::Latest;
 use tautline_vehicle::Config;
 
 use crate::coding::Coding;
-use crate::places::Places;
+use crate::folders::Folders;
 use crate::settings::{beside, load, right, set};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -123,8 +123,8 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
     beside(file, topics.flatten());
     beside(file, [&mut config.key]);
-    let places = Places::of(file);
-    places.keep([config.epoch.as_mut(), config.orders.as_mut()].into_iter().flatten());
-    places.connect(config.guard.path_mut());
+    let folders = Folders::of(file);
+    folders.keep([config.epoch.as_mut(), config.orders.as_mut()].into_iter().flatten());
+    folders.connect(config.guard.path_mut());
     Ok(config)
 }

@@ -30,8 +30,8 @@ mod mode;
 mod pauses;
 mod plausible;
 mod readable;
+mod reported;
 mod set;
-mod told;
 
 pub use age::LateFrames;
 pub use config::Config;
@@ -39,7 +39,7 @@ pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;
 pub use guard::{Guard, Input, Latch, Output};
 pub use machine::{
-    Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Told,
+    Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Reported,
 };
 pub use mode::{Cause, Mode, Transition, Why};
 pub use pauses::Pauses;

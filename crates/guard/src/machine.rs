@@ -3,8 +3,8 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
+use crate::reported::reported;
 use crate::set::{Set, numbered};
-use crate::told::told;
 use crate::{Controls, Gear, Signals};
 
 /// A machine that can be driven: implemented by a simulated car, or by a vehicle behind CAN, a ROS
@@ -63,10 +63,10 @@ pub struct MachineState {
     /// State of the lights and the horn.
     pub signals: Signals,
     /// Optional numbers for people only.
-    pub told: Told,
+    pub told: Reported,
 }
 
-told! {
+reported! {
     /// Optional numbers of a machine for people, who may act on them. The guard forwards them and
     /// makes no decision by them.
     ///
@@ -74,7 +74,7 @@ told! {
     /// name for people, its unit. The frames *machine* and *status* end with these numbers in this
     /// order. A build with fewer lines skips the last ones, and a build with more lines treats the
     /// missing ones as unknown. New lines therefore go at the end, and no line is moved or removed.
-    pub struct Told {
+    pub struct Reported {
         /// Acceleration along the machine in m/s², forwards positive.
         acceleration_along: "acceleration along", "m/s²";
         /// Acceleration across the machine in m/s², left positive.

@@ -55,7 +55,7 @@ pub struct Drops {
     /// Units that the transport refused: no link, too large, queue full.
     pub unit_refused: u64,
     /// Units that arrived in a successor session.
-    pub unit_beside: u64,
+    pub unit_of_successor: u64,
     /// Datagrams for a link over TLS without a connection.
     pub stream_absent: u64,
     /// Refused connections over TLS, in either direction: an unknown key, a failed handshake, too
@@ -74,7 +74,7 @@ impl Drops {
             ("loop: send refused", self.send_refused),
             ("loop: send too large", self.send_too_large),
             ("loop: unit refused", self.unit_refused),
-            ("loop: unit of a session that waits", self.unit_beside),
+            ("loop: unit of a session that waits", self.unit_of_successor),
             ("loop: no connection for a link over TLS", self.stream_absent),
             ("loop: connection over TLS refused", self.stream_refused),
             ("loop: connection over TLS malformed", self.stream_malformed),
@@ -508,7 +508,7 @@ impl EventLoop {
         self.sessions.handle_timeout(now);
         self.follow(now);
         self.find_addresses(now);
-        self.drops.unit_beside = self.sessions.units_beside();
+        self.drops.unit_of_successor = self.sessions.units_of_successor();
         while let Some((route, ecn)) = self.poll_transmit(now) {
             if route.stream_index().is_some() {
                 let Self { streams, sessions, drops, datagram, .. } = self;

@@ -1,23 +1,22 @@
 //! Sockets, the one clock, the event loop and the real-time link emulator.
 #![forbid(unsafe_code)]
 
-pub mod absence;
-mod called;
+pub mod accept_limit;
 pub mod channels;
 pub mod clock;
+pub mod connection_limit;
 pub mod control;
 pub mod datagram;
 mod destination;
-pub mod door;
 pub mod driver;
 pub mod emulate;
 pub mod file;
 mod free_port;
 pub mod handover;
 pub mod latency;
+mod local_addresses;
 mod log_limit;
 pub mod metrics;
-pub mod places;
 pub mod random;
 mod rate_bound;
 pub mod reach;
@@ -34,6 +33,7 @@ pub mod streams;
 mod timer;
 pub mod tun;
 pub mod udp;
+pub mod unavailable;
 
 pub use destination::Destination;
 pub use free_port::free_port;

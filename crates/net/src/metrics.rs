@@ -14,9 +14,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
-use crate::absence::{self, Refused};
+use crate::accept_limit::{self, AcceptLimit};
 use crate::clock::Clock;
-use crate::door::{self, Door};
+use crate::unavailable::{self, Refused};
 
 pub use prometheus_client::registry::Unit;
 
@@ -30,14 +30,14 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
         anyhow::Error::new(Refused::new(what, cause, "choose another with --metrics"))
     };
     let listen = async || TcpListener::bind(address).await.map_err(refused);
-    let listener = absence::opened(listen).await?;
-    let door = Door::new("the metrics", Clock::start());
-    let listener = door::Listener::plain(listener, door).context(
+    let listener = unavailable::opened(listen).await?;
+    let door = AcceptLimit::new("the metrics", Clock::start());
+    let listener = accept_limit::Listener::plain(listener, door).context(
         "the address of the metrics server is \
                                                        unknown",
     )?;
-    let routes = routes.layer(middleware::from_fn(door::attend));
-    let service = routes.into_make_service_with_connect_info::<door::Peer>();
+    let routes = routes.layer(middleware::from_fn(accept_limit::attend));
+    let service = routes.into_make_service_with_connect_info::<accept_limit::Peer>();
     axum::serve(listener, service).await.context("the metrics server failed")
 }
 

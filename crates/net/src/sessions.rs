@@ -31,18 +31,18 @@ pub(crate) struct Sessions {
     /// Condition for the requested end of the current session; a session introduced later then
     /// replaces it.
     ending: Option<Condition>,
-    beside: Option<Beside>,
+    successor: Option<Successor>,
     /// Events of the current session from its time as successor, newest first.
     told: Vec<Event>,
     /// Number of units received in successor sessions.
-    units_beside: u64,
+    units_of_successor: u64,
 }
 
 /// Condition, evaluated repeatedly, for replacing a session with another peer.
 pub(crate) struct Condition(Box<dyn Fn() -> bool + Send>);
 
 #[derive(Debug)]
-struct Beside {
+struct Successor {
     session: Session,
     condition: Condition,
     since: Instant,
@@ -57,11 +57,11 @@ impl Sessions {
     /// Adds a session: as successor, or as the current one if that was never established.
     pub(crate) fn introduce(&mut self, session: Session, condition: Condition, now: Instant) {
         if self.present.as_ref().is_none_or(|present| !present.is_established()) {
-            (self.present, self.beside, self.is_released) = (Some(session), None, false);
+            (self.present, self.successor, self.is_released) = (Some(session), None, false);
             self.ending = None;
             self.told.clear();
         } else {
-            self.beside = Some(Beside::new(session, condition, now));
+            self.successor = Some(Successor::new(session, condition, now));
         }
     }
 
@@ -72,13 +72,13 @@ impl Sessions {
 
     /// Ends the existing sessions: the current one once it `may_end`, the successor at once.
     pub(crate) fn end(&mut self, may_end: Condition) {
-        self.beside = None;
+        self.successor = None;
         self.ending = self.present.is_some().then_some(may_end);
     }
 
     /// Ends every session.
     pub(crate) fn stop(&mut self) {
-        *self = Self { units_beside: self.units_beside, ..Self::default() };
+        *self = Self { units_of_successor: self.units_of_successor, ..Self::default() };
     }
 
     /// Returns the current session.
@@ -95,13 +95,13 @@ impl Sessions {
     /// one.
     pub(crate) fn waiting_mut(&mut self) -> Option<&mut Session> {
         let present = self.present.as_ref()?.peer();
-        let beside = &mut self.beside.as_mut()?.session;
-        (beside.is_up() && beside.peer() != present).then_some(beside)
+        let successor = &mut self.successor.as_mut()?.session;
+        (successor.is_up() && successor.peer() != present).then_some(successor)
     }
 
     /// Returns the number of units received in successor sessions, which are dropped.
-    pub(crate) fn units_beside(&self) -> u64 {
-        self.units_beside
+    pub(crate) fn units_of_successor(&self) -> u64 {
+        self.units_of_successor
     }
 
     /// Opens a channel in every session.
@@ -120,16 +120,16 @@ impl Sessions {
         now: Instant,
     ) -> bool {
         let Some(present) = &mut self.present else { return false };
-        let beside = self.beside.as_mut().map(|beside| &mut beside.session);
-        match beside.filter(|beside| beside.is_addressed_by(datagram)) {
+        let successor = self.successor.as_mut().map(|successor| &mut successor.session);
+        match successor.filter(|successor| successor.is_addressed_by(datagram)) {
             None => present.handle_marked(route, datagram, ecn, now),
-            Some(beside) => {
+            Some(successor) => {
                 // Each end draws its ids independently. If both sessions have the id, both try the
                 // datagram.
                 if present.is_addressed_by(datagram) {
                     present.handle_marked(route, datagram, ecn, now);
                 }
-                beside.handle_marked(route, datagram, ecn, now);
+                successor.handle_marked(route, datagram, ecn, now);
             }
         }
         true
@@ -195,8 +195,8 @@ impl Sessions {
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let beside = self.beside.iter().map(|beside| &beside.session);
-        let timeouts = self.present.iter().chain(beside).filter_map(Session::poll_timeout);
+        let successor = self.successor.iter().map(|successor| &successor.session);
+        let timeouts = self.present.iter().chain(successor).filter_map(Session::poll_timeout);
         timeouts.map(|(at, _)| at).min()
     }
 
@@ -230,18 +230,18 @@ impl Sessions {
     }
 
     fn all(&self) -> impl Iterator<Item = &Session> {
-        self.present.iter().chain(self.beside.iter().map(|beside| &beside.session))
+        self.present.iter().chain(self.successor.iter().map(|successor| &successor.session))
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        let beside = self.beside.iter_mut().map(|beside| &mut beside.session);
-        self.present.iter_mut().chain(beside)
+        let successor = self.successor.iter_mut().map(|successor| &mut successor.session);
+        self.present.iter_mut().chain(successor)
     }
 
     fn settle(&mut self, now: Instant) {
         if self.ending.as_ref().is_some_and(|may_end| (may_end.0)()) {
             tracing::info!("the session was ended");
-            match self.beside {
+            match self.successor {
                 Some(_) => self.take_over(),
                 None => self.stop(),
             }
@@ -250,41 +250,41 @@ impl Sessions {
         let Some(present) = &self.present else { return };
         let silent = present.heard_at().map(|heard_at| now.since(heard_at));
         let is_silent = |least| silent.is_some_and(|silent| silent >= least);
-        let Some(beside) = &mut self.beside else {
+        let Some(successor) = &mut self.successor else {
             if self.is_released && is_silent(GONE) {
                 tracing::info!("the session ends: its peer is gone");
                 self.stop();
             }
             return;
         };
-        self.units_beside += beside.take_events();
-        let is_same = beside.session.peer() == present.peer();
+        self.units_of_successor += successor.take_events();
+        let is_same = successor.session.peer() == present.peer();
         let may_take_over = match is_same {
             true => is_silent(SILENT),
-            false => is_silent(GONE) || (beside.condition.0)(),
+            false => is_silent(GONE) || (successor.condition.0)(),
         };
-        if may_take_over && beside.session.is_up() {
+        if may_take_over && successor.session.is_up() {
             self.take_over();
-        } else if is_same && !is_silent(SILENT) && now.since(beside.since) >= BESIDE_MAX {
+        } else if is_same && !is_silent(SILENT) && now.since(successor.since) >= SUCCESSOR_MAX {
             tracing::info!("the session is alive: the successor is discarded");
-            self.beside = None;
+            self.successor = None;
         }
     }
 
     fn take_over(&mut self) {
-        let Some(beside) = self.beside.take() else { return };
+        let Some(successor) = self.successor.take() else { return };
         tracing::info!("the successor session takes over");
         self.told.clear();
-        self.told.push(Event::Budget { media: beside.budget.0, shown: beside.budget.1 });
-        self.told.extend(beside.announced.into_iter().rev());
-        if beside.is_established {
+        self.told.push(Event::Budget { media: successor.budget.0, shown: successor.budget.1 });
+        self.told.extend(successor.announced.into_iter().rev());
+        if successor.is_established {
             self.told.push(Event::Established);
         }
-        (self.present, self.is_released, self.ending) = (Some(beside.session), false, None);
+        (self.present, self.is_released, self.ending) = (Some(successor.session), false, None);
     }
 }
 
-impl Beside {
+impl Successor {
     fn new(session: Session, condition: Condition, now: Instant) -> Self {
         Self {
             session,
@@ -346,7 +346,7 @@ const SILENT: Duration = Duration::from_millis(500);
 /// 5.7 s).
 const GONE: Duration = Duration::from_secs(10);
 /// Maximum time until a restarted peer falls silent in its old session.
-const BESIDE_MAX: Duration = Duration::from_secs(10);
+const SUCCESSOR_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

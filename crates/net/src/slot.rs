@@ -5,11 +5,11 @@ use std::time::Duration;
 use mio::{Interest, Registry, Token};
 use tautline_units::{Ecn, Instant};
 
-use crate::absence::comes_by_itself;
-use crate::called::Called;
+use crate::local_addresses::LocalAddresses;
 use crate::log_limit::LogLimit;
 use crate::socket::Local;
 use crate::udp::{Outgoing, Received, Udp};
+use crate::unavailable::comes_by_itself;
 
 /// A local end and its socket. The socket is opened as soon as the local end exists, and reopened
 /// after the kernel has refused to send for a while.
@@ -32,7 +32,7 @@ pub(crate) struct Slot {
     refusals: LogLimit,
     /// Last logged reason for the missing socket.
     told: Option<String>,
-    called: Called,
+    called: LocalAddresses,
 }
 
 impl Slot {
@@ -52,7 +52,7 @@ impl Slot {
             refusal: None,
             refusals: LogLimit::default(),
             told: None,
-            called: Called::default(),
+            called: LocalAddresses::default(),
         };
         if let Err(error) = slot.try_open(registry) {
             if !comes_by_itself(&error) {

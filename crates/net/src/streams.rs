@@ -6,7 +6,7 @@
 //! also restores it after it breaks.
 
 mod connection;
-mod door;
+mod handshake_limit;
 mod server;
 
 use std::io::ErrorKind;
@@ -23,16 +23,16 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Route, relay};
 use tautline_units::{Ecn, Instant};
 
-use crate::absence::{Refused, comes_by_itself};
 use crate::clock::Clock;
+use crate::connection_limit::network;
 use crate::control::tls::{self, Admitted};
 use crate::driver::Drops;
 use crate::log_limit::LogLimit;
-use crate::places::network;
 use crate::sessions::Sessions;
 use crate::socket::Local;
+use crate::unavailable::{Refused, comes_by_itself};
 use connection::{Connection, End};
-use door::Door;
+use handshake_limit::HandshakeLimit;
 
 /// Settings of an event loop's links over TLS.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ struct Listening {
     address: SocketAddr,
     config: Arc<ServerConfig>,
     admitted: Admitted,
-    door: Door,
+    handshake_limit: HandshakeLimit,
     not_taken: LogLimit,
 }
 
@@ -278,7 +278,7 @@ impl Streams {
             let beside = |it: &&Connection| network(it.remote().ip()) == network(remote.ip());
             let besides = incoming.iter().filter(unproven).filter(beside).count();
             let is_let_in = is_awaited && besides < UNPROVEN_NETWORK_MAX;
-            if !is_let_in || !listening.door.admits(remote.ip(), now) {
+            if !is_let_in || !listening.handshake_limit.admits(remote.ip(), now) {
                 drops.stream_refused += 1;
                 continue;
             }
@@ -316,7 +316,7 @@ impl Listening {
             address,
             config,
             admitted,
-            door: Door::default(),
+            handshake_limit: HandshakeLimit::default(),
             not_taken: LogLimit::default(),
         })
     }

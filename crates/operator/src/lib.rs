@@ -12,8 +12,8 @@ pub mod probe;
 mod reception;
 pub mod recorder;
 mod rendezvous;
+mod round_trip_log;
 mod topics;
-mod trips;
 
 use std::future::Future;
 use std::pin::pin;
@@ -23,8 +23,8 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use tautline_net::Tls;
+use tautline_net::accept_limit::{AcceptLimit, Listener};
 use tautline_net::clock::Clock;
-use tautline_net::door::{Door, Listener};
 use tautline_net::driver::Driver;
 use tautline_net::metrics::{self, Labels, Page};
 use tautline_net::stats::{Latest, Table};
@@ -40,7 +40,7 @@ use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
 use crate::rendezvous::{Choice, Rendezvous};
-use crate::trips::Trips;
+use crate::round_trip_log::RoundTripLog;
 
 /// Runs an operator until `stop` resolves. `latest` holds the latest snapshot of the links. Each
 /// address that admits a browser goes to `announce`: one at the start, the next when it is used.
@@ -62,13 +62,14 @@ pub async fn run(
     let vehicle = config.vehicle.as_deref().unwrap_or_default();
     let hub = Hub::new(vehicle, requests, unix_micros);
     let hub = Arc::new(hub.of(&config.name, &identity.public().to_string()));
-    let (mut stop, door) = (pin!(stop), Door::new("the console", clock));
+    let (mut stop, door) = (pin!(stop), AcceptLimit::new("the console", clock));
     let (listener, access) = tokio::select! {
         opened = open_console(&config, &identity, door.clone(), announce) => opened?,
         () = &mut stop => return Ok(()),
     };
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let trips = config.record.as_deref().map(|folder| Trips::create(folder, clock)).transpose()?;
+    let trips =
+        config.record.as_deref().map(|folder| RoundTripLog::create(folder, clock)).transpose()?;
     let records = recorder.is_some();
     let shared = Arc::new(Shared::new(vehicle));
     let recorders = (recorder, trips);
@@ -145,7 +146,7 @@ pub async fn run(
 async fn open_console(
     config: &Config,
     identity: &Identity,
-    door: Door,
+    door: AcceptLimit,
     announce: impl Fn(Opening) + Send + Sync + 'static,
 ) -> anyhow::Result<(Listener, Arc<Access>)> {
     let listener = console::listen(config.console).await?;
@@ -180,7 +181,7 @@ fn beside(
     hub: &Arc<Hub>,
     shared: &Arc<Shared>,
     latest: &Latest,
-    (driver, door): (&Driver, &Door),
+    (driver, door): (&Driver, &AcceptLimit),
     clock: Clock,
 ) -> Router {
     let who = {

@@ -31,8 +31,8 @@ use crate::downlink::{Downlink, Shown};
 use crate::probe::watch::Watch;
 use crate::recorder::{self, Entry, Recorder, Trouble};
 use crate::rendezvous::Standing;
+use crate::round_trip_log::RoundTripLog;
 use crate::topics::Topics;
-use crate::trips::Trips;
 
 use shared::lock;
 pub(crate) use shared::{PICK, Shared, Strips};
@@ -45,7 +45,7 @@ pub(crate) struct Reception {
     canvas: Canvas,
     topics: Topics,
     recorder: Option<Recorder>,
-    trips: Option<Trips>,
+    trips: Option<RoundTripLog>,
     hub: Arc<Hub>,
     shared: Arc<Shared>,
     latest: Latest,
@@ -65,7 +65,7 @@ impl Reception {
     /// Creates an empty reception.
     pub(crate) fn new(
         config: &Config,
-        (recorder, trips): (Option<Recorder>, Option<Trips>),
+        (recorder, trips): (Option<Recorder>, Option<RoundTripLog>),
         hub: Arc<Hub>,
         shared: Arc<Shared>,
         latest: Latest,
@@ -387,7 +387,7 @@ impl Reception {
             ("recorder: unit dropped, disk refuses", units[Trouble::Refuses as usize]),
             (
                 "recorder: round trip dropped, disk too slow",
-                self.trips.as_ref().map_or(0, Trips::dropped),
+                self.trips.as_ref().map_or(0, RoundTripLog::dropped),
             ),
         ];
         let drops = drops.into_iter().chain(self.topics.drops());

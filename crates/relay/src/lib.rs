@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use anyhow::Context;
-use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::metrics::{self, Labels, Page, Unit};
+use tautline_net::unavailable;
 use tautline_transport::crypto::Identity;
 
 pub mod config;
@@ -44,7 +44,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let mut stop = pin!(stop);
     let server = tokio::select! {
-        bound = absence::opened(async || Server::bind(&config, &identity, clock, seed)) => bound?,
+        bound = unavailable::opened(async || Server::bind(&config, &identity, clock, seed)) => bound?,
         () = &mut stop => return Ok(()),
     };
     let counters = server.counters();

@@ -17,10 +17,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tautline_net::absence;
 use tautline_net::clock::Clock;
 use tautline_net::metrics::{self, Labels, Page};
 use tautline_net::reflector::{self, Reflector};
+use tautline_net::unavailable;
 use tautline_transport::crypto::Identity;
 
 pub mod config;
@@ -54,7 +54,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let mut stop = pin!(stop);
     let bound = async {
-        let store = absence::opened(async || Store::open(&config.state)).await?;
+        let store = unavailable::opened(async || Store::open(&config.state)).await?;
         Server::bind(&config, &identity, store, clock, seed).await
     };
     let server = tokio::select! {
@@ -68,7 +68,7 @@ pub async fn run(
         async move {
             let second = config.second_address;
             let bind = async || Reflector::bind_with(listen, second, counters.clone());
-            match absence::opened(bind).await {
+            match unavailable::opened(bind).await {
                 Ok(reflector) => reflector.serve(clock).await,
                 // Ends with public addresses can still be introduced.
                 Err(error) => {

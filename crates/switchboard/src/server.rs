@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tautline_message::Control;
 use tautline_net::LogLimit;
-use tautline_net::absence;
 use tautline_net::clock::Clock;
+use tautline_net::connection_limit::{ConnectionLimit, Place};
 use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_net::handover::Outlet;
 use tautline_net::latency::{self, Sample};
-use tautline_net::places::{Place, Places};
+use tautline_net::unavailable;
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
@@ -41,7 +41,7 @@ pub struct Server {
     tasks: JoinSet<()>,
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
-    places: Places<PublicKey>,
+    places: ConnectionLimit<PublicKey>,
     /// Connections without a proof of a listed key.
     unproven: BTreeMap<Place, Unproven>,
     own: PublicKey,
@@ -113,7 +113,7 @@ impl Server {
             .map(|folder| latency::Log::open(folder, config.latency_bytes_max(), clock));
         let latency = latency.transpose()?;
         let listen = async || Ok(Listener::bind(config.listen, identity).await?);
-        let listener = absence::opened(listen).await?;
+        let listener = unavailable::opened(listen).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // Bounded by the number of places.
         let (freed_sender, freed) = mpsc::unbounded_channel();
@@ -144,7 +144,7 @@ impl Server {
             tasks: JoinSet::new(),
             arrivals,
             arrivals_sender,
-            places: Places::new(listed),
+            places: ConnectionLimit::new(listed),
             unproven: BTreeMap::new(),
             own: identity.public(),
             settings,

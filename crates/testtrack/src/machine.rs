@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use tautline_guard::{
-    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Told,
+    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position,
+    Reported,
 };
 use tautline_units::Instant;
 
@@ -69,7 +70,7 @@ impl Machine for SimulatedCar {
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
             signals: self.controls.signals,
-            told: Told {
+            told: Reported {
                 acceleration_along: Some(car.acceleration as f32),
                 acceleration_across: Some((car.speed * car.yaw_rate) as f32),
                 charge: Some((100.0 * (1.0 - car.odometer / RANGE).max(0.0)) as f32),

@@ -1,7 +1,7 @@
 //! One link: its route, its state, and its send queues.
 
-mod beside;
 mod choice;
+mod control_rate;
 mod dispersion;
 mod headroom;
 mod in_flight;
@@ -51,8 +51,8 @@ use crate::receiver::Arrivals;
 use crate::round_trips::RoundTrips;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
-use beside::Beside;
 use choice::Choice;
+use control_rate::ControlRate;
 use dispersion::Dispersion;
 use headroom::Headroom;
 use in_flight::{Fates, InFlight};
@@ -89,7 +89,7 @@ pub(crate) struct Link {
     reserve: ByteCount,
     pacer: Pacer,
     headroom: Headroom,
-    beside: Beside,
+    control_rate: ControlRate,
     in_flight: InFlight,
     marking: Marking,
     fates: Fates,
@@ -151,7 +151,7 @@ impl Link {
             reserve: ByteCount::ZERO,
             pacer: Pacer::new(grant.rate, now),
             headroom: Headroom::new(now),
-            beside: Beside::new(now),
+            control_rate: ControlRate::new(now),
             in_flight: InFlight::new(),
             marking: Marking::default(),
             fates: Fates::default(),
@@ -600,8 +600,8 @@ impl Link {
     }
 
     /// Returns the rate of traffic that is neither media nor data.
-    pub(crate) fn beside(&self) -> Bitrate {
-        self.beside.rate()
+    pub(crate) fn control_rate(&self) -> Bitrate {
+        self.control_rate.rate()
     }
 
     /// Returns when media was last sent.

@@ -12,8 +12,8 @@ mod on_time_curve;
 mod policy;
 mod price;
 mod quantile;
-mod rhythm;
 mod shares;
+mod unit_interval;
 
 pub use config::Config;
 pub use link::Link;

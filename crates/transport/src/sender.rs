@@ -29,7 +29,7 @@ use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
 use commands::{Commands, Waiting};
-use lanes::{BESIDE_COMMANDS, COPIES_RATE, COPIES_SHARE, Lanes};
+use lanes::{COPIES_RATE, COPIES_SHARE, DATAGRAM_WITH_COMMANDS, Lanes};
 use packet::{entry, header};
 use recovery::Recovery;
 
@@ -201,7 +201,7 @@ impl Sender {
             return Err(SendError::NotOpened { channel });
         };
         let commands = self.commanded_at.is_some_and(|at| now.since(at) < COMMANDING);
-        let beside = if commands { BESIDE_COMMANDS.get() as usize } else { usize::MAX };
+        let beside = if commands { DATAGRAM_WITH_COMMANDS.get() as usize } else { usize::MAX };
         let (headroom, rate) = match opened.priority {
             Priority::Data => {
                 let rate = links.carriers().fold(0, |sum, link| sum + link.data_rate().bps());
@@ -344,7 +344,7 @@ impl Sender {
             free_at: link.free_at(now),
             rate: link.rate().scale(1.0 - sent_again(link.chance_loss().get())),
             sustained: link.budget(media_span),
-            beside: link.beside(),
+            control_rate: link.control_rate(),
             owd: link.owd_out_or_guess(clock, now),
             queued: link.queued(),
             in_flight: link.bytes_in_flight(),

@@ -18,10 +18,10 @@
 //! 5. data, on the first link with headroom.
 
 mod active;
-mod called;
 mod handshake;
 mod hole_punching;
 mod pairs;
+mod remote_links;
 mod sealer;
 mod timers;
 mod transmit;

@@ -14,7 +14,7 @@ use tautline_units::Instant;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::guarded::{Guarded, Heard};
+use crate::guard_client::{GuardClient, Heard};
 
 /// Answers of a vehicle, some of them still pending; dropping it cancels those.
 #[derive(Debug)]
@@ -38,7 +38,13 @@ impl Answers {
 
     /// Answers an order that was just obeyed: first that the guard's manoeuvre has begun, then that
     /// the machine is held.
-    pub(crate) fn follow(&mut self, order: Order, epoch: u64, guarded: Arc<Guarded>, clock: Clock) {
+    pub(crate) fn follow(
+        &mut self,
+        order: Order,
+        epoch: u64,
+        guard_client: Arc<GuardClient>,
+        clock: Clock,
+    ) {
         while self.following.try_join_next().is_some() {}
         if self.following.len() >= FOLLOWED_MAX {
             return tracing::warn!(number = order.number(), "so many orders are not answered");
@@ -48,7 +54,8 @@ impl Answers {
             let mut progress = Progress::since(clock.now());
             loop {
                 let now = clock.now();
-                if let Some(outcome) = progress.next(guarded.heard(now), guarded.stands(now), now)
+                if let Some(outcome) =
+                    progress.next(guard_client.heard(now), guard_client.stands(now), now)
                     && handle.send(signed(&identity, &order, outcome, epoch)).is_ok()
                 {
                     progress.handle_told(outcome);

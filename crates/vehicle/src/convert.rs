@@ -3,7 +3,7 @@
 use tautline_guard::act::{Act, Agreement, Deed};
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
-use tautline_guard::{Controls, Extra, Signals, Told};
+use tautline_guard::{Controls, Extra, Reported, Signals};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
@@ -54,8 +54,8 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
 }
 
 /// Returns the machine's optional numbers as values.
-pub(crate) fn told(told: &Told) -> impl Iterator<Item = Value> + use<> {
-    let named = Told::NAMES.iter().zip(told.numbers());
+pub(crate) fn told(told: &Reported) -> impl Iterator<Item = Value> + use<> {
+    let named = Reported::NAMES.iter().zip(told.numbers());
     named.filter_map(|((name, unit), number)| Some(Value::of(name, number?.into(), unit)))
 }
 
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn known_optional_numbers_have_a_name_and_a_unit() {
-        let charge = Told { charge: Some(48.5), ..Told::default() };
+        let charge = Reported { charge: Some(48.5), ..Reported::default() };
         assert_eq!(told(&charge).collect::<Vec<_>>(), [Value::of("charge", 48.5, "%")]);
-        let values = told(&Told::from_numbers([Some(1.0); Told::COUNT]));
-        assert!(values.filter(Value::is_possible).count() == Told::COUNT);
+        let values = told(&Reported::from_numbers([Some(1.0); Reported::COUNT]));
+        assert!(values.filter(Value::is_possible).count() == Reported::COUNT);
     }
 
     /// No extras of a machine produce a snapshot that the operator rejects.

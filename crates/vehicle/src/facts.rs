@@ -51,14 +51,14 @@ impl Facts {
 
 /// Returns who drives, as identified by the key; the name is in the settings.
 fn person(config: &Config, reporter: &Reporter) -> Value {
-    let (session, operator, console) = reporter.guarded.who();
+    let (session, operator, console) = reporter.guard_client.who();
     let key = operator.map(|key| key.to_string());
     let name = key.as_ref().and_then(|key| config.people.get(key));
     json!({
         "key": key,
         "name": name,
         "session": session.map(|session| session.get()),
-        "ended_by": reporter.guarded.ended_by(),
+        "ended_by": reporter.guard_client.ended_by(),
         "console": console.map(|console| format!("{:016x}", console.get())),
     })
 }

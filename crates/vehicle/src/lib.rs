@@ -6,26 +6,26 @@ mod answers;
 pub mod camera;
 mod config;
 mod convert;
+pub mod ego_motion;
 pub mod encode;
 mod epochs;
-mod eyes;
 mod facts;
 mod geometry;
-pub mod guarded;
+pub mod guard_client;
 pub mod load;
 pub mod orders;
 pub mod parts;
 pub mod probe;
+pub mod readiness;
 pub mod readout;
 mod rendezvous;
-pub mod sight;
 mod steering;
 pub mod telemetry;
 mod threads;
 pub mod ticks;
 pub mod topics;
 pub mod uplink;
-pub mod waiting;
+mod video_uplink;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -34,36 +34,36 @@ use std::time::Duration;
 
 use tautline_guard::config::Latency;
 use tautline_net::Tls;
-use tautline_net::absence;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::stats::Latest;
+use tautline_net::unavailable;
 use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 use tokio::time::{MissedTickBehavior, sleep};
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery, Reaction, SteeringCheck};
-pub use eyes::OpenSensor;
 pub use geometry::CameraGeometry;
-pub use guarded::Follow;
+pub use guard_client::Follow;
+pub use video_uplink::OpenSensor;
 
 use crate::encode::{EncoderControl, Meter};
 use crate::epochs::Epochs;
-use crate::eyes::Eyes;
 use crate::facts::Facts;
-use crate::guarded::{Guarded, Vitals};
+use crate::guard_client::{GuardClient, Liveness};
 use crate::orders::Orders;
 use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
 use crate::probe::Probe;
+use crate::readiness::{Requirement, Waiting};
 use crate::rendezvous::Rendezvous;
 use crate::steering::Steering;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
 use crate::topics::Topics;
 use crate::uplink::Uplink;
-use crate::waiting::{Awaited, Waiting};
+use crate::video_uplink::VideoUplink;
 
 /// Runs a vehicle: proposes the operator's commands to the guard and sends the sensor's pictures.
 /// `follow` receives the machine's state. `latest` holds the latest snapshot of the links.
@@ -90,15 +90,15 @@ pub async fn run(
     let supervisors = config.supervisor_keys()?;
     let orders = Orders::open(identity.public(), supervisors, config.orders.clone())?;
     let open_sensor = Arc::new(open_sensor);
-    let mut opened = match eyes::open(&open_sensor).await {
+    let mut opened = match video_uplink::open(&open_sensor).await {
         // A camera may be enumerated after this process starts, so wait for it as after a loss.
         Err(error) if config.camera.is_none() => return Err(error),
         opened => Some(opened),
     };
     let steering = Steering::open(config.steering_check, config.steering_checked.clone());
-    let guarded = Arc::new(Guarded::new()?.with_steering(steering));
+    let guard_client = Arc::new(GuardClient::new()?.with_steering(steering));
     let reporter = Reporter {
-        guarded: guarded.clone(),
+        guard_client: guard_client.clone(),
         control: Arc::new(EncoderControl::with(config.after_pause).governed()),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
@@ -118,26 +118,27 @@ pub async fn run(
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
-    let vitals =
-        Vitals::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone())
+    let liveness =
+        Liveness::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone())
             .reacting(config.uniform_picture, config.picture_motion);
     threads.spawn("proposals", {
-        let (guarded, ending) = (guarded.clone(), threads.ending());
+        let (guard_client, ending) = (guard_client.clone(), threads.ending());
         let address = config.guard.clone();
-        move || guarded.run(&address, vitals, follow, clock, &ending)
+        move || guard_client.run(&address, liveness, follow, clock, &ending)
     })?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver, (epochs, orders), clock)?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
-    let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
-    let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
+    let video_uplink =
+        VideoUplink { config: &config, reporter: &reporter, handle: driver.handle(), clock };
+    let see = keep("seeing", &parts.video_uplink, SOURCE_PAUSE_MAX, now, async || {
         let sensor = match opened.take() {
             Some(opened) => opened,
-            None => eyes::open(&open_sensor).await,
+            None => video_uplink::open(&open_sensor).await,
         };
         let error = match sensor {
             // A source that opens but delivers no picture does not count as back.
             Ok(sensor) => tokio::select! {
-                error = eyes.see(sensor) => error,
+                error = video_uplink.see(sensor) => error,
                 never = first_picture(&reporter, now) => match never {},
             },
             Err(error) => error,
@@ -162,15 +163,15 @@ pub async fn run(
     });
     let said = driver.handle();
     let carry = async {
-        match absence::opened(async || Topics::open(&config.topics)).await {
+        match unavailable::opened(async || Topics::open(&config.topics)).await {
             Ok(topics) => match topics.carry(&said, &reporter.topics, clock).await {},
             Err(error) => error,
         }
     };
     let facts = Facts::new(&config, identity.public());
     let ended = tokio::select! {
-        () = stop_machine(stop, &guarded, clock) => Ok(()),
-        error = contradiction(&config, &guarded, clock) => Err(error),
+        () = stop_machine(stop, &guard_client, clock) => Ok(()),
+        error = contradiction(&config, &guard_client, clock) => Err(error),
         never = see => match never {},
         never = metrics => match never {},
         error = carry => Err(error),
@@ -195,11 +196,11 @@ async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infall
 
 /// Waits until the guard reports a latency budget that contradicts the settings and the machine is
 /// held. An ongoing drive is not interrupted by a configuration error.
-async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyhow::Error {
+async fn contradiction(config: &Config, guard_client: &GuardClient, clock: Clock) -> anyhow::Error {
     loop {
         sleep(BUDGET_LOOK).await;
-        if let Some(words) = guarded.contradiction(&config.transport)
-            && guarded.is_held(clock.now())
+        if let Some(words) = guard_client.contradiction(&config.transport)
+            && guard_client.is_held(clock.now())
         {
             return anyhow::anyhow!(words);
         }
@@ -208,15 +209,15 @@ async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyh
 
 /// Waits for the request to stop, then until the machine is held. Further requests do not cut this
 /// short while the machine moves.
-async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
+async fn stop_machine(stop: impl AsyncFn(), guard_client: &GuardClient, clock: Clock) {
     stop().await;
-    guarded.end();
-    if !guarded.is_held(clock.now()) {
+    guard_client.end();
+    if !guard_client.is_held(clock.now()) {
         tracing::warn!("asked to end: the machine is stopped first");
     }
     let standstill = async {
-        while !guarded.is_held(clock.now()) {
-            if guarded.is_out_of_reach(clock.now()) {
+        while !guard_client.is_held(clock.now()) {
+            if guard_client.is_out_of_reach(clock.now()) {
                 tracing::error!("nothing is heard of the machine: this process ends without it");
                 return;
             }
@@ -257,7 +258,7 @@ async fn report(
     loop {
         due.tick().await;
         let now = clock.now();
-        reporter.guarded.handle_life(now);
+        reporter.guard_client.handle_life(now);
         say_what_is_missing(&mut waiting, &reporter, config, now);
         let was_overloaded = recent.is_overloaded();
         recent.advance(&reporter, now);
@@ -268,7 +269,7 @@ async fn report(
         if turn.is_multiple_of(telemetry::turns(reporter.control.budget())) {
             tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
         }
-        if let Some(file) = reporter.guarded.steering().take_unkept() {
+        if let Some(file) = reporter.guard_client.steering().take_unkept() {
             tokio::task::spawn_blocking(move || {
                 if let Err(error) = steering::keep(&file) {
                     tracing::warn!(error = format!("{error:#}"), "the steering is asked for again");
@@ -276,7 +277,7 @@ async fn report(
             });
         }
         if let Some(fact) = facts.next(config, &reporter, now) {
-            reporter.guarded.tell(fact);
+            reporter.guard_client.tell(fact);
         }
         if turn.is_multiple_of(telemetry::snapshot_turns(reporter.control.budget())) {
             for part in reporter.latest.snapshot().parts() {
@@ -298,20 +299,20 @@ async fn report(
 /// Logs once per outage what driving requires and has been missing for a while.
 fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Config, now: Instant) {
     let Config { name, switchboard, guard, .. } = config;
-    for awaited in Awaited::ALL {
+    for awaited in Requirement::ALL {
         if !waiting.observe(awaited, reporter.lacks(awaited, now), now) {
             continue;
         }
         match awaited {
-            Awaited::Guard => {
+            Requirement::Guard => {
                 tracing::warn!("waiting for the guard: nothing comes from {guard}; is it running?");
             }
-            Awaited::Pictures => tracing::warn!("waiting for pictures: their source is lost"),
-            Awaited::Switchboard => tracing::warn!("waiting for the switchboard {switchboard}"),
-            Awaited::Operator => {
+            Requirement::Pictures => tracing::warn!("waiting for pictures: their source is lost"),
+            Requirement::Switchboard => tracing::warn!("waiting for the switchboard {switchboard}"),
+            Requirement::Operator => {
                 tracing::info!("registered as {name}; waiting for an operator who takes it");
             }
-            Awaited::Session => {
+            Requirement::Session => {
                 let operator = reporter.met.introduced().unwrap_or_default();
                 let help = match reporter.met.is_over_tls() {
                     true => "a link over TLS is tried too",

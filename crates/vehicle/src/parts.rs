@@ -13,7 +13,7 @@ use tautline_units::Instant;
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Camera and encoders.
-    pub eyes: AtomicU64,
+    pub video_uplink: AtomicU64,
     /// Metrics page.
     pub metrics: AtomicU64,
     /// Connection to the switchboard.
@@ -82,7 +82,7 @@ impl Parts {
     /// Returns the failure counts as values, without those that are zero.
     pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
         let counts = [
-            ("camera or encoder failures", &self.eyes),
+            ("camera or encoder failures", &self.video_uplink),
             ("metrics failures", &self.metrics),
             ("switchboard disconnections", &self.switchboard),
             ("switchboard refusals", &self.refusals),
@@ -181,7 +181,7 @@ mod tests {
     fn only_failed_parts_are_reported() {
         let parts = Parts::default();
         assert_eq!(parts.values().count(), 0);
-        parts.eyes.store(2, Ordering::Relaxed);
+        parts.video_uplink.store(2, Ordering::Relaxed);
         let told: Vec<_> = parts.values().collect();
         assert_eq!(told, [Value::total("camera or encoder failures", 2)]);
     }

@@ -193,8 +193,10 @@ impl Rendezvous {
                             routes.iter().filter(|route| called.contains(route)).copied().collect();
                         driver.handle().call(&called, *session.peer());
                         // Another operator waits until the machine stands.
-                        let guarded = reporter.guarded.clone();
-                        driver.handle().introduce(session, move || guarded.stands(clock.now()));
+                        let guard_client = reporter.guard_client.clone();
+                        driver
+                            .handle()
+                            .introduce(session, move || guard_client.stands(clock.now()));
                         return Ok(());
                     }
                     Err(error) => format!("no session with operator {peer_name}: {error:#}"),
@@ -254,15 +256,15 @@ impl Rendezvous {
         let taken = self.orders.take(signed, unix);
         let (supervisor, order) = taken.inspect_err(|refused| reporter.orders.refuse(*refused))?;
         tracing::warn!(supervisor, number = order.number(), "ordered to end the drive");
-        reporter.guarded.end_drive(&supervisor);
+        reporter.guard_client.end_drive(&supervisor);
         reporter.orders.obey();
-        let (guarded, begun) = (reporter.guarded.clone(), clock.now());
+        let (guard_client, begun) = (reporter.guard_client.clone(), clock.now());
         driver.handle().end_sessions(move || {
             let now = clock.now();
-            guarded.stands(now) || now.since(begun) >= STANDSTILL_MAX
+            guard_client.stands(now) || now.since(begun) >= STANDSTILL_MAX
         });
         if is_answered {
-            self.answers.follow(order, self.epochs.newest(), reporter.guarded.clone(), clock);
+            self.answers.follow(order, self.epochs.newest(), reporter.guard_client.clone(), clock);
         }
         if let Err(error) = self.orders.keep().await {
             tracing::error!("a restart forgets this order: {error:#}");

@@ -16,19 +16,19 @@ use tautline_video::Origin;
 use crate::camera;
 use crate::convert;
 use crate::encode::{EncoderControl, Meter};
-use crate::guarded::{Guarded, Heard};
+use crate::guard_client::{GuardClient, Heard};
 use crate::orders;
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
+use crate::readiness::{Met, Requirement};
 use crate::topics;
 use crate::uplink;
-use crate::waiting::{Awaited, Met};
 
 /// Sources of all telemetry.
 #[derive(Clone)]
 pub struct Reporter {
     /// Guard, which moves the machine.
-    pub guarded: Arc<Guarded>,
+    pub guard_client: Arc<GuardClient>,
     /// Encoder control.
     pub control: Arc<EncoderControl>,
     /// Counters of the encoders.
@@ -124,7 +124,7 @@ impl Recent {
 impl Reporter {
     /// Returns the report for the operator.
     pub fn telemetry(&self, recent: &Recent, now: Instant) -> Telemetry {
-        let heard = self.guarded.heard(now);
+        let heard = self.guard_client.heard(now);
         let mode = heard.as_ref().map(|heard| heard.status().mode);
         let is_driven = mode.is_some_and(|mode| mode == Mode::Armed || mode.is_driving());
         Telemetry {
@@ -159,7 +159,7 @@ impl Reporter {
             .with_if(Sight::Uniform, count(&camera.uniform_since) != 0)
             .with_if(Sight::Moves, meter.sight.moves())
             .with_if(Sight::Contradicts, meter.sight.contradicts())
-            .with_if(Sight::Unchecked, self.guarded.steering().is_due())
+            .with_if(Sight::Unchecked, self.guard_client.steering().is_due())
     }
 
     /// Returns the report for an operator that waits for another one to stop.
@@ -170,7 +170,7 @@ impl Reporter {
 
     /// Returns the state of commands and telemetry, for the probe.
     pub fn health(&self, now: Instant) -> Health {
-        let command_age = self.guarded.heard(now).and_then(|heard| {
+        let command_age = self.guard_client.heard(now).and_then(|heard| {
             let status = heard.status();
             status.command_age.filter(|_| status.mode.is_driving())
         });
@@ -192,7 +192,7 @@ impl Reporter {
     /// only a line here. Values of the machine come from the guard's list; extra values come from
     /// the machine itself.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
-        let heard = self.guarded.heard(now);
+        let heard = self.guard_client.heard(now);
         let status = heard.as_ref().map(Heard::status);
         let seconds = |name, time: Option<Duration>| {
             time.map(|time| Value::of(name, time.as_secs_f64(), "s"))
@@ -237,10 +237,10 @@ impl Reporter {
 
     /// Returns all drop counters of the vehicle; those of the session are in its stats.
     fn drops(&self, now: Instant) -> Vec<(String, u64)> {
-        let heard = self.guarded.heard(now);
+        let heard = self.guard_client.heard(now);
         let counts = heard.map(|heard| heard.status().counts).unwrap_or_default();
-        let [unsent, refused, skipped] = self.guarded.counts();
-        let [uncarried, repeated] = self.guarded.ticks().refused();
+        let [unsent, refused, skipped] = self.guard_client.counts();
+        let [uncarried, repeated] = self.guard_client.ticks().refused();
         let drops = [
             ("camera: picture damaged", count(&self.camera.pictures_damaged)),
             ("camera: picture lost by its driver", count(&self.camera.pictures_missed)),
@@ -267,8 +267,8 @@ impl Reporter {
             ("guard: proposal not sent", unsent),
             ("guard: status not sound", refused),
             ("guard: end of a status not known", skipped),
-            ("uplink: command overtaken by the next", self.guarded.overtaken_count()),
-            ("uplink: command dated ahead", self.guarded.ahead_count()),
+            ("uplink: command overtaken by the next", self.guard_client.overtaken_count()),
+            ("uplink: command dated ahead", self.guard_client.ahead_count()),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
         ];
@@ -277,14 +277,14 @@ impl Reporter {
     }
 
     /// Returns whether driving is impossible because this prerequisite is missing.
-    pub(crate) fn lacks(&self, awaited: Awaited, now: Instant) -> bool {
+    pub(crate) fn lacks(&self, awaited: Requirement, now: Instant) -> bool {
         let sees = self.parts.source.lost_for(now).is_none();
-        self.met.lacks(awaited, [self.guarded.heard(now).is_some(), sees], now)
+        self.met.lacks(awaited, [self.guard_client.heard(now).is_some(), sees], now)
     }
 
     /// Returns the metrics page.
     pub fn metrics(&self, now: Instant) -> String {
-        let heard = self.guarded.heard(now);
+        let heard = self.guard_client.heard(now);
         let status = heard.as_ref().map(Heard::status);
         let applied = status.map(|status| status.applied).unwrap_or_default();
         let mode = status.map(|status| status.mode).unwrap_or_default();
@@ -310,7 +310,7 @@ impl Reporter {
         );
         let held = f64::from(status.is_some() && mode == Mode::Held);
         page.gauge("held", None, "1 while the guard holds the machine", held);
-        let missing = Awaited::ALL.map(|awaited| {
+        let missing = Requirement::ALL.map(|awaited| {
             let is_missing = f64::from(self.lacks(awaited, now));
             (Labels::of("what", awaited.name()), is_missing)
         });
@@ -324,7 +324,7 @@ impl Reporter {
 
     /// Returns why nobody drives, where the guard's status does not say it.
     fn mode_reason(&self) -> Option<String> {
-        match (self.guarded.is_ending(), self.guarded.ended_by()) {
+        match (self.guard_client.is_ending(), self.guard_client.ended_by()) {
             (true, _) => Some("the vehicle's process was asked to end".to_owned()),
             (false, Some(name)) => Some(format!("supervisor {name} has ended the drive")),
             (false, None) => None,
@@ -391,11 +391,11 @@ mod tests {
     use tautline_units::ByteCount;
 
     use super::*;
-    use crate::guarded::Follow;
+    use crate::guard_client::Follow;
 
     fn reporter() -> Reporter {
         Reporter {
-            guarded: Arc::new(Guarded::new().unwrap()),
+            guard_client: Arc::new(GuardClient::new().unwrap()),
             control: Arc::default(),
             meter: Arc::default(),
             camera: Arc::default(),
@@ -426,7 +426,7 @@ mod tests {
         let now = Instant::from_millis(9);
         let frame = StatusFrame::of(&guard.step(&Input::default(), now).status);
         let mut follow: Follow = Box::new(|_| Vec::new());
-        reporter.guarded.hear(frame.clone(), &mut follow, now);
+        reporter.guard_client.hear(frame.clone(), &mut follow, now);
         let telemetry = reporter.telemetry(&Recent::default(), now);
         assert_eq!(telemetry.status, Some(frame), "byte for byte");
         assert!(comes_back(&telemetry), "{telemetry:?}");
@@ -440,7 +440,7 @@ mod tests {
         let reason = telemetry.mode_reason.as_deref();
         assert_eq!(reason, Some("the vehicle moves under another operator"));
         assert!(comes_back(&telemetry), "{telemetry:?}");
-        reporter.guarded.end();
+        reporter.guard_client.end();
         let reason = reporter.telemetry(&Recent::default(), now).mode_reason;
         assert_eq!(reason.as_deref(), Some("the vehicle's process was asked to end"));
     }
@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn a_failed_part_is_reported_by_name() {
         let reporter = reporter();
-        reporter.parts.eyes.store(1, Ordering::Relaxed);
+        reporter.parts.video_uplink.store(1, Ordering::Relaxed);
         let values = reporter.values(&Recent::default(), Instant::from_millis(5));
         assert!(values.contains(&Value::total("camera or encoder failures", 1)), "{values:?}");
     }

@@ -14,15 +14,15 @@ use tautline_units::ByteCount;
 use tautline_video::Slice;
 
 use crate::encode::EncoderControl;
-use crate::guarded::Guarded;
+use crate::guard_client::GuardClient;
 use crate::probe::Probe;
+use crate::readiness::Met;
 use crate::telemetry::Reporter;
 use crate::topics;
-use crate::waiting::Met;
 
 /// Dispatcher of the event loop's output to the guard and the encoders.
 pub struct Uplink {
-    guarded: Arc<Guarded>,
+    guard_client: Arc<GuardClient>,
     control: Arc<EncoderControl>,
     probe: Arc<Probe>,
     clock: Clock,
@@ -45,7 +45,7 @@ impl Uplink {
     /// Returns an uplink to the reporter's guard and encoders; its counters are the reporter's.
     pub fn new(reporter: &Reporter, clock: Clock) -> Self {
         Self {
-            guarded: reporter.guarded.clone(),
+            guard_client: reporter.guard_client.clone(),
             control: reporter.control.clone(),
             probe: reporter.probe.clone(),
             clock,
@@ -81,7 +81,7 @@ impl Uplink {
     fn handle_event(&self, event: Event, session: &Session) {
         match event {
             Event::Established => {
-                self.guarded.handle_new_session(Some(*session.peer()));
+                self.guard_client.handle_new_session(Some(*session.peer()));
                 self.probe.handle_new_session();
                 self.control.handle_new_session();
             }
@@ -123,7 +123,7 @@ impl Uplink {
     fn handle_command(&self, bytes: &[u8], session: &Session) {
         // A command's age counts from the operator's input, not from transmission.
         let here = |sent_at| session.clock().map(|clock| (clock.to_local(sent_at), clock.error()));
-        if let Err(error) = self.guarded.handle_bytes(bytes, here, self.clock.now()) {
+        if let Err(error) = self.guard_client.handle_bytes(bytes, here, self.clock.now()) {
             tracing::debug!(%error, "a malformed command");
             self.counters.commands_malformed.fetch_add(1, Ordering::Relaxed);
         }

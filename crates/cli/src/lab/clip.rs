@@ -9,8 +9,8 @@ use clap::Args;
 use tokio::time::sleep;
 
 use crate::coding::Coding;
+use crate::local_system::{Links, LocalSystem, Setup};
 use crate::source::Source;
-use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ impl Clip {
             coding: self.coding.clone(),
             seed: self.seed,
         };
-        let mut stand = Stand::raise(&setup).await?;
+        let mut stand = LocalSystem::raise(&setup).await?;
         note!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
         tokio::select! {
             () = sleep(Duration::from_secs(self.seconds)) => {}

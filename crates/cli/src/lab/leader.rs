@@ -35,7 +35,7 @@ pub(crate) struct LeaderMember {
 }
 
 /// Hub for actuation and all messages between members, which can cut members off.
-struct Stand {
+struct LocalSystem {
     socket: UdpSocket,
     clock: Clock,
     heartbeat_ms: u64,
@@ -61,7 +61,7 @@ struct Running {
 
 impl Leader {
     pub(crate) fn run(self) -> Result<()> {
-        let mut stand = Stand::new(self.heartbeat_ms)?;
+        let mut stand = LocalSystem::new(self.heartbeat_ms)?;
         tell!(
             "three processes, heartbeat {} ms, timeout {TIMEOUT_HEARTBEATS} of them",
             self.heartbeat_ms
@@ -89,7 +89,7 @@ impl Leader {
     }
 }
 
-impl Stand {
+impl LocalSystem {
     fn new(heartbeat_ms: u64) -> Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.set_read_timeout(Some(Duration::from_millis(1)))?;
@@ -224,7 +224,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for LocalSystem {
     fn drop(&mut self) {
         for member in &mut self.members {
             // A process that has ended cannot be killed.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::sweeps::loss::{self, Faults, Pattern, Scene, Terms, Toll};
+use tautline_lab::sweeps::loss::{self, Faults, Pattern, RecoveryCost, Scene, Terms};
 use tautline_units::Bitrate;
 use tautline_video::avc::LossRecovery;
 
@@ -80,7 +80,7 @@ impl Loss {
         };
         for pattern in patterns {
             for way in WAYS {
-                tell!("{}", Toll::of(&scene, way, pattern, &terms)?);
+                tell!("{}", RecoveryCost::of(&scene, way, pattern, &terms)?);
             }
         }
         Ok(())

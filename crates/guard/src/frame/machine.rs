@@ -2,7 +2,7 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::{Error, Frame, PAYLOAD_AT, TRAILING_BYTES};
-use crate::{Gear, MachineState, Place, Position, Told};
+use crate::{Gear, MachineState, Place, Position, Reported};
 
 /// ```text
 /// 20  machine        54 bytes; the source time is when it was measured
@@ -11,7 +11,7 @@ use crate::{Gear, MachineState, Place, Position, Told};
 impl Frame for MachineState {
     /// "TGM1".
     const DATA_ID: u32 = 0x5447_4D31;
-    const BYTES: usize = Self::BYTES_LEAST + TOLD_BYTES;
+    const BYTES: usize = Self::BYTES_LEAST + REPORTED_BYTES;
     const BYTES_LEAST: usize = PAYLOAD_AT + MACHINE_BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
@@ -22,12 +22,12 @@ impl Frame for MachineState {
 
     fn write(&self, writer: &mut Writer<'_>) {
         write_machine(self, writer);
-        write_told(&self.told, writer);
+        write_reported(&self.told, writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
         let machine = read_machine(source, reader)?;
-        Ok(Self { told: read_told(reader), ..machine })
+        Ok(Self { told: read_reported(reader), ..machine })
     }
 }
 
@@ -101,20 +101,20 @@ pub(super) fn read_machine(
         faults,
         notices,
         signals,
-        told: Told::default(),
+        told: Reported::default(),
     })
 }
 
 /// Writes the optional numbers of a machine at the end of a frame.
-fn write_told(told: &Told, writer: &mut Writer<'_>) {
+fn write_reported(told: &Reported, writer: &mut Writer<'_>) {
     for number in told.numbers() {
         writer.f32(number.unwrap_or(f32::NAN));
     }
 }
 
-/// Reads the numbers that [`write_told`] wrote; those missing from the frame are `None`.
-fn read_told(reader: &mut Reader<'_>) -> Told {
-    Told::from_numbers([(); Told::COUNT].map(|()| reader.trailing_f32()))
+/// Reads the numbers that [`write_reported`] wrote; those missing from the frame are `None`.
+fn read_reported(reader: &mut Reader<'_>) -> Reported {
+    Reported::from_numbers([(); Reported::COUNT].map(|()| reader.trailing_f32()))
 }
 
 /// Maximum speed in m/s: faster than any machine driven by sight.
@@ -130,4 +130,4 @@ const HEIGHT_MOST: f32 = 1e5;
 /// Size of a machine's state in bytes, without its optional numbers.
 pub(super) const MACHINE_BYTES: usize = 54;
 /// Size of the optional numbers in bytes.
-const TOLD_BYTES: usize = TRAILING_BYTES * Told::COUNT;
+const REPORTED_BYTES: usize = TRAILING_BYTES * Reported::COUNT;

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::envelope::Limits;
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::numbered;
-use crate::{Cause, Controls, MachineState, Mode, Told, Why};
+use crate::{Cause, Controls, MachineState, Mode, Reported, Why};
 
 /// Status from the guard to the vehicle, sent every step. The vehicle stamps pictures with the
 /// newest tick and forwards the rest to the person.
@@ -298,7 +298,7 @@ impl Frame for Status {
 
 /// Returns the optional numbers at the end of a status: those of the machine, with the command
 /// timeout between them.
-fn numbers(told: &Told, command_timeout: Option<Duration>) -> [Option<f32>; NUMBERS] {
+fn numbers(told: &Reported, command_timeout: Option<Duration>) -> [Option<f32>; NUMBERS] {
     let told = told.numbers();
     core::array::from_fn(|at| match at {
         TIMEOUT_AT => command_timeout.map(|timeout| timeout.as_millis() as f32),
@@ -307,14 +307,14 @@ fn numbers(told: &Told, command_timeout: Option<Duration>) -> [Option<f32>; NUMB
 }
 
 /// Splits the numbers that [`numbers`] joined. A timeout out of range is unknown.
-fn parts(numbers: [Option<f32>; NUMBERS]) -> (Told, Option<Duration>) {
+fn parts(numbers: [Option<f32>; NUMBERS]) -> (Reported, Option<Duration>) {
     let told = core::array::from_fn(|at| numbers[at + usize::from(at >= TIMEOUT_AT)]);
     let millis = numbers[TIMEOUT_AT].filter(|millis| (0.0..=TIMEOUT_MOST_MS).contains(millis));
-    (Told::from_numbers(told), millis.map(|millis| Duration::from_millis(millis as u64)))
+    (Reported::from_numbers(told), millis.map(|millis| Duration::from_millis(millis as u64)))
 }
 
 /// Number of optional numbers at the end of a status.
-const NUMBERS: usize = Told::COUNT + 1;
+const NUMBERS: usize = Reported::COUNT + 1;
 /// Index of the command timeout among them: the machine had three numbers when it was added.
 const TIMEOUT_AT: usize = 3;
 /// Maximum command timeout in ms: far above the settings' own limit.

@@ -7,7 +7,8 @@ use super::*;
 use crate::act::{Act, Answer, Blocker, Deed, Outcome};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::{
-    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Signal, Told, Why,
+    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Reported, Signal,
+    Why,
 };
 
 fn full_proposal() -> Proposal {
@@ -53,7 +54,7 @@ fn full_machine() -> MachineState {
         faults: [Fault::Steering, Fault::Other].into_iter().collect(),
         notices: [Notice::ParkingBrake].into_iter().collect(),
         signals: [Signal::Hazard].into_iter().collect(),
-        told: Told::from_numbers(core::array::from_fn(|at| Some(0.5 + at as f32))),
+        told: Reported::from_numbers(core::array::from_fn(|at| Some(0.5 + at as f32))),
     }
 }
 
@@ -211,7 +212,7 @@ fn the_docs_state_length_and_data_id_of_each_frame() {
 #[test]
 fn the_docs_have_a_row_for_each_optional_number() {
     let doc = include_str!("../../../../docs/guard.md");
-    for (number, (name, unit)) in Told::NAMES.iter().enumerate() {
+    for (number, (name, unit)) in Reported::NAMES.iter().enumerate() {
         let at = MachineState::BYTES_LEAST + 4 * number;
         let row = std::format!("| {at} | {name} | f32 | {unit}");
         assert!(doc.contains(&row), "{row}");
@@ -236,7 +237,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn missing_numbers_are_unknown_and_additional_ones_are_skipped() {
-    fn told<F: Frame>(frame: &F, numbers: &[f32], of: impl Fn(F) -> Told) -> (Told, u64) {
+    fn told<F: Frame>(frame: &F, numbers: &[f32], of: impl Fn(F) -> Reported) -> (Reported, u64) {
         let mut receiver = Receiver::<F>::default();
         let read = receiver.receive(&with_numbers(frame, numbers)).unwrap();
         (of(read), receiver.skipped_count())
@@ -245,8 +246,8 @@ fn missing_numbers_are_unknown_and_additional_ones_are_skipped() {
     let later = [&known[..], &[9.0, f32::NAN]].concat();
     let first = |count: usize| {
         let known = known.iter().take(count).map(|number| Some(*number));
-        let all: Vec<_> = known.chain(core::iter::repeat(None)).take(Told::COUNT).collect();
-        Told::from_numbers(all.try_into().unwrap())
+        let all: Vec<_> = known.chain(core::iter::repeat(None)).take(Reported::COUNT).collect();
+        Reported::from_numbers(all.try_into().unwrap())
     };
     for count in 0..=known.len() {
         let numbers = &known[..count];
@@ -268,8 +269,8 @@ fn missing_numbers_are_unknown_and_additional_ones_are_skipped() {
     for odd in [f32::NAN, f32::INFINITY, -1.0, 1e9] {
         assert_eq!(timeout(&behind(&[odd])), (None, 0), "{odd}");
     }
-    let odd = [f32::INFINITY; Told::COUNT];
-    assert_eq!(told(&full_machine(), &odd, |it| it.told).0, Told::default());
+    let odd = [f32::INFINITY; Reported::COUNT];
+    assert_eq!(told(&full_machine(), &odd, |it| it.told).0, Reported::default());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Told};
+use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Reported};
 use tautline_units::Instant;
 
 /// A kinematic bicycle on a slope whose brake, throttle and wheels respond with a delay.
@@ -89,13 +89,13 @@ impl Bicycle {
         MachineState {
             measured_at,
             speed: self.frozen.unwrap_or(self.speed) as f32,
-            told: Told {
+            told: Reported {
                 acceleration_along: match self.tells {
                     Tells::Nothing => None,
                     Tells::Change => Some(self.acceleration as f32),
                     Tells::Felt => Some((self.acceleration + 9.81 * self.slope + 0.3) as f32),
                 },
-                ..Told::default()
+                ..Reported::default()
             },
             steering_angle: self.angle as f32,
             position: Some(Position {

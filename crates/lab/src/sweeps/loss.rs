@@ -2,8 +2,8 @@
 //! downlink to decoders. No decoder may ever stop, and each loss must be recovered.
 
 mod pattern;
+mod recovery_cost;
 mod slice;
-mod toll;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,8 +24,8 @@ use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Encoded, Layout, Picture, SliceKind};
 
 pub use pattern::Pattern;
+pub use recovery_cost::{RecoveryCost, Scene, Terms};
 use slice::slice_of;
-pub use toll::{Scene, Terms, Toll};
 
 use crate::pictures::coding::{self, quantile, sorted};
 use crate::pictures::footage::{Footage, Size};

@@ -174,11 +174,11 @@ fn a_session_that_lives_outlasts_every_introduction() {
         world.introduce(0, || true);
         world.run(Duration::from_millis(115));
     }
-    assert!(world.vehicle.sessions.beside.is_some());
+    assert!(world.vehicle.sessions.successor.is_some());
     // Both ends receive each other: the successor is discarded, and the session continues.
     world.run(Duration::from_secs(11));
-    assert!(world.vehicle.sessions.beside.is_none());
-    assert!(world.operators[0].sessions.beside.is_none());
+    assert!(world.vehicle.sessions.successor.is_none());
+    assert!(world.operators[0].sessions.successor.is_none());
     assert_eq!(world.established(), (1, 1));
     assert!(
         world.longest_gap(begun) <= Duration::from_millis(20),
@@ -199,7 +199,7 @@ fn a_restarted_peer_is_reached_by_the_successor_session() {
     world.run(Duration::from_millis(400));
     assert_eq!(world.established(), (2, 1));
     assert_eq!(world.driver(), Some(0));
-    assert!(world.vehicle.sessions.beside.is_none());
+    assert!(world.vehicle.sessions.successor.is_none());
     // Then the vehicle's process.
     world.vehicle = End::default();
     world.introduce(0, || false);
@@ -238,7 +238,7 @@ fn another_operator_waits_until_its_condition_holds() {
     assert_eq!((world.driver(), world.vehicle.established), (Some(0), 1));
     assert!(world.longest_gap(begun) <= Duration::from_millis(20));
     // Its commands meanwhile reach nobody, and it can be notified of the reason.
-    assert!(world.vehicle.sessions.units_beside() > 1_000);
+    assert!(world.vehicle.sessions.units_of_successor() > 1_000);
     let told = world.operators[1].units.len();
     let waiting = world.vehicle.sessions.waiting_mut().unwrap();
     let reason = Duration::from_millis(200);

@@ -14,12 +14,12 @@ use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 
 use super::connection::Connection;
-use super::door::Door;
+use super::handshake_limit::HandshakeLimit;
 use super::{fresh, listen};
+use crate::connection_limit::network;
 use crate::control::tls;
 use crate::handover::Inlet;
 use crate::log_limit::LogLimit;
-use crate::places::network;
 
 /// A relay's connections over TLS, each of which carries the datagrams of one leg.
 ///
@@ -32,7 +32,7 @@ pub struct Server {
     listening: Option<TcpListener>,
     address: Option<SocketAddr>,
     inlet: Option<Inlet>,
-    door: Door,
+    handshake_limit: HandshakeLimit,
     legs: Vec<Leg>,
     next_token: usize,
     arrived: Arrived,
@@ -98,7 +98,7 @@ impl Server {
             listening,
             address,
             inlet,
-            door: Door::default(),
+            handshake_limit: HandshakeLimit::default(),
             legs: Vec::new(),
             next_token: tokens_from + 1,
             arrived: Arrived::default(),
@@ -237,7 +237,7 @@ impl Server {
         };
         let besides = self.legs.iter().filter(beside).count();
         let has_room = self.legs.len() < LEGS_MAX && besides < UNPROVEN_NETWORK_MAX;
-        if !has_room || !self.door.admits(remote.ip(), now) {
+        if !has_room || !self.handshake_limit.admits(remote.ip(), now) {
             self.counters.refused += 1;
             return;
         }

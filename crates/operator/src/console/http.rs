@@ -17,7 +17,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use rust_embed::RustEmbed;
-use tautline_net::door::{self, Listener, Peer};
+use tautline_net::accept_limit::{self, Listener, Peer};
 
 use super::access::Access;
 use super::bridge::{Hub, Visitor};
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
         .merge(beside)
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .layer(middleware::from_fn_with_state(access, check))
-        .layer(middleware::from_fn(door::attend));
+        .layer(middleware::from_fn(accept_limit::attend));
     let service = router.into_make_service_with_connect_info::<Peer>();
     axum::serve(listener, service).await.context("the console's listener failed")
 }

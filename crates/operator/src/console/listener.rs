@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use socket2::SockRef;
-use tautline_net::absence::{self, Refused};
-use tautline_net::door::{Connection, Door, Listener, Watched};
+use tautline_net::accept_limit::{AcceptLimit, Connection, Listener, Watched};
+use tautline_net::unavailable::{self, Refused};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -22,7 +22,7 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         let what = format!("the console cannot listen on {address}");
         anyhow::Error::new(Refused::new(what, cause, "choose another with --console"))
     };
-    absence::opened(async || TcpListener::bind(address).await.map_err(refused)).await
+    unavailable::opened(async || TcpListener::bind(address).await.map_err(refused)).await
 }
 
 /// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; `origin` is
@@ -34,7 +34,7 @@ pub(crate) fn accept(
     listener: TcpListener,
     given: Option<Arc<ServerConfig>>,
     origin: &str,
-    door: Door,
+    door: AcceptLimit,
 ) -> anyhow::Result<Listener> {
     let tls = given.map(|config| Tls { acceptor: config.into(), origin: origin.into() });
     let listener = Listener::start(listener, door, move |stream| {

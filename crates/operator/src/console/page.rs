@@ -11,7 +11,7 @@ use std::path::Path;
 use tautline_guard::act::Blocker;
 use tautline_guard::envelope::Limit;
 use tautline_guard::frame::{Absence, BYTES_MAX, BlackBox, Frame, Status};
-use tautline_guard::{Cause, Fault, Gear, Member, Mode, Notice, Signal, Told};
+use tautline_guard::{Cause, Fault, Gear, Member, Mode, Notice, Reported, Signal};
 use tautline_message::Sight;
 use tautline_transport::rate;
 
@@ -60,7 +60,7 @@ fn page() -> String {
     list(&mut text, "GUARD_ABSENCES", "GuardAbsence", &names::<Absence>());
     text.push_str("\n/** Optional numbers of a machine, in the order of the frame. */\n");
     text.push_str("export const TOLD = [\n");
-    for (name, unit) in Told::NAMES {
+    for (name, unit) in Reported::NAMES {
         let key = camel(name);
         writeln!(text, "  {{ key: '{key}', name: '{name}', unit: '{unit}' }},").unwrap();
     }

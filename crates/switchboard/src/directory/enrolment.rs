@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::Rng;
 use tautline_message::{Control, Known, Refusal, Role};
-use tautline_net::places;
+use tautline_net::connection_limit;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -77,7 +77,7 @@ impl Enrolment {
     /// Checks a code from `remote`.
     fn judge(&mut self, number: u16, secret: [u8; 4], remote: IpAddr, now: Instant) -> Judged {
         self.invitations.retain(|_, invitation| now < invitation.ends_at);
-        let network = places::network(remote);
+        let network = connection_limit::network(remote);
         while self.wrong.front().is_some_and(|(at, _)| now.since(*at) >= WRONG_WINDOW) {
             self.wrong.pop_front();
         }

@@ -226,7 +226,7 @@ impl Link {
         self.in_flight.push(bytes, ecn == Ecn::Ect1, now);
         self.marking.on_sent(ecn);
         self.pacer.on_sent(bytes, now);
-        self.beside.on_sent(bytes, now);
+        self.control_rate.on_sent(bytes, now);
     }
 
     /// Records that the datagram of `bytes` bytes just sent is data. Media pacing does not wait for
@@ -234,7 +234,7 @@ impl Link {
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         if !self.headroom.takes_share(self.grant.rate) {
             self.pacer.unsend(bytes);
-            self.beside.unsend(bytes);
+            self.control_rate.unsend(bytes);
         }
         self.reduced_reporting.on_filled(now);
         let number = self.next_number.saturating_sub(1);
@@ -247,7 +247,7 @@ impl Link {
         self.reduced_reporting.on_filled(now);
         let bytes = entry.datagram_bytes().get() as usize;
         self.headroom.on_media(bytes, now);
-        self.beside.unsend(bytes);
+        self.control_rate.unsend(bytes);
         self.in_flight.carry(entry);
         self.media.sent += 1;
     }

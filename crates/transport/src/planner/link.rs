@@ -15,7 +15,7 @@ pub struct Link {
     /// Rate that the application's budget may count on.
     pub sustained: Bitrate,
     /// Rate of non-media traffic on the link: pings, reports, telemetry.
-    pub beside: Bitrate,
+    pub control_rate: Bitrate,
     /// One-way delay to the peer.
     pub owd: Duration,
     /// Media bytes queued on the link.
@@ -41,7 +41,7 @@ impl Link {
         free_at: Instant::ZERO,
         rate: Bitrate::ZERO,
         sustained: Bitrate::ZERO,
-        beside: Bitrate::ZERO,
+        control_rate: Bitrate::ZERO,
         owd: Duration::ZERO,
         queued: ByteCount::ZERO,
         in_flight: ByteCount::ZERO,

@@ -4,8 +4,8 @@ use super::config::Config;
 use super::link::Link;
 use super::policy::{Factory, Planner, Unit, UnitPlan};
 use super::price::Price;
-use super::rhythm::Rhythm;
 use super::shares::{self, LinkBudget, Shares};
+use super::unit_interval::UnitInterval;
 use crate::error::SendError;
 use crate::protect::Code;
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
@@ -24,7 +24,7 @@ pub struct Quantile {
     weights: [Weight; LinkNumber::COUNT],
     weighed_at: Instant,
     floor: Bitrate,
-    rhythm: Rhythm,
+    unit_interval: UnitInterval,
     reserve: ByteCount,
     /// Time of the last probe packet on each link without media.
     probed_at: [Instant; LinkNumber::COUNT],
@@ -64,7 +64,7 @@ impl Quantile {
             weights: [Weight::NONE; LinkNumber::COUNT],
             weighed_at: Instant::ZERO,
             floor: config.protect.floor,
-            rhythm: Rhythm::new(config.media_deadline),
+            unit_interval: UnitInterval::new(config.media_deadline),
             reserve: ByteCount::ZERO,
             probed_at: [Instant::ZERO; LinkNumber::COUNT],
             assignment: Vec::new(),
@@ -113,7 +113,7 @@ impl Quantile {
         taken: Duration,
         now: Instant,
     ) -> [LinkBudget; LinkNumber::COUNT] {
-        let interval = self.rhythm.interval();
+        let interval = self.unit_interval.interval();
         let granted = granted(links);
         let reserve = reserve(self.floor.min(granted), span, interval);
         let mut budgets = [LinkBudget::NONE; LinkNumber::COUNT];
@@ -146,7 +146,7 @@ impl Quantile {
     /// Returns how long a unit occupies the links when it is shared among them: one unit interval,
     /// or less for a small unit when units are far apart.
     fn taken(&self, unit: ByteCount, links: &[Link]) -> Duration {
-        let interval = self.rhythm.interval();
+        let interval = self.unit_interval.interval();
         match interval >= FAR_APART {
             true => granted(links).time_for(unit).min(interval),
             false => interval,
@@ -176,7 +176,7 @@ impl Quantile {
                 false => bytes,
             }
         };
-        let interval = self.rhythm.interval();
+        let interval = self.unit_interval.interval();
         if interval < FAR_APART {
             return size_of(whole);
         }
@@ -192,7 +192,7 @@ impl Quantile {
     /// Returns the source bits per second that the links carry at most, regardless of reliability,
     /// reduced by queueing. It caps the floor.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
-        let half = self.rhythm.span().as_secs_f64() / 2.0;
+        let half = self.unit_interval.span().as_secs_f64() / 2.0;
         let granted = granted(links);
         let rate = |link: &Link| {
             let wait = link.free_at.since(now).as_secs_f64();
@@ -209,7 +209,7 @@ impl Quantile {
             false => (sum, 1.0),
         };
         let around = packets * SYMBOL_AROUND_BYTES as f64 * 8.0;
-        let around = around / self.rhythm.interval().as_secs_f64();
+        let around = around / self.unit_interval.interval().as_secs_f64();
         Bitrate::from_bps((rate - around).max(rate * SOURCE_LEAST) as u64)
     }
 }
@@ -218,7 +218,7 @@ impl Quantile {
 /// remaining traffic is small.
 fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     match granted < THIN {
-        true => (link.rate - link.beside).max(link.rate.scale(MEDIA_LEAST)),
+        true => (link.rate - link.control_rate).max(link.rate.scale(MEDIA_LEAST)),
         false => link.rate,
     }
 }
@@ -235,7 +235,7 @@ impl Planner for Quantile {
         links: &[Link],
         now: Instant,
     ) -> Result<UnitPlan<'_>, SendError> {
-        self.rhythm.on_unit(unit.deadline, now);
+        self.unit_interval.on_unit(unit.deadline, now);
         let Some(first) = links.first() else { return Err(SendError::NoLink) };
         let around = match self.code {
             Code::Block => SYMBOL_AROUND_BYTES,
@@ -283,7 +283,7 @@ impl Planner for Quantile {
 
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate {
         let Some(first) = links.first() else { return Bitrate::ZERO };
-        let (span, interval) = (self.rhythm.span(), self.rhythm.interval());
+        let (span, interval) = (self.unit_interval.span(), self.unit_interval.interval());
         let budgets = self.budgets(links, span, interval, now);
         let budgets = &budgets[..links.len()];
         let room = |budget: &LinkBudget| budget.room + budget.reserve;

@@ -272,7 +272,7 @@ pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
 pub(crate) const COPIES_SHARE: f64 = 0.25;
 /// Largest datagram of a capped channel at an end that sends commands: 3 ms on a 1 Mbit/s link,
 /// because one may be in transmission when a command is sent.
-pub(crate) const BESIDE_COMMANDS: ByteCount = ByteCount::new(400);
+pub(crate) const DATAGRAM_WITH_COMMANDS: ByteCount = ByteCount::new(400);
 /// Burst of a data channel: its cap applies per second; the links' headroom paces it within that.
 const DATA_BURST: Duration = Duration::from_secs(1);
 /// Burst of the other channels: covers a late timer tick.

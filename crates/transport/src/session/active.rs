@@ -2,8 +2,8 @@
 
 use tautline_units::{Ecn, Instant};
 
-use super::called::Called;
 use super::handshake::{HalfOpen, Present};
+use super::remote_links::RemoteLink;
 use super::sealer::Sealer;
 use super::timers::{Owner, Timers};
 use crate::channel::Priority;
@@ -62,7 +62,7 @@ impl Active {
     pub(super) fn initiated(
         accepted: Accepted,
         session: u16,
-        called: &[Called],
+        called: &[RemoteLink],
         shared: &Shared,
         now: Instant,
     ) -> Self {

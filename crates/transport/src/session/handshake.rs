@@ -4,8 +4,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
-use super::called::{Called, CalledLinks};
 use super::hole_punching::HolePunching;
+use super::remote_links::{RemoteLink, RemoteLinks};
 use crate::counters::{Counters, Discard};
 use crate::crypto::{
     self, Accepted, Doorman, INIT_MESSAGE_BYTES, Identity, Initiator, Keys, PublicKey, Refusal,
@@ -38,7 +38,7 @@ pub(super) struct Handshake {
 
 enum Role {
     Initiator {
-        called: CalledLinks,
+        called: RemoteLinks,
         calling: Option<Calling>,
         punched: Doorman,
     },
@@ -70,7 +70,7 @@ impl Handshake {
         seed: Seed,
         now: Instant,
     ) -> Self {
-        let called = CalledLinks::given(routes);
+        let called = RemoteLinks::given(routes);
         let punched = Doorman::new(&lease, &identity.public());
         let role = Role::Initiator { called, calling: None, punched };
         let mut handshake = Self::new(identity, peer, lease, versions, seed, role);
@@ -140,7 +140,7 @@ impl Handshake {
     }
 
     /// Returns the initiator's links by link number; empty at the responder.
-    pub(super) fn called(&self) -> &[Called] {
+    pub(super) fn called(&self) -> &[RemoteLink] {
         match &self.role {
             Role::Initiator { called, .. } => called,
             Role::Responder { .. } => &[],

@@ -4,7 +4,7 @@ use tautline_units::Instant;
 
 use super::Session;
 use super::active::Active;
-use super::called::Called;
+use super::remote_links::RemoteLink;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Link, Route, Routing};
@@ -105,7 +105,7 @@ impl Active {
 
     /// Creates a link for a candidate pair, or moves the existing link of that number to it unless
     /// it is up.
-    pub(super) fn enlist(&mut self, at: usize, called: &Called, config: &Config, now: Instant) {
+    pub(super) fn enlist(&mut self, at: usize, called: &RemoteLink, config: &Config, now: Instant) {
         let Some(number) = LinkNumber::new(at as u8) else { return };
         let routing = match called.is_learned {
             true => Routing::learned(called.route, now),

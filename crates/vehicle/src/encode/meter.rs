@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::sight::Sight;
+use crate::ego_motion::EgoMotion;
 
 /// Encoding times of the last second, and counters of the encoders' output.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Meter {
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,
     /// Ego-motion estimate from the slices' motion vectors.
-    pub sight: Sight,
+    pub sight: EgoMotion,
     /// Strips that each encoder has finished, with any outcome.
     pub strips_done: [AtomicU64; ENCODER_COUNT],
 }

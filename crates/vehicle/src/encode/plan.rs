@@ -1,7 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use tautline_units::ByteCount;
-use tautline_video::avc::{Planner, Toll};
+use tautline_video::avc::{LossCost, Planner};
 
 /// Allocation of each picture's bytes to its strips, and the cost of losses, shared by all
 /// encoders.
@@ -14,7 +14,7 @@ pub struct Plan {
 #[derive(Debug)]
 struct Shares {
     planner: Planner,
-    toll: Toll,
+    toll: LossCost,
     /// Current picture.
     picture: Option<u32>,
     /// Size last allowed for it.
@@ -30,7 +30,7 @@ impl Plan {
             strips: strips.max(1) as u64,
             shares: Mutex::new(Shares {
                 planner,
-                toll: Toll::new(strips),
+                toll: LossCost::new(strips),
                 picture: None,
                 budget: ByteCount::ZERO,
             }),

@@ -28,12 +28,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Sleep, sleep, timeout};
 
 use crate::clock::Clock;
+use crate::connection_limit::{ConnectionLimit, Place};
 use crate::log_limit::LogLimit;
-use crate::places::{Place, Places};
 
 /// Admission control of one server's connections; clones share it.
 #[derive(Clone, Debug)]
-pub struct Door(Arc<Shared>);
+pub struct AcceptLimit(Arc<Shared>);
 
 /// Connections that a server could not keep, by reason.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Inside {
-    places: Places<u64>,
+    places: ConnectionLimit<u64>,
     callers: BTreeMap<Place, Weak<Caller>>,
     /// Rate limits for logs of evicted, silent and failed connections.
     limits: [LogLimit; 3],
@@ -81,7 +81,7 @@ struct Inside {
 #[derive(Debug)]
 pub struct Caller {
     place: Place,
-    door: Arc<Shared>,
+    limit: Arc<Shared>,
     state: Mutex<State>,
 }
 
@@ -134,24 +134,24 @@ pub type Connection = Box<dyn Duplex>;
 /// Outcome of a handshake: `None` if the other end was already answered.
 pub type Shaken = Pin<Box<dyn Future<Output = io::Result<Option<Connection>>> + Send>>;
 
-/// An HTTP listener behind a [`Door`].
+/// An HTTP listener behind a [`AcceptLimit`].
 #[derive(Debug)]
 pub struct Listener {
     accepted: mpsc::Receiver<(Connection, Peer)>,
     address: SocketAddr,
-    door: Door,
+    limit: AcceptLimit,
     accepting: JoinHandle<()>,
 }
 
-impl Door {
-    /// Creates the door of `what`, the display name of a server: `the console`.
+impl AcceptLimit {
+    /// Creates the limit of `what`, the display name of a server: `the console`.
     pub fn new(what: &'static str, clock: Clock) -> Self {
         Self::with_silence(what, SILENT_MAX, clock)
     }
 
     fn with_silence(what: &'static str, silent_max: Duration, clock: Clock) -> Self {
         let inside = Inside {
-            places: Places::new([]),
+            places: ConnectionLimit::new([]),
             callers: BTreeMap::new(),
             limits: Default::default(),
         };
@@ -159,7 +159,7 @@ impl Door {
         Self(Arc::new(Shared { what, clock, silent_max, counters, inside }))
     }
 
-    /// Returns the counters of this door.
+    /// Returns the counters of this limit.
     pub fn counters(&self) -> Arc<Counters> {
         self.0.counters.clone()
     }
@@ -186,7 +186,7 @@ impl Door {
         let (place, evicted) = inside.places.take(remote.ip());
         let evicted = evicted.and_then(|place| inside.callers.remove(&place));
         let state = State { phase: Phase::Asking, turn: 0, waker: None };
-        let caller = Arc::new(Caller { place, door: self.0.clone(), state: Mutex::new(state) });
+        let caller = Arc::new(Caller { place, limit: self.0.clone(), state: Mutex::new(state) });
         inside.callers.insert(place, Arc::downgrade(&caller));
         drop(inside);
         if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
@@ -234,7 +234,7 @@ impl Caller {
     /// Assigns the connection a place of `holder`, who has proven authorization; returns `false`
     /// without a change if the holder has reached its limit.
     pub fn hold(&self, holder: u64) -> bool {
-        self.door.inside().places.hold(self.place, holder).is_some()
+        self.limit.inside().places.hold(self.place, holder).is_some()
     }
 
     fn set(&self, phase: Phase) {
@@ -269,7 +269,7 @@ impl Watched {
         }
         drop(state);
         let most = match phase {
-            Phase::Asking => self.caller.door.silent_max,
+            Phase::Asking => self.caller.limit.silent_max,
             Phase::Answering => ANSWER_MAX,
             Phase::Open => return Ok(()),
             Phase::Ended => return Err(io::ErrorKind::ConnectionAborted.into()),
@@ -280,7 +280,7 @@ impl Watched {
         }
         if self.deadline.as_mut().poll(context).is_ready() {
             self.caller.set(Phase::Ended);
-            self.caller.door.count_silent(self.stream.peer_addr().ok());
+            self.caller.limit.count_silent(self.stream.peer_addr().ok());
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -327,35 +327,35 @@ impl AsyncWrite for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let mut inside = self.caller.door.inside();
+        let mut inside = self.caller.limit.inside();
         inside.places.give_back(self.caller.place);
         inside.callers.remove(&self.caller.place);
     }
 }
 
 impl Listener {
-    /// Accepts on `listener` behind `door`; `shake` does the handshake of a connection, if there is
+    /// Accepts on `listener` behind `limit`; `shake` does the handshake of a connection, if there is
     /// one.
     ///
     /// # Errors
     /// When the listener's own address is unknown.
     pub fn start(
         listener: TcpListener,
-        door: Door,
+        limit: AcceptLimit,
         shake: impl Fn(Watched) -> Shaken + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (sender, accepted) = mpsc::channel(1);
-        let accepting = tokio::spawn(accept(listener, door.clone(), Arc::new(shake), sender));
-        Ok(Self { accepted, address, door, accepting })
+        let accepting = tokio::spawn(accept(listener, limit.clone(), Arc::new(shake), sender));
+        Ok(Self { accepted, address, limit, accepting })
     }
 
-    /// Accepts on `listener` behind `door`, without a handshake.
+    /// Accepts on `listener` behind `limit`, without a handshake.
     ///
     /// # Errors
     /// Same as [`start`](Self::start).
-    pub fn plain(listener: TcpListener, door: Door) -> io::Result<Self> {
-        Self::start(listener, door, |stream| {
+    pub fn plain(listener: TcpListener, limit: AcceptLimit) -> io::Result<Self> {
+        Self::start(listener, limit, |stream| {
             let connection: Connection = Box::new(stream);
             Box::pin(std::future::ready(Ok(Some(connection))))
         })
@@ -382,8 +382,8 @@ impl axum::serve::Listener for Listener {
 
     fn local_addr(&self) -> io::Result<Peer> {
         let state = State { phase: Phase::Ended, turn: 0, waker: None };
-        let (place, door) = (Place::NONE, self.door.0.clone());
-        let caller = Arc::new(Caller { place, door, state: Mutex::new(state) });
+        let (place, limit) = (Place::NONE, self.limit.0.clone());
+        let caller = Arc::new(Caller { place, limit, state: Mutex::new(state) });
         Ok(Peer { address: self.address, caller })
     }
 }
@@ -412,15 +412,15 @@ pub async fn attend(
 
 async fn accept(
     listener: TcpListener,
-    door: Door,
+    limit: AcceptLimit,
     shake: Arc<impl Fn(Watched) -> Shaken + Send + Sync + 'static>,
     accepted: mpsc::Sender<(Connection, Peer)>,
 ) {
     loop {
-        let (stream, peer) = door.accept(&listener).await;
-        let (accepted, shake, door) = (accepted.clone(), shake.clone(), door.clone());
+        let (stream, peer) = limit.accept(&listener).await;
+        let (accepted, shake, limit) = (accepted.clone(), shake.clone(), limit.clone());
         tokio::spawn(async move {
-            match timeout(door.0.silent_max, shake(stream)).await {
+            match timeout(limit.0.silent_max, shake(stream)).await {
                 Ok(Ok(Some(connection))) => {
                     // Restarts the time limit, for its first request.
                     peer.caller.set(Phase::Asking);
@@ -428,7 +428,7 @@ async fn accept(
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
-                Err(_) => door.0.count_silent(Some(peer.address)),
+                Err(_) => limit.0.count_silent(Some(peer.address)),
             }
         });
     }
@@ -449,19 +449,19 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::places::{NETWORK_MAX, UNPROVEN_MAX};
+    use crate::connection_limit::{NETWORK_MAX, UNPROVEN_MAX};
 
-    async fn serve(silent_max: Duration) -> (SocketAddr, Door) {
+    async fn serve(silent_max: Duration) -> (SocketAddr, AcceptLimit) {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = Door::with_silence("a test", silent_max, Clock::start());
+        let limit = AcceptLimit::with_silence("a test", silent_max, Clock::start());
         let address = tcp.local_addr().unwrap();
-        let listener = Listener::plain(tcp, door.clone()).unwrap();
+        let listener = Listener::plain(tcp, limit.clone()).unwrap();
         let hold = async |ConnectInfo(peer): ConnectInfo<Peer>| peer.caller.hold(7).to_string();
         let routes = Router::new().route("/", get(async || "here")).route("/hold", get(hold));
         let routes = routes.layer(middleware::from_fn(attend));
         let service = routes.into_make_service_with_connect_info::<Peer>();
         tokio::spawn(async move { axum::serve(listener, service).await });
-        (address, door)
+        (address, limit)
     }
 
     async fn ask(stream: &mut TcpStream, path: &str) -> String {
@@ -474,7 +474,7 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_leave_room_for_one_that_sends_a_request() {
-        let (address, door) = serve(Duration::from_secs(60)).await;
+        let (address, limit) = serve(Duration::from_secs(60)).await;
         let mut held = TcpStream::connect(address).await.unwrap();
         assert!(ask(&mut held, "/hold").await.ends_with("true"));
         let mut idle = Vec::new();
@@ -485,9 +485,9 @@ mod tests {
                 assert!(ask(&mut good, "/").await.ends_with("here"), "after {turn}");
             }
         }
-        let turned_away = door.counters().turned_away.load(Ordering::Relaxed);
+        let turned_away = limit.counters().turned_away.load(Ordering::Relaxed);
         assert!(turned_away > NETWORK_MAX as u64, "{turned_away}");
-        assert!(door.0.inside().callers.len() <= NETWORK_MAX + 1);
+        assert!(limit.0.inside().callers.len() <= NETWORK_MAX + 1);
         assert_eq!(idle[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest was closed");
         assert!(ask(&mut held, "/").await.ends_with("here"), "who has a place of its own keeps it");
         const { assert!(UNPROVEN_MAX < 1_024 / 2) }
@@ -496,7 +496,7 @@ mod tests {
     #[tokio::test]
     async fn endless_headers_and_idle_connections_time_out() {
         let most = Duration::from_millis(1_500);
-        let (address, door) = serve(most).await;
+        let (address, limit) = serve(most).await;
         let mut slow = TcpStream::connect(address).await.unwrap();
         let mut idle = TcpStream::connect(address).await.unwrap();
         assert!(ask(&mut idle, "/").await.ends_with("here"));
@@ -509,7 +509,7 @@ mod tests {
         }
         assert!(lines < 200, "it was given up");
         assert_eq!(idle.read(&mut [0; 1]).await.unwrap_or(0), 0);
-        assert_eq!(door.counters().silent.load(Ordering::Relaxed), 2);
-        assert!(door.0.inside().callers.is_empty(), "their places are free again");
+        assert_eq!(limit.counters().silent.load(Ordering::Relaxed), 2);
+        assert!(limit.0.inside().callers.is_empty(), "their places are free again");
     }
 }

@@ -11,8 +11,8 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-fn proposal(guarded: &Guarded, now: u64) -> Proposal {
-    guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, at(now))
+fn proposal(guard_client: &GuardClient, now: u64) -> Proposal {
+    guard_client.proposal(&lock(&guard_client.proposed), Troubles::NONE, at(now))
 }
 
 fn command(sequence: u64) -> message::Command {
@@ -27,15 +27,15 @@ proptest! {
         date in prop_oneof![any::<u64>(), 0..40_000_000_000_u64],
         waited in 0..60_000_u64,
     ) {
-        let guarded = Guarded::with(5);
-        guarded.handle_new_session(None);
+        let guard_client = GuardClient::with(5);
+        guard_client.handle_new_session(None);
         let (came, error) = (at(10_000), Duration::from_millis(5));
         let command = message::Command { sent_at: Instant::from_nanos(date), ..command(3) };
-        guarded.handle_bytes(&command.encode(), |sent_at| Some((sent_at, error)), came).unwrap();
-        let proposed = proposal(&guarded, 10_000 + waited).command.unwrap();
+        guard_client.handle_bytes(&command.encode(), |sent_at| Some((sent_at, error)), came).unwrap();
+        let proposed = proposal(&guard_client, 10_000 + waited).command.unwrap();
         let is_ahead = date > (came + error).as_nanos();
         prop_assert_eq!(proposed.age.is_none(), is_ahead);
-        prop_assert_eq!(guarded.ahead_count(), u64::from(is_ahead));
+        prop_assert_eq!(guard_client.ahead_count(), u64::from(is_ahead));
         let least = (at(10_000 + waited).as_nanos() as i128 - i128::from(date)).max(0) as u128;
         prop_assert!(proposed.age.is_none_or(|age| age.as_nanos() >= least));
     }
@@ -45,11 +45,11 @@ proptest! {
 #[test]
 fn an_operator_whose_clock_is_ahead_drives_nothing() {
     for ahead in [Duration::from_millis(25), Duration::from_secs(3_600), Duration::MAX] {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
-        let ticks = guarded.ticks();
+        let ticks = guard_client.ticks();
         for turn in 1..=100_u64 {
             ticks.note_capture(ticks.newest(), true);
             ticks.note_sent(ticks.newest());
@@ -65,16 +65,17 @@ fn an_operator_whose_clock_is_ahead_drives_nothing() {
                 ..message::Command::default()
             };
             let here = |sent_at| Some((sent_at, Duration::from_millis(20)));
-            guarded.handle_bytes(&said.encode(), here, now).unwrap();
+            guard_client.handle_bytes(&said.encode(), here, now).unwrap();
             let machine = MachineState { measured_at: now, ..MachineState::default() };
-            let proposal = guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, now);
+            let proposal =
+                guard_client.proposal(&lock(&guard_client.proposed), Troubles::NONE, now);
             let input =
                 Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
             let output = guard.step(&input, now);
             assert_eq!(output.control.controls.throttle, 0.0, "{ahead:?}, turn {turn}");
-            guarded.hear(StatusFrame::of(&output.status), &mut follow, now);
+            guard_client.hear(StatusFrame::of(&output.status), &mut follow, now);
         }
-        assert_eq!(guarded.ahead_count(), 100);
+        assert_eq!(guard_client.ahead_count(), 100);
     }
 }
 
@@ -82,8 +83,8 @@ fn an_operator_whose_clock_is_ahead_drives_nothing() {
 #[test]
 fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
     for per_step in [1, 54, 500_u64] {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let act = message::Act { number: 1, stop: 0, deed: message::Deed::Park };
@@ -102,15 +103,16 @@ fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
                     ..message::Command::default()
                 };
                 let here = |sent_at| Some((sent_at, Duration::from_millis(5)));
-                guarded.handle_bytes(&said.encode(), here, now).unwrap();
+                guard_client.handle_bytes(&said.encode(), here, now).unwrap();
             }
-            lock(&guarded.proposed).is_read = true;
-            let proposal = guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, now);
+            lock(&guard_client.proposed).is_read = true;
+            let proposal =
+                guard_client.proposal(&lock(&guard_client.proposed), Troubles::NONE, now);
             let machine = MachineState { measured_at: now, ..MachineState::default() };
             let input =
                 Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
             let status = guard.step(&input, now).status;
-            guarded.hear(StatusFrame::of(&status), &mut follow, now);
+            guard_client.hear(StatusFrame::of(&status), &mut follow, now);
             if status.emergency_stop == ActNumber::new(77) && answers.0 == 0 {
                 answers.0 = step;
             }
@@ -120,6 +122,6 @@ fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
         }
         // The stop takes effect in the same step, and the act in the next.
         assert_eq!(answers, (10, 11), "of {per_step} each 10 ms");
-        assert_eq!(guarded.overtaken_count(), 20 * (per_step - 1));
+        assert_eq!(guard_client.overtaken_count(), 20 * (per_step - 1));
     }
 }

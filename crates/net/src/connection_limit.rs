@@ -1,4 +1,4 @@
-//! Places of one server's simultaneous connections.
+//! ConnectionLimit of one server's simultaneous connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// for idle ones: if the places of its network, or all, are taken, it evicts the oldest. A holder
 /// with a proof of a listed key has separate places.
 #[derive(Debug)]
-pub struct Places<K> {
+pub struct ConnectionLimit<K> {
     listed: BTreeSet<K>,
     holders: BTreeMap<Place, Holder<K>>,
     next: u64,
@@ -33,7 +33,7 @@ enum Holder<K> {
     Proven(K),
 }
 
-impl<K: Copy + Ord> Places<K> {
+impl<K: Copy + Ord> ConnectionLimit<K> {
     /// Creates free places; the `listed` keys have their own.
     pub fn new(listed: impl IntoIterator<Item = K>) -> Self {
         let listed = listed.into_iter().collect();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_flood_from_one_address_leaves_the_places_of_others() {
-        let mut places = Places::new([key(1)]);
+        let mut places = ConnectionLimit::new([key(1)]);
         let (first, _) = places.take(address(2));
         let evicted = (0..1_000).filter(|_| places.take(address(1)).1.is_some()).count();
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_flooding_address_evicts_its_oldest_unproven_connection() {
-        let mut places = Places::new([key(1)]);
+        let mut places = ConnectionLimit::new([key(1)]);
         for _ in 0..1_100 {
             places.take(address(1));
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_oldest_unproven_connection_is_evicted_never_a_proven_one() {
-        let mut places = Places::new([key(1)]);
+        let mut places = ConnectionLimit::new([key(1)]);
         let (own, _) = places.take(address(0));
         assert_eq!(places.prove(own, key(1)), Some(true));
         let mut taken = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_listed_key_has_a_reserved_quota_and_an_unlisted_one_none() {
-        let mut places = Places::new([key(1)]);
+        let mut places = ConnectionLimit::new([key(1)]);
         let mut take = |seed: u8| {
             let (place, _) = places.take(address(seed.into()));
             let is_its_own = places.prove(place, key(seed));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_given_back_is_free() {
-        let mut places = Places::<PublicKey>::new([]);
+        let mut places = ConnectionLimit::<PublicKey>::new([]);
         for _ in 0..1_000 {
             let (place, _) = places.take(address(1));
             places.give_back(place);

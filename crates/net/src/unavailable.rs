@@ -38,7 +38,7 @@ impl Refused {
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
-/// use tautline_net::absence::comes_by_itself;
+/// use tautline_net::unavailable::comes_by_itself;
 ///
 /// let error = |kind| anyhow::Error::new(Error::from(kind)).context("cannot listen");
 /// assert!(comes_by_itself(&error(ErrorKind::AddrNotAvailable)));

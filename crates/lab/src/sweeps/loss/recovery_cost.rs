@@ -39,7 +39,7 @@ pub struct Scene(Footage);
 
 /// Result of one method under one pattern.
 #[derive(Clone, Debug)]
-pub struct Toll {
+pub struct RecoveryCost {
     /// The method.
     pub way: String,
     /// The loss pattern.
@@ -77,7 +77,7 @@ impl Scene {
     }
 }
 
-impl Toll {
+impl RecoveryCost {
     /// Codes the scene with one method, loses slices by a pattern, and measures the shown pictures.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Toll {
     }
 }
 
-impl fmt::Display for Toll {
+impl fmt::Display for RecoveryCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -250,7 +250,7 @@ mod tests {
         let scene = Scene::simulated(true, 40, 1).unwrap();
         let bitrate = Bitrate::from_kbps(1_500);
         let terms = Terms { pictures: 420, bitrate, round_trip: 6, seed: 1 };
-        let toll = |way, pattern| Toll::of(&scene, way, pattern, &terms).unwrap();
+        let toll = |way, pattern| RecoveryCost::of(&scene, way, pattern, &terms).unwrap();
         let by_loss = LossRecovery::ReferencesByLoss { references: 16 };
         let selected = LossRecovery::ReferenceSelection { references: 16 };
         let none = Pattern::Random(0.0);

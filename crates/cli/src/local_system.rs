@@ -59,7 +59,7 @@ pub(crate) enum Links {
 
 /// Running processes; dropping it kills those that have not ended.
 #[derive(Debug)]
-pub(crate) struct Stand {
+pub(crate) struct LocalSystem {
     processes: Vec<Process>,
     /// Lines that the operator prints about its console.
     printed: mpsc::Receiver<String>,
@@ -76,7 +76,7 @@ struct Process {
     log: PathBuf,
 }
 
-impl Stand {
+impl LocalSystem {
     /// Creates keys and settings in a temporary folder, starts every process and waits until
     /// vehicle and console answer.
     ///

@@ -15,7 +15,7 @@ use tautline_video::{Flow, Layout};
 
 /// Comparison of the pictures' motion with the machine's reported motion.
 #[derive(Debug)]
-pub struct Sight {
+pub struct EgoMotion {
     /// Bits of the speed in m/s and of the wheels' angle in radians, left positive; NaN if unknown.
     speed: AtomicU32,
     steering: AtomicU32,
@@ -42,7 +42,7 @@ struct Votes {
     against: u32,
 }
 
-impl Default for Sight {
+impl Default for EgoMotion {
     fn default() -> Self {
         let unknown = || AtomicU32::new(f32::NAN.to_bits());
         Self {
@@ -55,7 +55,7 @@ impl Default for Sight {
     }
 }
 
-impl Sight {
+impl EgoMotion {
     /// Records the machine's reported speed (m/s) and wheel angle (rad, left positive); NaN if
     /// unknown.
     pub fn handle_machine(&self, speed: f32, steering: f32) {
@@ -193,7 +193,7 @@ mod tests {
     /// Shows 30 pictures/s for `millis`; `flow` returns the motion of strip `strip` of picture
     /// `picture`.
     fn show(
-        sight: &Sight,
+        motion: &EgoMotion,
         now: &mut Instant,
         millis: u64,
         flow: impl Fn(usize, usize) -> (i16, i16),
@@ -205,50 +205,50 @@ mod tests {
                 let (left, right) = flow(picture, strip);
                 // A motion vector points to the earlier position, against the motion.
                 let [left, right] = [left, right].map(|x| Motion { x: -x, y: 0 });
-                sight.handle_flow(strip, Flow { left, right }, *now);
-                moved |= sight.moves();
+                motion.handle_flow(strip, Flow { left, right }, *now);
+                moved |= motion.moves();
             }
         }
         moved
     }
 
-    fn start() -> (Sight, Instant) {
-        (Sight::default(), Instant::from_millis(5_000))
+    fn start() -> (EgoMotion, Instant) {
+        (EgoMotion::default(), Instant::from_millis(5_000))
     }
 
     #[test]
     fn an_expanding_picture_at_reported_standstill_is_detected() {
         let road = |_, strip: usize| if strip >= 2 { (-4, 5) } else { (0, 0) };
         let back = |_, strip: usize| if strip >= 2 { (4, -5) } else { (0, 0) };
-        let (sight, mut now) = start();
-        sight.handle_machine(0.0, 0.0);
-        assert!(!show(&sight, &mut now, 900, road), "too early");
-        assert!(show(&sight, &mut now, 1_300, road));
-        show(&sight, &mut now, 1_000, |_, _| (0, 0));
-        assert!(!sight.moves(), "it stands");
-        assert!(show(&sight, &mut now, 3_000, back), "backwards");
-        sight.handle_machine(3.0, 0.0);
-        show(&sight, &mut now, 100, road);
-        assert!(!sight.moves(), "the machine says so itself");
+        let (motion, mut now) = start();
+        motion.handle_machine(0.0, 0.0);
+        assert!(!show(&motion, &mut now, 900, road), "too early");
+        assert!(show(&motion, &mut now, 1_300, road));
+        show(&motion, &mut now, 1_000, |_, _| (0, 0));
+        assert!(!motion.moves(), "it stands");
+        assert!(show(&motion, &mut now, 3_000, back), "backwards");
+        motion.handle_machine(3.0, 0.0);
+        show(&motion, &mut now, 100, road);
+        assert!(!motion.moves(), "the machine says so itself");
     }
 
     #[test]
     fn passing_objects_shaking_and_noise_are_not_ego_motion() {
-        let (sight, mut now) = start();
-        sight.handle_machine(0.0, 0.0);
+        let (motion, mut now) = start();
+        motion.handle_machine(0.0, 0.0);
         let bus = |_, strip: usize| if strip < 5 { (12, 12) } else { (0, 0) };
-        assert!(!show(&sight, &mut now, 4_000, bus), "all to one side");
+        assert!(!show(&motion, &mut now, 4_000, bus), "all to one side");
         let mast = |picture: usize, _| if picture % 6 < 3 { (6, 7) } else { (-7, -6) };
-        assert!(!show(&sight, &mut now, 4_000, mast), "to and fro");
+        assert!(!show(&motion, &mut now, 4_000, mast), "to and fro");
         let sway = |picture: usize, _| if picture % 8 < 4 { (-5, 5) } else { (5, -5) };
-        assert!(!show(&sight, &mut now, 4_000, sway), "to and fro along the axis");
+        assert!(!show(&motion, &mut now, 4_000, sway), "to and fro along the axis");
         let walker = |_, strip: usize| if strip == 3 || strip == 4 { (-8, 8) } else { (0, 0) };
-        assert!(!show(&sight, &mut now, 4_000, walker), "two strips of six");
+        assert!(!show(&motion, &mut now, 4_000, walker), "two strips of six");
         let noise = |picture: usize, strip: usize| {
             let draw = |salt: usize| (((picture * 7 + strip * 5 + salt) * 2_654_435_761) >> 7) % 9;
             (draw(1) as i16 - 4, draw(2) as i16 - 4)
         };
-        assert!(!show(&sight, &mut now, 10_000, noise), "rain");
+        assert!(!show(&motion, &mut now, 10_000, noise), "rain");
     }
 
     #[test]
@@ -263,20 +263,20 @@ mod tests {
             (2.0, 0.01, -6, false),
             (0.0, 0.2, -6, false),
         ] {
-            let (sight, mut now) = start();
-            sight.handle_machine(speed, steering);
-            show(&sight, &mut now, 1_500, |_, _| (shift, shift));
-            assert_eq!(sight.contradicts(), against, "{speed} m/s, {steering} rad, {shift}");
+            let (motion, mut now) = start();
+            motion.handle_machine(speed, steering);
+            show(&motion, &mut now, 1_500, |_, _| (shift, shift));
+            assert_eq!(motion.contradicts(), against, "{speed} m/s, {steering} rad, {shift}");
         }
     }
 
     #[test]
     fn an_unknown_speed_or_steering_is_not_compared() {
-        let (sight, mut now) = start();
-        assert!(!show(&sight, &mut now, 4_000, |_, _| (-9, 9)));
-        sight.handle_machine(2.0, f32::NAN);
-        show(&sight, &mut now, 4_000, |_, _| (-9, -9));
-        assert!(!sight.contradicts() && !sight.moves());
+        let (motion, mut now) = start();
+        assert!(!show(&motion, &mut now, 4_000, |_, _| (-9, 9)));
+        motion.handle_machine(2.0, f32::NAN);
+        show(&motion, &mut now, 4_000, |_, _| (-9, -9));
+        assert!(!motion.contradicts() && !motion.moves());
     }
 
     /// Returns how many pictures of a clip raise a motion alarm while the machine reports
@@ -294,8 +294,8 @@ mod tests {
             .collect();
         // 3 Mbit/s.
         let budget = tautline_units::ByteCount::new((3e6 / 8.0 / rate / 6.0) as u64);
-        let (sight, mut alarmed) = (Sight::default(), 0);
-        sight.handle_machine(0.0, 0.0);
+        let (motion, mut alarmed) = (EgoMotion::default(), 0);
+        motion.handle_machine(0.0, 0.0);
         let pictures = (rate * 12.0) as usize;
         for picture in 0..pictures {
             assert!(sensor.next_picture().unwrap());
@@ -305,9 +305,9 @@ mod tests {
                 sensor.read(strip, &mut picture);
                 let coded = encoder.encode(&picture, budget, Refresh::No).unwrap();
                 encoder.finish_reconstruction();
-                sight.handle_flow(strip, coded.flow, now);
+                motion.handle_flow(strip, coded.flow, now);
             }
-            alarmed += usize::from(sight.moves());
+            alarmed += usize::from(motion.moves());
         }
         (alarmed, pictures)
     }

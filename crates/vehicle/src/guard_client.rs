@@ -1,6 +1,6 @@
 //! The vehicle's side of the guard interface: proposals every 10 ms, and the guard's status.
 
-mod vitals;
+mod liveness;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -22,7 +22,7 @@ use crate::convert;
 use crate::steering::Steering;
 use crate::ticks::Ticks;
 
-pub use vitals::Vitals;
+pub use liveness::Liveness;
 
 /// Callback that receives the machine's state and returns the extra values of this kind of machine.
 pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
@@ -32,7 +32,7 @@ pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 /// A dedicated thread proposes the operator's latest command. Other threads set the command and
 /// read the guard's status; none of them can block the dedicated thread.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardClient {
     proposed: Mutex<Proposed>,
     heard: Mutex<Option<Heard>>,
     ticks: Arc<Ticks>,
@@ -108,7 +108,7 @@ impl Heard {
     }
 }
 
-impl Guarded {
+impl GuardClient {
     /// Creates an end that has proposed nothing yet.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Guarded {
     pub fn run(
         &self,
         address: &Address,
-        mut vitals: Vitals,
+        mut liveness: Liveness,
         mut follow: Follow,
         clock: Clock,
         stop: &AtomicBool,
@@ -183,7 +183,7 @@ impl Guarded {
             let now = clock.now();
             let came = proposer.receive();
             if let Some(frame) = came.and_then(|bytes| StatusFrame::read(&bytes).ok()) {
-                vitals.handle_status(frame.status());
+                liveness.handle_status(frame.status());
                 self.hear(frame, &mut follow, now);
             }
             // Never block on this lock; the next turn reads the update.
@@ -191,7 +191,7 @@ impl Guarded {
                 newest.is_read = true;
                 proposed = *newest;
             }
-            let troubles = vitals.troubles(now);
+            let troubles = liveness.troubles(now);
             if !self.hangs(now) {
                 proposer.propose(&self.proposal(&proposed, troubles, now));
             }
@@ -531,13 +531,13 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    fn proposal(guarded: &Guarded, now: u64) -> Proposal {
-        guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, at(now))
+    fn proposal(guard_client: &GuardClient, now: u64) -> Proposal {
+        guard_client.proposal(&lock(&guard_client.proposed), Troubles::NONE, at(now))
     }
 
     /// Returns the guard's newest tick, as on a picture that was sent.
-    fn seen(guarded: &Guarded) -> u32 {
-        let (ticks, tick) = (guarded.ticks(), guarded.ticks().newest());
+    fn seen(guard_client: &GuardClient) -> u32 {
+        let (ticks, tick) = (guard_client.ticks(), guard_client.ticks().newest());
         ticks.note_capture(tick, true);
         ticks.note_sent(tick);
         tick
@@ -556,37 +556,37 @@ mod tests {
 
     #[test]
     fn the_newest_command_is_proposed_with_age_and_clock_error() {
-        let guarded = Guarded::with(5);
-        assert_eq!(proposal(&guarded, 0), Proposal { source: at(0), ..Proposal::default() });
-        guarded.handle_new_session(None);
-        assert_eq!(proposal(&guarded, 0).session.map(Session::get), Some(5));
+        let guard_client = GuardClient::with(5);
+        assert_eq!(proposal(&guard_client, 0), Proposal { source: at(0), ..Proposal::default() });
+        guard_client.handle_new_session(None);
+        assert_eq!(proposal(&guard_client, 0).session.map(Session::get), Some(5));
         let sent_at = Some((at(1_000), Duration::from_millis(7)));
-        guarded.handle_command(&command(3), sent_at);
-        guarded.handle_command(&command(2), Some((at(1_500), Duration::ZERO)));
-        let proposed = proposal(&guarded, 1_040).command.unwrap();
+        guard_client.handle_command(&command(3), sent_at);
+        guard_client.handle_command(&command(2), Some((at(1_500), Duration::ZERO)));
+        let proposed = proposal(&guard_client, 1_040).command.unwrap();
         assert_eq!((proposed.sequence, proposed.age), (3, Some(Duration::from_millis(47))));
         assert_eq!(proposed.controls.throttle, 0.5);
-        guarded.handle_new_session(None);
-        let after = proposal(&guarded, 1_050);
+        guard_client.handle_new_session(None);
+        let after = proposal(&guard_client, 1_050);
         assert_eq!((after.session.map(Session::get), after.command), (Some(6), None));
     }
 
     #[test]
     fn an_emergency_stop_stays_proposed_however_late_it_came() {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
-        guarded.handle_command(&command(9), None);
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
+        guard_client.handle_command(&command(9), None);
         let stop = message::Command { emergency_stop: true, ..command(4) };
-        guarded.handle_command(&stop, None);
-        let first = proposal(&guarded, 0).emergency_stop;
+        guard_client.handle_command(&stop, None);
+        let first = proposal(&guard_client, 0).emergency_stop;
         assert!(first.is_some());
-        guarded.handle_command(&command(10), None);
-        assert_eq!(proposal(&guarded, 0).emergency_stop, first);
-        guarded.handle_command(&stop, None);
-        assert_ne!(proposal(&guarded, 0).emergency_stop, first, "another press");
+        guard_client.handle_command(&command(10), None);
+        assert_eq!(proposal(&guard_client, 0).emergency_stop, first);
+        guard_client.handle_command(&stop, None);
+        assert_ne!(proposal(&guard_client, 0).emergency_stop, first, "another press");
         let numbered = message::Command { emergency_stop_number: 77, ..command(11) };
-        guarded.handle_command(&numbered, None);
-        assert_eq!(proposal(&guarded, 0).emergency_stop, ActNumber::new(77));
+        guard_client.handle_command(&numbered, None);
+        assert_eq!(proposal(&guard_client, 0).emergency_stop, ActNumber::new(77));
     }
 
     /// The guard itself performs the handover between two consoles, given what this vehicle
@@ -594,8 +594,8 @@ mod tests {
     #[test]
     fn only_a_named_successor_takes_over_without_a_stop() {
         for is_named in [true, false] {
-            let guarded = Guarded::with(1);
-            guarded.handle_new_session(None);
+            let guard_client = GuardClient::with(1);
+            guard_client.handle_new_session(None);
             let mut guard = Guard::new(config(), Tick::new(70).unwrap());
             let mut follow: Follow = Box::new(|_| Vec::new());
             let (mut sequence, mut now, mut speed) = (0, 0, 0.0_f32);
@@ -603,11 +603,11 @@ mod tests {
             for turn in 0..120 {
                 now += 10;
                 let sent_at = Some((at(now), Duration::from_millis(20)));
-                let cited = seen(&guarded);
+                let cited = seen(&guard_client);
                 let mut say = |command: message::Command| {
                     sequence += 1;
                     let command = message::Command { sequence, cited, ..command };
-                    guarded.handle_command(&command, sent_at);
+                    guard_client.handle_command(&command, sent_at);
                 };
                 let act = |number, deed| Some(message::Act { number, stop: 0, deed });
                 let first = message::Command {
@@ -631,17 +631,17 @@ mod tests {
                 if !is_named || turn < 65 {
                     say(first);
                 }
-                let proposal = proposal(&guarded, now);
+                let proposal = proposal(&guard_client, now);
                 let machine =
                     MachineState { measured_at: at(now), speed, ..MachineState::default() };
                 let input =
                     Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
                 let output = guard.step(&input, at(now));
                 speed = (speed + 4.2 * output.control.controls.throttle * 0.01).max(0.0);
-                guarded.hear(StatusFrame::of(&output.status), &mut follow, at(now));
+                guard_client.hear(StatusFrame::of(&output.status), &mut follow, at(now));
                 modes.push(output.status.mode);
             }
-            let heard = guarded.heard(at(now)).unwrap();
+            let heard = guard_client.heard(at(now)).unwrap();
             let status = heard.status();
             assert!(modes[35..].iter().all(|mode| mode.is_driving()), "{is_named}: {modes:?}");
             let holder = status.holder.map(tautline_guard::identity::Console::get);
@@ -653,117 +653,118 @@ mod tests {
 
     #[test]
     fn an_act_is_proposed_until_another_comes() {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
         let act = message::Act { number: 3, stop: 0, deed: message::Deed::Arm };
         let armed = message::Command { act: Some(act), ..command(1) };
-        guarded.handle_command(&armed, Some((at(0), Duration::ZERO)));
-        guarded.handle_command(&command(2), Some((at(20), Duration::ZERO)));
-        let proposed = proposal(&guarded, 50).act.unwrap();
+        guard_client.handle_command(&armed, Some((at(0), Duration::ZERO)));
+        guard_client.handle_command(&command(2), Some((at(20), Duration::ZERO)));
+        let proposed = proposal(&guard_client, 50).act.unwrap();
         assert_eq!((proposed.deed, proposed.number.get()), (Deed::Arm, 3));
         assert_eq!(proposed.age, Some(Duration::from_millis(50)));
     }
 
     #[test]
     fn a_vehicle_asked_to_end_proposes_no_session() {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
-        guarded.handle_command(&command(1), None);
-        guarded.end();
-        let proposed = proposal(&guarded, 50);
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
+        guard_client.handle_command(&command(1), None);
+        guard_client.end();
+        let proposed = proposal(&guard_client, 50);
         assert_eq!((proposed.session, proposed.command), (None, None));
         let stop = message::Command { emergency_stop_number: 5, ..command(2) };
-        guarded.handle_command(&stop, None);
-        assert_eq!(proposal(&guarded, 60).emergency_stop, ActNumber::new(5), "a stop counts");
+        guard_client.handle_command(&stop, None);
+        assert_eq!(proposal(&guard_client, 60).emergency_stop, ActNumber::new(5), "a stop counts");
     }
 
     #[test]
     fn an_ended_drive_proposes_only_an_emergency_stop() {
-        let guarded = Guarded::with(1);
-        guarded.handle_new_session(None);
-        guarded.handle_command(&command(1), None);
-        guarded.end_drive("eva");
+        let guard_client = GuardClient::with(1);
+        guard_client.handle_new_session(None);
+        guard_client.handle_command(&command(1), None);
+        guard_client.end_drive("eva");
         let act = message::Act { number: 3, stop: 0, deed: message::Deed::Arm };
-        guarded.handle_command(&message::Command { act: Some(act), ..command(2) }, None);
-        assert_eq!(proposal(&guarded, 50), Proposal { source: at(50), ..Proposal::default() });
-        assert_eq!(guarded.ended_by().as_deref(), Some("eva"));
-        guarded.handle_command(&message::Command { emergency_stop_number: 5, ..command(3) }, None);
-        assert_eq!(proposal(&guarded, 60).emergency_stop, ActNumber::new(5));
-        guarded.handle_new_session(None);
-        guarded.handle_command(&command(1), None);
-        let after = proposal(&guarded, 70);
+        guard_client.handle_command(&message::Command { act: Some(act), ..command(2) }, None);
+        assert_eq!(proposal(&guard_client, 50), Proposal { source: at(50), ..Proposal::default() });
+        assert_eq!(guard_client.ended_by().as_deref(), Some("eva"));
+        guard_client
+            .handle_command(&message::Command { emergency_stop_number: 5, ..command(3) }, None);
+        assert_eq!(proposal(&guard_client, 60).emergency_stop, ActNumber::new(5));
+        guard_client.handle_new_session(None);
+        guard_client.handle_command(&command(1), None);
+        let after = proposal(&guard_client, 70);
         assert_eq!((after.session.map(Session::get), after.command.is_some()), (Some(2), true));
-        assert_eq!(guarded.ended_by(), None);
+        assert_eq!(guard_client.ended_by(), None);
     }
 
     #[test]
     fn state_behind_a_poisoned_lock_is_still_used() {
-        let guarded = Arc::new(Guarded::with(1));
-        let panicking = guarded.clone();
+        let guard_client = Arc::new(GuardClient::with(1));
+        let panicking = guard_client.clone();
         let panicked = std::thread::spawn(move || {
             let _held = panicking.proposed.lock().unwrap();
             panic!("with the lock");
         });
-        assert!(panicked.join().is_err() && guarded.proposed.is_poisoned());
+        assert!(panicked.join().is_err() && guard_client.proposed.is_poisoned());
         let stop = message::Command { emergency_stop_number: 5, ..command(2) };
-        guarded.handle_command(&stop, None);
-        let newest = try_lock(&guarded.proposed).map(|proposed| proposed.emergency_stop);
+        guard_client.handle_command(&stop, None);
+        let newest = try_lock(&guard_client.proposed).map(|proposed| proposed.emergency_stop);
         assert_eq!(newest, Some(ActNumber::new(5)));
     }
 
     #[test]
     fn time_limits_that_contradict_the_guards_budget_are_named() {
-        let guarded = Guarded::with(1);
+        let guard_client = GuardClient::with(1);
         let set = tautline_transport::Config::default();
         let late = tautline_transport::Config { media_deadline: Duration::from_millis(300), ..set };
-        assert_eq!(guarded.contradiction(&late), None, "the guard has not spoken");
-        assert_eq!(guarded.media_deadline(late.media_deadline), late.media_deadline);
+        assert_eq!(guard_client.contradiction(&late), None, "the guard has not spoken");
+        assert_eq!(guard_client.media_deadline(late.media_deadline), late.media_deadline);
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let status = guard.step(&Input::default(), at(10)).status;
         let mut follow: Follow = Box::new(|_| Vec::new());
-        guarded.hear(StatusFrame::of(&status), &mut follow, at(11));
-        assert_eq!(guarded.contradiction(&tautline_transport::Config::default()), None);
-        let said = guarded.contradiction(&late).unwrap();
+        guard_client.hear(StatusFrame::of(&status), &mut follow, at(11));
+        assert_eq!(guard_client.contradiction(&tautline_transport::Config::default()), None);
+        let said = guard_client.contradiction(&late).unwrap();
         assert!(said.contains("transport.media_deadline_ms = 300"), "{said}");
         assert!(said.contains("200, the guard's latency.picture_age_max_ms"), "{said}");
-        assert_eq!(guarded.media_deadline(late.media_deadline), Duration::from_millis(200));
+        assert_eq!(guard_client.media_deadline(late.media_deadline), Duration::from_millis(200));
         let late = tautline_transport::Config {
             command_deadline: Duration::from_millis(251),
             ..tautline_transport::Config::default()
         };
-        assert!(guarded.contradiction(&late).unwrap().contains("latency.command_age_max_ms"));
+        assert!(guard_client.contradiction(&late).unwrap().contains("latency.command_age_max_ms"));
     }
 
     #[test]
     fn one_running_thread_does_not_hide_a_hung_process() {
-        let guarded = Guarded::with(1);
-        assert!(!guarded.hangs(at(60_000)), "it has not begun");
-        guarded.handle_life(at(60_000));
-        assert!(!guarded.hangs(at(61_000)));
-        assert!(guarded.hangs(at(61_001)));
-        guarded.handle_life(at(61_002));
-        assert!(!guarded.hangs(at(61_003)));
+        let guard_client = GuardClient::with(1);
+        assert!(!guard_client.hangs(at(60_000)), "it has not begun");
+        guard_client.handle_life(at(60_000));
+        assert!(!guard_client.hangs(at(61_000)));
+        assert!(guard_client.hangs(at(61_001)));
+        guard_client.handle_life(at(61_002));
+        assert!(!guard_client.hangs(at(61_003)));
     }
 
     #[test]
     fn pictures_bear_the_last_tick_and_silence_is_not_standstill() {
-        let guarded = Guarded::with(1);
+        let guard_client = GuardClient::with(1);
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let machine = MachineState { measured_at: at(5), ..MachineState::default() };
         let input = Input { machine: Some(machine), ..Input::default() };
         let mut follow: Follow = Box::new(|_| vec![Extra { name: "cones", value: 2.0, unit: "" }]);
         let status = guard.step(&input, at(10)).status;
-        guarded.hear(StatusFrame::of(&status), &mut follow, at(11));
-        assert_eq!(guarded.ticks().newest(), 70);
-        assert!(guarded.stands(at(20)) && guarded.is_held(at(20)));
-        assert_eq!(guarded.heard(at(20)).unwrap().extras.len(), 1);
-        assert!(!guarded.stands(at(520)) && guarded.heard(at(520)).is_none());
+        guard_client.hear(StatusFrame::of(&status), &mut follow, at(11));
+        assert_eq!(guard_client.ticks().newest(), 70);
+        assert!(guard_client.stands(at(20)) && guard_client.is_held(at(20)));
+        assert_eq!(guard_client.heard(at(20)).unwrap().extras.len(), 1);
+        assert!(!guard_client.stands(at(520)) && guard_client.heard(at(520)).is_none());
     }
 
     #[test]
     fn a_machine_is_unreachable_only_after_silence_not_in_motion() {
-        let guarded = Guarded::with(1);
-        assert!(guarded.is_out_of_reach(at(1)), "never heard");
+        let guard_client = GuardClient::with(1);
+        assert!(guard_client.is_out_of_reach(at(1)), "never heard");
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let mut step = |guard: &mut Guard, machine: bool, now: u64| {
@@ -771,21 +772,26 @@ mod tests {
                 MachineState { measured_at: at(now), speed: 5.0, ..MachineState::default() };
             let input = Input { machine: machine.then_some(moving), ..Input::default() };
             let status = guard.step(&input, at(now)).status;
-            guarded.hear(StatusFrame::of(&status), &mut follow, at(now));
+            guard_client.hear(StatusFrame::of(&status), &mut follow, at(now));
         };
         for now in (31_000..91_000).step_by(10) {
             step(&mut guard, true, now);
-            assert!(!guarded.is_held(at(now)) && !guarded.is_out_of_reach(at(now)), "{now}");
+            assert!(
+                !guard_client.is_held(at(now)) && !guard_client.is_out_of_reach(at(now)),
+                "{now}"
+            );
         }
         // The guard continues, and restarts, without a state of the machine.
         for now in (91_000..120_000).step_by(10) {
             step(&mut guard, false, now);
-            assert!(!guarded.is_out_of_reach(at(now)), "{now}");
+            assert!(!guard_client.is_out_of_reach(at(now)), "{now}");
         }
         let mut anew = Guard::new(Config::default(), Tick::new(9_000).unwrap());
         step(&mut anew, false, 120_000);
-        assert!(!guarded.is_out_of_reach(at(120_980)) && guarded.is_out_of_reach(at(120_991)));
+        assert!(
+            !guard_client.is_out_of_reach(at(120_980)) && guard_client.is_out_of_reach(at(120_991))
+        );
         step(&mut anew, true, 121_000);
-        assert!(!guarded.is_out_of_reach(at(121_000)));
+        assert!(!guard_client.is_out_of_reach(at(121_000)));
     }
 }

@@ -7,7 +7,7 @@ use tautline_units::Instant;
 
 /// A prerequisite of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum Requirement {
     /// Guard of the machine.
     Guard,
     /// Source of pictures.
@@ -37,7 +37,7 @@ struct Steps {
 /// Missing prerequisites, each with the time since when.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    missing: [Option<Missing>; Awaited::ALL.len()],
+    missing: [Option<Missing>; Requirement::ALL.len()],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ struct Missing {
     told: bool,
 }
 
-impl Awaited {
+impl Requirement {
     /// All prerequisites, in the order in which they are met.
     pub const ALL: [Self; 5] =
         [Self::Guard, Self::Pictures, Self::Switchboard, Self::Operator, Self::Session];
@@ -100,18 +100,18 @@ impl Met {
     /// An existing session needs no switchboard.
     pub(crate) fn lacks(
         &self,
-        awaited: Awaited,
+        awaited: Requirement,
         [hears_guard, sees]: [bool; 2],
         now: Instant,
     ) -> bool {
         let Steps { is_registered, introduced, heard_at, .. } = &*self.steps();
         let hears = heard_at.is_some_and(|at| now.since(at) < HEARD);
         match awaited {
-            Awaited::Guard => !hears_guard,
-            Awaited::Pictures => !sees,
-            Awaited::Switchboard => !hears && !is_registered,
-            Awaited::Operator => !hears && *is_registered && introduced.is_none(),
-            Awaited::Session => !hears && introduced.is_some(),
+            Requirement::Guard => !hears_guard,
+            Requirement::Pictures => !sees,
+            Requirement::Switchboard => !hears && !is_registered,
+            Requirement::Operator => !hears && *is_registered && introduced.is_none(),
+            Requirement::Session => !hears && introduced.is_some(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Met {
 impl Waiting {
     /// Records whether a prerequisite is missing. Returns true once when it has been missing for
     /// [`MISSING_AGE_MAX`].
-    pub(crate) fn observe(&mut self, awaited: Awaited, is_missing: bool, now: Instant) -> bool {
+    pub(crate) fn observe(&mut self, awaited: Requirement, is_missing: bool, now: Instant) -> bool {
         let missing = &mut self.missing[awaited as usize];
         if !is_missing {
             *missing = None;
@@ -150,11 +150,11 @@ mod tests {
         let met = Met::default();
         let at = |second: u64| Instant::from_millis(second * 1_000);
         let lacks = |hears_guard: bool, now: Instant| -> Vec<&str> {
-            let missing = |awaited: &Awaited| met.lacks(*awaited, [hears_guard, true], now);
-            Awaited::ALL.into_iter().filter(missing).map(Awaited::name).collect()
+            let missing = |awaited: &Requirement| met.lacks(*awaited, [hears_guard, true], now);
+            Requirement::ALL.into_iter().filter(missing).map(Requirement::name).collect()
         };
         assert_eq!(lacks(false, at(0)), ["guard", "switchboard"]);
-        assert!(met.lacks(Awaited::Pictures, [true, false], at(0)));
+        assert!(met.lacks(Requirement::Pictures, [true, false], at(0)));
         met.set_registered(true);
         assert_eq!(lacks(true, at(1)), ["operator"]);
         met.handle_introduction("anna", false);
@@ -175,8 +175,11 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..20_u64 {
             let is_missing = second != 8;
-            if waiting.observe(Awaited::Operator, is_missing, Instant::from_millis(second * 1_000))
-            {
+            if waiting.observe(
+                Requirement::Operator,
+                is_missing,
+                Instant::from_millis(second * 1_000),
+            ) {
                 told.push(second);
             }
         }

@@ -3,18 +3,18 @@ use std::net::IpAddr;
 
 use tautline_units::Instant;
 
-use crate::places::network;
+use crate::connection_limit::network;
 
 /// A rate limit for new handshakes, each of which costs a third of a millisecond.
 #[derive(Debug, Default)]
-pub(super) struct Door {
+pub(super) struct HandshakeLimit {
     second: u64,
     /// Accepted in this second, by network.
     taken: BTreeMap<IpAddr, u32>,
     total: u32,
 }
 
-impl Door {
+impl HandshakeLimit {
     /// Returns whether a handshake from `address` may begin, and counts it.
     pub(super) fn admits(&mut self, address: IpAddr, now: Instant) -> bool {
         let second = now.as_millis() / 1_000;
@@ -44,15 +44,17 @@ mod tests {
 
     #[test]
     fn a_flood_from_one_network_keeps_no_other_out() {
-        let (mut door, now) = (Door::default(), Instant::from_millis(5_100));
+        let (mut handshake_limit, now) = (HandshakeLimit::default(), Instant::from_millis(5_100));
         let flood = (0..1_000_u32).filter(|turn| {
             let address = format!("2001:db8::{turn:x}").parse().unwrap();
-            door.admits(address, now)
+            handshake_limit.admits(address, now)
         });
         assert_eq!(flood.count(), 8);
-        assert!(door.admits("192.0.2.1".parse().unwrap(), now));
-        let all = (0..=255_u8).filter(|last| door.admits([10, 0, 0, *last].into(), now)).count();
+        assert!(handshake_limit.admits("192.0.2.1".parse().unwrap(), now));
+        let all = (0..=255_u8)
+            .filter(|last| handshake_limit.admits([10, 0, 0, *last].into(), now))
+            .count();
         assert_eq!(all, 64 - 9);
-        assert!(door.admits("192.0.2.1".parse().unwrap(), Instant::from_millis(6_000)));
+        assert!(handshake_limit.admits("192.0.2.1".parse().unwrap(), Instant::from_millis(6_000)));
     }
 }

@@ -6,14 +6,14 @@
 /// It counts for [`MEMORY`] pictures, with decreasing weight. A loss in one strip also affects the
 /// others' choice: the next loss may be theirs.
 #[derive(Clone, Debug)]
-pub struct Toll {
+pub struct LossCost {
     share: f64,
     is_high: bool,
     /// Number of slices that count.
     memory: f64,
 }
 
-impl Toll {
+impl LossCost {
     /// Creates the measure of a picture of `strips` strips (at least one) without losses.
     pub fn new(strips: usize) -> Self {
         Self { share: 0.0, is_high: false, memory: MEMORY * strips.max(1) as f64 }
@@ -49,8 +49,8 @@ mod tests {
     const STRIPS: u64 = 6;
 
     /// Returns the measure after a start without losses.
-    fn quiet() -> Toll {
-        let mut toll = Toll::new(STRIPS as usize);
+    fn quiet() -> LossCost {
+        let mut toll = LossCost::new(STRIPS as usize);
         (0..200 * STRIPS).for_each(|_| toll.note(None));
         assert!(!toll.is_high());
         toll
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_spell_of_losses_is_over_a_few_seconds_after_it() {
-        let mut toll = Toll::new(STRIPS as usize);
-        let pictures_until_low = |toll: &mut Toll| {
+        let mut toll = LossCost::new(STRIPS as usize);
+        let pictures_until_low = |toll: &mut LossCost| {
             let slices = (0..10_000).take_while(|_| {
                 toll.note(None);
                 toll.is_high()

@@ -1,16 +1,16 @@
 use tautline_units::{Duration, Instant};
 
-/// The rhythm of the application's media units: their interval and lifetime.
+/// The unit_interval of the application's media units: their interval and lifetime.
 #[derive(Debug, Clone)]
-pub(super) struct Rhythm {
+pub(super) struct UnitInterval {
     /// Smoothed interval between units, in seconds.
     interval: Option<f64>,
     unit_at: Option<Instant>,
     span: Duration,
 }
 
-impl Rhythm {
-    /// Creates an unknown rhythm; `span` is the assumed lifetime before the first unit.
+impl UnitInterval {
+    /// Creates an unknown unit_interval; `span` is the assumed lifetime before the first unit.
     pub(super) fn new(span: Duration) -> Self {
         Self { interval: None, unit_at: None, span }
     }
@@ -41,7 +41,7 @@ impl Rhythm {
 }
 
 const INTERVAL_SHARE: f64 = 64.0;
-/// Longest interval used as a sample: a paused encoder shows nothing about its rhythm.
+/// Longest interval used as a sample: a paused encoder shows nothing about its unit_interval.
 const PAUSE: Duration = Duration::from_millis(200);
 /// 360 slices a second.
 const INTERVAL_GUESS: f64 = 1.0 / 360.0;

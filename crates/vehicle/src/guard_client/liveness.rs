@@ -11,7 +11,7 @@ use crate::encode::{ENCODER_COUNT, EncoderControl, Meter};
 
 /// Liveness of camera and encoders, reported to the guard. A hung thread makes no entry.
 #[derive(Debug)]
-pub struct Vitals {
+pub struct Liveness {
     camera: Arc<camera::Counters>,
     meter: Arc<Meter>,
     control: Arc<EncoderControl>,
@@ -36,7 +36,7 @@ struct Moving {
     rose_at: Instant,
 }
 
-impl Vitals {
+impl Liveness {
     /// Returns the liveness of a camera and of its encoders.
     pub fn new(
         camera: Arc<camera::Counters>,
@@ -129,7 +129,7 @@ mod tests {
     fn a_stalled_camera_or_encoder_is_reported() {
         let (camera, meter) = (Arc::<camera::Counters>::default(), Arc::<Meter>::default());
         let control = Arc::new(EncoderControl::new());
-        let mut vitals = Vitals::new(camera.clone(), meter.clone(), control.clone());
+        let mut liveness = Liveness::new(camera.clone(), meter.clone(), control.clone());
         control.set_budget(Bitrate::from_mbps(1), at(0));
         let mut now = 0;
         let mut run = |millis, sees: bool, encodes: [bool; ENCODER_COUNT]| {
@@ -140,7 +140,7 @@ mod tests {
                 for (done, encodes) in meter.strips_done.iter().zip(encodes) {
                     done.fetch_add(encodes.into(), Ordering::Relaxed);
                 }
-                troubles = vitals.troubles(at(now));
+                troubles = liveness.troubles(at(now));
             }
             troubles
         };

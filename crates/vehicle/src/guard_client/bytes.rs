@@ -12,7 +12,7 @@ use super::*;
 
 /// A vehicle's end, a guard, and a machine that obeys.
 struct CandidatePair {
-    guarded: Guarded,
+    guard_client: GuardClient,
     guard: Guard,
     proposals: (Sender, Receiver<Proposal>),
     statuses: (Sender, Receiver<Status>),
@@ -74,7 +74,7 @@ fn config() -> Config {
 impl CandidatePair {
     fn new() -> Self {
         Self {
-            guarded: Guarded::with(1),
+            guard_client: GuardClient::with(1),
             guard: Guard::new(config(), Tick::new(1_000).unwrap()),
             proposals: Default::default(),
             statuses: Default::default(),
@@ -100,7 +100,7 @@ impl CandidatePair {
             }
             Comes::Bytes(bytes) => self.hear(bytes),
             Comes::Session => {
-                self.guarded.handle_new_session(None);
+                self.guard_client.handle_new_session(None);
                 self.asked = Asked::default();
             }
         }
@@ -110,7 +110,7 @@ impl CandidatePair {
         let status = self.last.map(|last| last.status);
         if let Some(status) = status {
             // A picture with the newest tick was sent.
-            let ticks = self.guarded.ticks();
+            let ticks = self.guard_client.ticks();
             ticks.note_capture(status.tick.get(), true);
             ticks.note_sent(status.tick.get());
         }
@@ -137,7 +137,7 @@ impl CandidatePair {
 
     fn hear(&mut self, bytes: &[u8]) {
         let here = |sent_at| Some((sent_at, Duration::from_millis(5)));
-        let is_taken = self.guarded.handle_bytes(bytes, here, self.now).is_ok();
+        let is_taken = self.guard_client.handle_bytes(bytes, here, self.now).is_ok();
         let read = message::Command::decode(bytes);
         assert_eq!(is_taken, read.is_ok());
         let Ok(command) = read else { return };
@@ -159,8 +159,8 @@ impl CandidatePair {
 
     fn step(&mut self) {
         self.now += PERIOD;
-        let proposed = *lock(&self.guarded.proposed);
-        let proposal = self.guarded.proposal(&proposed, Troubles::NONE, self.now);
+        let proposed = *lock(&self.guard_client.proposed);
+        let proposal = self.guard_client.proposal(&proposed, Troubles::NONE, self.now);
         let proposal = self.proposals.1.receive(&self.proposals.0.encode(&proposal));
         let (measured_at, speed) = (self.now, self.speed);
         let machine = MachineState { measured_at, speed, ..MachineState::default() };
@@ -178,7 +178,7 @@ impl CandidatePair {
         let status = self.statuses.1.receive(&self.statuses.0.encode(&output.status));
         let mut follow: Follow = Box::new(|_| Vec::new());
         let status = StatusFrame::of(&status.expect("so is a status"));
-        self.guarded.hear(status, &mut follow, self.now);
+        self.guard_client.hear(status, &mut follow, self.now);
         self.last = Some(output);
     }
 
@@ -205,7 +205,7 @@ impl CandidatePair {
         }
         if let Some(before) = before.filter(|before| before.is_latched && !status.is_latched) {
             assert_eq!((was, status.mode, self.speed), (Mode::Held, Mode::Held, 0.0));
-            let session = lock(&self.guarded.proposed).session;
+            let session = lock(&self.guard_client.proposed).session;
             let is_asked = self.asked.resets.contains(&before.stop.get());
             assert!(is_asked && session.is_some(), "nobody asked for it: {before:?}");
         }

@@ -19,14 +19,14 @@ use crate::threads::{FirstFailure, Threads};
 pub type OpenSensor = Box<dyn Fn() -> anyhow::Result<Box<dyn Sensor>> + Send + Sync>;
 
 /// Dependencies of the camera and the encoders.
-pub(crate) struct Eyes<'a> {
+pub(crate) struct VideoUplink<'a> {
     pub(crate) config: &'a Config,
     pub(crate) reporter: &'a Reporter,
     pub(crate) handle: Handle,
     pub(crate) clock: Clock,
 }
 
-impl Eyes<'_> {
+impl VideoUplink<'_> {
     /// Runs camera and encoders on `sensor` until a thread fails or all have ended; returns the
     /// cause.
     pub(crate) async fn see(&self, sensor: Box<dyn Sensor>) -> anyhow::Error {
@@ -62,11 +62,12 @@ impl Eyes<'_> {
         for (turn, queue) in turns.into_iter().zip(queues) {
             let (give_back, handle) = (give_back.clone(), self.handle.clone());
             let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
-            let (guarded, set) = (reporter.guarded.clone(), config.transport.media_deadline);
-            let ticks = guarded.ticks();
+            let (guard_client, set) =
+                (reporter.guard_client.clone(), config.transport.media_deadline);
+            let ticks = guard_client.ticks();
             threads.spawn_fallible("encoder", first, move || {
                 turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
-                    let (tick, deadline) = (slice.tick, guarded.media_deadline(set));
+                    let (tick, deadline) = (slice.tick, guard_client.media_deadline(set));
                     let is_sent = handle.send(channels::VIDEO, slice.into_unit(), deadline);
                     if is_sent {
                         ticks.note_sent(tick);
@@ -76,7 +77,7 @@ impl Eyes<'_> {
                 Ok(())
             })?;
         }
-        let (counters, ticks) = (reporter.camera.clone(), reporter.guarded.ticks());
+        let (counters, ticks) = (reporter.camera.clone(), reporter.guard_client.ticks());
         let ending = threads.ending();
         threads.spawn_fallible("camera", first, move || {
             camera::run(sensor, outlet, &counters, &ticks, clock, &ending)?;

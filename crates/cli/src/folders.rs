@@ -1,4 +1,4 @@
-//! Places of a process's files and sockets: systemd's folders, else next to the settings, else
+//! Folders of a process's files and sockets: systemd's folders, else next to the settings, else
 //! XDG's folders.
 
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use tautline_net::datagram::Address;
 
 /// Folders that a process may write to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct Folders {
     /// Folder of the settings, where earlier builds stored everything.
     beside: PathBuf,
     /// State folder of the service manager.
@@ -24,8 +24,8 @@ pub(crate) struct Places {
     of_defaults: PathBuf,
 }
 
-impl Places {
-    /// Returns the places of a process with these settings, according to its environment.
+impl Folders {
+    /// Returns the folders of a process with these settings, according to its environment.
     pub(crate) fn of(file: Option<&Path>) -> Self {
         Self::by(file, |name| std::env::var_os(name))
     }
@@ -95,8 +95,8 @@ impl Places {
             [self.runtime.clone(), Some(self.of_defaults.clone()), self.runtime_of_user.clone()];
         let name = path.strip_prefix(&self.of_defaults).unwrap_or(path).to_owned();
         let own = folders.into_iter().flatten().map(|folder| folder.join(&name));
-        let mut places = std::iter::once(self.beside.join(&*path)).chain(own);
-        *path = places.find(|place| place.exists()).unwrap_or_else(|| self.socket(path));
+        let mut folders = std::iter::once(self.beside.join(&*path)).chain(own);
+        *path = folders.find(|place| place.exists()).unwrap_or_else(|| self.socket(path));
     }
 
     fn socket(&self, path: &Path) -> PathBuf {
@@ -140,8 +140,8 @@ const RUNTIME: &str = "/run/tautline";
 mod tests {
     use super::*;
 
-    fn places(file: &Path, variables: &[(&str, &Path)]) -> Places {
-        Places::by(Some(file), |name| {
+    fn folders(file: &Path, variables: &[(&str, &Path)]) -> Folders {
+        Folders::by(Some(file), |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| value.as_os_str().to_owned())
         })
@@ -156,7 +156,7 @@ mod tests {
         let file = settings.join("vehicle.toml");
         let under = |variables: &[(&str, &Path)], path: &str| {
             let mut path = PathBuf::from(path);
-            places(&file, variables).keep([&mut path]);
+            folders(&file, variables).keep([&mut path]);
             path
         };
         let service = [("STATE_DIRECTORY", state.as_path())];
@@ -175,18 +175,18 @@ mod tests {
         let file = Path::new("/proc/vehicle/vehicle.toml");
         let home = folder.path().join("home");
         let variables = [("HOME", home.as_path()), ("XDG_RUNTIME_DIR", folder.path())];
-        let places = places(file, &variables);
+        let folders = folders(file, &variables);
         let mut latch = PathBuf::from("latch");
-        places.keep([&mut latch]);
+        folders.keep([&mut latch]);
         assert_eq!(latch, home.join(".local/state/tautline/vehicle/latch"));
         assert!(latch.parent().unwrap().is_dir());
         let mut socket = "./vehicle.sock".parse().unwrap();
-        places.listen(&mut socket);
+        folders.listen(&mut socket);
         let place = folder.path().join("tautline/vehicle/vehicle.sock");
         assert_eq!(socket, Address::Path(place.clone()));
         std::fs::write(&place, "").unwrap();
         let mut found = PathBuf::from("./vehicle.sock");
-        places.connect(Some(&mut found));
+        folders.connect(Some(&mut found));
         assert_eq!(found, place);
     }
 
@@ -196,9 +196,9 @@ mod tests {
         let at = |of_defaults: &Path| {
             let runtime_of_user = Some(folder.path().join("user"));
             let of_defaults = of_defaults.to_owned();
-            let places = Places { of_defaults, runtime_of_user, ..Places::default() };
-            let mut socket = Address::Path(places.of_defaults.join("vehicle.sock"));
-            places.listen(&mut socket);
+            let folders = Folders { of_defaults, runtime_of_user, ..Folders::default() };
+            let mut socket = Address::Path(folders.of_defaults.join("vehicle.sock"));
+            folders.listen(&mut socket);
             socket
         };
         let run = folder.path().join("run");
@@ -218,13 +218,13 @@ mod tests {
         std::fs::write(settings.join("machine.sock"), "").unwrap();
         let file = settings.join("guard.toml");
         let mut address = "./machine.sock".parse().unwrap();
-        places(&file, &[("RUNTIME_DIRECTORY", run.as_path())]).listen(&mut address);
+        folders(&file, &[("RUNTIME_DIRECTORY", run.as_path())]).listen(&mut address);
         assert_eq!(address, Address::Path(run.join("machine.sock")));
         std::fs::write(run.join("machine.sock"), "the guard's").unwrap();
         assert_eq!(std::fs::read(settings.join("machine.sock")).unwrap(), b"the guard's");
         // A process that is not a service finds it by the old name.
         let mut path = PathBuf::from("./machine.sock");
-        places(&file, &[]).connect(Some(&mut path));
+        folders(&file, &[]).connect(Some(&mut path));
         assert_eq!(path, settings.join("./machine.sock"));
     }
 }

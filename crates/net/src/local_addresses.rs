@@ -12,7 +12,7 @@ use tautline_units::Instant;
 /// Only the called end stores entries. The calling end leaves the choice to the kernel, whose
 /// routes may change.
 #[derive(Debug, Default)]
-pub(crate) struct Called(BTreeMap<(SocketAddr, u8), Entry>);
+pub(crate) struct LocalAddresses(BTreeMap<(SocketAddr, u8), Entry>);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -23,7 +23,7 @@ struct Entry {
     is_left: bool,
 }
 
-impl Called {
+impl LocalAddresses {
     /// Records that an authentic datagram of `remote` arrived at `local`.
     pub(crate) fn note(
         &mut self,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn each_link_is_answered_from_the_local_address_it_used() {
-        let (mut called, at) = (Called::default(), Instant::from_millis);
+        let (mut called, at) = (LocalAddresses::default(), Instant::from_millis);
         let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
         let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
         called.note(remote, &[0x21], one, at(0));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn after_a_route_change_the_kernel_chooses_the_source_address() {
-        let (mut called, at) = (Called::default(), Instant::from_millis);
+        let (mut called, at) = (LocalAddresses::default(), Instant::from_millis);
         let remote: SocketAddr = "192.0.2.9:7".parse().unwrap();
         let [one, other]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
         called.note(remote, &[1], one, at(0));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_moves_without_end_takes_no_more_room() {
-        let mut called = Called::default();
+        let mut called = LocalAddresses::default();
         let local = "10.0.0.1".parse().unwrap();
         for port in 1..2_000 {
             let remote = SocketAddr::from(([192, 0, 2, 9], port));

@@ -8,18 +8,18 @@ use std::io::{ErrorKind, Write, stderr, stdout};
 
 /// Prints a line of the command's result; see [`answer`].
 macro_rules! answer {
-    ($($words:tt)*) => { $crate::say::answer(format_args!($($words)*)) };
+    ($($words:tt)*) => { $crate::output::answer(format_args!($($words)*)) };
 }
 
 /// Prints a line about ongoing work, whether it is read or not.
 macro_rules! tell {
-    () => { $crate::say::tell(format_args!("")) };
-    ($($words:tt)*) => { $crate::say::tell(format_args!($($words)*)) };
+    () => { $crate::output::tell(format_args!("")) };
+    ($($words:tt)*) => { $crate::output::tell(format_args!($($words)*)) };
 }
 
 /// Prints a line for the person on standard error, whether it is read or not.
 macro_rules! note {
-    ($($words:tt)*) => { $crate::say::note(format_args!($($words)*)) };
+    ($($words:tt)*) => { $crate::output::note(format_args!($($words)*)) };
 }
 
 /// Prints a line on standard output. If the reader has closed the pipe, the command ends

@@ -2,7 +2,7 @@
 
 /// Defines a struct of optional numbers from a list. Encoding, decoding, names and output elsewhere
 /// are derived from that list.
-macro_rules! told {
+macro_rules! reported {
     (
         $(#[$about:meta])*
         pub struct $told:ident { $($(#[$doc:meta])* $field:ident: $name:literal, $unit:literal;)+ }
@@ -30,4 +30,4 @@ macro_rules! told {
         }
     };
 }
-pub(crate) use told;
+pub(crate) use reported;

@@ -7,7 +7,7 @@ use crate::wire::LinkNumber;
 
 /// A link of the initiator, configured or learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Called {
+pub(super) struct RemoteLink {
     pub(super) route: Route,
     /// Group and rank; `None` for a route configured without them.
     pub(super) choice: Option<(u16, u8)>,
@@ -15,7 +15,7 @@ pub(super) struct Called {
     pub(super) is_learned: bool,
 }
 
-impl Called {
+impl RemoteLink {
     fn told(pair: &CandidatePair, is_learned: bool) -> Self {
         Self { route: pair.route, choice: Some((pair.group, pair.rank)), is_learned }
     }
@@ -29,12 +29,12 @@ impl Called {
 
 /// The initiator's links, indexed by link number.
 #[derive(Debug)]
-pub(super) struct CalledLinks(Vec<Called>);
+pub(super) struct RemoteLinks(Vec<RemoteLink>);
 
-impl CalledLinks {
+impl RemoteLinks {
     /// Creates the links for the routes passed to the initiator.
     pub(super) fn given(routes: &[Route]) -> Self {
-        let plain = |route: &Route| Called { route: *route, choice: None, is_learned: false };
+        let plain = |route: &Route| RemoteLink { route: *route, choice: None, is_learned: false };
         Self(routes.iter().map(plain).collect())
     }
 
@@ -61,7 +61,7 @@ impl CalledLinks {
         for pair in pairs {
             let known = self.place(pair.route);
             let Some(at) = known.or_else(|| self.room_for(pair, pairs, &is_up)) else { continue };
-            self.put(at, Called::told(pair, false));
+            self.put(at, RemoteLink::told(pair, false));
             places.push(at);
             is_any_new |= known.is_none();
         }
@@ -90,7 +90,7 @@ impl CalledLinks {
             let idle = links.position(|(at, known)| known.is_learned && !is_up(at));
             idle.ok_or(Discard::AnswerOverflow)?
         };
-        self.put(at, Called::told(&CandidatePair::learned(route, end), true));
+        self.put(at, RemoteLink::told(&CandidatePair::learned(route, end), true));
         Ok((at, true))
     }
 
@@ -109,15 +109,16 @@ impl CalledLinks {
         if self.0.len() < CANDIDATE_PAIRS_MAX {
             return Some(self.0.len());
         }
-        let is_idle = |(at, known): &(usize, &Called)| {
+        let is_idle = |(at, known): &(usize, &RemoteLink)| {
             !is_up(*at) && !pairs.iter().any(|pair| pair.route == known.route)
         };
-        let is_other = |known: &Called| known.choice.is_none_or(|(group, _)| group != pair.group);
+        let is_other =
+            |known: &RemoteLink| known.choice.is_none_or(|(group, _)| group != pair.group);
         let idle = self.0.iter().enumerate().filter(is_idle);
         idle.min_by_key(|(_, known)| is_other(known)).map(|(at, _)| at)
     }
 
-    fn put(&mut self, at: usize, called: Called) {
+    fn put(&mut self, at: usize, called: RemoteLink) {
         match self.0.get_mut(at) {
             Some(known) => *known = called,
             None => self.0.push(called),
@@ -125,10 +126,10 @@ impl CalledLinks {
     }
 }
 
-impl Deref for CalledLinks {
-    type Target = [Called];
+impl Deref for RemoteLinks {
+    type Target = [RemoteLink];
 
-    fn deref(&self) -> &[Called] {
+    fn deref(&self) -> &[RemoteLink] {
         &self.0
     }
 }
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn routes_are_used_directly_until_the_lease_has_candidates() {
-        let mut links = CalledLinks::given(&[route(7), route(8)]);
+        let mut links = RemoteLinks::given(&[route(7), route(8)]);
         assert_eq!(links.offer(&[], |_| true), (vec![], false));
         assert!(links.iter().all(|called| called.choice.is_none()));
         assert_eq!(
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn hole_punches_evict_only_learned_links_that_are_down() {
-        let mut links = CalledLinks::given(&[route(7)]);
+        let mut links = RemoteLinks::given(&[route(7)]);
         for port in 0..LEARNED_MAX as u16 {
             let learned = links.learn(route(100 + port), 0, |_| true);
             assert_eq!(learned.ok(), Some((usize::from(port) + 1, true)));

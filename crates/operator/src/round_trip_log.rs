@@ -11,7 +11,7 @@ use tautline_units::{ByteCount, Instant};
 
 /// Log of a session's round trips, each recorded once, in files of latency.
 #[derive(Debug)]
-pub(crate) struct Trips {
+pub(crate) struct RoundTripLog {
     log: Log,
     vehicle: Arc<str>,
     clock: Clock,
@@ -19,7 +19,7 @@ pub(crate) struct Trips {
     next_number: Option<u64>,
 }
 
-impl Trips {
+impl RoundTripLog {
     /// Creates `folder` if it is missing, and begins new files there.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn each_round_trip_is_logged_once_and_missed_ones_are_counted() {
         let folder = tempfile::tempdir().unwrap();
-        let mut trips = Trips::create(folder.path(), Clock::start()).unwrap();
+        let mut trips = RoundTripLog::create(folder.path(), Clock::start()).unwrap();
         let links = [(LinkNumber::new(0).unwrap(), "lte-a".into())];
         let mut look = |numbers: std::ops::Range<u64>| {
             let newest: Vec<RoundTrip> = numbers.map(trip).collect();

@@ -4,14 +4,14 @@ use tautline_units::{Bitrate, Duration, Instant};
 ///
 /// On a low-rate uplink it is a large share, which the application's budget must exclude.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct ControlRate {
     /// Smoothed rate, bit/s.
     rate: f64,
     bytes: u64,
     since: Instant,
 }
 
-impl Beside {
+impl ControlRate {
     pub(crate) fn new(now: Instant) -> Self {
         Self { rate: 0.0, bytes: 0, since: now }
     }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn only_what_is_not_taken_back_counts() {
-        let mut beside = Beside::new(Instant::ZERO);
+        let mut beside = ControlRate::new(Instant::ZERO);
         for tick in 0..1_000 {
             let now = Instant::from_millis(tick * 10);
             beside.on_sent(1_000, now);
