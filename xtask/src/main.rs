@@ -14,8 +14,8 @@
 //!   ([`invariants`]).
 //! - Docs of types begin with a noun phrase, those of functions with a verb; they cite only sources
 //!   that docs/papers.md has ([`docs`]).
-//! - Comments and pages have no sentence without a main clause and no line over 100 columns
-//!   ([`prose`]).
+//! - Comments and pages have no sentence without a main clause and no line over 100 columns;
+//!   tests have names of at most 60 characters ([`prose`]).
 //! - A crate's docs are tested, unless they have no example ([`examples`]).
 //! - Every public function that takes bytes has a fuzz target or a property test ([`parsers`]).
 //! - Tests that docs/safety.md names exist ([`safety`]).

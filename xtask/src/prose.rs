@@ -1,4 +1,4 @@
-//! Plain English in comments and pages: sentences with a main clause, short lines.
+//! Plain English in comments, pages and names of tests: sentences with a main clause, short lines.
 
 use crate::source::{Language, Source};
 
@@ -11,6 +11,10 @@ pub(crate) fn faults(source: &Source) -> Vec<String> {
     for (line, sentence) in fragments(source) {
         let beginning: String = sentence.chars().take(40).collect();
         faults.push((line, format!("a clause alone is no sentence: \"{beginning}\"")));
+    }
+    for (line, name) in long_names(source) {
+        let what = format!("{name}: a test's name has at most {NAME_MAX} characters");
+        faults.push((line, what));
     }
     for (line, columns) in long_lines(source) {
         faults.push((line, format!("{columns} columns, over {COLUMNS_MAX}")));
@@ -272,6 +276,16 @@ mod tests {
         assert_eq!(found("docs/a.md", right), [""; 0]);
         let code = "let a = \"What it is.\"; // Whether it is.\n/// Whatsoever.\nfn b() {}\n";
         assert_eq!(found("crates/fec/src/a.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn long_names_of_tests_are_named_and_those_of_others_are_not() {
+        let long = "a".repeat(61);
+        let text = format!(
+            "#[test]\n#[ignore]\nfn {long}() {{}}\nfn {long}() {{}}\n#[test]\nfn a() {{}}\n"
+        );
+        let what = format!("3: {long}: a test's name has at most 60 characters");
+        assert_eq!(found("crates/fec/src/a.rs", &text), [what]);
     }
 
     #[test]

@@ -129,8 +129,8 @@ choice! {
         CheckSteering,
         /// Confirm that the wheels turned as the picture shows.
         SteeringAgrees,
-        /// Report that the picture is mirrored or the wheels turned the wrong way; the machine is held
-        /// until a reset.
+        /// Report that the picture is mirrored or the wheels turned the wrong way; the machine is
+        /// held until a reset.
         SteeringWrong,
         /// Report that the person cannot see which way the wheels turned.
         SteeringUnseen,

@@ -15,8 +15,8 @@ use crate::wire::{MILLIS_MAX, number, text};
 /// Declares a message, or a table within one, by its fields.
 ///
 /// `Message of Table<'_>, TableArgs, "prefix."`: flatc's two types, and the prefix of field names
-/// in errors. A line is `name: Type = wire_name as Codec`, or a bare `name: Type` for a field that is
-/// written and read by hand.
+/// in errors. A line is `name: Type = wire_name as Codec`, or a bare `name: Type` for a field that
+/// is written and read by hand.
 macro_rules! fields {
     (
         $(#[$about:meta])*

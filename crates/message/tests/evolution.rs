@@ -33,7 +33,7 @@ fn a_new_reader_reads_telemetry_of_an_old_writer() {
     assert!(told.sight.contains(Sight::Unchecked));
 }
 
-/// What a later guard appends to its status reaches a later reader through this build.
+/// Values that a later guard appends to its status reach a later reader through this build.
 #[test]
 fn a_status_goes_through_with_what_this_build_does_not_know() {
     let telemetry = Telemetry::decode(TELEMETRY).unwrap();

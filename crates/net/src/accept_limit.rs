@@ -334,8 +334,8 @@ impl Drop for Watched {
 }
 
 impl Listener {
-    /// Accepts on `listener` behind `limit`; `shake` does the handshake of a connection, if there is
-    /// one.
+    /// Accepts on `listener` behind `limit`; `shake` does the handshake of a connection, if there
+    /// is one.
     ///
     /// # Errors
     /// When the listener's own address is unknown.

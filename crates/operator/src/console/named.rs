@@ -1,5 +1,5 @@
-//! Enums whose variants the page knows by a name, and numbers that it knows by one: the page's lists
-//! are generated from these (see [`page`](super::page)).
+//! Enums whose variants the page knows by a name, and numbers that it knows by one: the page's
+//! lists are generated from these (see [`page`](super::page)).
 
 /// Declares an enum with a name for each variant.
 macro_rules! named {

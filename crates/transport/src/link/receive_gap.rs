@@ -6,8 +6,8 @@ use tautline_units::{Duration, Instant};
 ///
 /// Links fail one by one while others still receive. If nothing arrives over any of several links,
 /// either one end paused for a moment or all links stall; no link is then worse than another. So
-/// each gap counts against a link for at most [`RECEIVE_GAP_MIN`]. Counting it in full moved media off
-/// the links with the most regular reports, to the link that takes longest to become overdue.
+/// each gap counts against a link for at most [`RECEIVE_GAP_MIN`]. Counting it in full moved media
+/// off the links with the most regular reports, to the link that takes longest to become overdue.
 ///
 /// It keeps the last [`PAST_MAX`] gaps.
 #[derive(Debug)]

@@ -18,9 +18,9 @@ pub struct Grant {
 
 /// Cause of the last change of a granted rate.
 ///
-/// This is the only list of causes: a cause has a number in snapshots, a name in tables and metrics,
-/// and words on the page. The schema of snapshots and the page's list are generated from it, with
-/// these docs (`console/page.rs` of the operator).
+/// This is the only list of causes: a cause has a number in snapshots, a name in tables and
+/// metrics, and words on the page. The schema of snapshots and the page's list are generated from
+/// it, with these docs (`console/page.rs` of the operator).
 #[derive(
     Debug,
     Clone,

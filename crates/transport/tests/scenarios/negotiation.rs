@@ -60,7 +60,8 @@ fn without_a_common_version_both_ends_learn_once_who_is_older() {
     }
 }
 
-/// Version 3 changed the messages: this build and one of version 2 have nothing to say to each other.
+/// Version 3 changed the messages: this build and one of version 2 have nothing to say to each
+/// other.
 #[test]
 fn ends_of_versions_2_and_3_refuse_and_name_the_older_one() {
     let ours = (Versions::OURS.lowest, Versions::OURS.highest);

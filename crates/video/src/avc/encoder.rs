@@ -170,8 +170,8 @@ impl StripEncoder {
         self.next - self.acknowledged
     }
 
-    /// Sets whether losses are frequent, as determined by a [`LossCost`](super::LossCost): used only with
-    /// [`LossRecovery::ReferencesByLoss`].
+    /// Sets whether losses are frequent, as determined by a [`LossCost`](super::LossCost): used
+    /// only with [`LossRecovery::ReferencesByLoss`].
     pub fn provide_for_losses(&mut self, many: bool) {
         self.many_losses = many;
     }
