@@ -26,7 +26,7 @@ describe('the list of vehicles', () => {
 });
 
 describe('a picture source with a fault', () => {
-  const trouble = 'the camera /dev/video0 gave a damaged picture: a JPEG of 900 bytes';
+  const trouble = 'the camera /dev/video0 delivered a damaged picture: a JPEG of 900 bytes';
   const told = (guard: object): Facts => ({ ...FACTS, telemetry: { guard: { blackBox: 'records', ...guard }, sight: [], sourceTrouble: trouble, modeReason: '' } as unknown as TelemetryView });
 
   it('is shown with its cause while driving, and after what holds the vehicle', () => {
@@ -107,7 +107,7 @@ describe('a silent guard', () => {
 });
 
 describe('a reason that no status has', () => {
-  const reason = 'the vehicle moves under another operator';
+  const reason = 'the vehicle drives under another operator';
   const facts = (mode: string): Facts => ({
     ...FACTS, telemetry: { ...DRIVING, guard: { ...DRIVING.guard, mode, cause: 'session ended', value: 1, limit: 0, blockers: [] }, modeReason: reason } as unknown as TelemetryView,
   });

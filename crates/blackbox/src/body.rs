@@ -52,10 +52,8 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
 
 /// Returns the record of a guard before a step.
 pub(crate) fn snapshot(guard: &Guard, next: &Step) -> Value {
-    let bytes = postcard::to_stdvec(guard).expect(
-        "a guard consists of numbers in a fixed \
-                                                   structure",
-    );
+    let bytes =
+        postcard::to_stdvec(guard).expect("a guard consists of numbers in a fixed structure");
     json!({
         "tick": next.output.status.tick.get(),
         "settings": guard.config(),

@@ -32,10 +32,8 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     let listen = async || TcpListener::bind(address).await.map_err(refused);
     let listener = unavailable::opened(listen).await?;
     let door = AcceptLimit::new("the metrics", Clock::start());
-    let listener = accept_limit::Listener::plain(listener, door).context(
-        "the address of the metrics server is \
-                                                       unknown",
-    )?;
+    let listener = accept_limit::Listener::plain(listener, door)
+        .context("the address of the metrics server is unknown")?;
     let routes = routes.layer(middleware::from_fn(accept_limit::attend));
     let service = routes.into_make_service_with_connect_info::<accept_limit::Peer>();
     axum::serve(listener, service).await.context("the metrics server failed")

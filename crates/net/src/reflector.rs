@@ -65,10 +65,10 @@ impl Reflector {
         second: Option<IpAddr>,
         counters: Arc<Counters>,
     ) -> anyhow::Result<Self> {
-        let next = first.port().checked_add(1).context(
-            "the second address needs a port after the \
-                                                        first one",
-        )?;
+        let next = first
+            .port()
+            .checked_add(1)
+            .context("the second address needs a port after the first one")?;
         let mut places = vec![((false, false), first)];
         places.push(((false, true), SocketAddr::new(first.ip(), next)));
         if let Some(second) = second {
@@ -78,8 +78,7 @@ impl Reflector {
             );
             ensure!(
                 first.is_ipv4() == second.is_ipv4(),
-                "both addresses must be IPv4, or both \
-                                                          IPv6"
+                "both addresses must be IPv4, or both IPv6"
             );
             places.push(((true, false), SocketAddr::new(second, first.port())));
             places.push(((true, true), SocketAddr::new(second, next)));

@@ -84,8 +84,7 @@ fn page(counters: &Counters) -> String {
     page.counter(
         "forwarded",
         Some(Unit::Bytes),
-        "UDP payload of the forwarded datagrams, each \
-                                                  counted once",
+        "UDP payload of the forwarded datagrams, each counted once",
         bytes,
     );
     page.counter("welcomed", None, "Admitted legs", counters.welcomed);

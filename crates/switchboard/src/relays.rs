@@ -60,8 +60,7 @@ impl Relay {
             let is_known = relays[..index].iter().any(|other| other.key == *key);
             ensure!(
                 !is_known,
-                "[[relays]] {key} is listed twice: give all its addresses in one \
-                                entry"
+                "[[relays]] {key} is listed twice: give all its addresses in one entry"
             );
             let unreachable =
                 |address: &&SocketAddr| address.ip().is_unspecified() || address.port() == 0;

@@ -47,7 +47,7 @@ impl Answers {
     ) {
         while self.following.try_join_next().is_some() {}
         if self.following.len() >= FOLLOWED_MAX {
-            return tracing::warn!(number = order.number(), "so many orders are not answered");
+            return tracing::warn!(number = order.number(), "too many unanswered orders");
         }
         let (identity, handle) = (self.identity.clone(), self.handle.clone());
         self.following.spawn(async move {

@@ -52,7 +52,7 @@ pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
 pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let (width, height) = sensor.layout().shown();
     let cannot =
-        || format!("pictures of {width}x{height} cannot be enlarged so that they can be sent");
+        || format!("pictures of {width}x{height} cannot be enlarged to a size that can be sent");
     let Some(enlargement) = Enlargement::of(&sensor.layout()).with_context(cannot)? else {
         return Ok(sensor);
     };
@@ -214,7 +214,7 @@ pub fn run(
     let whole = sensor.layout();
     ensure!(
         whole.width() >= stamp::WIDTH,
-        "pictures {} pixels wide have no room for the stamp: {} are the least",
+        "pictures {} pixels wide have no room for the stamp: at least {} are needed",
         whole.width(),
         stamp::WIDTH
     );

@@ -123,7 +123,7 @@ impl PictureSource<'_> {
                     .with_context(|| format!("there is no camera {at}: is it plugged in?"))?;
                 ensure!(
                     found.file_type().is_char_device(),
-                    "{at} is no camera: give a V4L2 device such as /dev/video0"
+                    "{at} is not a camera: give a V4L2 device such as /dev/video0"
                 );
             }
         }
@@ -189,7 +189,7 @@ impl Config {
             format!("pictures_per_second = {}: must be 1 to 60", self.pictures_per_second)
         });
         faults.unless(self.clip.is_none() || self.camera.is_none(), || {
-            "clip and camera are both given: only one can be seen with".to_owned()
+            "clip and camera are both given: use only one of them".to_owned()
         });
         faults.of(self.camera_mode());
         if let Some(geometry) = &self.camera_geometry {
@@ -208,11 +208,14 @@ impl Config {
             )
         });
         faults.unless(!self.joinable || self.encoder == EncoderChoice::Own, || {
-            format!("joinable: encoder = {} cannot: give our own with --encoder own", self.encoder)
+            format!(
+                "joinable: encoder = {} does not support it: use Tautline's own with --encoder own",
+                self.encoder
+            )
         });
         faults.of(Topic::validate(&self.topics));
         faults.unless(!self.links.is_empty(), || {
-            "links is empty: give at least one local end with --link".to_owned()
+            "links is empty: give at least one local address or interface with --link".to_owned()
         });
         faults.unless(!self.operators.is_empty(), || {
             "no operator may drive: give at least one public key with --operator".to_owned()
@@ -222,7 +225,7 @@ impl Config {
         let operators = operators.unwrap_or_default();
         for (key, name) in &self.people {
             let listed = !is_read || key.parse().is_ok_and(|key| operators.contains(&key));
-            faults.unless(listed, || format!("people: {key:?} is none of the operators' keys"));
+            faults.unless(listed, || format!("people: {key:?} is not one of the operators' keys"));
             let fits = (1..=PERSON_BYTES_MAX).contains(&name.len());
             faults.unless(fits, || {
                 format!("people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes")
@@ -235,12 +238,10 @@ impl Config {
             "supervisors: two of them have the same key: each needs its own".to_owned()
         });
         faults.unless(supervisors.keys().all(|key| !operators.contains(key)), || {
-            "supervisors: an operator has the same key: who may end a drive needs its own"
-                .to_owned()
+            "supervisors: an operator has the same key: a supervisor needs its own".to_owned()
         });
         faults.unless(supervisors.is_empty() || self.orders.is_some(), || {
-            "orders is missing: a vehicle with supervisors keeps in a file which orders were \
-            obeyed"
+            "orders is missing: a vehicle with supervisors records obeyed orders in this file"
                 .to_owned()
         });
         faults.of(self.switchboard.parse::<Host>().context("switchboard"));
@@ -340,7 +341,7 @@ macro_rules! named {
             fn from_str(name: &str) -> anyhow::Result<Self> {
                 match name {
                     $($name => Ok(Self::$variant),)+
-                    _ => bail!("{name:?} is none of {}", [$($name),+].join(", ")),
+                    _ => bail!("{name:?} is not one of {}", [$($name),+].join(", ")),
                 }
             }
         }
@@ -470,11 +471,13 @@ mod tests {
         assert!(
             words(clip(Path::new("/no/such.mp4"))).starts_with("there is no clip /no/such.mp4")
         );
-        assert!(words(clip(Path::new("/dev"))).starts_with("/dev is no clip: it is a folder"));
+        assert!(
+            words(clip(Path::new("/dev"))).starts_with("cannot use /dev as a clip: it is a folder")
+        );
         assert!(
             words(camera(Path::new("/no/video0"))).starts_with("there is no camera /no/video0")
         );
-        assert!(words(camera(Path::new("/dev"))).starts_with("/dev is no camera"));
+        assert!(words(camera(Path::new("/dev"))).starts_with("/dev is not a camera"));
     }
 
     #[test]
@@ -502,7 +505,7 @@ mod tests {
             Backend::JoinableAvc(avc::LossRecovery::ReferencesByLoss { .. })
         ));
         let refused = "x265".parse::<EncoderChoice>().unwrap_err().to_string();
-        assert_eq!(refused, "\"x265\" is none of own, openh264");
+        assert_eq!(refused, "\"x265\" is not one of own, openh264");
         for name in [
             "idr",
             "intra-refresh",

@@ -74,7 +74,7 @@ impl Turn {
         count: usize,
         pictures_per_second: f64,
     ) -> anyhow::Result<Vec<Self>> {
-        ensure!(layout.strip_count() <= u64::BITS as usize, "more strips than can be asked for");
+        ensure!(layout.strip_count() <= u64::BITS as usize, "more strips than a request can name");
         let plan = Arc::new(Plan::new(layout.strip_count()));
         let rate = pictures_per_second.round() as u32;
         let turn = |index: usize| {

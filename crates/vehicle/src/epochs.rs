@@ -45,21 +45,21 @@ impl Epochs {
         let known = self.newest();
         ensure!(
             epoch.saturating_sub(known) <= EPOCH_STEP_MAX,
-            "its lease has epoch {epoch}, more than {EPOCH_STEP_MAX} beyond {known}, the newest that was taken: the \
-             switchboard's state is wrong; restore it from a backup, or {}",
+            "its lease has epoch {epoch}, more than {EPOCH_STEP_MAX} above {known}, the newest \
+             known one: the switchboard's state is wrong; restore it from a backup, or {}",
             self.remedy()
         );
         let Some(newest) = self.newest else { return Ok(()) };
         ensure!(
             epoch >= newest.epoch,
-            "its lease has epoch {epoch}, and one of epoch {} was taken before: if that was of a switchboard that is no \
-             more, {}",
+            "its lease has epoch {epoch}, below the known epoch {}: if that one came from a \
+             switchboard that no longer exists, {}",
             newest.epoch,
             self.remedy()
         );
         ensure!(
             epoch > newest.epoch || operator == newest.operator.as_bytes(),
-            "its lease has epoch {epoch}, which another operator's has"
+            "its lease has epoch {epoch}, which belongs to another operator"
         );
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Epochs {
     fn remedy(&self) -> String {
         match &self.file {
             Some(file) => format!("stop this vehicle and remove {}", file.display()),
-            None => "start this vehicle anew".to_owned(),
+            None => "restart this vehicle".to_owned(),
         }
     }
 
@@ -106,12 +106,12 @@ fn read(file: &Path) -> anyhow::Result<Option<Taken>> {
     let shown = file.display();
     let text = match tautline_net::file::read(file, tautline_net::file::TEXT_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.with_context(|| format!("epoch: {shown} cannot be read"))?,
+        read => read.with_context(|| format!("epoch: cannot read {shown}"))?,
     };
     let taken = parse(&text).with_context(|| {
         format!(
-            "epoch: {shown} is damaged: remove it if you are sure that no older switchboard, and none that was \
-             restored from a backup, gives this vehicle away"
+            "epoch: {shown} is damaged: remove it only if no older switchboard, and none restored \
+             from a backup, can still lease this vehicle"
         )
     })?;
     Ok(Some(taken))
@@ -128,7 +128,7 @@ fn parse(text: &[u8]) -> Option<Taken> {
 fn write(file: &Path, taken: Taken) -> anyhow::Result<()> {
     let line = taken.line();
     tautline_net::file::replace(file, format!("{line}\n{line}\n").as_bytes())
-        .with_context(|| format!("epoch: {} cannot be written", file.display()))
+        .with_context(|| format!("epoch: cannot write {}", file.display()))
 }
 
 impl Taken {
@@ -171,12 +171,12 @@ mod tests {
             };
             let lower = refused(6, 1);
             assert!(
-                lower.starts_with("its lease has epoch 6, and one of epoch 7 was taken before")
+                lower.starts_with("its lease has epoch 6, below the known epoch 7: ")
                     && lower.contains(&file.display().to_string()),
                 "{lower}"
             );
             assert!(refused(0, 1).contains("epoch 0"));
-            assert_eq!(refused(7, 2), "its lease has epoch 7, which another operator's has");
+            assert_eq!(refused(7, 2), "its lease has epoch 7, which belongs to another operator");
             let held = Held { lease: Some([1; 16]), epoch: 7, peer_key: *key(1).as_bytes() };
             assert_eq!(epochs.held(Some([1; 16])), Some(held));
             take(&mut epochs, 7, 1).unwrap();
@@ -197,7 +197,7 @@ mod tests {
             for far in [u64::MAX, u64::MAX - 1, 1 << 63, known + EPOCH_STEP_MAX + 1] {
                 for mut epochs in [epochs.clone(), Epochs::open(Some(file.clone())).unwrap()] {
                     let error = take(&mut epochs, far, 1).unwrap_err().to_string();
-                    assert!(error.contains(&format!("beyond {known}, the newest")), "{error}");
+                    assert!(error.contains(&format!("above {known}, the newest")), "{error}");
                     assert!(error.contains("restore it from a backup"), "{error}");
                 }
             }
@@ -255,7 +255,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut epochs = Epochs::open(Some(folder.path().join("none/epoch"))).unwrap();
         let error = take(&mut epochs, 1, 1).unwrap_err().to_string();
-        assert!(error.contains("cannot be written"), "{error}");
+        assert!(error.contains("cannot write"), "{error}");
         assert_eq!(epochs.held(None), None);
     }
 

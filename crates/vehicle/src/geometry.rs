@@ -50,7 +50,10 @@ impl CameraGeometry {
             ensure!(holds, "camera_geometry.{name} = {value}: must be {least} to {most}");
         }
         let front = self.to_rear_axle + self.to_front;
-        ensure!(front > 0.0, "camera_geometry.to_front_m = 0: the front is where the rear axle is");
+        ensure!(
+            front > 0.0,
+            "camera_geometry.to_front_m = 0: the front must be ahead of the rear axle"
+        );
         Ok(())
     }
 

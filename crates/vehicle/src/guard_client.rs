@@ -175,7 +175,7 @@ impl GuardClient {
         clock: Clock,
         stop: &AtomicBool,
     ) {
-        realtime::raise_thread("the vehicle's word to its guard", realtime::Urgency::Safety);
+        realtime::raise_thread("the proposals to the guard", realtime::Urgency::Safety);
         let mut proposer = Proposer::new(address);
         let mut proposed = *lock(&self.proposed);
         let mut due = clock.now();
@@ -241,8 +241,8 @@ impl GuardClient {
         if let Some(left_out) = lock(&self.ahead_logged).take(now) {
             tracing::warn!(
                 left_out,
-                "a command is dated ahead of this clock by more than the error of the comparison: the operator's clock \
-                 is wrong, and its commands are stale"
+                "a command is dated ahead of this clock by more than the clock error: the \
+                 operator's clock is wrong, and its commands count as stale"
             );
         }
     }
@@ -416,8 +416,8 @@ impl GuardClient {
             limits.into_iter().find(|(_, set, _, most)| set > most)?;
         let (limit, most) = (limit.as_millis(), most.as_millis());
         Some(format!(
-            "transport.{set} = {limit} is more than {most}, the guard's latency.{guards}: what comes so late \
-             does not count any more"
+            "transport.{set} = {limit} exceeds {most}, the guard's latency.{guards}: data that \
+             arrives so late no longer counts"
         ))
     }
 

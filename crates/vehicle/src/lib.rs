@@ -146,21 +146,22 @@ pub async fn run(
         parts.source.handle_lost(&error, now());
         error
     });
-    let metrics = keep("the metrics page", &parts.metrics, PAUSE_MAX, now, async || {
+    let metrics = keep("the metrics server", &parts.metrics, PAUSE_MAX, now, async || {
         serve_metrics(&config, &reporter, clock).await
     });
-    let meet = keep("the way to the switchboard", &parts.switchboard, PAUSE_MAX, now, async || {
-        loop {
-            let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
-            if let Err(error) = step {
-                let kept = rendezvous.kept();
-                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept, clock) {
-                    rendezvous = anew;
+    let meet =
+        keep("the connection to the switchboard", &parts.switchboard, PAUSE_MAX, now, async || {
+            loop {
+                let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
+                if let Err(error) = step {
+                    let kept = rendezvous.kept();
+                    if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept, clock) {
+                        rendezvous = anew;
+                    }
+                    return error;
                 }
-                return error;
             }
-        }
-    });
+        });
     let said = driver.handle();
     let carry = async {
         match unavailable::opened(async || Topics::open(&config.topics)).await {
@@ -213,12 +214,14 @@ async fn stop_machine(stop: impl AsyncFn(), guard_client: &GuardClient, clock: C
     stop().await;
     guard_client.end();
     if !guard_client.is_held(clock.now()) {
-        tracing::warn!("asked to end: the machine is stopped first");
+        tracing::warn!("stopping the machine before this process ends");
     }
     let standstill = async {
         while !guard_client.is_held(clock.now()) {
             if guard_client.is_out_of_reach(clock.now()) {
-                tracing::error!("nothing is heard of the machine: this process ends without it");
+                tracing::error!(
+                    "the machine does not respond: this process ends without stopping it"
+                );
                 return;
             }
             sleep(STANDSTILL_LOOK).await;
@@ -228,7 +231,7 @@ async fn stop_machine(stop: impl AsyncFn(), guard_client: &GuardClient, clock: C
         loop {
             stop().await;
             tracing::warn!(
-                "asked again: this process ends when the machine is held, or has said nothing for 30 s"
+                "this process ends once the machine is held, or after 30 s without its state"
             );
         }
     };
@@ -272,7 +275,10 @@ async fn report(
         if let Some(file) = reporter.guard_client.steering().take_unkept() {
             tokio::task::spawn_blocking(move || {
                 if let Err(error) = steering::keep(&file) {
-                    tracing::warn!(error = format!("{error:#}"), "the steering is asked for again");
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "the steering check must be repeated"
+                    );
                 }
             });
         }
@@ -317,13 +323,13 @@ fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Conf
                 let help = match reporter.met.is_over_tls() {
                     true => "a link over TLS is tried too",
                     false => {
-                        "no link over TLS leads there: where a network lets no UDP pass, the operator's `tls` or a \
-                         relay with `tls` is the way (docs/links.md)"
+                        "no link over TLS leads there: if a network blocks UDP, use the \
+                         operator's `tls` or a relay with `tls` (docs/links.md)"
                     }
                 };
                 tracing::warn!(
-                    "waiting for operator {operator}: introduced, and no datagram comes; `tautline reach` \
-                     at both ends shows what lies between; {help}"
+                    "waiting for operator {operator}: introduced, but no datagram arrives; \
+                     `tautline reach` at both ends shows what is in between; {help}"
                 );
             }
         }
@@ -337,7 +343,7 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
     let reporter = reporter.clone();
     let page = move || reporter.metrics(clock.now());
     let served = metrics::serve(address, metrics::routes(&who, page, move || latest.to_string()));
-    served.await.err().unwrap_or_else(|| anyhow::anyhow!("its listener ended"))
+    served.await.err().unwrap_or_else(|| anyhow::anyhow!("its listener has ended"))
 }
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);

@@ -135,8 +135,8 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Order(error) => error.fmt(f),
-            Self::Stranger => f.write_str("whoever signed the order is no supervisor here"),
-            Self::Repeated => f.write_str("the order came again"),
+            Self::Stranger => f.write_str("the signer of the order is not a supervisor here"),
+            Self::Repeated => f.write_str("the order was repeated"),
         }
     }
 }
@@ -167,12 +167,12 @@ fn read(file: &Path) -> anyhow::Result<Numbers> {
     let shown = file.display();
     let text = match tautline_net::file::read(file, tautline_net::file::TEXT_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Numbers::new()),
-        read => read.with_context(|| format!("orders: {shown} cannot be read"))?,
+        read => read.with_context(|| format!("orders: cannot read {shown}"))?,
     };
     parse(&text).with_context(|| {
         format!(
-            "orders: {shown} is damaged: remove it once no order holds that was made before, ten minutes from now at \
-             the latest"
+            "orders: {shown} is damaged: remove it once all earlier orders have expired, in ten \
+             minutes at the latest"
         )
     })
 }
@@ -196,7 +196,7 @@ fn lines(numbers: &Numbers) -> String {
 
 fn write(file: &Path, numbers: &Numbers) -> anyhow::Result<()> {
     tautline_net::file::replace(file, lines(numbers).repeat(2).as_bytes())
-        .with_context(|| format!("orders: {} cannot be written", file.display()))
+        .with_context(|| format!("orders: cannot write {}", file.display()))
 }
 
 #[cfg(test)]

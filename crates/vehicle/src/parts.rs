@@ -46,7 +46,7 @@ impl SourceState {
             tracing::warn!(
                 event = "source lost",
                 error = format!("{error:#}"),
-                "no pictures: the source is lost, and opened again when it is there"
+                "no pictures: the source is lost, and opened again once it is available"
             );
         }
     }
@@ -59,7 +59,7 @@ impl SourceState {
             tracing::warn!(
                 event = "source back",
                 ?lost_for,
-                "the source of pictures is there again"
+                "the picture source is available again"
             );
         }
     }

@@ -105,12 +105,12 @@ impl Probe {
         let refused = health.control_refused.saturating_sub(refused_before);
         match health.command_age {
             Some(age) if age > self.late => Some(format!(
-                "the newest command was {} ms old, over {}",
+                "the newest command was {} ms old (limit {} ms)",
                 age.as_millis(),
                 self.late.as_millis()
             )),
             Some(_) | None if refused > 0 => {
-                Some(format!("{refused} telemetry units were refused by the vehicle's transport"))
+                Some(format!("the vehicle's transport refused {refused} telemetry units"))
             }
             Some(_) | None => None,
         }

@@ -125,7 +125,7 @@ impl Rendezvous {
                 reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
                 let why = error.to_string();
                 if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
-                    tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
+                    tracing::warn!(%error, ?retry_in, left_out, "cannot reach the switchboard");
                 }
                 return Ok(());
             }
@@ -185,9 +185,7 @@ impl Rendezvous {
                         reporter.met.handle_introduction(&peer_name, is_over_tls);
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         if offered > 0 && !config.tls {
-                            tracing::info!(
-                                "tls = false: the operator's links over TLS are refused"
-                            );
+                            tracing::info!("tls = false: refuses the operator's links over TLS");
                         }
                         let called: Vec<_> =
                             routes.iter().filter(|route| called.contains(route)).copied().collect();
@@ -216,7 +214,7 @@ impl Rendezvous {
                         if is_answered {
                             self.answer(&signed, refused, identity);
                         }
-                        format!("an order is not obeyed: {refused}")
+                        format!("an order was not obeyed: {refused}")
                     }
                 }
             }
@@ -230,7 +228,7 @@ impl Rendezvous {
             }
             // A copied machine: the text names both.
             Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => text,
-            Ok(Control::Refused { text, .. }) => format!("the switchboard refuses: {text}"),
+            Ok(Control::Refused { text, .. }) => format!("the switchboard refused: {text}"),
             Ok(_) => return Ok(()),
             Err(error) => format!("the switchboard sent a malformed message: {error}"),
         };
@@ -267,7 +265,7 @@ impl Rendezvous {
             self.answers.follow(order, self.epochs.newest(), reporter.guard_client.clone(), clock);
         }
         if let Err(error) = self.orders.keep().await {
-            tracing::error!("a restart forgets this order: {error:#}");
+            tracing::error!("a restart will forget this order: {error:#}");
         }
         Ok(())
     }

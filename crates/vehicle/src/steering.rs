@@ -75,7 +75,7 @@ pub(crate) fn keep(file: &Path) -> anyhow::Result<()> {
         open.write_all(b"steering checked\n")?;
         open.sync_all()
     };
-    write().with_context(|| format!("steering_checked: {} cannot be written", file.display()))
+    write().with_context(|| format!("steering_checked: cannot write {}", file.display()))
 }
 
 #[cfg(test)]

@@ -111,8 +111,8 @@ impl Recent {
                 coded,
                 left_out,
                 delayed,
-                "this computer cannot read and encode every picture: fewer a second are sent; a smaller \
-                 size or rate of the source gives more"
+                "this computer is too slow to read and encode every picture, so it sends fewer; \
+                 use a smaller size or rate of the source"
             ),
             false => {
                 tracing::warn!(event = "overload over", coded, "every picture is encoded again")
@@ -164,7 +164,7 @@ impl Reporter {
 
     /// Returns the report for an operator that waits for another one to stop.
     pub fn telemetry_waiting(&self, recent: &Recent, now: Instant) -> Telemetry {
-        let mode_reason = Some("the vehicle moves under another operator".to_owned());
+        let mode_reason = Some("the vehicle drives under another operator".to_owned());
         Telemetry { mode_reason, ..self.telemetry(recent, now) }
     }
 
@@ -297,8 +297,8 @@ impl Reporter {
             machine(heard.as_ref()).speed.into(),
         );
         let ratio = || Some(Unit::Other("ratio".to_owned()));
-        page.gauge("throttle", ratio(), "Throttle as applied", applied.throttle.into());
-        page.gauge("brake", ratio(), "Brake as applied", applied.brake.into());
+        page.gauge("throttle", ratio(), "Applied throttle", applied.throttle.into());
+        page.gauge("brake", ratio(), "Applied brake", applied.brake.into());
         let driving = f64::from(mode.is_driving());
         page.gauge("driving", None, "1 while commands reach the machine", driving);
         let stopping = f64::from(mode == Mode::Manoeuvre);
@@ -314,10 +314,10 @@ impl Reporter {
             let is_missing = f64::from(self.lacks(awaited, now));
             (Labels::of("what", awaited.name()), is_missing)
         });
-        page.gauges("waiting_for", None, "1 while nobody can drive without it", missing);
+        page.gauges("waiting_for", None, "1 while this is missing and nobody can drive", missing);
         let trouble = self.source_trouble(false);
         let trouble = trouble.map(|words| (Labels::of("words", &words), 1.0));
-        page.gauges("source_trouble", None, "1 while it is wrong with the pictures", trouble);
+        page.gauges("source_trouble", None, "1 while the picture source has this fault", trouble);
         stats::add_to(&mut page, &self.latest.snapshot());
         page.finish()
     }
@@ -438,7 +438,7 @@ mod tests {
         let now = Instant::from_millis(5);
         let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
         let reason = telemetry.mode_reason.as_deref();
-        assert_eq!(reason, Some("the vehicle moves under another operator"));
+        assert_eq!(reason, Some("the vehicle drives under another operator"));
         assert!(comes_back(&telemetry), "{telemetry:?}");
         reporter.guard_client.end();
         let reason = reporter.telemetry(&Recent::default(), now).mode_reason;

@@ -59,7 +59,7 @@ impl Threads {
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(work)
-            .context("the system gives no thread")?;
+            .context("cannot start a thread")?;
         self.running.push(thread);
         Ok(())
     }
@@ -98,7 +98,10 @@ impl Threads {
             std::thread::sleep(if turn == 0 { Duration::from_millis(1) } else { END_TURN });
         }
         for thread in self.running.drain(..) {
-            tracing::warn!(thread = thread.thread().name(), "a thread does not end: it is left");
+            tracing::warn!(
+                thread = thread.thread().name(),
+                "a thread does not end and is abandoned"
+            );
         }
     }
 }
@@ -112,7 +115,9 @@ impl Drop for Threads {
 /// Returns the message of a panic.
 fn words_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without words")
+    owned
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("it panicked without a message")
 }
 
 const END_TURN: Duration = Duration::from_millis(10);

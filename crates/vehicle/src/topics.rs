@@ -133,7 +133,7 @@ impl Counters {
             (why, lock(&self.logged).take(now))
         {
             let why = why.name();
-            tracing::warn!(number, %bytes, %most, left_out, "a unit of a topic is refused: {why}");
+            tracing::warn!(number, %bytes, %most, left_out, "a unit of a topic was refused: {why}");
         }
     }
 
@@ -218,7 +218,7 @@ impl Topics {
         let fits = bytes <= SCHEMA_BYTES_MAX;
         ensure!(
             fits,
-            "topics: all schemas have {bytes} bytes: must have {SCHEMA_BYTES_MAX} at most"
+            "topics: all schemas have {bytes} bytes: must have at most {SCHEMA_BYTES_MAX}"
         );
         Ok(Self { sources })
     }
@@ -266,7 +266,7 @@ impl Topic {
     /// # Errors
     /// Returns one line that names the topic and its fault.
     pub(crate) fn validate(topics: &[Self]) -> anyhow::Result<()> {
-        ensure!(topics.len() <= TOPICS_MAX, "topics: at most {TOPICS_MAX}");
+        ensure!(topics.len() <= TOPICS_MAX, "topics: at most {TOPICS_MAX} are allowed");
         let ours: Vec<Channel> = channels::all().into();
         let mut names: BTreeSet<&str> =
             ours.iter().map(|channel| channel.descriptor.topic.as_str()).collect();
@@ -276,7 +276,7 @@ impl Topic {
             ensure!((1..=255).contains(&name.len()), "topics: {name:?}: must have 1 to 255 bytes");
             ensure!(
                 names.insert(name),
-                "topics: {name:?} stands twice, or is one of Tautline's own"
+                "topics: {name:?} is used twice, or is one of Tautline's own"
             );
             ensure!(
                 texts.iter().all(|text| text.len() <= 255),
@@ -408,7 +408,7 @@ mod tests {
             topic(r#"{"topic": "/scan", "listen": "127.0.0.1:0", "rate_cap_kbps": 100}"#);
         topic.schema = Some(file);
         let words = Topics::open(&[topic]).err().unwrap().to_string();
-        assert!(words.contains("6144 at most"), "{words}");
+        assert!(words.contains("at most 6144"), "{words}");
         let ours = channels::all().iter().map(|it| it.descriptor.bytes().get()).sum::<u64>();
         assert!(ours + (SCHEMA_BYTES_MAX + TOPICS_MAX * 4 * 256) as u64 <= 64 << 10, "{ours}");
     }

@@ -39,7 +39,7 @@ impl VideoUplink<'_> {
         // Waiting for threads blocks; a hung thread is abandoned.
         let ended = tokio::task::spawn_blocking(move || threads.end());
         let _ = tokio::time::timeout(END_MAX, ended).await;
-        why.unwrap_or_else(|| anyhow!("camera and encoders ended"))
+        why.unwrap_or_else(|| anyhow!("camera and encoders have ended"))
     }
 
     fn start(
@@ -81,7 +81,7 @@ impl VideoUplink<'_> {
         let ending = threads.ending();
         threads.spawn_fallible("camera", first, move || {
             camera::run(sensor, outlet, &counters, &ticks, clock, &ending)?;
-            ensure!(ending.load(Ordering::Relaxed), "the source of pictures has no more of them");
+            ensure!(ending.load(Ordering::Relaxed), "the picture source has ended");
             Ok(())
         })
     }
@@ -93,7 +93,7 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     let opened = tokio::task::spawn_blocking(move || camera::fitted(open()?));
     match opened.await {
         Ok(opened) => opened,
-        Err(error) => Err(anyhow!("a bug in what opens the source of pictures: {error}")),
+        Err(error) => Err(anyhow!("a bug while opening the picture source: {error}")),
     }
 }
 

@@ -139,7 +139,7 @@ fn another_operator_waits_for_standstill_and_sees_the_reason() {
                 break;
             }
         }
-        assert_eq!(told, "the vehicle moves under another operator");
+        assert_eq!(told, "the vehicle drives under another operator");
         assert_eq!(stand.car().turns_braked, 0);
         assert_eq!(stand.car().controls.steering, 0.0);
         // One operator brakes, and the other has released the throttle.

@@ -22,7 +22,7 @@ pub(crate) fn telemetry() -> Telemetry {
         sequence: 7,
         sent_at: Instant::from_millis(1500),
         status: Some(StatusFrame::of(&status)),
-        mode_reason: Some("the vehicle moves under another operator".to_owned()),
+        mode_reason: Some("the vehicle drives under another operator".to_owned()),
         ..Telemetry::default()
     }
 }

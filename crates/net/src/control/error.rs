@@ -54,8 +54,8 @@ pub enum Error {
     },
     /// The server holds a key other than the pinned one.
     #[error(
-        "{address} has the key {found}, expected {expected}: the address is wrong, or the key \
-             was replaced"
+        "{address} has the key {found}, expected {expected}: the address is wrong, or the key was \
+         replaced"
     )]
     WrongKey {
         /// Host and port as configured.

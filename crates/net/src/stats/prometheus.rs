@@ -45,8 +45,7 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     gauges(
         "link_loss_in",
         ratio,
-        "Share lost of the packets that the other end sent in the last \
-                                   second",
+        "Share lost of the packets that the other end sent in the last second",
         |link| link.loss_in.map(f64::from),
     );
     gauges("link_relayed", None, "1 if a relay carries the link", |link| {

@@ -101,8 +101,8 @@ impl Directory {
             Some(Duplicate { remote, at }) => {
                 let seconds = now.since(at).as_secs();
                 format!(
-                    "{place}; a connection with the same key from {remote} was refused \
-                         {seconds} s ago"
+                    "{place}; a connection with the same key from {remote} was refused {seconds} \
+                     s ago"
                 )
             }
             None => place,

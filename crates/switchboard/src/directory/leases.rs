@@ -43,8 +43,7 @@ impl Directory {
                 (None, Some(_)) => {
                     tracing::info!(
                         vehicle = name,
-                        "a lease ends because its operator is not \
-                                                    listed"
+                        "a lease ends because its operator is not listed"
                     );
                     self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
                 }

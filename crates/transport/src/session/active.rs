@@ -261,8 +261,7 @@ impl Active {
         self.sender.doubt_budget();
         tracing::info!(
             links = format_args!("{:016b}", standing.links),
-            "these links are on \
-                                                                         standby"
+            "these links are on standby"
         );
     }
 

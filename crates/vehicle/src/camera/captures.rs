@@ -132,10 +132,10 @@ fn say_repeated(begins: bool) {
     match begins {
         true => tracing::warn!(
             event = "picture repeats",
-            "the source gives one picture again and again: while the machine moves it counts as none"
+            "the source repeats one picture: it does not count while the machine moves"
         ),
         false => {
-            tracing::warn!(event = "picture moves again", "the source gives new pictures again")
+            tracing::warn!(event = "picture moves again", "the source delivers new pictures again")
         }
     }
 }
@@ -144,7 +144,7 @@ fn say_uniform(begins: bool) {
     match begins {
         true => tracing::warn!(
             event = "picture uniform",
-            "the picture is of one brightness all over: is the lens covered, or is it dark?"
+            "the picture has the same brightness everywhere: is the lens covered, or is it dark?"
         ),
         false => tracing::warn!(event = "picture seen again", "the picture shows something again"),
     }

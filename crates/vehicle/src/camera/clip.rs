@@ -45,24 +45,25 @@ impl ClipSensor {
         let Format { width, height, pictures_per_second } = format;
         ensure!(
             (1.0..=60.0).contains(&pictures_per_second),
-            "{} has {pictures_per_second} pictures a second: 1 to 60 are possible; \
-             `ffmpeg -i IN -r 60 OUT` makes one that has",
+            "{} has {pictures_per_second} pictures per second: must be 1 to 60; `ffmpeg -i IN -r \
+             60 OUT` converts it",
             path.display()
         );
         let size = format.shown();
         let layout = Layout::of_sensor(size[0], size[1]).with_context(|| {
             format!(
-                "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=640:480 OUT` makes \
-                 one of another size",
+                "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=640:480 OUT` \
+                 converts them to another size",
                 path.display()
             )
         })?;
         if size[0] < width - width % 2 || size[1] < height - height % 2 {
             let shown = format!("{}x{}", size[0], size[1]);
-            tracing::info!(clip = %path.display(), width, height, shown, "pictures are made smaller");
+            tracing::info!(clip = %path.display(), width, height, shown, "pictures are scaled down");
         }
         let mut reader = Reader::open(path, size)?;
-        let next = reader.begin().with_context(|| format!("{} gives nothing", path.display()))?;
+        let next =
+            reader.begin().with_context(|| format!("{} contains no pictures", path.display()))?;
         reader.pictures.input().timeout = READ_TIMEOUT;
         let picture = vec![0; size[0] * size[1] * 3 / 2];
         let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
@@ -79,8 +80,8 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
     let at = path.display();
     file::check_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!("there is no clip {at}: give the path of a video file"),
-        ErrorKind::PermissionDenied => anyhow!("the clip {at} may not be read by this user"),
-        _ => anyhow!("{at} is no clip: {error}; give the path of a video file"),
+        ErrorKind::PermissionDenied => anyhow!("this user may not read the clip {at}"),
+        _ => anyhow!("cannot use {at} as a clip: {error}; give the path of a video file"),
     })
 }
 
@@ -104,7 +105,10 @@ impl Sensor for ClipSensor {
     fn next_picture(&mut self) -> Result<bool, Error> {
         let begun = self.next;
         if begun.bytes != self.picture.len() as u64 {
-            let reason = format!("the clip gives a picture of {} bytes amid others", begun.bytes);
+            let reason = format!(
+                "the clip has a picture of {} bytes among those of another size",
+                begun.bytes
+            );
             return Err(Error::Sensor { reason });
         }
         self.reader.read(&mut self.picture)?;
@@ -155,11 +159,11 @@ impl Reader {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(missing_ffmpeg)?;
-        let output = ffmpeg.stdout.take().expect("asked for above");
+        let output = ffmpeg.stdout.take().expect("configured above");
         let pictures =
             Pictures::new(Patient { output, timeout: START_MAX, read: Vec::new(), taken: 0 });
-        let complaints = ffmpeg.stderr.take().expect("asked for above");
-        ioctl_fionbio(&complaints, true).context("ffmpeg's complaints cannot be read")?;
+        let complaints = ffmpeg.stderr.take().expect("configured above");
+        ioctl_fionbio(&complaints, true).context("cannot read ffmpeg's error output")?;
         Ok(Self { ffmpeg, pictures, complaints, complaint: String::new() })
     }
 
@@ -197,12 +201,12 @@ impl Reader {
         };
         let reason = match error.kind() {
             ErrorKind::UnexpectedEof => {
-                format!("the clip ends: ffmpeg gives no more pictures of it{why}")
+                format!("the clip has ended: ffmpeg delivers no more pictures{why}")
             }
             ErrorKind::TimedOut => {
-                format!("the clip stands still: ffmpeg gives nothing of it{why}")
+                format!("the clip is frozen: ffmpeg delivers nothing{why}")
             }
-            _ => format!("ffmpeg's output cannot be read: {error}{why}"),
+            _ => format!("cannot read ffmpeg's output: {error}{why}"),
         };
         Error::Sensor { reason }
     }
@@ -279,8 +283,8 @@ impl Format {
         let text = String::from_utf8_lossy(&output.stdout);
         let Some(format) = Self::parse(&text) else {
             let why = String::from_utf8_lossy(&output.stderr);
-            let why = why.lines().last().unwrap_or("no video stream in it");
-            bail!("{} is no clip that ffmpeg can read: {why}", path.display());
+            let why = why.lines().last().unwrap_or("it has no video stream");
+            bail!("ffmpeg cannot read the clip {}: {why}", path.display());
         };
         Ok(format)
     }
@@ -325,9 +329,10 @@ fn parse_fraction(text: &str, between: char) -> Option<f64> {
 fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!(
-            "a clip needs ffmpeg and ffprobe, which are not installed: `apt-get install ffmpeg`"
+            "a clip needs ffmpeg and ffprobe, which are not installed: run `apt-get install \
+             ffmpeg`"
         ),
-        _ => anyhow::Error::new(error).context("ffmpeg cannot be started"),
+        _ => anyhow::Error::new(error).context("cannot start ffmpeg"),
     }
 }
 
@@ -472,7 +477,7 @@ mod tests {
         for bytes in [&[0; 4096][..], b"\0\0\0\x18ftypmp42 and then nothing of use"] {
             std::fs::write(&file, bytes).unwrap();
             let error = ClipSensor::open(&file).err().unwrap().to_string();
-            assert!(error.contains("is no clip that ffmpeg can read"), "{error}");
+            assert!(error.contains("ffmpeg cannot read the clip"), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         std::fs::remove_file(&file).unwrap();
@@ -498,7 +503,7 @@ mod tests {
         let ended =
             camera::run(Box::new(sensor), outlet, &counters, &Ticks::default(), clock, &stop);
         let error = ended.unwrap_err().to_string();
-        assert!(error.starts_with("the clip ends"), "{error}");
+        assert!(error.starts_with("the clip has ended"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
         // The encoders' queues end with it.
         reader.join().unwrap();
@@ -519,7 +524,7 @@ mod tests {
             (Path::new("/dev/zero"), "it is a device"),
         ] {
             let error = ClipSensor::open(path).err().unwrap().to_string();
-            let expected = format!("{} is no clip: {words};", path.display());
+            let expected = format!("cannot use {} as a clip: {words};", path.display());
             assert!(error.starts_with(&expected), "{error}");
         }
     }

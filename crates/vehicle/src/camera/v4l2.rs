@@ -60,9 +60,9 @@ impl DeviceSensor {
                     anyhow!("there is no camera {at}: give a V4L2 device such as /dev/video0")
                 }
                 io::ErrorKind::PermissionDenied => {
-                    anyhow!("the camera {at} may not be opened: is this user in the group video?")
+                    anyhow!("cannot open the camera {at}: is this user in the group video?")
                 }
-                _ => anyhow!("{at} is no camera that gives pictures: {error}"),
+                _ => anyhow!("{at} is not a camera that delivers pictures: {error}"),
             }
         })?;
         Self::of(Box::new(device), path, wanted, pictures_per_second)
@@ -83,14 +83,16 @@ impl DeviceSensor {
         let Some(mode) = wanted.choose(&modes, pictures_per_second) else {
             let listed = v4l2::list(&modes);
             match modes.iter().any(|mode| mode.obstacle().is_none()) {
-                true => bail!("{at} has no mode \"{wanted}\"; it has: {listed}"),
-                false if modes.is_empty() => bail!("{at} lists no mode: it gives no pictures"),
-                false => bail!("{at} has no mode that can be taken; it has: {listed}"),
+                true => bail!("{at} has no mode \"{wanted}\"; its modes are: {listed}"),
+                false if modes.is_empty() => {
+                    bail!("{at} lists no mode, so it delivers no pictures")
+                }
+                false => bail!("{at} has no usable mode; its modes are: {listed}"),
             }
         };
         let set = device.set(&mode).with_context(|| format!("the camera {at} refuses {mode}"))?;
         if let Some(obstacle) = set.mode.obstacle() {
-            bail!("the camera {at} was asked for {mode} and gives {}: {obstacle}", set.mode);
+            bail!("the camera {at} was set to {mode} and delivers {}: {obstacle}", set.mode);
         }
         let [width, height] = set.mode.size.map(|side| side as usize);
         let layout = Layout::of_sensor(width, height)?;
@@ -101,15 +103,15 @@ impl DeviceSensor {
         device.start().map_err(|error| {
             let help = match error.raw_os_error() {
                 Some(code) if code == Errno::NOSPC.raw_os_error() => {
-                    ": its USB bus has no room for this mode beside its other devices: a smaller one, mjpeg or \
-                     another socket needs less"
+                    ": its USB bus has no room for this mode in addition to its other devices: \
+                     use a smaller mode, mjpeg or another socket"
                 }
                 _ => "",
             };
             anyhow::Error::new(error).context(format!("the camera {at} does not stream{help}"))
         })?;
         let Set { mode, .. } = set;
-        tracing::info!(camera = device.name(), path = %at, %mode, "seeing with a camera");
+        tracing::info!(camera = device.name(), path = %at, %mode, "using a camera");
         let told = mode.pictures_per_second();
         let pictures_per_second = match told {
             Some(told) if RATES.contains(&told) => told,
@@ -119,7 +121,7 @@ impl DeviceSensor {
                     camera,
                     told,
                     pictures_per_second,
-                    "the driver's rate is not possible"
+                    "the driver's rate is not plausible"
                 );
                 pictures_per_second
             }
@@ -164,7 +166,7 @@ impl DeviceSensor {
     /// Returns a description of the defect.
     fn check(&mut self, taken: &Taken) -> Result<(), String> {
         if taken.is_damaged {
-            return Err("its driver says that something of it is missing".to_owned());
+            return Err("its driver reports missing data".to_owned());
         }
         let count = self.bytes.len();
         if let Some(decoder) = &mut self.jpeg {
@@ -173,7 +175,7 @@ impl DeviceSensor {
         }
         match self.image().is_whole() {
             true => Ok(()),
-            false => Err(format!("{count} bytes are less than {} takes", self.set.mode)),
+            false => Err(format!("{count} bytes are fewer than {} needs", self.set.mode)),
         }
     }
 
@@ -190,10 +192,10 @@ impl DeviceSensor {
             let unplugged = [Errno::NODEV, Errno::NXIO].map(|it| Some(it.raw_os_error()));
             let reason = match error.kind() {
                 _ if unplugged.contains(&error.raw_os_error()) => {
-                    format!("the camera {at} has been unplugged")
+                    format!("the camera {at} was unplugged")
                 }
                 _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
-                    let reason = format!("the camera {at} reports an error of its own: {error}");
+                    let reason = format!("the camera {at} reports an error: {error}");
                     self.errors_in_a_row += 1;
                     if self.errors_in_a_row < ERRORS_MAX {
                         return Err(self.lose(reason));
@@ -206,10 +208,10 @@ impl DeviceSensor {
                     continue;
                 }
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
-                    "the camera {at} stands still: no picture for {} s, and no error",
+                    "the camera {at} is frozen: no picture for {} s, and no error",
                     PICTURE_TIMEOUT.as_secs()
                 ),
-                _ => format!("the camera {at} gives no more pictures: {error}"),
+                _ => format!("the camera {at} delivers no more pictures: {error}"),
             };
             return Err(Error::Sensor { reason });
         }
@@ -220,7 +222,7 @@ impl DeviceSensor {
         self.losses.damaged += 1;
         let camera = self.device.name();
         if self.damaged.begin(&reason, Clock::monotonic()) {
-            tracing::warn!(camera, reason, "pictures of the camera are lost");
+            tracing::warn!(camera, reason, "the camera loses pictures");
         }
         Error::PictureLost { reason }
     }
@@ -270,7 +272,8 @@ impl Sensor for DeviceSensor {
         if let Some(fault) = fault {
             self.losses.misdated += 1;
             let words = format!(
-                "the camera's time of a picture is not possible ({fault}): it counts as captured {} ms before it came",
+                "the camera's time of a picture is not plausible ({fault}): it counts as captured \
+                 {} ms before its arrival",
                 self.dating.interval().as_millis()
             );
             if self.misdated.begin(&words, now) {
@@ -279,7 +282,7 @@ impl Sensor for DeviceSensor {
         }
         if let Err(lacks) = self.check(&taken) {
             let reason =
-                format!("the camera {} gave a damaged picture: {lacks}", self.path.display());
+                format!("the camera {} delivered a damaged picture: {lacks}", self.path.display());
             return Err(self.lose(reason));
         }
         Ok(true)
@@ -287,7 +290,7 @@ impl Sensor for DeviceSensor {
 
     fn read(&mut self, strip: usize, rows: &mut Picture) {
         let first_row = self.layout.strip_rows(strip).start;
-        self.image().fill(first_row, rows).expect("the picture is whole");
+        self.image().fill(first_row, rows).expect("the picture is complete");
         if self.set.is_full_range {
             pixels::limit(rows);
         }

@@ -325,7 +325,7 @@ impl Screen {
         let (wide, high) = (width / self.reduction, height / self.reduction);
         let why = match self.pixels_max {
             Some(_) => "the operator's screen shows no larger ones in time",
-            None => "no operator's screen has told that it shows larger ones in time",
+            None => "no operator's screen has reported that it shows larger ones in time",
         };
         Some(format!("pictures of {width}x{height} are sent at {wide}x{high}: {why}"))
     }

@@ -344,7 +344,7 @@ fn enter(namespace: &str) {
     nix::sched::setns(file, CloneFlags::CLONE_NEWNET).unwrap();
 }
 
-/// Returns a figure of the metrics page at this port of the thread's own network.
+/// Returns a figure of the metrics server at this port of the thread's own network.
 fn figure(port: u16, name: &str) -> f64 {
     let page = page(port).unwrap_or_default();
     let figure = page.lines().find_map(|line| line.split_once(name));

@@ -105,7 +105,7 @@ impl<R: Read> Pictures<R> {
 }
 
 fn malformed(what: &str) -> Error {
-    Error::new(ErrorKind::InvalidData, format!("{what} is not as Matroska has it"))
+    Error::new(ErrorKind::InvalidData, format!("{what} is not valid Matroska"))
 }
 
 const SEGMENT: u64 = 0x1853_8067;

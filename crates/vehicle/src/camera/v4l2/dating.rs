@@ -110,7 +110,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Future(by) => write!(f, "{:.3} s in the future", by.as_secs_f64()),
             Self::Past(by) => write!(f, "{:.3} s in the past", by.as_secs_f64()),
-            Self::Standing => f.write_str("no later than the one before"),
+            Self::Standing => f.write_str("not later than the previous one"),
         }
     }
 }
