@@ -113,7 +113,7 @@ describe('a reason that no status has', () => {
   });
 
   it('stands alone while another one drives, and behind the guard\'s words otherwise', () => {
-    expect(noticeOf(facts('driving'))).toEqual({ tone: 'warn', title: 'Not driven from here', detail: 'The vehicle moves under another operator.' });
-    expect(noticeOf(facts('manoeuvre'))?.detail).toMatch(/has ended\. The vehicle moves under another operator\.$/);
+    expect(noticeOf(facts('driving'))).toEqual({ tone: 'warn', title: 'Not driven from here', detail: 'The vehicle drives under another operator.' });
+    expect(noticeOf(facts('manoeuvre'))?.detail).toMatch(/has ended\. The vehicle drives under another operator\.$/);
   });
 });
