@@ -38,7 +38,7 @@ enum Task {
     Encoders(encoders::Encoders),
     Fairness(fairness::Fairness),
     #[command(hide = true, subcommand)]
-    GateAlone(gate_alone::GateAlone),
+    GateAlone(Box<gate_alone::GateAlone>),
     #[cfg(feature = "quorum")]
     Leader(leader::Leader),
     /// Run three redundant steering processes, of which one acts [not in this binary]

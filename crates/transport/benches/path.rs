@@ -57,8 +57,8 @@ impl Sender {
                 Route { socket: 0, remote }
             })
             .collect();
-        let mut config = Config::default();
-        config.controllers = rate::Kind::Fixed.factory();
+        let controllers = rate::Kind::Fixed.factory();
+        let mut config = Config { controllers, ..Config::default() };
         if case.mbps >= 1_000 {
             // More datagrams than reports can list: a planner that depends on reports would not
             // send.

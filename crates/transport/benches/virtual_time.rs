@@ -44,8 +44,8 @@ fn four_links_at_10_mbps(bencher: divan::Bencher<'_, '_>) {
 
 /// Returns a run whose sessions have exchanged keys and know their links.
 fn established() -> Run<Traffic> {
-    let mut config = Config::default();
-    config.controllers = rate::Kind::Fixed.factory();
+    let controllers = rate::Kind::Fixed.factory();
+    let mut config = Config { controllers, ..Config::default() };
     config.rate.initial = PER_LINK;
     let setup = Setup::new(1, vec![preset::model(PER_LINK); LINKS]).with_config(config);
     let media = Media { adapts: false, ..Media::slices(UNITS_PER_SECOND, MEDIA) };
