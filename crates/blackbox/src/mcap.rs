@@ -7,8 +7,13 @@
 //! The format: <https://mcap.dev/spec>. Numbers are little-endian; a text is preceded by its
 //! length.
 
+mod bytes;
 mod chunk;
 
+pub use bytes::Break;
+use bytes::{
+    CHANNEL, CHUNK, DATA_END, FOOTER, HEADER, MESSAGE, SCHEMA, take, take_text, write, write_text,
+};
 pub use chunk::{Chunk, MESSAGES_BYTES_MAX, write_chunk};
 
 /// The first and the last bytes of a file.
@@ -87,15 +92,6 @@ pub struct Schema<'a> {
     pub encoding: &'a str,
     /// Schema definition.
     pub bytes: &'a [u8],
-}
-
-/// Reason why the bytes from this offset on are not a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Break {
-    /// The file ends before the record does.
-    Short,
-    /// The record is not one that this crate writes.
-    Foreign,
 }
 
 /// Appends the magic and the header record.
@@ -228,41 +224,6 @@ fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Br
         _ => Err(Break::Foreign),
     }
 }
-
-fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], Break> {
-    let (first, rest) = from.split_first_chunk().ok_or(Break::Short)?;
-    *from = rest;
-    Ok(*first)
-}
-
-fn take_text<'a>(from: &mut &'a [u8]) -> Result<&'a str, Break> {
-    let length = u32::from_le_bytes(take(from)?) as usize;
-    let (text, rest) = from.split_at_checked(length).ok_or(Break::Short)?;
-    *from = rest;
-    std::str::from_utf8(text).map_err(|_| Break::Foreign)
-}
-
-fn write(opcode: u8, to: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
-    to.push(opcode);
-    let length_at = to.len();
-    to.extend([0; 8]);
-    content(to);
-    let length = (to.len() - length_at - 8) as u64;
-    to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
-}
-
-fn write_text(text: &str, to: &mut Vec<u8>) {
-    to.extend((text.len() as u32).to_le_bytes());
-    to.extend(text.as_bytes());
-}
-
-const HEADER: u8 = 0x01;
-const FOOTER: u8 = 0x02;
-const SCHEMA: u8 = 0x03;
-const CHANNEL: u8 = 0x04;
-const MESSAGE: u8 = 0x05;
-const CHUNK: u8 = 0x06;
-const DATA_END: u8 = 0x0f;
 
 #[cfg(test)]
 mod tests {

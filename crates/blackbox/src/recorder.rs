@@ -1,11 +1,11 @@
 //! Recorder that steps the guard and records on a thread of its own.
 
 mod ring;
+mod shared;
 mod worker;
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use tautline_units::Instant;
 use crate::body::Step;
 use crate::topic::Fact;
 use crate::{Config, Error, Signer};
+pub use shared::Trouble;
+use shared::{DISK_ENDED, Item, Shared, Taken};
 use worker::{Disk, Folder, Worker};
 
 /// A recorder that steps the guard and passes input and output to a writer thread.
@@ -44,50 +46,11 @@ pub struct Health {
     pub drive: Option<u32>,
 }
 
-/// A fault that prevents complete recording.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Trouble {
-    /// The disk is full.
-    DiskFull,
-    /// The disk refuses writes.
-    DiskRefuses,
-    /// The disk is too slow, so steps are dropped.
-    DiskBehind,
-    /// The writer thread has ended.
-    Ended,
-}
-
-/// An item for the thread.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one step every 10 ms, and no allocation")]
-enum Item {
-    Step(Taken),
-    Fact(Fact, String, Instant),
-}
-
-/// A step, and the guard before it at points where a replay may begin.
-#[derive(Debug)]
-struct Taken {
-    step: Step,
-    before: Option<Box<Guard>>,
-}
-
 /// The thread's end of a recorder.
 struct WorkersEnd {
     items: Receiver<Item>,
     shared: Arc<Shared>,
     done: SyncSender<()>,
-}
-
-/// State shared by both threads.
-#[derive(Debug, Default)]
-struct Shared {
-    dropped: AtomicU64,
-    is_behind: AtomicU8,
-    /// 0, or the number of the disk's fault.
-    disk: AtomicU8,
-    /// Number of the drive; 0 if there is none.
-    drive: AtomicU32,
 }
 
 impl Recorder {
@@ -189,28 +152,6 @@ impl Drop for Recorder {
     }
 }
 
-impl Shared {
-    fn trouble(&self) -> Option<Trouble> {
-        match self.disk.load(Ordering::Relaxed) {
-            DISK_FULL => Some(Trouble::DiskFull),
-            DISK_REFUSES => Some(Trouble::DiskRefuses),
-            DISK_ENDED => Some(Trouble::Ended),
-            _ if self.is_behind.load(Ordering::Relaxed) > 0 => Some(Trouble::DiskBehind),
-            _ => None,
-        }
-    }
-
-    /// Stores the result of the last write.
-    fn set_disk(&self, error: Option<&io::Error>) {
-        let state = match error.map(io::Error::kind) {
-            None => DISK_WELL,
-            Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => DISK_FULL,
-            Some(_) => DISK_REFUSES,
-        };
-        self.disk.store(state, Ordering::Relaxed);
-    }
-}
-
 /// Maximum length of a fact's text in bytes.
 pub const FACT_BYTES_MAX: usize = 4_096;
 /// 40 seconds of steps, 4 MB: longer than any stall of a working disk.
@@ -219,11 +160,6 @@ const ITEMS_MAX: usize = 4_096;
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(5);
 /// Maximum wait at the end: a process must not hang on its disk.
 const END_WAIT: Duration = Duration::from_secs(2);
-
-const DISK_WELL: u8 = 0;
-const DISK_FULL: u8 = 1;
-const DISK_REFUSES: u8 = 2;
-const DISK_ENDED: u8 = 3;
 
 #[cfg(test)]
 mod tests;

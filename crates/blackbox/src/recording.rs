@@ -1,131 +1,18 @@
 //! Reader that verifies a file of a black box. Any input is safe.
 
+mod content;
 mod first;
 mod sealed;
+mod verdict;
 
-use std::fmt;
-use std::ops::Range;
 use std::path::Path;
 
-use serde_json::Value;
-
-use crate::film::{PROFILE, Sealed};
+use crate::Error;
+use crate::film::PROFILE;
 use crate::mcap::{self, Records};
-use crate::{Error, Topic, utc};
-
-/// Verified content of a file, up to the first byte that differs from what was written.
-#[derive(Clone, Debug)]
-pub struct Recording {
-    /// Concatenated messages.
-    data: Vec<u8>,
-    records: Vec<Record>,
-    seals: Vec<Sealed>,
-    verdict: Verdict,
-}
-
-/// One verified record: signed, or in the first format part of the chain.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
-    /// Subject.
-    pub topic: Topic,
-    /// Time in nanoseconds of Unix time.
-    pub unix_nanos: u64,
-    data: Range<usize>,
-}
-
-/// Result of the verification.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Verdict {
-    /// Format of the file.
-    pub format: Format,
-    /// Number of records in an unbroken sequence.
-    pub records: u32,
-    /// Number of them covered by a signature.
-    pub sealed: u32,
-    /// Number of records after the last signature. They are not listed, since anybody could have
-    /// written them.
-    pub unsigned: u32,
-    /// Public key of the signatures, as written in the file: compare it with the machine's.
-    pub key: Option<String>,
-    /// End of the file.
-    pub end: End,
-}
-
-/// Protection scheme of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Format {
-    /// Unknown: the file is too short.
-    #[default]
-    Unknown,
-    /// A chain of hashes whose head is signed; header, schemas and channels are not.
-    First,
-    /// Signatures over all bytes.
-    Second,
-}
-
-/// Kind of end of a file.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub enum End {
-    /// Complete, with the end of the drive and a signature over it.
-    Closed,
-    /// Incomplete: the power was cut, the file is still written to, or its end was removed.
-    #[default]
-    Open,
-    /// At a record that differs from what was written.
-    Broken(Fault),
-}
-
-/// The first record that differs from what was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// Number of the record, from 0.
-    pub record: u32,
-    /// Offset of the record in the file.
-    pub offset: usize,
-    /// Subject and time in the record, if readable.
-    pub says: Option<(Topic, u64)>,
-    /// Kind of fault.
-    pub what: What,
-}
-
-/// A kind of fault of a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum What {
-    /// The file does not begin as MCAP does.
-    #[error("not an MCAP file")]
-    NotMcap,
-    /// The bytes are no record of a black box.
-    #[error("not a record of a black box")]
-    Foreign,
-    /// The record belongs to no channel of a black box.
-    #[error("not from a channel of a black box")]
-    Channel,
-    /// Records before it are missing, or the order differs.
-    #[error("records before it are missing or in another order")]
-    Order,
-    /// Its hash does not match its content and the record before.
-    #[error("its hash does not match its content and the preceding record")]
-    Hash,
-    /// It is no JSON.
-    #[error("no JSON")]
-    Json,
-    /// Bytes since the signature before it differ from those that were signed.
-    #[error("a byte since the preceding signature was changed")]
-    Bytes,
-    /// The header, a schema or a channel differs from what was signed.
-    #[error("the file's header, schemas or channels do not match the signature")]
-    Preamble,
-    /// The signature does not cover the preceding records, or is not by the file's key.
-    #[error("the signature over the preceding records is not from the file's key")]
-    Signature,
-    /// The file ends without the drive's end.
-    #[error("the file ends without a signature over the drive's end: its end was cut off")]
-    End,
-    /// The file is larger than any that a writer produces.
-    #[error("more than a black box writes into one file")]
-    TooMuch,
-}
+pub use content::Recording;
+pub use verdict::{End, Fault, Format, Record, Verdict, What};
+use verdict::{has_end, is_end};
 
 impl Recording {
     /// Reads and verifies a file.
@@ -158,61 +45,6 @@ impl Recording {
             false => first::read(bytes),
         }
     }
-
-    /// Returns the records before the first broken one, in the order in which they were written.
-    pub fn records(&self) -> &[Record] {
-        &self.records
-    }
-
-    /// Returns the content of a record.
-    pub fn body(&self, record: &Record) -> Value {
-        serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
-    }
-
-    /// Returns the result of the verification.
-    pub fn verdict(&self) -> &Verdict {
-        &self.verdict
-    }
-
-    /// Returns the records covered by the newest signature.
-    pub(crate) fn sealed(&self) -> Option<Sealed> {
-        self.seals.last().copied()
-    }
-
-    /// Returns the records covered by each signature, the oldest first.
-    pub(crate) fn seals(&self) -> &[Sealed] {
-        &self.seals
-    }
-
-    /// Returns the first record, if it is the one that names the drive.
-    pub(crate) fn begin(&self) -> Option<Value> {
-        let first = self.records.first().filter(|record| record.topic == Topic::Drive)?;
-        Some(self.body(first))
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "record {} at byte {}", self.record, self.offset)?;
-        if let Some((topic, unix_nanos)) = self.says {
-            write!(f, " ({} of {})", topic.name(), utc(unix_nanos))?;
-        }
-        write!(f, ": {}", self.what)
-    }
-}
-
-/// Returns whether the bytes after the data are those of a file's end; `None` if they are
-/// truncated.
-fn is_end(rest: &[u8]) -> Option<bool> {
-    let mut end = Vec::new();
-    mcap::write_end(&mut end);
-    if rest.len() < end.len() && end.starts_with(rest) { None } else { Some(rest == end) }
-}
-
-/// Returns whether a file that breaks off within a record has a regular end: then the file is
-/// complete and a length is wrong.
-fn has_end(bytes: &[u8]) -> bool {
-    bytes.len() > mcap::MAGIC.len() && bytes.ends_with(&mcap::MAGIC)
 }
 
 #[cfg(test)]

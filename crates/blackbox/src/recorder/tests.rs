@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::io;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;

@@ -1,0 +1,74 @@
+use std::io;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use tautline_guard::Guard;
+use tautline_units::Instant;
+
+use crate::body::Step;
+use crate::topic::Fact;
+
+/// A fault that prevents complete recording.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Trouble {
+    /// The disk is full.
+    DiskFull,
+    /// The disk refuses writes.
+    DiskRefuses,
+    /// The disk is too slow, so steps are dropped.
+    DiskBehind,
+    /// The writer thread has ended.
+    Ended,
+}
+
+/// An item for the thread.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one step every 10 ms, and no allocation")]
+pub(super) enum Item {
+    Step(Taken),
+    Fact(Fact, String, Instant),
+}
+
+/// A step, and the guard before it at points where a replay may begin.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) step: Step,
+    pub(super) before: Option<Box<Guard>>,
+}
+
+/// State shared by both threads.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) dropped: AtomicU64,
+    pub(super) is_behind: AtomicU8,
+    /// 0, or the number of the disk's fault.
+    pub(super) disk: AtomicU8,
+    /// Number of the drive; 0 if there is none.
+    pub(super) drive: AtomicU32,
+}
+
+impl Shared {
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        match self.disk.load(Ordering::Relaxed) {
+            DISK_FULL => Some(Trouble::DiskFull),
+            DISK_REFUSES => Some(Trouble::DiskRefuses),
+            DISK_ENDED => Some(Trouble::Ended),
+            _ if self.is_behind.load(Ordering::Relaxed) > 0 => Some(Trouble::DiskBehind),
+            _ => None,
+        }
+    }
+
+    /// Stores the result of the last write.
+    pub(super) fn set_disk(&self, error: Option<&io::Error>) {
+        let state = match error.map(io::Error::kind) {
+            None => DISK_WELL,
+            Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => DISK_FULL,
+            Some(_) => DISK_REFUSES,
+        };
+        self.disk.store(state, Ordering::Relaxed);
+    }
+}
+
+pub(super) const DISK_WELL: u8 = 0;
+pub(super) const DISK_FULL: u8 = 1;
+pub(super) const DISK_REFUSES: u8 = 2;
+pub(super) const DISK_ENDED: u8 = 3;

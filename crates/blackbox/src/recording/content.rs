@@ -1,0 +1,48 @@
+use serde_json::Value;
+
+use super::verdict::{Record, Verdict};
+use crate::Topic;
+use crate::film::Sealed;
+
+/// Verified content of a file, up to the first byte that differs from what was written.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Concatenated messages.
+    pub(super) data: Vec<u8>,
+    pub(super) records: Vec<Record>,
+    pub(super) seals: Vec<Sealed>,
+    pub(super) verdict: Verdict,
+}
+
+impl Recording {
+    /// Returns the records before the first broken one, in the order in which they were written.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Returns the content of a record.
+    pub fn body(&self, record: &Record) -> Value {
+        serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
+    }
+
+    /// Returns the result of the verification.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Returns the records covered by the newest signature.
+    pub(crate) fn sealed(&self) -> Option<Sealed> {
+        self.seals.last().copied()
+    }
+
+    /// Returns the records covered by each signature, the oldest first.
+    pub(crate) fn seals(&self) -> &[Sealed] {
+        &self.seals
+    }
+
+    /// Returns the first record, if it is the one that names the drive.
+    pub(crate) fn begin(&self) -> Option<Value> {
+        let first = self.records.first().filter(|record| record.topic == Topic::Drive)?;
+        Some(self.body(first))
+    }
+}

@@ -1,0 +1,133 @@
+use std::fmt;
+use std::ops::Range;
+
+use crate::mcap;
+use crate::{Topic, utc};
+
+/// One verified record: signed, or in the first format part of the chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Subject.
+    pub topic: Topic,
+    /// Time in nanoseconds of Unix time.
+    pub unix_nanos: u64,
+    pub(super) data: Range<usize>,
+}
+
+/// Result of the verification.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Verdict {
+    /// Format of the file.
+    pub format: Format,
+    /// Number of records in an unbroken sequence.
+    pub records: u32,
+    /// Number of them covered by a signature.
+    pub sealed: u32,
+    /// Number of records after the last signature. They are not listed, since anybody could have
+    /// written them.
+    pub unsigned: u32,
+    /// Public key of the signatures, as written in the file: compare it with the machine's.
+    pub key: Option<String>,
+    /// End of the file.
+    pub end: End,
+}
+
+/// Protection scheme of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Format {
+    /// Unknown: the file is too short.
+    #[default]
+    Unknown,
+    /// A chain of hashes whose head is signed; header, schemas and channels are not.
+    First,
+    /// Signatures over all bytes.
+    Second,
+}
+
+/// Kind of end of a file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum End {
+    /// Complete, with the end of the drive and a signature over it.
+    Closed,
+    /// Incomplete: the power was cut, the file is still written to, or its end was removed.
+    #[default]
+    Open,
+    /// At a record that differs from what was written.
+    Broken(Fault),
+}
+
+/// The first record that differs from what was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Number of the record, from 0.
+    pub record: u32,
+    /// Offset of the record in the file.
+    pub offset: usize,
+    /// Subject and time in the record, if readable.
+    pub says: Option<(Topic, u64)>,
+    /// Kind of fault.
+    pub what: What,
+}
+
+/// A kind of fault of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum What {
+    /// The file does not begin as MCAP does.
+    #[error("not an MCAP file")]
+    NotMcap,
+    /// The bytes are no record of a black box.
+    #[error("not a record of a black box")]
+    Foreign,
+    /// The record belongs to no channel of a black box.
+    #[error("not from a channel of a black box")]
+    Channel,
+    /// Records before it are missing, or the order differs.
+    #[error("records before it are missing or in another order")]
+    Order,
+    /// Its hash does not match its content and the record before.
+    #[error("its hash does not match its content and the preceding record")]
+    Hash,
+    /// It is no JSON.
+    #[error("no JSON")]
+    Json,
+    /// Bytes since the signature before it differ from those that were signed.
+    #[error("a byte since the preceding signature was changed")]
+    Bytes,
+    /// The header, a schema or a channel differs from what was signed.
+    #[error("the file's header, schemas or channels do not match the signature")]
+    Preamble,
+    /// The signature does not cover the preceding records, or is not by the file's key.
+    #[error("the signature over the preceding records is not from the file's key")]
+    Signature,
+    /// The file ends without the drive's end.
+    #[error("the file ends without a signature over the drive's end: its end was cut off")]
+    End,
+    /// The file is larger than any that a writer produces.
+    #[error("more than a black box writes into one file")]
+    TooMuch,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {} at byte {}", self.record, self.offset)?;
+        if let Some((topic, unix_nanos)) = self.says {
+            write!(f, " ({} of {})", topic.name(), utc(unix_nanos))?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Returns whether the bytes after the data are those of a file's end; `None` if they are
+/// truncated.
+pub(super) fn is_end(rest: &[u8]) -> Option<bool> {
+    let mut end = Vec::new();
+    mcap::write_end(&mut end);
+    if rest.len() < end.len() && end.starts_with(rest) { None } else { Some(rest == end) }
+}
+
+/// Returns whether a file that breaks off within a record has a regular end: then the file is
+/// complete and a length is wrong.
+pub(super) fn has_end(bytes: &[u8]) -> bool {
+    bytes.len() > mcap::MAGIC.len() && bytes.ends_with(&mcap::MAGIC)
+}
