@@ -26,17 +26,20 @@ type Files = BTreeMap<Path, File>;
 
 /// Names the circles in each room that is free of them.
 pub(crate) fn faults(sources: &[Source]) -> Vec<String> {
-    ROOMS.iter().flat_map(|room| of_room(room, sources)).collect()
+    ROOMS.iter().flat_map(|room| below(&format!("{room}/src"), sources)).collect()
 }
 
-/// Names the circles in every room.
+/// Names the circles in every library and program.
 pub(crate) fn all(sources: &[Source]) -> Vec<String> {
-    let rooms = sources.iter().filter_map(|source| Some(source.path.split_once("/src/")?.0));
-    rooms.collect::<BTreeSet<_>>().into_iter().flat_map(|room| of_room(room, sources)).collect()
+    let roots = sources.iter().filter_map(|source| source.path.rsplit_once('/'));
+    let roots = roots.filter(|(_, name)| ["lib.rs", "main.rs"].contains(name));
+    let folders = roots.map(|(folder, _)| folder).filter(|folder| folder.contains("/src"));
+    let folders: BTreeSet<&str> = folders.collect();
+    folders.into_iter().flat_map(|folder| below(folder, sources)).collect()
 }
 
-fn of_room(room: &str, sources: &[Source]) -> Vec<String> {
-    let files = files(room, sources);
+fn below(folder: &str, sources: &[Source]) -> Vec<String> {
+    let files = files(folder, sources);
     files.keys().flat_map(|module| within(module, &files)).collect()
 }
 
@@ -102,20 +105,26 @@ fn resolve(module: &Path, path: &[String], files: &Files, depth: usize) -> Optio
     resolve(module, &[name.as_slice(), rest].concat(), files, depth + 1)
 }
 
-/// Reads the files of a room, by their modules.
-fn files(room: &str, sources: &[Source]) -> Files {
+/// Reads the files below a folder's lib.rs or main.rs, by their modules; files that are declared for
+/// tests alone are left out.
+fn files(folder: &str, sources: &[Source]) -> Files {
     let mut files = Files::new();
     for source in sources {
-        let below = source.path.strip_prefix(room).and_then(|path| path.strip_prefix("/src/"));
+        let below = source.path.strip_prefix(folder).and_then(|path| path.strip_prefix('/'));
         let Some(name) = below.and_then(|below| below.strip_suffix(".rs")) else { continue };
-        if name != "tests" && !name.ends_with("/tests") {
-            let module = match name {
-                "lib" | "main" => Path::new(),
-                name => name.split('/').map(str::to_owned).collect(),
-            };
-            files.insert(module, read(source));
-        }
+        let module = match name {
+            "lib" | "main" => Path::new(),
+            name => name.split('/').map(str::to_owned).collect(),
+        };
+        files.insert(module, read(source));
     }
+    let declares = |parent: &[String], child: &String| {
+        files.get(parent).is_some_and(|parent| parent.children.contains(child))
+    };
+    let is_declared =
+        |module: &Path| (0..module.len()).all(|at| declares(&module[..at], &module[at]));
+    let declared: BTreeSet<Path> = files.keys().filter(|at| is_declared(at)).cloned().collect();
+    files.retain(|module, _| declared.contains(module));
     files
 }
 
