@@ -114,7 +114,7 @@ test('a probe tries packet sizes and restores the former ones', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
     const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.host,
       '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
-    const refused = /left out after 3 tries: (the vehicle went back to its own size.*)/.exec(words);
+    const refused = /left out after 3 tries: (the vehicle returned to its own packet size.*)/.exec(words);
     if (refused === null) {
       assert.equal(code, 0, words);
       assert.match(out, /end to end\n +below 125 ms/);

@@ -92,7 +92,7 @@ impl FromStr for Behind {
     fn from_str(name: &str) -> anyhow::Result<Self> {
         match name {
             "https" => Ok(Self::Https),
-            _ => bail!("{name:?} is not known: only https is"),
+            _ => bail!("{name:?} is unknown: only https is supported"),
         }
     }
 }
@@ -138,20 +138,19 @@ impl Config {
             "name is empty: give the operator's name with --name".to_owned()
         });
         faults.unless(self.vehicle.as_deref() != Some(""), || {
-            "vehicle is empty: name the vehicle with --vehicle, or leave it out to pick one \
-            on the console"
+            "vehicle is empty: name the vehicle with --vehicle, or omit it to pick one on the \
+             console"
                 .to_owned()
         });
         faults.unless(self.vehicle.is_some() || self.vehicle_key.is_none(), || {
-            "vehicle_key: of which vehicle? Name it with --vehicle, or put the key into \
-            [vehicles]"
+            "vehicle_key: name its vehicle with --vehicle, or put the key into [vehicles]"
                 .to_owned()
         });
         faults.unless(!self.links.is_empty(), || {
-            "links is empty: give at least one local end with --link".to_owned()
+            "links is empty: give at least one local address or interface with --link".to_owned()
         });
         faults.unless(self.tls.is_some() || self.tls_advertise.is_empty(), || {
-            "tls_advertise: there is no link over TLS: give the address to listen on with --tls"
+            "tls_advertise needs a link over TLS: give the address to listen on with --tls"
                 .to_owned()
         });
         faults.unless(self.reorder_ms <= 500, || {
@@ -169,7 +168,7 @@ impl Config {
                 !host.is_empty() && host.chars().all(is_name) && path.chars().all(is_path);
             faults.unless(is_right, || {
                 format!(
-                    "console_names: {name:?} is no name: give it as in drive.example or \
+                    "console_names: {name:?} is not a name: use a form such as drive.example or \
                      10.0.0.7:8443"
                 )
             });
@@ -177,19 +176,19 @@ impl Config {
         faults.of(self.names(self.console));
         faults.unless(self.console_behind.is_none() || self.console.ip().is_loopback(), || {
             format!(
-                "console_behind: console = {} is reached without the proxy too: give an address of \
-                 the loopback interface",
+                "console_behind: console = {} can be reached without the proxy: give a loopback \
+                 address",
                 self.console
             )
         });
         faults.unless(self.console_behind.is_none() || self.console_certificate.is_none(), || {
-            "console_behind and console_certificate are both given: either the proxy has the \
-             certificate or the console"
+            "console_behind and console_certificate are both given: either the proxy or the \
+             console has the certificate"
                 .to_owned()
         });
         faults.of(self.certificate());
         faults.unless(self.metrics.is_none_or(|metrics| metrics.ip().is_loopback()), || {
-            "metrics: whoever reaches them can probe: give an address of the loopback interface"
+            "metrics: everybody who reaches this address can probe: give a loopback address"
                 .to_owned()
         });
         faults.of(self.switchboard.parse::<Host>().context("switchboard"));
@@ -238,8 +237,8 @@ impl Config {
             (Some(certificate), Some(key)) => {
                 Ok(Some(Files { certificate: certificate.clone(), key: key.clone() }))
             }
-            (Some(_), None) => bail!("console_certificate needs console_certificate_key beside it"),
-            (None, Some(_)) => bail!("console_certificate_key needs console_certificate beside it"),
+            (Some(_), None) => bail!("console_certificate needs console_certificate_key"),
+            (None, Some(_)) => bail!("console_certificate_key needs console_certificate"),
         }
     }
 
@@ -267,7 +266,7 @@ impl Config {
             let other = keys.insert(name.clone(), key);
             ensure!(
                 other.is_none_or(|other| other == key),
-                "vehicle_key: [vehicles] has another key of {name:?}"
+                "vehicle_key: [vehicles] has a different key for {name:?}"
             );
         }
         Ok(keys)

@@ -25,7 +25,7 @@ pub(crate) async fn attend(
             _ = due.tick() => Ok(()),
         };
         if let Err(error) = asked {
-            tracing::warn!(%error, "a link was not cut or restored");
+            tracing::warn!(%error, "a link could not be cut or restored");
         }
         match client.status().await {
             Ok(status) => {

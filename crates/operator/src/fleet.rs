@@ -205,7 +205,7 @@ impl Fleet {
     pub(crate) fn check_key(&self, key: PublicKey) -> anyhow::Result<()> {
         let known = self.picked().and_then(|name| self.keys.get(name));
         match known.filter(|known| **known != key) {
-            Some(known) => bail!("its key is {key}, and the one that is known here is {known}"),
+            Some(known) => bail!("its key is {key}, but the one known here is {known}"),
             None => Ok(()),
         }
     }

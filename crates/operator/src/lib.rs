@@ -150,7 +150,7 @@ async fn open_console(
     announce: impl Fn(Opening) + Send + Sync + 'static,
 ) -> anyhow::Result<(Listener, Arc<Access>)> {
     let listener = console::listen(config.console).await?;
-    let address = listener.local_addr().context("the console's address is not known")?;
+    let address = listener.local_addr().context("the console's address is unknown")?;
     let names = config.names(address)?;
     let shown = match config.certificate()? {
         Some(files) => Some(tls::read(&files)?),
@@ -196,7 +196,7 @@ fn beside(
         move || {
             let mut page = Page::new("tautline_operator");
             let drops = counters.iter().map(|(name, count)| (Labels::of("name", name), count));
-            let help = "Connections of browsers that could not be kept, by name";
+            let help = "Browser connections that were refused or closed, by name";
             page.counters("console_drops", None, help, drops);
             let metrics = hub.metrics();
             format!("{}{}", metrics.trim_end_matches("# EOF\n"), page.finish())
@@ -207,7 +207,7 @@ fn beside(
     let (latest, shared) = (latest.clone(), shared.clone());
     let told = hub.clone();
     let status = move || {
-        let decoder = told.decoder().map_or("is not told", console::Decoder::name);
+        let decoder = told.decoder().map_or("unknown", console::Decoder::name);
         format!(
             "this end\n{latest}\nthe vehicle's end\n{}\nthe last page decodes by: {decoder}\n",
             Table(&shared.vehicle())

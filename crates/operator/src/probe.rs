@@ -92,7 +92,9 @@ impl Probe {
         }
         let step = match serde_json::from_slice::<Step>(body) {
             Ok(step) => step,
-            Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("no step: {error}")),
+            Err(error) => {
+                return refuse(StatusCode::BAD_REQUEST, &format!("invalid step: {error}"));
+            }
         };
         if let Err(why) = step.check() {
             return refuse(StatusCode::BAD_REQUEST, &why);
@@ -146,7 +148,7 @@ impl Probe {
                 used.note(self);
             }
         }
-        let watch = self.watch().take().ok_or("the probe was given up")?;
+        let watch = self.watch().take().ok_or("the probe was cancelled")?;
         let mut measured = watch.measured(from, to)?;
         (measured.up_bytes_used, measured.down_bytes_used) = (used.up, used.down);
         Ok(measured)
@@ -156,7 +158,8 @@ impl Probe {
     fn ready(&self) -> Result<(), String> {
         let standing = self.shared.standing();
         if standing.state != SessionState::Established {
-            let reason = if standing.reason.is_empty() { "not begun" } else { &standing.reason };
+            let reason =
+                if standing.reason.is_empty() { "it has not started" } else { &standing.reason };
             return Err(format!("no session with the vehicle: {reason}"));
         }
         if !self.latest.snapshot().links().iter().any(|link| link.state == LinkState::Up) {

@@ -183,10 +183,10 @@ impl Reception {
         let is_silent = self.clock.now().since(heard_at) >= HEARD_AGE_MAX;
         let mut standing = lock(&self.shared.standing);
         if is_silent && standing.state == SessionState::Established {
-            tracing::warn!("nothing comes from the vehicle");
-            *standing = Standing::new(SessionState::Lost, "nothing comes from the vehicle");
+            tracing::warn!("no data arrives from the vehicle");
+            *standing = Standing::new(SessionState::Lost, "no data arrives from the vehicle");
         } else if !is_silent && standing.state != SessionState::Established {
-            tracing::info!("the vehicle is heard again");
+            tracing::info!("data arrives from the vehicle again");
             *standing = Standing::new(SessionState::Established, "");
         }
     }
@@ -416,18 +416,18 @@ pub(crate) fn metrics(
 ) -> String {
     let mut page = Page::new("tautline_operator");
     let established = f64::from(status.session_state == SessionState::Established);
-    page.gauge("established", None, "1 while the session stands", established);
+    page.gauge("established", None, "1 while the session is established", established);
     let awaited = awaited(status);
     let waiting = ["switchboard", "choice", "vehicle", "session"]
         .map(|what| (Labels::of("what", what), f64::from(awaited == Some(what))));
-    page.gauges("waiting_for", None, "1 while nobody can drive without it", waiting);
+    page.gauges("waiting_for", None, "1 while this is missing and nobody can drive", waiting);
     let told = decoder
         .map(|told| Decoder::ALL.map(|by| (Labels::of("by", by.name()), f64::from(by == told))));
-    let help = "1 for how the last page's browser decodes, as it says";
+    let help = "1 for the decoder that the last page reports";
     page.gauges("page_decoder", None, help, told.into_iter().flatten());
     stats::add_to(&mut page, own);
     let drops = vehicle.drops().map(|(name, count)| (Labels::of("name", name), count));
-    page.counters("vehicle_drops", None, "Drops by name, as the vehicle last told", drops);
+    page.counters("vehicle_drops", None, "Drops by name, as last reported by the vehicle", drops);
     page.finish()
 }
 

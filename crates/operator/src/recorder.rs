@@ -219,9 +219,9 @@ impl Shared {
         let before = self.trouble.swap(place, Ordering::Relaxed);
         match written {
             Err(error) if before != place => {
-                tracing::error!(%error, "nothing is recorded until the disk takes it");
+                tracing::error!(%error, "recording has stopped until the disk can be written");
             }
-            Ok(()) if before != 0 => tracing::info!("recording goes on"),
+            Ok(()) if before != 0 => tracing::info!("recording continues"),
             Ok(()) | Err(_) => {}
         }
         trouble

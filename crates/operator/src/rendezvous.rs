@@ -178,7 +178,7 @@ impl Rendezvous {
                 self.handle_reached(true, clock.now());
                 match self.fleet.picked() {
                     Some(name) => {
-                        let why = format!("the switchboard is asked for {name}");
+                        let why = format!("requesting {name} from the switchboard");
                         shared.set_waiting(SessionState::Waiting, &why);
                     }
                     None => shared.set_waiting(SessionState::Waiting, PICK),
@@ -191,10 +191,10 @@ impl Rendezvous {
             Some(Event::Disconnected { error, retry_in }) => {
                 let why = error.to_string();
                 if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
-                    tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
+                    tracing::warn!(%error, ?retry_in, left_out, "cannot reach the switchboard");
                 }
                 self.handle_reached(false, clock.now());
-                let why = format!("the switchboard is not reached: {error}");
+                let why = format!("cannot reach the switchboard: {error}");
                 shared.set_waiting(SessionState::Registering, &why);
                 Ok(())
             }
@@ -229,7 +229,7 @@ impl Rendezvous {
                 ..
             }) => {
                 if self.fleet.picked() != Some(peer_name.as_str()) {
-                    self.tell(&format!("{peer_name} is not what is wanted here"), clock);
+                    self.tell(&format!("{peer_name} is not the requested vehicle"), clock);
                     if self.fleet.picked().is_none() {
                         // A lease of an earlier run, or one that was under way.
                         let _ = self.client.handle().send(Control::Release.encode());
@@ -320,7 +320,7 @@ impl Rendezvous {
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
                 // It may be admitted, or listed for this operator, while the switchboard runs.
                 let text =
-                    format!("the switchboard refuses: {text}; it knows: {}", names.join(", "));
+                    format!("the switchboard refused: {text}; it knows: {}", names.join(", "));
                 self.tell(&text, clock);
                 self.take_later(clock.now());
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
@@ -352,7 +352,7 @@ impl Rendezvous {
                 self.client.handle().send(Control::ListVehicles.encode())?;
                 return Ok(());
             }
-            _ => format!("the switchboard refuses: {text}"),
+            _ => format!("the switchboard refused: {text}"),
         };
         if !is_met && self.fleet.is_by_person() {
             self.tell(&text, clock);
@@ -389,12 +389,14 @@ impl Rendezvous {
                     // Without a connection, the next one sends it.
                     let _ = self.client.handle().send(take(&self.fleet));
                 }
-                Err(word) => self.tell(&format!("vehicle {name:?} is not taken: {word:?}"), clock),
+                Err(word) => {
+                    self.tell(&format!("vehicle {name:?} cannot be driven: {word:?}"), clock)
+                }
             },
             Choice::Leave if !is_picked => {}
             Choice::Leave if !shared.may_leave(clock.now()) => self.fleet.keep(Word::Moving),
             Choice::Leave => {
-                tracing::info!(vehicle = shared.vehicle_name(), "let go of on the console");
+                tracing::info!(vehicle = shared.vehicle_name(), "released on the console");
                 let key = shared.vehicle_key();
                 self.fleet.leave(key, clock.now());
                 self.let_go(config, driver, shared);
@@ -478,10 +480,10 @@ fn take(fleet: &Fleet) -> Vec<u8> {
 /// knows its operators. An operator without a configured key relies on the switchboard for the
 /// first key.
 fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Result<PublicKey> {
-    let key = PublicKey::from_bytes(key).context("the switchboard tells no key")?;
+    let key = PublicKey::from_bytes(key).context("the switchboard sent no key")?;
     fleet.check_key(key)?;
     if let Some(known) = shared.vehicle_key().filter(|known| *known != key) {
-        bail!("its key is {key}, and was {known}: start this operator anew to meet it");
+        bail!("its key is {key}, and was {known}: restart this operator to connect to it");
     }
     Ok(key)
 }
@@ -517,7 +519,7 @@ fn punch_targets(config: &Config, driver: &Driver, candidates: &[Candidate]) -> 
 /// Returns a text for people about the attempts, and the remaining options if UDP is blocked.
 fn in_words(punches: &[Route], is_over_tls: bool) -> String {
     let tried = match punches {
-        [] => "is it a firewall, or the address that the vehicle was given?".to_owned(),
+        [] => "it may be a firewall, or a wrong address given to the vehicle".to_owned(),
         punches => {
             let at: Vec<String> = punches.iter().map(|route| route.remote.to_string()).collect();
             format!("tried {}; UDP may be blocked, or both NATs need a relay", at.join(", "))
@@ -537,8 +539,8 @@ impl Standing {
 }
 
 /// Remedy for a network that blocks UDP, if this end has no TLS.
-const NO_TLS: &str = "No link over TLS is there as a way without UDP: give this operator a TCP port with --tls 0.0.0.0:443 \
-                      that the vehicle reaches, or a relay with `tls`";
+const NO_TLS: &str = "There is no link over TLS to replace UDP: give this operator a TCP port \
+                      with --tls 0.0.0.0:443 that the vehicle can reach, or a relay with `tls`";
 /// Longer than any working candidate pair needs.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
 /// Pause before a refused or released vehicle is taken again; it doubles each time.
@@ -586,7 +588,7 @@ mod tests {
         let fleet = Fleet::new(&set).unwrap();
         assert_eq!(known_vehicle(*own.as_bytes(), &fleet, &shared).unwrap(), own);
         let refused = known_vehicle(*other.as_bytes(), &fleet, &shared).unwrap_err().to_string();
-        assert_eq!(refused, format!("its key is {other}, and the one that is known here is {own}"));
+        assert_eq!(refused, format!("its key is {other}, but the one known here is {own}"));
         let malformed = Config { vehicle_key: Some("ab".into()), ..named };
         assert!(malformed.vehicle_public_key().unwrap_err().to_string().contains("vehicle_key"));
     }

@@ -176,10 +176,10 @@ fn a_console_beyond_this_machine_that_is_not_safe() {
         assert!(words.contains(what), "{words}");
     };
     wrong(&["--console", "0.0.0.0:0"], "with --console-name");
-    wrong(&["--console-name", "http://drive.example/"], "is no name");
+    wrong(&["--console-name", "http://drive.example/"], "is not a name");
     wrong(&["--console-certificate", "a.pem"], "needs console_certificate_key");
     wrong(&["--console-certificate-key", "a.pem"], "needs console_certificate");
-    wrong(&["--metrics", "0.0.0.0:9101"], "whoever reaches them can probe");
+    wrong(&["--metrics", "0.0.0.0:9101"], "everybody who reaches this address can probe");
 }
 
 #[test]

@@ -183,8 +183,8 @@ impl Names {
     ) -> anyhow::Result<Self> {
         ensure!(
             !given.is_empty() || !address.ip().is_unspecified(),
-            "console = {address} is every address of this machine: say by which names browsers \
-             reach it with --console-name"
+            "console = {address} means every address of this machine: give the names under which \
+             browsers reach it with --console-name"
         );
         let mut names: Vec<String> = given.iter().map(|name| name.to_ascii_lowercase()).collect();
         if names.is_empty() {
@@ -211,7 +211,8 @@ impl Names {
     /// Returns one line if no name was given.
     pub(crate) fn behind_https(given: &[String]) -> anyhow::Result<Self> {
         let first = given.first().context(
-            "console_behind: by which names do browsers reach the proxy? Give them with --console-name",
+            "console_behind: give the names under which browsers reach the proxy with \
+             --console-name",
         )?;
         let path = first.split_once('/').map_or("", |(_, path)| path).trim_matches('/');
         let path = if path.is_empty() { String::new() } else { format!("{path}/") };

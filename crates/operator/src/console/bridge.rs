@@ -175,8 +175,8 @@ impl Refused {
     /// Returns the message for the browser.
     pub(crate) fn told(self) -> &'static str {
         match self {
-            Self::Full => "more consoles than the operator takes are open",
-            Self::Taken => "another browser's console has this number",
+            Self::Full => "too many consoles are open",
+            Self::Taken => "a console in another browser has this number",
         }
     }
 }
@@ -576,7 +576,8 @@ impl Hub {
         }
         self.tell_holding(consoles);
         let address = consoles.holding_place().map(|place| place.visitor.address);
-        tracing::info!(console = ?address, reason = ?change.reason, "who drives has changed");
+        tracing::info!(console = ?address, reason = ?change.reason, "the driving console has \
+                                                                     changed");
         consoles.tell_standing();
     }
 

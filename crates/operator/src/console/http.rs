@@ -54,7 +54,7 @@ pub(crate) async fn serve(
         .layer(middleware::from_fn_with_state(access, check))
         .layer(middleware::from_fn(accept_limit::attend));
     let service = router.into_make_service_with_connect_info::<Peer>();
-    axum::serve(listener, service).await.context("the console's listener failed")
+    axum::serve(listener, service).await.context("the console's server failed")
 }
 
 /// Rejects requests under another name, and adds the headers that restrict the page.
@@ -116,7 +116,7 @@ async fn upgrade(
         return (StatusCode::SERVICE_UNAVAILABLE, MANY_CONSOLES).into_response();
     }
     let Some(id) = query.as_deref().and_then(console_id) else {
-        return (StatusCode::BAD_REQUEST, "a console tells its number: /ws?console=HEX\n")
+        return (StatusCode::BAD_REQUEST, "a console must give its number: /ws?console=HEX\n")
             .into_response();
     };
     let address = console.access.names().visitor(peer.ip(), &headers);

@@ -47,7 +47,7 @@ pub(crate) fn accept(
             }
         }
     });
-    listener.context("the console's address is not known")
+    listener.context("the console's address is unknown")
 }
 
 /// TLS, and the address to which browsers without TLS are redirected.
@@ -82,7 +82,7 @@ impl Tls {
 fn prepare(stream: &TcpStream) {
     let small = SockRef::from(stream).set_send_buffer_size(SEND_BUFFER_BYTES);
     if let Err(error) = stream.set_nodelay(true).and(small) {
-        tracing::debug!(%error, "a console's slices may wait for its acknowledgements");
+        tracing::debug!(%error, "cannot limit the send buffer: slices may be delayed");
     }
 }
 

@@ -67,7 +67,7 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, mut joined: Joined) {
             changed = joined.standing.changed() => match changed {
                 Ok(()) => joined.standing.borrow_and_update().clone(),
                 Err(_) => {
-                    let _ = sink.send(close(REPLACED, "this page has connected anew")).await;
+                    let _ = sink.send(close(REPLACED, "this page has connected again")).await;
                     return;
                 }
             },

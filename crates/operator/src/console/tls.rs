@@ -45,7 +45,7 @@ pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
     let chain = chain.with_context(cannot_certificate)?;
     ensure!(
         !chain.is_empty(),
-        "{}: the file has no certificate in PEM form",
+        "{}: the file contains no certificate in PEM format",
         cannot("console_certificate", &files.certificate)
     );
     let cannot_key = || cannot("console_certificate_key", &files.key);
@@ -63,12 +63,12 @@ pub(crate) fn make(identity: &Identity, names: &Names) -> anyhow::Result<Shown> 
     let key = MachineKey::of(identity);
     let names: Vec<String> = names.bare().map(str::to_owned).collect();
     let mut params = rcgen::CertificateParams::new(names)
-        .context("console_name: no name that a certificate can have")?;
+        .context("console_name: no name is valid in a certificate")?;
     params.distinguished_name.push(rcgen::DnType::CommonName, "Tautline console");
     params.serial_number = Some(SERIAL.to_vec().into());
     params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
-    let certificate = params.self_signed(&key).context("the console's certificate")?;
-    let secret = key.signing.to_pkcs8_der().context("the console's key")?;
+    let certificate = params.self_signed(&key).context("cannot make the console's certificate")?;
+    let secret = key.signing.to_pkcs8_der().context("cannot make the console's key")?;
     let secret = PrivatePkcs8KeyDer::from(secret.as_bytes().to_vec());
     show(vec![certificate.der().clone()], secret.into())
 }

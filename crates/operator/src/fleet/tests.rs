@@ -109,7 +109,7 @@ fn a_configured_vehicle_is_picked_at_start_and_its_key_is_kept() {
     assert_eq!((fleet.picked(), fleet.is_by_person()), (Some("free"), false));
     fleet.check_key(own).unwrap();
     let refused = fleet.check_key(other).unwrap_err().to_string();
-    assert_eq!(refused, format!("its key is {other}, and the one that is known here is {own}"));
+    assert_eq!(refused, format!("its key is {other}, but the one known here is {own}"));
     fleet.leave(None, NOW);
     fleet.pick("mine").unwrap();
     assert!(fleet.is_by_person() && fleet.check_key(own).is_err(), "its key is set too");
@@ -120,7 +120,7 @@ fn a_configured_vehicle_is_picked_at_start_and_its_key_is_kept() {
     fleet.pick("away").unwrap();
     assert!(fleet.check_key(other).is_err(), "it was driven under another key");
     let two = Config { vehicles: [("free".to_owned(), other.to_string())].into(), ..named };
-    assert!(two.vehicle_keys().unwrap_err().to_string().contains("another key of \"free\""));
+    assert!(two.vehicle_keys().unwrap_err().to_string().contains("a different key for \"free\""));
 }
 
 proptest! {

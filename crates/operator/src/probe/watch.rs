@@ -125,13 +125,13 @@ impl Watch {
         self.came.extend(ours().copied());
         // An answer to earlier steps only does not count for this step.
         if let Some(refusal) = answer.refusal.as_ref().filter(|_| ours().next().is_some()) {
-            self.refusal = Some(format!("the vehicle went back to its own size: {refusal}"));
+            self.refusal = Some(format!("the vehicle returned to its own packet size: {refusal}"));
         }
     }
 
     /// Records that a new session replaced the probed one.
     pub(crate) fn handle_new_session(&mut self) {
-        self.refusal = Some("a new session began".into());
+        self.refusal = Some("a new session has started".into());
     }
 
     /// Records the current totals; `payload` is the applications' bytes in both directions.
@@ -148,7 +148,7 @@ impl Watch {
 
     /// Returns the measurements of what was sent from `from` to `to`.
     pub(super) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
-        let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
+        let clock = self.clock.ok_or("the clocks of both ends have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
         let questions = (self.first..).zip(&self.asked).filter(|(_, at)| within(at));
         let (mut operator, mut end_to_end) = (Delays::default(), Delays::default());

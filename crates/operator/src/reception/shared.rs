@@ -108,7 +108,10 @@ impl Shared {
     /// Records the vehicle that a person has picked.
     pub(crate) fn set_vehicle(&self, name: &str) {
         name.clone_into(&mut lock(&self.vehicle_name));
-        self.set_standing(Standing::new(SessionState::Waiting, "the switchboard is asked for it"));
+        self.set_standing(Standing::new(
+            SessionState::Waiting,
+            "requesting it from the switchboard",
+        ));
     }
 
     /// Forgets the released vehicle: later events of it do not count.
@@ -277,7 +280,7 @@ fn default_command_age_ms() -> u64 {
 }
 
 /// Status text while a person has to pick a vehicle.
-pub(crate) const PICK: &str = "no vehicle is picked: pick one of the list";
+pub(crate) const PICK: &str = "no vehicle is picked: pick one from the list";
 /// Longer than the 100 ms between a session's own status reports.
 const IDLE_MIN: Duration = Duration::from_millis(250);
 

@@ -118,7 +118,7 @@ impl Film {
                 still,
                 unjoined,
                 late,
-                "pictures recorded, not all of them whole"
+                "recorded pictures; some are incomplete"
             );
         }
         self.flush()
@@ -209,7 +209,8 @@ impl Film {
     fn tell(&mut self, error: &tautline_video::Error) {
         if !self.told {
             self.told = true;
-            tracing::info!(%error, "strips are recorded one by one: a vehicle started with --joinable gives whole pictures too");
+            tracing::info!(%error, "strips are recorded separately: start the vehicle with \
+                                    --joinable to get complete pictures too");
         }
     }
 }
