@@ -10,6 +10,7 @@
 # make blocked a drive where the network lets no UDP pass, with its latency
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
+# make can     signals of CAN messages packed and unpacked as cantools does
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
@@ -54,7 +55,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead book deb container nat tun kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: ahead book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -150,6 +151,12 @@ nat: console
 tun:
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
 	$(TEST) --test processes -- --ignored devices:: --test-threads 1 --nocapture
+
+# On every message of the DBC files in ../shared/data, and a recording.
+can:
+	@./setup cantools
+	CANTOOLS_PYTHON=$(abspath $(or $(CARGO_TARGET_DIR),target))/tools/cantools/bin/python \
+		cargo test --locked --package tautline-can --test cantools -- --ignored --nocapture
 
 # A second relay takes over; the switchboard has no part in what goes on.
 KILLS ?= 20
