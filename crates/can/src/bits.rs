@@ -38,7 +38,7 @@ impl Bits {
 
     /// Returns the byte that the signal fills, if it fills exactly one.
     pub(crate) fn byte(self) -> Option<usize> {
-        (self.length == 8 && self.first % 8 == 0).then_some(usize::from(self.first / 8))
+        (self.length == 8 && self.first.is_multiple_of(8)).then_some(usize::from(self.first / 8))
     }
 
     /// Returns whether the two places have a bit in common.

@@ -67,12 +67,15 @@ struct Facts<'a> {
     floats: BTreeMap<Key<'a>, SignalExtendedValueType>,
     names: BTreeMap<Key<'a>, Vec<(i64, String)>>,
     initial: BTreeMap<Key<'a>, f64>,
-    selections: BTreeMap<Key<'a>, (&'a str, Vec<(u64, u64)>)>,
+    selections: BTreeMap<Key<'a>, (&'a str, Ranges)>,
     periods: BTreeMap<u32, u64>,
 }
 
 /// A message's identifier with its flag, and a signal's name.
 type Key<'a> = (u32, &'a str);
+
+/// First and last value of each range that selects a signal.
+type Ranges = Vec<(u64, u64)>;
 
 impl<'a> Facts<'a> {
     fn of(dbc: &'a Dbc) -> Self {

@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use tautline_guard::Controls;
+use tautline_units::Instant;
+
+use crate::control::Term;
+use crate::frame::{Frame, Id, Kind};
+use crate::limits::Limits;
+use crate::seal::Seal;
+use crate::signal::Signal;
+
+/// A message that is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) name: String,
+    pub(crate) id: Id,
+    pub(crate) kind: Kind,
+    /// Data with all constants.
+    pub(crate) constant: Vec<u8>,
+    pub(crate) bound: Vec<Bound>,
+    /// Constants that replace the others during a stop, with their values.
+    pub(crate) at_stop: Vec<(Signal, f64)>,
+    /// Constants of the last frame, if there is one.
+    pub(crate) at_end: Option<Vec<(Signal, f64)>>,
+    pub(crate) seal: Seal,
+    pub(crate) schedule: Schedule,
+    pub(crate) due: Option<Instant>,
+    pub(crate) sent_at: Option<Instant>,
+}
+
+/// Times at which a message is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Schedule {
+    /// Always, with this period.
+    Always(Duration),
+    /// During a stop, at once and with this period.
+    Stop(Duration),
+    /// Once at the end.
+    End,
+}
+
+/// A signal that follows controls.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) signal: Signal,
+    pub(crate) terms: Vec<Term>,
+    pub(crate) limits: Limits,
+    /// Value in the newest frame, 0 before the first.
+    pub(crate) last: f64,
+}
+
+impl Outgoing {
+    /// Returns the period, if there is one.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        match self.schedule {
+            Schedule::Always(period) | Schedule::Stop(period) => Some(period),
+            Schedule::End => None,
+        }
+    }
+
+    /// Returns the instant from which the next frame may be sent: a little before it is due, so
+    /// that a turn that comes early does not leave it to the next turn.
+    pub(crate) fn due(&self, is_stopping: bool) -> Option<Instant> {
+        let early = early(self.period()?);
+        let due = self.due.map_or(Instant::ZERO, |due| due - early);
+        match self.schedule {
+            Schedule::Always(_) => Some(due),
+            Schedule::Stop(_) => is_stopping.then_some(due),
+            Schedule::End => None,
+        }
+    }
+
+    /// Returns the frame that is due at `now`, with the message's next counter.
+    pub(crate) fn frame(
+        &mut self,
+        controls: &Controls,
+        is_stopping: bool,
+        count: u64,
+        now: Instant,
+    ) -> Option<Frame> {
+        if let Some(period) = self.period() {
+            // Frames that were due during a pause are not sent later.
+            let next = self.due.map(|due| due + period);
+            let next = next.filter(|next| *next > now + early(period));
+            self.due = Some(next.unwrap_or(now + period));
+        }
+        let elapsed = self.sent_at.map_or(self.period().unwrap_or_default(), |at| now.since(at));
+        // A pause does not add to the way that a value may go at once.
+        let elapsed = elapsed.min(2 * self.period().unwrap_or_default());
+        self.sent_at = Some(now);
+        let mut data = self.constant.clone();
+        for bound in &mut self.bound {
+            let target = bound.terms.iter().map(|term| term.value(controls)).sum();
+            bound.last = bound.limits.next(target, bound.last, elapsed);
+        }
+        if is_stopping {
+            for (signal, value) in &self.at_stop {
+                signal.bits.set(&mut data, signal.raw(*value));
+                let bound = self.bound.iter_mut().find(|bound| bound.signal.name == signal.name);
+                if let Some(bound) = bound {
+                    bound.last = *value;
+                }
+            }
+        }
+        for Bound { signal, last, .. } in &self.bound {
+            signal.bits.set(&mut data, signal.raw(*last));
+        }
+        self.sealed(data, count)
+    }
+
+    /// Returns the last frame, if the map has one: its own constants over those of the message,
+    /// and the newest values of all else.
+    pub(crate) fn last_frame(&self, count: u64) -> Option<Frame> {
+        let at_end = self.at_end.as_ref()?;
+        let mut data = self.constant.clone();
+        for Bound { signal, last, .. } in &self.bound {
+            signal.bits.set(&mut data, signal.raw(*last));
+        }
+        for (signal, value) in at_end {
+            signal.bits.set(&mut data, signal.raw(*value));
+        }
+        self.sealed(data, count)
+    }
+
+    /// Stops the schedule of a stop that is over: the next one begins at once.
+    pub(crate) fn rest(&mut self) {
+        if matches!(self.schedule, Schedule::Stop(_)) {
+            self.due = None;
+        }
+    }
+
+    fn sealed(&self, mut data: Vec<u8>, count: u64) -> Option<Frame> {
+        self.seal.write(self.id, &mut data, count);
+        Frame::new(self.id, self.kind, &data)
+    }
+}
+
+/// Returns the time before which a frame of this period may be sent.
+fn early(period: Duration) -> Duration {
+    (period / 4).min(EARLY_MAX)
+}
+
+/// A quarter of the guard's period: turns come no earlier.
+const EARLY_MAX: Duration = Duration::from_micros(2_500);
