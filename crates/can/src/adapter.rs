@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use tautline_guard::{Controls, Extra, Fault, Faults, Gear, MachineState, Notices, Signals, Told};
+use tautline_guard::{
+    Controls, Extra, Fault, Faults, Gear, MachineState, Notices, Reported, Signals,
+};
 use tautline_units::Instant;
 
 use crate::frame::{Frame, Id};
@@ -127,7 +129,7 @@ impl Adapter {
             faults: self.faults(now),
             notices: Notices::NONE,
             signals: Signals::NONE,
-            told: Told::default(),
+            told: Reported::default(),
             ..MachineState::default()
         };
         for (message, its) in self.uses() {

@@ -186,7 +186,7 @@ fn the_machine_is_known_by_what_it_says() {
 }
 
 #[test]
-fn a_gear_in_neither_direction_is_the_one_asked_for_and_an_unknown_one_a_fault() {
+fn neutral_reports_the_commanded_gear_and_unknown_a_fault() {
     let map = MAP.replace("neither = [\"P\", \"N\"]", "neither = [\"P\"]");
     let mut rig = Rig::of(&map);
     rig.hear_motion(0.0);
@@ -216,7 +216,7 @@ fn what_does_not_come_in_time_is_unknown_and_a_fault() {
 }
 
 #[test]
-fn a_page_that_does_not_come_is_a_fault_though_its_message_comes() {
+fn a_missing_page_is_a_fault_though_its_message_comes() {
     let mut rig = Rig::sound();
     for _ in 0..30 {
         rig.pass(10);
@@ -227,7 +227,7 @@ fn a_page_that_does_not_come_is_a_fault_though_its_message_comes() {
 }
 
 #[test]
-fn frames_with_a_wrong_checksum_are_left_out_and_after_five_a_fault() {
+fn five_frames_with_a_wrong_checksum_are_a_fault() {
     let mut rig = Rig::sound();
     rig.hear_motion(18.0);
     for wrong in 1..=5 {
@@ -292,7 +292,7 @@ fn a_stop_replaces_constants_and_sends_what_is_for_it_alone() {
 }
 
 #[test]
-fn nothing_is_sent_before_the_first_controls_and_at_the_end_the_last_frames() {
+fn frames_begin_with_controls_and_end_with_the_last_ones() {
     let mut rig = Rig::sound();
     assert!(rig.sent().is_empty());
     rig.control(&driving());
