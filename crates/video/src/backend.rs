@@ -52,15 +52,6 @@ impl Backend {
         ]
     }
 
-    /// Returns the backends of this crate that periodically refresh a strip within about `period`
-    /// pictures, without a request.
-    pub fn refreshing(period: u8) -> Vec<Self> {
-        vec![
-            Self::Avc(crate::avc::LossRecovery::IntraRefresh { period }),
-            Self::Avc(crate::avc::LossRecovery::IntraColumns { spacing: period }),
-        ]
-    }
-
     /// Returns whether this build contains it.
     pub fn is_built(self) -> bool {
         self != Self::Openh264 || cfg!(feature = "openh264")

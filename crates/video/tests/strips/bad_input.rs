@@ -4,6 +4,7 @@
 
 use crate::scene::Scene;
 use tautline_units::ByteCount;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Error, Layout, Picture, Refresh};
 
@@ -11,7 +12,9 @@ const BUDGET: ByteCount = ByteCount::new(1_000);
 
 #[test]
 fn sizes_that_no_strip_can_have_are_refused_by_every_encoder() {
-    for backend in Backend::all().into_iter().chain(Backend::refreshing(8)) {
+    let refreshing =
+        [LossRecovery::IntraRefresh { period: 8 }, LossRecovery::IntraColumns { spacing: 8 }];
+    for backend in Backend::all().into_iter().chain(refreshing.map(Backend::Avc)) {
         for (width, height) in [(0, 0), (64, 1), (1, 64), (64, 17), (1_279, 112), (64, 8_208)] {
             let error = backend.open(width, height, 60).err().unwrap();
             assert!(matches!(error, Error::Dimensions { .. }), "{backend}: {error}");
