@@ -11,10 +11,8 @@ use crate::Error;
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE};
 use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::WEIGHTS;
+pub use interpolation::PACKETS_MAX;
 use interpolation::{Factor, Interpolation};
-
-/// Maximum number of packets in a block: the indices are elements of GF(2^8).
-pub const PACKETS_MAX: usize = 256;
 
 /// Maximum number of source packets in a small block.
 const SMALL_MAX: usize = 48;

@@ -5,9 +5,10 @@
 //! SIMD kernel's type proves that this CPU has the instructions: only `detect()` returns one. The
 //! loops are written once, over the vectors of each CPU.
 
-#[cfg(target_arch = "x86_64")]
 mod avx2;
 mod checked;
+#[cfg(target_arch = "x86_64")]
+mod column;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod entry;
 #[cfg(target_arch = "x86_64")]
@@ -28,6 +29,8 @@ mod vector;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
+pub(crate) use column::SOLVED_MAX;
+pub use column::{Column, ROWS_MAX};
 #[cfg(target_arch = "x86_64")]
 pub use gfni256::Gfni256;
 #[cfg(target_arch = "x86_64")]
@@ -37,18 +40,6 @@ pub use neon::Neon;
 pub use scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
 pub use ssse3::Ssse3;
-
-/// Maximum number of output packets that one multiplication computes.
-///
-/// With 12 rows of two 64-byte columns, 24 of the 32 AVX-512 registers are accumulators, 4 hold
-/// input, and the rest the matrices.
-pub const ROWS_MAX: usize = 12;
-
-/// Maximum number of packets solved for at once: a block has at most 256, half of them repair.
-pub(crate) const SOLVED_MAX: usize = 128;
-
-/// One input packet's column of the matrix: its coefficient in each output packet.
-pub type Column = [u8; ROWS_MAX];
 
 /// An implementation of the multiplication; each variant's payload proves that this CPU supports
 /// it.

@@ -92,6 +92,7 @@
 
 mod ahead;
 mod coefficient;
+mod config;
 mod decoder;
 mod elimination;
 mod encoder;
@@ -99,112 +100,18 @@ mod known;
 mod operations;
 mod packets;
 mod rank;
+mod repair;
 mod row;
 mod solve;
 mod sum;
 
-use core::ops::Range;
-
-use crate::Error;
-
 pub use coefficient::coefficient;
+pub use config::{Config, WINDOW_MAX};
+pub use decoder::{AHEAD_MAX, Report};
 pub use decoder::{COMPUTED_MAX, Decoder, Discard, Discards};
 pub use encoder::{Encoder, SLIDES_MAX};
 pub use rank::{RANK_MAX, rank};
-
-/// Maximum number of source packets in a coding window or a decoder's memory.
-///
-/// The packet count in a repair packet's header has 16 bits.
-pub const WINDOW_MAX: usize = u16::MAX as usize;
-
-/// Maximum distance of a header ahead of all packets seen: 2^20 packets.
-///
-/// No outage that a stream survives reaches farther. A packet that claims more is refused, so that
-/// it cannot make a decoder forget everything it holds. [`Decoder::forget_before`] may go farther.
-pub const AHEAD_MAX: u64 = 1 << 20;
-
-/// Parameters of an encoder or a decoder; they determine its memory size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Size of every source packet and of every repair packet's payload, in bytes; may be 0.
-    pub symbol_bytes: usize,
-    /// Encoder: maximum coding window. Decoder: number of packets up to the newest, known or not,
-    /// that it remembers. 1..=[`WINDOW_MAX`].
-    ///
-    /// An encoder's window should hold the packets sent during the feedback delay and during the
-    /// longest busy time to survive. A lost packet that leaves the window unrecovered makes an
-    /// equation about others useless, so the packets up to the end of a longer busy time are lost
-    /// as well. A decoder needs the packets covered by repair packets in flight: those of the
-    /// encoder's window and any that may overtake them. Twice the encoder's window is ample.
-    pub window_max: usize,
-    /// Maximum number of repair packets that a decoder holds while it lacks others:
-    /// 1..=`window_max`. An encoder holds none and ignores it. A decoder's coefficients take
-    /// `repairs_max * (repairs_max + window_max)` bytes.
-    pub repairs_max: usize,
-}
-
-impl Config {
-    /// Returns the configuration for a decoder that holds up to 256 repair packets.
-    ///
-    /// A decoder needs one repair packet for each packet missing at once. With 256 missing,
-    /// elimination of one packet touches up to 330 kB twice; typically it touches some hundred
-    /// bytes.
-    pub const fn new(symbol_bytes: usize, window_max: usize) -> Config {
-        let repairs_max = if window_max < 256 { window_max } else { 256 };
-        Config { symbol_bytes, window_max, repairs_max }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let Config { window_max, repairs_max, .. } = *self;
-        if window_max == 0 || window_max > WINDOW_MAX {
-            return Err(Error::Window { window_max });
-        }
-        if repairs_max == 0 || repairs_max > window_max {
-            return Err(Error::Repairs { repairs_max, window_max });
-        }
-        Ok(())
-    }
-}
-
-/// Header of a repair packet: the source packets that it combines.
-///
-/// The seed determines the coefficients: [`coefficient`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Repair {
-    /// First source packet of the coding window.
-    pub first: u64,
-    /// Number of source packets in the coding window.
-    pub count: u16,
-    /// Seed of the coefficient generator.
-    pub seed: u16,
-}
-
-impl Repair {
-    /// Returns the ids of the source packets that it covers.
-    ///
-    /// The end saturates at `u64::MAX`; no repair packet of an [`Encoder`] comes near it.
-    pub fn covers(&self) -> Range<u64> {
-        self.first..self.first.saturating_add(u64::from(self.count))
-    }
-}
-
-/// State of a decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Number below which every source packet is known or [given up](Decoder::forget_before): the
-    /// sender may be [notified](Encoder::acknowledge).
-    pub edge: u64,
-    /// One more than the highest source packet seen, either itself or covered by a repair packet.
-    pub next: u64,
-    /// Number of unknown source packets from `edge` to `next`.
-    pub missing: usize,
-    /// Number of independent equations held about the missing packets; at most `missing`.
-    ///
-    /// `missing - rank` more repair packets over all of them make all of them known.
-    pub rank: usize,
-    /// Total source packets given up before they were known.
-    pub lost: u64,
-}
+pub use repair::Repair;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,6 @@
 //! This combines the closed-form inverse of the Cauchy submatrix with the product by the rest of
 //! the matrix. Where the known sources are zero, only p in R remain: the inverse alone.
 
-use super::PACKETS_MAX;
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE, log_table};
 
 /// Coefficients for one loss pattern, stored as the logarithm of g at each point.
@@ -108,3 +107,6 @@ const fn permuted_logs() -> [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] {
     }
     logs
 }
+
+/// Maximum number of packets in a block: the indices are elements of GF(2^8).
+pub const PACKETS_MAX: usize = 256;

@@ -6,7 +6,7 @@ use super::elimination::Elimination;
 use super::known::Known;
 use super::packets::Packets;
 use super::solve::Work;
-use super::{AHEAD_MAX, Config, Repair, Report};
+use super::{Config, Repair};
 use crate::Error;
 use crate::kernel::{Kernel, ROWS_MAX};
 
@@ -89,6 +89,24 @@ pub struct Discards {
     /// Repair packets held without use until packets that they cover were forgotten, until all of
     /// these were given up, or until they were [dropped](Decoder::drop_unwanted).
     pub expired: u64,
+}
+
+/// State of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Number below which every source packet is known or [given up](Decoder::forget_before): the
+    /// sender may be [notified](super::Encoder::acknowledge).
+    pub edge: u64,
+    /// One more than the highest source packet seen, either itself or covered by a repair packet.
+    pub next: u64,
+    /// Number of unknown source packets from `edge` to `next`.
+    pub missing: usize,
+    /// Number of independent equations held about the missing packets; at most `missing`.
+    ///
+    /// `missing - rank` more repair packets over all of them make all of them known.
+    pub rank: usize,
+    /// Total source packets given up before they were known.
+    pub lost: u64,
 }
 
 impl Decoder {
@@ -399,6 +417,12 @@ impl Decoder {
         result
     }
 }
+
+/// Maximum distance of a header ahead of all packets seen: 2^20 packets.
+///
+/// No outage that a stream survives reaches farther. A packet that claims more is refused, so that
+/// it cannot make a decoder forget everything it holds. [`Decoder::forget_before`] may go farther.
+pub const AHEAD_MAX: u64 = 1 << 20;
 
 /// Maximum number of packets that one call computes: one pass over the payloads.
 pub const COMPUTED_MAX: usize = ROWS_MAX;

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::Error;
+use core::ops::Range;
+
 use super::*;
 use crate::gf256;
 use crate::kernel::Kernel;

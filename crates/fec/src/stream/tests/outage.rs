@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 
 use super::model::Generator;
+use core::ops::Range;
+
 use super::*;
 use crate::theory;
 
