@@ -73,7 +73,7 @@ fn prove(socket: &UdpSocket, relay: SocketAddr, who: u8, peer: u8, side: Side) -
             let route = Route { socket: 0, remote: relay };
             client.handle_datagram(route, &heard[..length], Instant::ZERO + begun.elapsed());
         }
-        if client.ways().all(|way| way.is_proven) {
+        if client.legs().all(|leg| leg.is_proven) {
             return Ok(());
         }
     }
