@@ -105,8 +105,8 @@ fn resolve(module: &Path, path: &[String], files: &Files, depth: usize) -> Optio
     resolve(module, &[name.as_slice(), rest].concat(), files, depth + 1)
 }
 
-/// Reads the files below a folder's lib.rs or main.rs, by their modules; files that are declared for
-/// tests alone are left out.
+/// Reads the files below a folder's lib.rs or main.rs, by their modules; files that are declared
+/// for tests alone are left out.
 fn files(folder: &str, sources: &[Source]) -> Files {
     let mut files = Files::new();
     for source in sources {

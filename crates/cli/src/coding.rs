@@ -130,6 +130,6 @@ mod tests {
     #[test]
     fn a_name_that_is_none_is_refused_with_those_that_are() {
         let error = Flags::try_parse_from(["tautline", "--encoder", "x265"]).unwrap_err();
-        assert!(error.to_string().contains("none of own, openh264"), "{error}");
+        assert!(error.to_string().contains("not one of own, openh264"), "{error}");
     }
 }

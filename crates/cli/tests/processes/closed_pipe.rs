@@ -50,14 +50,18 @@ fn every_command_ends_quietly_on_a_closed_pipe() {
         #[cfg(feature = "lab")]
         vec!["lab", "list"],
     ];
+    let mut said = Vec::new();
     for arguments in commands {
         let output = unread(&arguments);
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(!words.contains("panicked"), "{arguments:?}: {words}");
         let code = output.status.code();
         assert!(code.is_some_and(|code| code <= 2), "{arguments:?}: {:?}", output.status);
+        said.push(format!("{}: {words}", arguments.join(" ")));
     }
-    assert!(std::fs::exists(&new_key).unwrap() && std::fs::exists(&copy).unwrap());
+    for written in [new_key, copy] {
+        assert!(std::fs::exists(&written).unwrap(), "{written} is missing: {said:#?}");
+    }
 }
 
 #[test]

@@ -16,8 +16,8 @@ pub struct Repair {
 impl Repair {
     /// Returns the ids of the source packets that it covers.
     ///
-    /// The end saturates at `u64::MAX`; no repair packet of an [`Encoder`](super::Encoder) comes near
-    /// it.
+    /// The end saturates at `u64::MAX`; no repair packet of an [`Encoder`](super::Encoder) comes
+    /// near it.
     pub fn covers(&self) -> Range<u64> {
         self.first..self.first.saturating_add(u64::from(self.count))
     }
