@@ -110,7 +110,7 @@ test('an emergency stop repeats, and is shown within 300 ms', async () => {
 test('a silent guard is shown and acknowledges no emergency stop', async () => {
   standIn.guard = null;
   await page.locator('#banner-title', { hasText: /^Guard silent$/ }).waitFor({ timeout: 2_000 });
-  assert.match(await page.locator('#banner-detail').innerText(), /the vehicle's guard says nothing/);
+  assert.match(await page.locator('#banner-detail').innerText(), /the vehicle's guard sends nothing/);
   assert.equal(await page.locator('#mode').innerText(), 'Guard silent');
   assert.equal(await page.locator('#hud-speed').innerText(), '–');
   await page.keyboard.press('Escape');
