@@ -75,7 +75,7 @@ describe('with a simulated vehicle', () => {
     await asked('Press the throttle');
     await pads.sweep(0, 0, 0, 1);
     await next();
-    await asked('let go of it, and only then');
+    await asked('release it, and only then');
     await pads.sweep(0, 0, 0, -1, 0, 1, 0, -1);
     await next();
     await asked('Press the brake');
