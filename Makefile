@@ -1,12 +1,12 @@
 # make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
-# make bench   how fast the parts are, the erasure codes beside others'
-# make bench-relay   what a relay takes for 8 Gbit, beside coturn
-# make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
+# make bench   speed of the parts, the erasure codes compared with others
+# make bench-relay   CPU time of a relay for 8 Gbit, compared with coturn
+# make bench-messages   serialization codecs compared with ours, speed and safety   DATA=../shared/data
 # make testbed the kernel in which transports are compared, built once
 # make smoke   every transport of this machine's own kernel, over the loopback interface
-# make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1 JOBS=2
-# make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
+# make transports   transports of the kernel compared with ours, hours; resumes where it stopped   QUICK=1 JOBS=2
+# make faults  processes, threads and links fail, each stopped and killed; each stops the machine
 # make blocked a drive where the network lets no UDP pass, with its latency
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
@@ -17,7 +17,7 @@
 # make properties   property tests on new random input    CASES=4096 for each test that names no number
 # make fuzz    hostile bytes against all that reads them    SECONDS=600 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
-# make lab     the papers' tables and figures beside ours; goes on where it was stopped   QUICK=1
+# make lab     the papers' tables and figures compared with ours; resumes where it was stopped   QUICK=1
 # make mutate  a constant of the product changed, for every experiment, which must notice; goes on likewise   ONLY=lte-fig-9
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
@@ -47,7 +47,7 @@ ENCODER ?=
 OUT ?=
 PICTURES ?= 10000
 FUZZ_BYTES := 4096
-# What a command needs beyond the demo.
+# Features of the binary in addition to those of the demo.
 FEATURES ?=
 # All that needs no library of others: `make test` builds everything once, with these.
 FEATURES_TESTED := quorum
@@ -66,7 +66,7 @@ demo: build
 
 test: ahead lint deny unit browser
 
-# What later steps need is installed while the first ones compile; each asks for it again, and waits until it is there.
+# Installs the tools of later steps while the first ones compile; each step asks again, and waits until they are there.
 ahead:
 	@./setup c++ nasm x264 isal ffmpeg chromium python flatbuffers >/dev/null 2>&1 &
 
@@ -101,7 +101,7 @@ testbed:
 	@./setup testbed
 	@bench/testbed/kernel/build $(KERNEL)
 
-# The lab shows what this writes but for QUICK=1, which writes beside the cells. TABLE=1 runs no cell, and makes the
+# The lab shows the result, except with QUICK=1, which writes next to the cells. TABLE=1 runs no cell, and makes the
 # table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
 TABLE ?=
 ANEW ?=
@@ -117,11 +117,11 @@ transports: testbed
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
 		>$(CAR)/transports.machine.json)
 
-# What it left out too; no kernel is built. `make unit` runs it with all other tests.
+# The tests that it left out; builds no kernel. `make unit` runs it with all other tests.
 smoke:
 	$(TEST) --bin testbed -- --nocapture every_transport
 
-# Whether a process may hold its children's threads by ptrace.
+# Succeeds if a process may stop its children's threads by ptrace.
 PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2
 
 faults: console
@@ -257,7 +257,7 @@ deb: build
 	cargo deb --locked --no-build --strip --package tautline --output $(dir $(BINARY))
 	lintian --fail-on error,warning $(dir $(BINARY))tautline_*.deb
 
-# What docs/start.md lists under "Two computers: five commands", as it stands there.
+# Runs the commands of docs/start.md, "Two computers: five commands", as they are there.
 walk: deb
 	@./setup chromium
 	@packaging/walk $(dir $(BINARY))tautline_*.deb
@@ -280,11 +280,11 @@ console/node_modules/.package-lock.json: console/package-lock.json | tools
 console/dist/index.html: console/node_modules/.package-lock.json $(shell find console/src console/index.html console/*.json console/*.ts -type f 2>/dev/null)
 	cd console && npm run --silent build
 
-# What a fresh machine lacks; openh264, in every feature, is fast by nasm alone.
+# Installs the tools that a fresh machine lacks. openh264, a part of every feature, is fast only with nasm.
 tools:
 	@./setup c++
 
-# What is quick to find fault with comes first.
+# The quickest checks come first.
 lint: style clippy bare outside
 
 style: console
@@ -292,15 +292,15 @@ style: console
 	cargo xtask tidy
 	cd console && npm run --silent check
 
-# First with all features that Debian has libraries for; then what lacks some. The binary as the demo has
-# it is resolved by itself, the lab without Raft beside the members whose dependencies are checked already.
+# First with all features that Debian has libraries for, then with fewer. The binary as the demo has
+# it is resolved alone, the lab without Raft together with the members whose dependencies are checked already.
 clippy: console
 	@./setup c++ nasm x264
 	cargo clippy --workspace --all-targets --locked --features "$(FEATURES_TESTED) x264" -- -D warnings
 	cargo clippy --locked --package tautline -- -D warnings
 	cargo clippy --workspace --exclude tautline-lab --lib --bins --test processes --locked --features lab -- -D warnings
 
-# What stands outside the workspace still fits it. By its profile, so that what they have in common is
+# Checks the crates outside the workspace against it. With its profile, so that shared dependencies are
 # checked once; checking links nothing, least of all libFuzzer.
 OUTSIDE := cargo check --locked --config Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
 outside:

@@ -9,7 +9,7 @@ from math import inf
 SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until it brakes by itself
 PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s between states; of silence left out; until an end at speed
 ANEW, DRIFT = 1.0, 0.0002  # s unheard after which it may be another guard; by what clocks run apart
-AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # s that quick frames differ by; s in which so many make a quicker way
+AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # s that quick frames differ by; s in which that number makes a quicker way
 STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s; bits of a notice and of a signal
 CONTROL, STATE = struct.Struct(">HHIIQ BfffBBI"), struct.Struct(">HHIIQ ffBIIIfffddfB fff")
 

@@ -80,7 +80,7 @@ test('the video direction goes black: the car stops, the page dims', async () =>
   await links({ cut: false });
   await bannerSays(/Held/, /picture seen here was too old|No fresh command|session in which/);
   await stays();
-  console.log(`the picture was told to be late ${told} ms after its way went black`);
+  console.log(`the page reported a late picture ${told} ms after its link went black`);
 });
 
 test('220 ms each way: the car stops and refuses to arm', async () => {

@@ -108,7 +108,7 @@ test('a watcher sees the telemetry and cannot move or stop anything', async () =
     seen = await watcher.locator('#hud-speed').innerText();
     await watcher.waitForTimeout(50);
   }
-  assert.ok(Number(seen) > 3, `the watcher was told ${seen} km/h`);
+  assert.ok(Number(seen) > 3, `the watcher saw ${seen} km/h`);
   assert.equal(await watcher.locator('#vehicle').innerText(), 'mule');
   assert.equal(await watcher.locator('#banner-action').isVisible(), false, 'nothing to press');
   assert.ok(await watcher.locator('#emergency-stop').isDisabled());

@@ -111,7 +111,7 @@ fn keyword(lines: &[String]) -> Option<&str> {
 /// Words that may precede that keyword.
 const BEFORE: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
 
-/// Returns what a line of TypeScript says beside code.
+/// Returns what a line of TypeScript says next to code.
 fn comment_of(line: &str) -> &str {
     if line.trim_start().starts_with(['*', '/']) {
         return line;

@@ -10,7 +10,7 @@ pub(crate) fn faults(source: &Source) -> Vec<String> {
     }
     let mut faults = Vec::new();
     if path.ends_with("/mod.rs") {
-        faults.push(format!("{path}: write foo.rs beside foo/ instead of foo/mod.rs"));
+        faults.push(format!("{path}: write foo.rs next to foo/ instead of foo/mod.rs"));
     }
     let lines = source.text.lines().count();
     if lines > LINES_MAX {

@@ -50,6 +50,9 @@ pub(crate) fn fragments(source: &Source) -> Vec<(usize, String)> {
 
 /// Returns every line of prose that is too long, with its columns.
 pub(crate) fn long_lines(source: &Source) -> Vec<(usize, usize)> {
+    if source.language == Language::Other {
+        return Vec::new();
+    }
     let columns = source.text.lines().map(|line| line.chars().count()).enumerate();
     let prose = columns.zip(lines(source)).filter(|(_, line)| line.is_prose());
     let long = prose.filter(|((_, columns), _)| *columns > COLUMNS_MAX);
@@ -160,7 +163,8 @@ fn lines(source: &Source) -> Vec<Line> {
         Language::Markdown => {
             (source.text.lines().map(|line| Some(line.to_owned())).collect(), true)
         }
-        Language::Other => return Vec::new(),
+        Language::Other if source.path.ends_with(".fbs") => (typescript(&source.text), false),
+        Language::Other => (hashed(&source.text), false),
     };
     let mut lines = Vec::new();
     let (mut is_fenced, mut was_prose) = (false, false);
@@ -223,8 +227,14 @@ fn typescript(text: &str) -> Vec<Option<String>> {
     comments.collect()
 }
 
+/// Returns the comment of each line of a script, of settings or of a Makefile.
+fn hashed(text: &str) -> Vec<Option<String>> {
+    let comments = text.lines().map(|line| line.trim_start().strip_prefix("# "));
+    comments.map(|comment| comment.map(str::to_owned)).collect()
+}
+
 /// Beginnings of a subordinate clause.
-const CLAUSES: [&str; 11] = [
+const CLAUSES: [&str; 12] = [
     "What",
     "Whatever",
     "Whether",
@@ -233,6 +243,7 @@ const CLAUSES: [&str; 11] = [
     "Whose",
     "Of which",
     "That which",
+    "That of",
     "How",
     "So long",
     "As many",
@@ -267,6 +278,8 @@ mod tests {
         );
         assert_eq!(found("docs/a.md", "It is so.\nWhoever holds it\nwaits.\n").len(), 1);
         assert_eq!(found("console/src/a.ts", "/** How long it lasts. */\nlet a;\n").len(), 1);
+        assert_eq!(found("a.fbs", "/// That of a relay.\n").len(), 1);
+        assert_eq!(found("Makefile", "# What it needs.\nall: # What\n").len(), 1);
     }
 
     #[test]

@@ -75,6 +75,11 @@ impl Source {
     pub(crate) fn comments(&self) -> Vec<String> {
         parted(&self.text).1
     }
+
+    /// Returns the contents of Rust's strings, line by line; other lines are empty.
+    pub(crate) fn strings(&self) -> Vec<String> {
+        parted(&self.text).2
+    }
 }
 
 fn is_by_hand(path: &str) -> bool {
@@ -123,11 +128,11 @@ enum State {
     RawString(usize),
 }
 
-/// Splits Rust's text into lines of code and lines of comments; string contents are in neither.
-fn parted(text: &str) -> (Vec<String>, Vec<String>) {
+/// Splits Rust's text into lines of code, of comments and of the contents of strings.
+fn parted(text: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
     let characters: Vec<char> = text.chars().collect();
     let mut state = State::Code;
-    let (mut code, mut comments) = (vec![String::new()], vec![String::new()]);
+    let [mut code, mut comments, mut strings] = [const { String::new() }; 3].map(|it| vec![it]);
     let mut at = 0;
     while let Some(&character) = characters.get(at) {
         let rest = &characters[at..];
@@ -136,6 +141,7 @@ fn parted(text: &str) -> (Vec<String>, Vec<String>) {
         if character == '\n' {
             code.push(String::new());
             comments.push(String::new());
+            strings.push(String::new());
             if state == State::LineComment {
                 state = State::Code;
             }
@@ -175,9 +181,12 @@ fn parted(text: &str) -> (Vec<String>, Vec<String>) {
         if matches!(state, State::LineComment | State::BlockComment(_)) {
             last(&mut comments).extend(&rest[..taken.min(rest.len())]);
         }
+        if matches!(state, State::String | State::RawString(_)) {
+            last(&mut strings).extend(&rest[..taken.min(rest.len())]);
+        }
         at += taken;
     }
-    (code, comments)
+    (code, comments, strings)
 }
 
 fn last(lines: &mut [String]) -> &mut String {
@@ -209,9 +218,10 @@ mod tests {
     fn code_comments_and_strings_are_separated() {
         let text = "let a = \"// \\\" b\"; // c\nlet d = 'e'; /* f /* g */\nh */ i::<'j>('\\n');\n\
                     r#\"k \" l\"# m \"n \\\no\" p";
-        let (code, comments) = parted(text);
+        let (code, comments, strings) = parted(text);
         assert_eq!(code, ["let a = ; ", "let d = ; ", " i::<j>();", " m ", " p"]);
         assert_eq!(comments, ["// c", "/* f /* g */", "h ", "", ""]);
+        assert_eq!(strings, ["\"// \\\" b", "", "", "r#\"k \" l\"n \\", "o"]);
     }
 
     #[test]

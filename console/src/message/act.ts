@@ -8,7 +8,7 @@ import { Deed } from './deed.js';
 
 
 /**
- * A deliberate act; repeated with every command until the guard reports it done or refused.
+ * Deliberate act, repeated with every command until the guard reports it done or refused.
  */
 export class Act {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -20,21 +20,21 @@ export class Act {
 }
 
 /**
- * Counts up with each act of a console, from 1 on.
+ * Number that grows with each act of a console, from 1 on.
  */
 number():number {
   return this.bb!.readUint32(this.bb_pos);
 }
 
 /**
- * The stop that a reset names; else 0.
+ * Number of the stop that a reset releases; 0 for other acts.
  */
 stop():number {
   return this.bb!.readUint32(this.bb_pos + 4);
 }
 
 /**
- * What is asked.
+ * Kind of the act.
  */
 deed():Deed {
   return this.bb!.readUint8(this.bb_pos + 8);

@@ -34,7 +34,7 @@ channel():number {
 }
 
 /**
- * What people call it.
+ * Name for people.
  */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -44,7 +44,7 @@ name(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * Share late or lost of what the other end sent in the last ten seconds, 0 to 1; negative: none came due.
+ * Share late or lost of the units that the other end sent in the last ten seconds, 0 to 1; negative: none came due.
  */
 lateOrLost():number {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -52,7 +52,7 @@ lateOrLost():number {
 }
 
 /**
- * Handed over for sending. offered = accepted + refused.
+ * Units offered for sending. offered = accepted + refused.
  */
 offered():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 10);
@@ -60,7 +60,7 @@ offered():bigint {
 }
 
 /**
- * Taken.
+ * Accepted.
  */
 accepted():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 12);
@@ -68,7 +68,7 @@ accepted():bigint {
 }
 
 /**
- * No session, or no link up.
+ * Refused: no session, or no link up.
  */
 refusedNoLink():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 14);
@@ -76,7 +76,7 @@ refusedNoLink():bigint {
 }
 
 /**
- * Too large, or without a sensible deadline.
+ * Refused: too large, or an invalid deadline.
  */
 refusedInvalid():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 16);
@@ -84,7 +84,7 @@ refusedInvalid():bigint {
 }
 
 /**
- * Queues full, or no link in time.
+ * Refused: queues full, or no link in time.
  */
 refusedCongested():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 18);
@@ -92,7 +92,7 @@ refusedCongested():bigint {
 }
 
 /**
- * Delivered, as the other end's delivery reports tell.
+ * Delivered, from the other end's delivery reports.
  */
 reportedDelivered():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 20);
@@ -100,7 +100,7 @@ reportedDelivered():bigint {
 }
 
 /**
- * The same, lost.
+ * Lost, from the same reports.
  */
 reportedLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 22);
@@ -116,7 +116,7 @@ heard():bigint {
 }
 
 /**
- * Whole and in time.
+ * Complete and in time.
  */
 delivered():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 26);
@@ -132,7 +132,7 @@ repaired():bigint {
 }
 
 /**
- * Lost: nothing came.
+ * Lost: no packet arrived.
  */
 missing():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 30);
@@ -148,7 +148,7 @@ incomplete():bigint {
 }
 
 /**
- * Lost: the first packet came after the deadline.
+ * Lost: the first packet arrived after the deadline.
  */
 late():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 34);
@@ -156,7 +156,7 @@ late():bigint {
 }
 
 /**
- * Lost: given up to bound memory, or for a new session.
+ * Lost: discarded to bound memory, or for a new session.
  */
 evicted():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 36);
@@ -164,7 +164,7 @@ evicted():bigint {
 }
 
 /**
- * Lost: packets that make no unit.
+ * Lost: its packets form no valid unit.
  */
 malformed():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 38);
@@ -172,7 +172,7 @@ malformed():bigint {
 }
 
 /**
- * Overtaken by a newer one, where the newest wins.
+ * Superseded by a newer unit, on a channel where the newest wins.
  */
 superseded():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 40);
@@ -180,7 +180,7 @@ superseded():bigint {
 }
 
 /**
- * Accepted, and displaced by a newer one before any of it left.
+ * Accepted, and displaced by a newer unit before any of it was sent.
  */
 displaced():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 42);
@@ -188,7 +188,7 @@ displaced():bigint {
 }
 
 /**
- * Accepted, and given up at its deadline before all of it had left.
+ * Accepted, and dropped at its deadline before all of it was sent.
  */
 expired():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 44);

@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * The vehicle's clock minus the operator's, as pings and pongs tell.
+ * The vehicle's clock minus the operator's, estimated from pings and pongs.
  */
 export class ClockOffset {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -24,7 +24,7 @@ offsetNs():bigint {
 }
 
 /**
- * Nanoseconds: the offset is this close to the truth, either way.
+ * Largest error of the offset in either direction, nanoseconds.
  */
 errorNs():bigint {
   return this.bb!.readUint64(this.bb_pos + 8);

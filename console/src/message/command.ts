@@ -35,7 +35,7 @@ static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
 }
 
 /**
- * What to do.
+ * Controls of the machine.
  */
 controls(obj?:Controls):Controls|null {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -43,7 +43,7 @@ controls(obj?:Controls):Controls|null {
 }
 
 /**
- * The console that it is from: a number of its own for each loaded page, 0 for none.
+ * Number of the console that sent it, different for each loaded page; 0 for none.
  */
 console():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -51,7 +51,7 @@ console():bigint {
 }
 
 /**
- * The guard's tick of the newest picture that the person could see, 0 for none.
+ * Guard's tick of the newest picture that the person could see, 0 for none.
  */
 cited():number {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -59,7 +59,7 @@ cited():number {
 }
 
 /**
- * The newest act, until the guard has reported it.
+ * Newest act, until the guard has reported it.
  */
 act(obj?:Act):Act|null {
   const offset = this.bb!.__offset(this.bb_pos, 10);
@@ -67,7 +67,7 @@ act(obj?:Act):Act|null {
 }
 
 /**
- * The number of the newest emergency stop, until the guard has told it; 0 for none.
+ * Number of the newest emergency stop, until the guard has reported it; 0 for none.
  */
 emergencyStopNumber():number {
   const offset = this.bb!.__offset(this.bb_pos, 12);
@@ -75,7 +75,7 @@ emergencyStopNumber():number {
 }
 
 /**
- * What the person's dead-man input says.
+ * State of the person's dead-man input.
  */
 deadMan():DeadMan {
   const offset = this.bb!.__offset(this.bb_pos, 14);
@@ -83,9 +83,9 @@ deadMan():DeadMan {
 }
 
 /**
- * What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
- * frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
- * an input that is not sound.
+ * Evidence that no person with working inputs is present: 1 the console has gone, 2 the page is hidden or frozen,
+ * 4 it does not have the keyboard, 8 an input is unreliable. A bit that the receiver does not know counts as an
+ * unreliable input.
  */
 absences():number {
   const offset = this.bb!.__offset(this.bb_pos, 16);
@@ -93,7 +93,7 @@ absences():number {
 }
 
 /**
- * The console to which this one hands over, 0 for none.
+ * Console to which this one hands over, 0 for none.
  */
 successor():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 18);
@@ -101,7 +101,7 @@ successor():bigint {
 }
 
 /**
- * What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+ * Lights and horn that are on: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
  */
 signals():number {
   const offset = this.bb!.__offset(this.bb_pos, 20);

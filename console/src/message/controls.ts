@@ -8,7 +8,8 @@ import { Gear } from './gear.js';
 
 
 /**
- * Fixed size, written and read in one piece: commands are sent 50 times a second on every link.
+ * Controls of one command. Fixed size, written and read in one piece: commands are sent 50 times a second on every
+ * link.
  */
 export class Controls {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -20,21 +21,21 @@ export class Controls {
 }
 
 /**
- * Counts up by one with each command of a session.
+ * Sequence number, increased by one with each command of a session.
  */
 sequence():bigint {
   return this.bb!.readUint64(this.bb_pos);
 }
 
 /**
- * Nanoseconds since the session's start, operator's clock.
+ * Time of sending, nanoseconds since the session's start, operator's clock.
  */
 sentAtNs():bigint {
   return this.bb!.readUint64(this.bb_pos + 8);
 }
 
 /**
- * Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
+ * Steering as a share of its range: -1 (full right) to 1 (full left), counterclockwise seen from above.
  */
 steering():number {
   return this.bb!.readFloat32(this.bb_pos + 16);
@@ -55,14 +56,14 @@ brake():number {
 }
 
 /**
- * Which way throttle pushes.
+ * Direction in which throttle drives.
  */
 gear():Gear {
   return this.bb!.readUint8(this.bb_pos + 28);
 }
 
 /**
- * Stop as hard as can be, whatever else is said.
+ * True to brake as hard as possible, regardless of the other fields.
  */
 emergencyStop():boolean {
   return !!this.bb!.readInt8(this.bb_pos + 29);

@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * What a dead-man input says.
+ * State of a dead-man input.
  */
 export enum DeadMan {
   /**

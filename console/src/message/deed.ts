@@ -3,46 +3,46 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * What a person asks of the guard, once.
+ * Kind of an act: a single request of a person to the guard.
  */
 export enum Deed {
   /**
-   * To be allowed to drive.
+   * Allow driving.
    */
   Arm = 0,
 
   /**
-   * To release the latch of a stop, which is named; the machine stays held.
+   * Release the latch of the named stop; the machine stays held.
    */
   Reset = 1,
 
   /**
-   * To hold the machine where it stands.
+   * Hold the machine where it stands.
    */
   Park = 2,
 
   /**
-   * To take over from the console that names this one as its successor.
+   * Take over from the console that names this one as its successor.
    */
   TakeOver = 3,
 
   /**
-   * To turn the wheels of an armed machine a little to the left, to the right and back.
+   * Turn the wheels of an armed machine a little to the left, to the right and back.
    */
   CheckSteering = 4,
 
   /**
-   * To note that the person saw the wheels turn as the picture says.
+   * Record that the person saw the wheels turn as the picture shows.
    */
   SteeringAgrees = 5,
 
   /**
-   * To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+   * Record that the picture is mirrored or the wheels turned the wrong way: the machine is held until a reset.
    */
   SteeringWrong = 6,
 
   /**
-   * To note that the person cannot see which way the wheels turned.
+   * Record that the person cannot see which way the wheels turned.
    */
   SteeringUnseen = 7
 }

@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
+ * Percentiles of the one-way delays of the last ten seconds, ms.
  */
 export class Delays {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -17,21 +17,21 @@ export class Delays {
 }
 
 /**
- * Half, ms.
+ * 50th percentile, ms.
  */
 p50():number {
   return this.bb!.readFloat32(this.bb_pos);
 }
 
 /**
- * 95 of a hundred, ms.
+ * 95th percentile, ms.
  */
 p95():number {
   return this.bb!.readFloat32(this.bb_pos + 4);
 }
 
 /**
- * 99 of a hundred, ms.
+ * 99th percentile, ms.
  */
 p99():number {
   return this.bb!.readFloat32(this.bb_pos + 8);

@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * How often one named drop has happened.
+ * Count of one named drop.
  */
 export class DropCount {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -26,7 +26,7 @@ static getSizePrefixedRootAsDropCount(bb:flatbuffers.ByteBuffer, obj?:DropCount)
 }
 
 /**
- * What is dropped and why, in words that stay the same.
+ * Name of the drop, which says what is dropped and why, and never changes.
  */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -36,7 +36,7 @@ name(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * Since the process began.
+ * Number of drops since the process started.
  */
 count():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 6);

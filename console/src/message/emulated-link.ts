@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * A link of the emulator that this demo runs over.
+ * Link of the emulator that this demo runs over.
  */
 export class EmulatedLink {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -26,7 +26,7 @@ static getSizePrefixedRootAsEmulatedLink(bb:flatbuffers.ByteBuffer, obj?:Emulate
 }
 
 /**
- * What the emulator calls it.
+ * Name in the emulator.
  */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -36,7 +36,7 @@ name(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * Whether nothing goes over it.
+ * True if it is cut.
  */
 cut():boolean {
   const offset = this.bb!.__offset(this.bb_pos, 6);

@@ -3,16 +3,16 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * Whose snapshot it is.
+ * End that a snapshot is from.
  */
 export enum End {
   /**
-   * Where the person sits.
+   * Operator's end.
    */
   Operator = 0,
 
   /**
-   * What is driven.
+   * Vehicle's end.
    */
   Vehicle = 1
 }

@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * Which way throttle pushes.
+ * Direction in which throttle drives.
  */
 export enum Gear {
   /**

@@ -7,7 +7,7 @@ import * as flatbuffers from 'flatbuffers';
 
 
 /**
- * Cuts or restores one emulated link.
+ * Request to cut or restore one emulated link.
  */
 export class LinkAction {
   bb: flatbuffers.ByteBuffer|null = null;

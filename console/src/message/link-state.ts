@@ -3,11 +3,11 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * What a link is good for.
+ * State of a link.
  */
 export enum LinkState {
   /**
-   * Its address has not yet proved that it answers.
+   * Its address has not yet been validated by an answer.
    */
   Validating = 0,
 

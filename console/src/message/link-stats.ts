@@ -9,7 +9,7 @@ import { LinkState } from './link-state.js';
 
 
 /**
- * One link. `out` is what this end sends, `in` what it receives.
+ * Observations of one link. `out` is the direction in which this end sends, `in` the other.
  */
 export class LinkStats {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -30,7 +30,7 @@ static getSizePrefixedRootAsLinkStats(bb:flatbuffers.ByteBuffer, obj?:LinkStats)
 }
 
 /**
- * 0 to 15, chosen by the vehicle.
+ * Link number, 0 to 15, chosen by the vehicle.
  */
 link():number {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -38,7 +38,7 @@ link():number {
 }
 
 /**
- * What people call it.
+ * Name for people.
  */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -48,7 +48,7 @@ name(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * What the link is good for.
+ * State of the link.
  */
 state():LinkState {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -56,7 +56,7 @@ state():LinkState {
 }
 
 /**
- * Largest datagram that is sent, bytes of UDP payload.
+ * Size of the largest datagram that is sent, bytes of UDP payload.
  */
 datagramBytes():number {
   const offset = this.bb!.__offset(this.bb_pos, 10);
@@ -64,7 +64,7 @@ datagramBytes():number {
 }
 
 /**
- * What the media counts on here, bit/s.
+ * Link budget for media, bit/s.
  */
 budgetBps():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 12);
@@ -72,7 +72,7 @@ budgetBps():bigint {
 }
 
 /**
- * What rate control grants for sending, bit/s.
+ * Rate that rate control grants for sending, bit/s.
  */
 grantedBps():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 14);
@@ -80,7 +80,7 @@ grantedBps():bigint {
 }
 
 /**
- * What was sent in the last second, bit/s.
+ * Rate sent in the last second, bit/s.
  */
 sentBps():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 16);
@@ -88,7 +88,7 @@ sentBps():bigint {
 }
 
 /**
- * What came here in the last second, bit/s.
+ * Rate received in the last second, bit/s.
  */
 receivedBps():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 18);
@@ -96,7 +96,7 @@ receivedBps():bigint {
 }
 
 /**
- * Round-trip time, ms; negative: not known. So are the next four.
+ * Round-trip time, ms; negative: not known, as for the next four.
  */
 rttMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 20);
@@ -112,7 +112,7 @@ owdMs():number {
 }
 
 /**
- * How much that delay varies, ms (RFC 3550, 6.4.1).
+ * Variation of that delay, ms (RFC 3550, 6.4.1).
  */
 jitterMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 24);
@@ -120,7 +120,7 @@ jitterMs():number {
 }
 
 /**
- * Share lost of what was sent and reported in the last second, 0 to 1.
+ * Share lost of the packets sent and reported in the last second, 0 to 1.
  */
 lossOut():number {
   const offset = this.bb!.__offset(this.bb_pos, 26);
@@ -128,7 +128,7 @@ lossOut():number {
 }
 
 /**
- * Share lost of what the other end sent in the last second, 0 to 1.
+ * Share lost of the packets that the other end sent in the last second, 0 to 1.
  */
 lossIn():number {
   const offset = this.bb!.__offset(this.bb_pos, 28);
@@ -136,7 +136,7 @@ lossIn():number {
 }
 
 /**
- * One-way delays of what this end sends; absent: not known. So is the next.
+ * One-way delays of packets that this end sends; absent: not known, as for the next.
  */
 owdOut(obj?:Delays):Delays|null {
   const offset = this.bb!.__offset(this.bb_pos, 30);
@@ -144,7 +144,7 @@ owdOut(obj?:Delays):Delays|null {
 }
 
 /**
- * Of what it receives.
+ * One-way delays of packets that it receives.
  */
 owdIn(obj?:Delays):Delays|null {
   const offset = this.bb!.__offset(this.bb_pos, 32);
@@ -152,7 +152,7 @@ owdIn(obj?:Delays):Delays|null {
 }
 
 /**
- * Bytes of media that wait here.
+ * Bytes of media in the queue.
  */
 queuedBytes():number {
   const offset = this.bb!.__offset(this.bb_pos, 34);
@@ -160,7 +160,7 @@ queuedBytes():number {
 }
 
 /**
- * Bytes sent, and nothing known of them yet.
+ * Bytes sent and not reported yet.
  */
 inFlightBytes():number {
   const offset = this.bb!.__offset(this.bb_pos, 36);
@@ -168,7 +168,7 @@ inFlightBytes():number {
 }
 
 /**
- * Bytes sent since the session began, headers included, as all that follow.
+ * Bytes sent since the session's start, headers included, as for all that follow.
  */
 bytesSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 38);
@@ -176,7 +176,7 @@ bytesSent():bigint {
 }
 
 /**
- * That came here.
+ * Bytes received.
  */
 bytesReceived():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 40);
@@ -184,7 +184,7 @@ bytesReceived():bigint {
 }
 
 /**
- * Datagrams of any kind.
+ * Datagrams sent, of any kind.
  */
 datagramsSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 42);
@@ -192,7 +192,7 @@ datagramsSent():bigint {
 }
 
 /**
- * Of these, those that the other end reports.
+ * Sent datagrams that the other end has reported.
  */
 datagramsReported():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 44);
@@ -200,7 +200,7 @@ datagramsReported():bigint {
 }
 
 /**
- * That came here, each once.
+ * Datagrams received, each counted once.
  */
 datagramsReceived():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 46);
@@ -208,7 +208,7 @@ datagramsReceived():bigint {
 }
 
 /**
- * Media packets that the link was given. given = waiting + dropped + withdrawn + sent.
+ * Media packets given to the link. given = waiting + dropped + withdrawn + sent.
  */
 packetsGiven():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 48);
@@ -216,7 +216,7 @@ packetsGiven():bigint {
 }
 
 /**
- * Of these, those in another's place and fresh ones for a unit that lacked some.
+ * Of these, reinjected packets, and repair packets for a unit that lacked some.
  */
 packetsAgain():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 50);
@@ -224,7 +224,7 @@ packetsAgain():bigint {
 }
 
 /**
- * Their deadline passed here, or the route was not proved.
+ * Dropped: the deadline passed here, or the address was not validated.
  */
 packetsDropped():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 52);
@@ -232,7 +232,7 @@ packetsDropped():bigint {
 }
 
 /**
- * Taken off the link when it might carry no more.
+ * Withdrawn when the link became suspect.
  */
 packetsWithdrawn():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 54);
@@ -240,7 +240,7 @@ packetsWithdrawn():bigint {
 }
 
 /**
- * sent = on their way + in time + late + lost.
+ * Sent. sent = in flight + in time + late + lost.
  */
 packetsSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 56);
@@ -248,7 +248,7 @@ packetsSent():bigint {
 }
 
 /**
- * There before their deadline.
+ * Arrived before their deadline.
  */
 packetsInTime():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 58);
@@ -256,7 +256,7 @@ packetsInTime():bigint {
 }
 
 /**
- * There after it.
+ * Arrived after it.
  */
 packetsLate():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 60);
@@ -264,7 +264,7 @@ packetsLate():bigint {
 }
 
 /**
- * Not there.
+ * Lost.
  */
 packetsLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 62);
@@ -272,7 +272,7 @@ packetsLost():bigint {
 }
 
 /**
- * Whether a relay carries it.
+ * True if a relay carries the link.
  */
 relayed():boolean {
   const offset = this.bb!.__offset(this.bb_pos, 64);
@@ -280,7 +280,7 @@ relayed():boolean {
 }
 
 /**
- * What the relay adds to the round trip, by that of a direct link beside it, ms; negative: not known, or none.
+ * Round-trip time that the relay adds, compared with a direct link, ms; negative: not known, or no relay.
  */
 detourMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 66);

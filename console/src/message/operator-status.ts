@@ -10,7 +10,7 @@ import { SessionState } from './session-state.js';
 
 
 /**
- * How far the operator's process has come.
+ * Status of the operator's process.
  */
 export class OperatorStatus {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -35,7 +35,7 @@ static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
 }
 
 /**
- * Nanoseconds since 1970, operator's clock.
+ * Time of sending, nanoseconds since 1970, operator's clock.
  */
 unixNs():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -43,7 +43,7 @@ unixNs():bigint {
 }
 
 /**
- * The vehicle that is driven or wanted.
+ * Name of the vehicle that is driven or requested.
  */
 vehicleName():string|null
 vehicleName(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -53,7 +53,7 @@ vehicleName(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * How far the operator has come.
+ * Progress of the session.
  */
 sessionState():SessionState {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -61,7 +61,7 @@ sessionState():SessionState {
 }
 
 /**
- * Why the session's state is what it is.
+ * Reason of the session's state.
  */
 sessionReason():string|null
 sessionReason(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -71,7 +71,7 @@ sessionReason(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * How far the clocks are apart; absent: not yet estimated.
+ * Offset between the clocks; absent: not yet estimated.
  */
 clock(obj?:ClockOffset):ClockOffset|null {
   const offset = this.bb!.__offset(this.bb_pos, 12);
@@ -79,7 +79,7 @@ clock(obj?:ClockOffset):ClockOffset|null {
 }
 
 /**
- * Empty: links are real.
+ * Links of the emulator; empty when links are real.
  */
 emulatedLinks(index: number, obj?:EmulatedLink):EmulatedLink|null {
   const offset = this.bb!.__offset(this.bb_pos, 14);

@@ -9,7 +9,7 @@ import { Value } from './value.js';
 
 
 /**
- * What one end's process observes of itself.
+ * Observations of one end's process.
  */
 export class ProcessStats {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -30,7 +30,7 @@ static getSizePrefixedRootAsProcessStats(bb:flatbuffers.ByteBuffer, obj?:Process
 }
 
 /**
- * In the order in which people read them.
+ * Values in display order.
  */
 values(index: number, obj?:Value):Value|null {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -43,7 +43,7 @@ valuesLength():number {
 }
 
 /**
- * Named drops of everything but the session, those that have happened.
+ * Named drops outside the session with a count above 0.
  */
 drops(index: number, obj?:DropCount):DropCount|null {
   const offset = this.bb!.__offset(this.bb_pos, 6);

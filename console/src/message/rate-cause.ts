@@ -12,7 +12,7 @@ export enum RateCause {
   Beginning = 0,
 
   /**
-   * The rate is configured.
+   * The rate is constant.
    */
   Fixed = 1,
 

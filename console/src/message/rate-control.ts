@@ -8,7 +8,7 @@ import { RateCause } from './rate-cause.js';
 
 
 /**
- * What rate control goes by on one link: small, for a snapshot has to fit the smallest packets.
+ * Inputs of rate control on one link. Small, because a snapshot must fit the smallest packets.
  */
 export class RateControl {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -20,21 +20,22 @@ export class RateControl {
 }
 
 /**
- * What arrived at the other end, by its last report, 10 kbit/s.
+ * Arrival rate at the other end, from its last report, in units of 10 kbit/s.
  */
 delivered():number {
   return this.bb!.readUint16(this.bb_pos);
 }
 
 /**
- * How much longer than the least of ten seconds every datagram of late was on its way out, 0.1 ms.
+ * Queueing delay of recent outgoing datagrams: their smallest one-way delay minus the smallest of ten seconds, in
+ * units of 0.1 ms.
  */
 queueing():number {
   return this.bb!.readUint16(this.bb_pos + 2);
 }
 
 /**
- * Why what is granted changed last.
+ * Cause of the last change of the granted rate.
  */
 cause():RateCause {
   return this.bb!.readUint8(this.bb_pos + 4);

@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * How far the operator has come.
+ * Progress of the operator's session.
  */
 export enum SessionState {
   /**
@@ -27,7 +27,7 @@ export enum SessionState {
   Established = 3,
 
   /**
-   * Nothing has come from the vehicle on any link for a while.
+   * Nothing has arrived from the vehicle on any link for a while.
    */
   Lost = 4
 }

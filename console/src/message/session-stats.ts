@@ -11,7 +11,7 @@ import { RateControl } from './rate-control.js';
 
 
 /**
- * What one end's transport observes.
+ * Observations of one end's transport.
  */
 export class SessionStats {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -32,7 +32,7 @@ static getSizePrefixedRootAsSessionStats(bb:flatbuffers.ByteBuffer, obj?:Session
 }
 
 /**
- * By link.
+ * One entry per link.
  */
 links(index: number, obj?:LinkStats):LinkStats|null {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -45,7 +45,7 @@ linksLength():number {
 }
 
 /**
- * By channel.
+ * One entry per channel.
  */
 channels(index: number, obj?:ChannelStats):ChannelStats|null {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -58,7 +58,7 @@ channelsLength():number {
 }
 
 /**
- * Named drops of the transport and of the event loop, those that have happened.
+ * Named drops of the transport and the event loop with a count above 0.
  */
 drops(index: number, obj?:DropCount):DropCount|null {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -71,7 +71,7 @@ dropsLength():number {
 }
 
 /**
- * In the order of `links`.
+ * Rate control, in the order of `links`.
  */
 rates(index: number, obj?:RateControl):RateControl|null {
   const offset = this.bb!.__offset(this.bb_pos, 10);

@@ -10,7 +10,7 @@ import { SessionStats } from './session-stats.js';
 
 
 /**
- * What one end observes. A part that is absent is told by another message.
+ * Observations of one end. An absent part is in another message.
  */
 export class Snapshot {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -35,7 +35,7 @@ static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
 }
 
 /**
- * Whose it is.
+ * End that it is from.
  */
 end():End {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -43,7 +43,7 @@ end():End {
 }
 
 /**
- * Nanoseconds since the session's start, that end's clock.
+ * Time of the snapshot, nanoseconds since the session's start, that end's clock.
  */
 takenAtNs():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -51,7 +51,7 @@ takenAtNs():bigint {
 }
 
 /**
- * Of its session.
+ * Its session.
  */
 session(obj?:SessionStats):SessionStats|null {
   const offset = this.bb!.__offset(this.bb_pos, 8);
@@ -59,7 +59,7 @@ session(obj?:SessionStats):SessionStats|null {
 }
 
 /**
- * Of its process.
+ * Its process.
  */
 process(obj?:ProcessStats):ProcessStats|null {
   const offset = this.bb!.__offset(this.bb_pos, 10);

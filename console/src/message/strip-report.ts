@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * What has come of one strip: fixed size, at most eight of them.
+ * Reception of one strip: fixed size, at most eight of them.
  */
 export class StripReport {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -24,21 +24,21 @@ newest():number {
 }
 
 /**
- * Which strip of the pictures, 0 the topmost.
+ * Index of the strip in the picture, 0 at the top.
  */
 strip():number {
   return this.bb!.readUint8(this.bb_pos + 4);
 }
 
 /**
- * How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
+ * Distance back from `newest` to the newest clean picture, in pictures; 255: more, or none.
  */
 cleanBefore():number {
   return this.bb!.readUint8(this.bb_pos + 5);
 }
 
 /**
- * How many pictures before it lies the newest one that did not come; 255: more, or none.
+ * Distance back from `newest` to the newest lost picture, in pictures; 255: more, or none.
  */
 lostBefore():number {
   return this.bb!.readUint8(this.bb_pos + 6);

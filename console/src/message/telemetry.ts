@@ -68,8 +68,8 @@ statusArray():Uint8Array|null {
 }
 
 /**
- * Reason why nobody drives that no status contains, such as another operator in whose hands the vehicle still moves; at
- * most 256 bytes. Absent without one.
+ * Reason why nobody drives that no status contains, such as a vehicle that still moves under another operator; at most
+ * 256 bytes. Absent without one.
  */
 modeReason():string|null
 modeReason(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null

@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * One value that a process tells of itself, by name.
+ * Named value that a process reports of itself.
  */
 export class Value {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -26,7 +26,7 @@ static getSizePrefixedRootAsValue(bb:flatbuffers.ByteBuffer, obj?:Value):Value {
 }
 
 /**
- * What people call it: it stays the same, and is one of a kind in its snapshot.
+ * Name for people; constant, and unique in its snapshot.
  */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -36,7 +36,7 @@ name(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * How much of it.
+ * The value.
  */
 number():number {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -44,7 +44,7 @@ number():number {
 }
 
 /**
- * What the number counts, as it stands behind it: `s`, `bit/s`, `V`; absent: a bare number.
+ * Unit, as written after the number: `s`, `bit/s`, `V`; absent: dimensionless.
  */
 unit():string|null
 unit(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
@@ -54,7 +54,7 @@ unit(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * Whether it is a total, which only rises while the process runs.
+ * True if it is a total, which only grows while the process runs.
  */
 total():boolean {
   const offset = this.bb!.__offset(this.bb_pos, 10);

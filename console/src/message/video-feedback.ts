@@ -8,7 +8,7 @@ import { StripReport } from './strip-report.js';
 
 
 /**
- * What has come of the video, and what is asked of its encoders; the newest counts.
+ * Reception of the video, and requests to its encoders; the newest counts.
  */
 export class VideoFeedback {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -33,7 +33,7 @@ static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
 }
 
 /**
- * What has come of each strip.
+ * Reception of each strip.
  */
 strips(index: number, obj?:StripReport):StripReport|null {
   const offset = this.bb!.__offset(this.bb_pos, 4);
@@ -46,7 +46,7 @@ stripsLength():number {
 }
 
 /**
- * Keyframe requests: bit n set, strip n's next slice should be an IDR.
+ * Keyframe requests: bit n asks for an IDR as the next slice of strip n.
  */
 keyframeStrips():number {
   const offset = this.bb!.__offset(this.bb_pos, 6);
@@ -62,7 +62,7 @@ pictureInterval():number {
 }
 
 /**
- * The most pixels of a picture that the screen shows in time; 0: not told.
+ * Largest picture that the screen shows in time, in pixels; 0: not known.
  */
 pixelsMax():number {
   const offset = this.bb!.__offset(this.bb_pos, 10);

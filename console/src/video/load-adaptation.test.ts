@@ -49,7 +49,7 @@ describe('load adaptation', () => {
     expect(load.pictureInterval).toBe(2);
   });
 
-  it('ignores the burst of late slices after an outage', () => {
+  it('ignores the burst of slices late after an outage', () => {
     // At any phase of a span: 0.4 s may be most of two spans.
     for (let phase = 0; phase < 0.3; phase += 0.03) {
       load = new LoadAdaptation();

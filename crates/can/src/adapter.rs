@@ -236,7 +236,7 @@ impl Adapter {
         lost.chain(told).chain(gears.map(|_| Fault::Gear)).collect()
     }
 
-    /// Returns the gear: as the machine says, or while it says neither, as it was told.
+    /// Returns the gear that the machine reports, or while it reports neither, the requested one.
     fn gear(&self, now: Instant) -> Option<Gear> {
         let told = self
             .uses()

@@ -218,7 +218,7 @@ fn show(place: &Place) -> anyhow::Result<()> {
 }
 
 fn facts(place: &Place) -> anyhow::Result<()> {
-    place.each("drive  time (UTC)                about     what was told", |drive, _, recording| {
+    place.each("drive  time (UTC)                about     fact", |drive, _, recording| {
         for record in recording.records() {
             let Topic::Fact(about) = record.topic else { continue };
             let row = json!({

@@ -81,7 +81,7 @@ impl Folders {
                 let _ = std::fs::remove_file(&beside);
             }
             if let Err(error) = symlink(&place, &beside) {
-                tracing::debug!(%error, beside = %beside.display(), "no name beside the settings");
+                tracing::debug!(%error, beside = %beside.display(), "no name next to the settings");
             }
         }
         *path = place;

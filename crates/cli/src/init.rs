@@ -165,7 +165,7 @@ impl Init {
         });
         format!(
             "Keys and settings are in {folder}, a folder a machine. Copy each to its machine (scp -rp) and keep\n\
-             no copy: whoever has a key file is that machine. Then:\n\
+             no copy: anyone with a key file can act as that machine. Then:\n\
              At {}:\n  tautline switchboard --config {folder}/switchboard/switchboard.toml\n{relay}\
              In the vehicle, the guard first; a simulated car, or your machine's adapter, is behind it:\n  \
              tautline guard --config {folder}/vehicle/guard.toml\n  \

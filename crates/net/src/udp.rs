@@ -91,7 +91,7 @@ impl<S: AsFd> Udp<S> {
     /// Sends a datagram, or several.
     ///
     /// # Errors
-    /// That of the kernel; [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) if `from` is no
+    /// The kernel's; [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) if `from` is no
     /// longer an address of this machine: then send without it, from another address.
     pub fn send(&mut self, outgoing: &Outgoing<'_>) -> io::Result<()> {
         let Outgoing { bytes, segment, to, from, ecn } = *outgoing;
@@ -117,7 +117,7 @@ impl<S: AsFd> Udp<S> {
     /// Receives the waiting datagrams of one sender into `buffer`; see [`BUFFER_BYTES`].
     ///
     /// # Errors
-    /// That of the kernel; [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram is waiting.
+    /// The kernel's; [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram is waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut received = [None];
         self.receive_many(&mut [IoSliceMut::new(buffer)], &mut received)?;

@@ -195,11 +195,7 @@ mod tests {
             (read_latch(&file).unwrap(), latching.state(Instant::ZERO)),
             (None, Latch::Kept(None))
         );
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            0,
-            "nothing is left beside it"
-        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no other file is left");
     }
 
     #[test]

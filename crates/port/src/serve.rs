@@ -539,7 +539,7 @@ mod tests {
             give_throttle(&guard, &mut counter, clock.now());
             std::thread::yield_now();
         }
-        assert!(serving.join().is_err(), "the panic is told");
+        assert!(serving.join().is_err(), "the panic reaches the caller");
         let left = *applied.lock().unwrap();
         assert_eq!((left.throttle, left.brake), (0.0, 1.0));
         assert!(left.signals.contains(Signal::Hazard));

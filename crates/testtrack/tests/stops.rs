@@ -129,7 +129,7 @@ fn never(cause: Cause) -> Option<&'static str> {
         | Cause::CameraStopped
         | Cause::EncoderStopped
         | Cause::SpeedImplausible => None,
-        Cause::Started => Some("it is told before the first step, and of no transition"),
+        Cause::Started => Some("it is reported before the first step, and of no transition"),
         Cause::Parked => Some("a car is parked only where it stands"),
         Cause::ArmExpired => Some("a car that nobody has driven since it was armed stands"),
         Cause::Arm | Cause::Throttle => Some("it lets the car go"),

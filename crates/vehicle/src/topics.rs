@@ -470,7 +470,7 @@ mod tests {
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            panic!("the program is not told that there is no session")
+            panic!("the program gets no notice that there is no session")
         };
         let (units, answer) =
             tokio::select! { never = carry => match never {}, said = say => said };

@@ -263,8 +263,8 @@ pub(super) fn curve_of(
     let is_rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let is_finite = points.iter().all(|(x, y)| x.is_finite() && y.is_finite());
     if scale.is_some() || offset.is_some() || points.len() < 2 || !is_rising || !is_finite {
-        return Err("points has two or more pairs whose first number rises, and no scale or \
-                    offset stands beside it"
+        return Err("points has two or more pairs whose first number rises, and neither \
+                    scale nor offset"
             .into());
     }
     Ok(Curve::Points(points.clone()))

@@ -339,7 +339,7 @@ fn a_disk_that_refuses_is_reported_and_does_not_affect_driving() {
             Setup { car: Some(Vec::new()), black_box: BlackBox::Refused, ..Setup::default() };
         let mut rig = Rig::start(&setup);
         rig.drive(4.0);
-        let told = rig.vehicle.eventually("the black box's trouble is told", |status| {
+        let told = rig.vehicle.eventually("the status reports the black box's trouble", |status| {
             status.black_box == frame::BlackBox::DiskRefuses
         });
         assert!(told.mode.is_driving(), "{told:?}");

@@ -1,5 +1,5 @@
 //! Both ends behind NATs of every behaviour, in network namespaces. Ends that can meet without a
-//! relay drive within two seconds of the introduction; others are told why not.
+//! relay drive within two seconds of the introduction; others report the reason.
 //!
 //! Requires root, and `nft` for the kernel's own NATs. `cargo test` counts these tests as ignored;
 //! `make nat` runs them, or reports that it cannot.

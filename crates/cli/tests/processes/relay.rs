@@ -278,7 +278,7 @@ impl End {
         let begun: Instant = self.clock.now();
         while self.clock.now().since(begun) < Duration::from_secs(20) {
             let told = self.told.recv_timeout(Duration::from_secs(20));
-            if holds(&told.unwrap_or_else(|_| panic!("nothing is told: {what}"))) {
+            if holds(&told.unwrap_or_else(|_| panic!("no report: {what}"))) {
                 return;
             }
         }

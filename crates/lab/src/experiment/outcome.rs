@@ -73,7 +73,7 @@ impl Measurement {
             date: String,
         }
         let Made { machine, date } = serde_json::from_str(made)
-            .with_context(|| format!("what stands beside {file} tells no machine"))?;
+            .with_context(|| format!("the note next to {file} names no machine"))?;
         let (file, command) = (file.to_owned(), command.to_owned());
         let lines = csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect();
         let lines: Result<_, csv::Error> = lines;

@@ -19,7 +19,7 @@ pub const ENUM_VALUES_GEAR: [Gear; 2] = [
   Gear::Reverse,
 ];
 
-/// Which way throttle pushes.
+/// Direction in which throttle drives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Gear(pub u8);
@@ -112,27 +112,27 @@ pub const ENUM_VALUES_DEED: [Deed; 8] = [
   Deed::SteeringUnseen,
 ];
 
-/// What a person asks of the guard, once.
+/// Kind of an act: a single request of a person to the guard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Deed(pub u8);
 #[allow(non_upper_case_globals)]
 impl Deed {
-  /// To be allowed to drive.
+  /// Allow driving.
   pub const Arm: Self = Self(0);
-  /// To release the latch of a stop, which is named; the machine stays held.
+  /// Release the latch of the named stop; the machine stays held.
   pub const Reset: Self = Self(1);
-  /// To hold the machine where it stands.
+  /// Hold the machine where it stands.
   pub const Park: Self = Self(2);
-  /// To take over from the console that names this one as its successor.
+  /// Take over from the console that names this one as its successor.
   pub const TakeOver: Self = Self(3);
-  /// To turn the wheels of an armed machine a little to the left, to the right and back.
+  /// Turn the wheels of an armed machine a little to the left, to the right and back.
   pub const CheckSteering: Self = Self(4);
-  /// To note that the person saw the wheels turn as the picture says.
+  /// Record that the person saw the wheels turn as the picture shows.
   pub const SteeringAgrees: Self = Self(5);
-  /// To note that the picture is mirrored, or the wheels turned the wrong way: the machine is held until a reset.
+  /// Record that the picture is mirrored or the wheels turned the wrong way: the machine is held until a reset.
   pub const SteeringWrong: Self = Self(6);
-  /// To note that the person cannot see which way the wheels turned.
+  /// Record that the person cannot see which way the wheels turned.
   pub const SteeringUnseen: Self = Self(7);
 
   pub const ENUM_MIN: u8 = 0;
@@ -224,7 +224,7 @@ pub const ENUM_VALUES_DEAD_MAN: [DeadMan; 3] = [
   DeadMan::Released,
 ];
 
-/// What a dead-man input says.
+/// State of a dead-man input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct DeadMan(pub u8);
@@ -304,7 +304,8 @@ impl<'a> ::flatbuffers::Verifiable for DeadMan {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for DeadMan {}
-/// Fixed size, written and read in one piece: commands are sent 50 times a second on every link.
+/// Controls of one command. Fixed size, written and read in one piece: commands are sent 50 times a second on every
+/// link.
 // struct Controls, aligned to 8
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -387,7 +388,7 @@ impl<'a> Controls {
     s
   }
 
-  /// Counts up by one with each command of a session.
+  /// Sequence number, increased by one with each command of a session.
   pub fn sequence(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -417,7 +418,7 @@ impl<'a> Controls {
     }
   }
 
-  /// Nanoseconds since the session's start, operator's clock.
+  /// Time of sending, nanoseconds since the session's start, operator's clock.
   pub fn sent_at_ns(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -447,7 +448,7 @@ impl<'a> Controls {
     }
   }
 
-  /// Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
+  /// Steering as a share of its range: -1 (full right) to 1 (full left), counterclockwise seen from above.
   pub fn steering(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -537,7 +538,7 @@ impl<'a> Controls {
     }
   }
 
-  /// Which way throttle pushes.
+  /// Direction in which throttle drives.
   pub fn gear(&self) -> Gear {
     let mut mem = ::core::mem::MaybeUninit::<<Gear as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -567,7 +568,7 @@ impl<'a> Controls {
     }
   }
 
-  /// Stop as hard as can be, whatever else is said.
+  /// True to brake as hard as possible, regardless of the other fields.
   pub fn emergency_stop(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -599,7 +600,7 @@ impl<'a> Controls {
 
 }
 
-/// A deliberate act; repeated with every command until the guard reports it done or refused.
+/// Deliberate act, repeated with every command until the guard reports it done or refused.
 // struct Act, aligned to 4
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -670,7 +671,7 @@ impl<'a> Act {
     s
   }
 
-  /// Counts up with each act of a console, from 1 on.
+  /// Number that grows with each act of a console, from 1 on.
   pub fn number(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -700,7 +701,7 @@ impl<'a> Act {
     }
   }
 
-  /// The stop that a reset names; else 0.
+  /// Number of the stop that a reset releases; 0 for other acts.
   pub fn stop(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -730,7 +731,7 @@ impl<'a> Act {
     }
   }
 
-  /// What is asked.
+  /// Kind of the act.
   pub fn deed(&self) -> Deed {
     let mut mem = ::core::mem::MaybeUninit::<<Deed as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -812,7 +813,7 @@ impl<'a> Command<'a> {
   }
 
 
-  /// What to do.
+  /// Controls of the machine.
   #[inline]
   pub fn controls(&self) -> &'a Controls {
     // Safety:
@@ -820,7 +821,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Controls>(Command::VT_CONTROLS, None).unwrap()}
   }
-  /// The console that it is from: a number of its own for each loaded page, 0 for none.
+  /// Number of the console that sent it, different for each loaded page; 0 for none.
   #[inline]
   pub fn console(&self) -> u64 {
     // Safety:
@@ -828,7 +829,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Command::VT_CONSOLE, Some(0)).unwrap()}
   }
-  /// The guard's tick of the newest picture that the person could see, 0 for none.
+  /// Guard's tick of the newest picture that the person could see, 0 for none.
   #[inline]
   pub fn cited(&self) -> u32 {
     // Safety:
@@ -836,7 +837,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(Command::VT_CITED, Some(0)).unwrap()}
   }
-  /// The newest act, until the guard has reported it.
+  /// Newest act, until the guard has reported it.
   #[inline]
   pub fn act(&self) -> Option<&'a Act> {
     // Safety:
@@ -844,7 +845,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Act>(Command::VT_ACT, None)}
   }
-  /// The number of the newest emergency stop, until the guard has told it; 0 for none.
+  /// Number of the newest emergency stop, until the guard has reported it; 0 for none.
   #[inline]
   pub fn emergency_stop_number(&self) -> u32 {
     // Safety:
@@ -852,7 +853,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(Command::VT_EMERGENCY_STOP_NUMBER, Some(0)).unwrap()}
   }
-  /// What the person's dead-man input says.
+  /// State of the person's dead-man input.
   #[inline]
   pub fn dead_man(&self) -> DeadMan {
     // Safety:
@@ -860,9 +861,9 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<DeadMan>(Command::VT_DEAD_MAN, Some(DeadMan::Absent)).unwrap()}
   }
-  /// What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
-  /// frozen, 4 it does not have the keyboard, 8 an input is not sound. A bit that the receiver does not know counts as
-  /// an input that is not sound.
+  /// Evidence that no person with working inputs is present: 1 the console has gone, 2 the page is hidden or frozen,
+  /// 4 it does not have the keyboard, 8 an input is unreliable. A bit that the receiver does not know counts as an
+  /// unreliable input.
   #[inline]
   pub fn absences(&self) -> u32 {
     // Safety:
@@ -870,7 +871,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(Command::VT_ABSENCES, Some(0)).unwrap()}
   }
-  /// The console to which this one hands over, 0 for none.
+  /// Console to which this one hands over, 0 for none.
   #[inline]
   pub fn successor(&self) -> u64 {
     // Safety:
@@ -878,7 +879,7 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Command::VT_SUCCESSOR, Some(0)).unwrap()}
   }
-  /// What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+  /// Lights and horn that are on: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
   #[inline]
   pub fn signals(&self) -> u32 {
     // Safety:

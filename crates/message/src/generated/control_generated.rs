@@ -20,17 +20,17 @@ pub const ENUM_VALUES_VEHICLE_STATE: [VehicleState; 3] = [
   VehicleState::Away,
 ];
 
-/// Whether a vehicle can be had.
+/// Availability of a vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct VehicleState(pub u8);
 #[allow(non_upper_case_globals)]
 impl VehicleState {
-  /// Registered, and nobody's.
+  /// Registered, not leased.
   pub const Free: Self = Self(0);
   /// Leased to an operator.
   pub const Taken: Self = Self(1);
-  /// Known, but not connected.
+  /// Known, not connected.
   pub const Away: Self = Self(2);
 
   pub const ENUM_MIN: u8 = 0;
@@ -117,7 +117,7 @@ pub const ENUM_VALUES_REFUSAL: [Refusal; 8] = [
   Refusal::Full,
 ];
 
-/// Why the switchboard refuses.
+/// Reason of a refusal by the switchboard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Refusal(pub u8);
@@ -125,19 +125,19 @@ pub struct Refusal(pub u8);
 impl Refusal {
   /// No vehicle has that name.
   pub const UnknownVehicle: Self = Self(0);
-  /// Another operator has it.
+  /// Another operator holds its lease.
   pub const VehicleTaken: Self = Self(1);
-  /// It is not connected.
+  /// The vehicle is not connected.
   pub const VehicleAway: Self = Self(2);
-  /// This key may not do that.
+  /// This key has no permission for the request.
   pub const NotAllowed: Self = Self(3);
-  /// Only who has registered may ask this.
+  /// The request needs a registration first.
   pub const NotRegistered: Self = Self(4);
-  /// Another key has that name.
+  /// A machine with another key is registered under that name.
   pub const NameTaken: Self = Self(5);
-  /// The request makes no sense, or not now.
+  /// The request is invalid, or invalid in the present state.
   pub const BadRequest: Self = Self(6);
-  /// The switchboard takes no more.
+  /// The switchboard has reached its limit.
   pub const Full: Self = Self(7);
 
   pub const ENUM_MIN: u8 = 0;
@@ -229,17 +229,17 @@ pub const ENUM_VALUES_CANDIDATE_KIND: [CandidateKind; 3] = [
   CandidateKind::Relayed,
 ];
 
-/// Where an address of a Candidate comes from.
+/// Origin of a candidate's address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct CandidateKind(pub u8);
 #[allow(non_upper_case_globals)]
 impl CandidateKind {
-  /// An interface has it.
+  /// Address of an interface.
   pub const Host: Self = Self(0);
-  /// A server saw it: that of a NAT.
+  /// Address that a server observed, that of a NAT.
   pub const Reflexive: Self = Self(1);
-  /// A relay's.
+  /// Address of a relay.
   pub const Relayed: Self = Self(2);
 
   pub const ENUM_MIN: u8 = 0;
@@ -320,15 +320,15 @@ pub const ENUM_VALUES_ROLE: [Role; 2] = [
   Role::Operator,
 ];
 
-/// What a machine is to the switchboard.
+/// Role of a machine at the switchboard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Role(pub u8);
 #[allow(non_upper_case_globals)]
 impl Role {
-  /// It is driven.
+  /// Machine that is driven.
   pub const Vehicle: Self = Self(0);
-  /// It drives.
+  /// Computer that drives it.
   pub const Operator: Self = Self(1);
 
   pub const ENUM_MIN: u8 = 0;
@@ -410,21 +410,21 @@ pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 5] = [
   OrderKind::End,
 ];
 
-/// What an administrator orders.
+/// Kind of an administrator's order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct OrderKind(pub u8);
 #[allow(non_upper_case_globals)]
 impl OrderKind {
-  /// Give a copy of what is kept.
+  /// Return a copy of the stored state.
   pub const Backup: Self = Self(0);
-  /// Tell who is listed, who is there, and who drives what since when.
+  /// Return who is listed, who is connected, and who drives which vehicle since when.
   pub const Who: Self = Self(1);
-  /// Make a one-time code that lets a machine in.
+  /// Make a one-time code that enrols a machine.
   pub const Invite: Self = Self(2);
-  /// Take a machine off that was let in so.
+  /// Remove an enrolled machine.
   pub const Revoke: Self = Self(3);
-  /// End the lease of a vehicle, and hand the vehicle an order of a supervisor's.
+  /// End the lease of a vehicle, and pass a supervisor's order to the vehicle.
   pub const End: Self = Self(4);
 
   pub const ENUM_MIN: u8 = 0;
@@ -526,7 +526,7 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 19] = [
   ControlMessage::Answered,
 ];
 
-/// Everything that the control plane says.
+/// All messages of the control plane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct ControlMessage(pub u8);
@@ -718,7 +718,7 @@ impl<'a> Key {
     s
   }
 
-  /// X25519, as RFC 7748 writes it.
+  /// X25519, in the encoding of RFC 7748.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 32> {
     // Safety:
     // Created from a valid Table for this object
@@ -736,7 +736,7 @@ impl<'a> Key {
 
 }
 
-/// Names one lease of one vehicle to one operator.
+/// Identifier of one lease of one vehicle to one operator.
 // struct Lease, aligned to 1
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -801,7 +801,7 @@ impl<'a> Lease {
     s
   }
 
-  /// Goes into the handshake between the two.
+  /// Random bytes, part of the handshake between the two ends.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 16> {
     // Safety:
     // Created from a valid Table for this object
@@ -819,7 +819,7 @@ impl<'a> Lease {
 
 }
 
-/// The versions of the protocol between vehicle and operator that one of them speaks.
+/// Versions of the protocol between vehicle and operator that one of them supports.
 // struct Versions, aligned to 1
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -949,7 +949,7 @@ impl<'a> Versions {
 
 }
 
-/// A secret of an invitation.
+/// Secret of an invitation.
 // struct Secret, aligned to 1
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -1014,7 +1014,7 @@ impl<'a> Secret {
     s
   }
 
-  /// What only who was invited knows.
+  /// Bytes that only the invited machine knows.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 4> {
     // Safety:
     // Created from a valid Table for this object
@@ -1035,7 +1035,7 @@ impl<'a> Secret {
 pub enum CandidateOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An address at which one of the two may be reached, beside those that are certain.
+/// Address at which one of the two ends may be reached, in addition to the configured ones.
 pub struct Candidate<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1078,7 +1078,7 @@ impl<'a> Candidate<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Candidate::VT_ADDRESS, None).unwrap()}
   }
-  /// Where it comes from.
+  /// Origin of the address.
   #[inline]
   pub fn kind(&self) -> CandidateKind {
     // Safety:
@@ -1086,7 +1086,7 @@ impl<'a> Candidate<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<CandidateKind>(Candidate::VT_KIND, Some(CandidateKind::Host)).unwrap()}
   }
-  /// Which of its sockets it leads to, 0 to 15.
+  /// Socket of the end that it leads to, 0 to 15.
   #[inline]
   pub fn end(&self) -> u8 {
     // Safety:
@@ -1170,7 +1170,7 @@ impl ::core::fmt::Debug for Candidate<'_> {
 pub enum HeldOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// The newest lease under which an end has been introduced.
+/// Newest lease under which an end has been introduced.
 pub struct Held<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1205,7 +1205,8 @@ impl<'a> Held<'a> {
   }
 
 
-  /// Names it, as long as the process that was introduced lives and has not been told of its end.
+  /// Its identifier; absent after a restart of the introduced process, or once that process knows that the lease has
+  /// ended.
   #[inline]
   pub fn lease(&self) -> Option<&'a Lease> {
     // Safety:
@@ -1213,7 +1214,7 @@ impl<'a> Held<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Lease>(Held::VT_LEASE, None)}
   }
-  /// Its epoch: of a vehicle, no lease of a lower one is taken any more.
+  /// Its epoch; a vehicle accepts no lease with a lower one.
   #[inline]
   pub fn epoch(&self) -> u64 {
     // Safety:
@@ -1221,7 +1222,7 @@ impl<'a> Held<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Held::VT_EPOCH, Some(0)).unwrap()}
   }
-  /// To whom.
+  /// Key of the other end.
   #[inline]
   pub fn peer_key(&self) -> &'a Key {
     // Safety:
@@ -1305,7 +1306,7 @@ impl ::core::fmt::Debug for Held<'_> {
 pub enum RegisterVehicleOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A vehicle says that it is there, and again when its candidates are others.
+/// Registration of a vehicle, repeated when its candidates change.
 pub struct RegisterVehicle<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1348,7 +1349,7 @@ impl<'a> RegisterVehicle<'a> {
   }
 
 
-  /// What operators call it.
+  /// Name that operators see.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -1356,7 +1357,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RegisterVehicle::VT_NAME, None).unwrap()}
   }
-  /// Where its links can be reached: `host:port`, UDP.
+  /// Configured addresses of its links: `host:port`, UDP.
   #[inline]
   pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -1364,7 +1365,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RegisterVehicle::VT_ADDRESSES, None).unwrap()}
   }
-  /// What it speaks; a build of version 1 does not say.
+  /// Supported versions; absent from a build of version 1.
   #[inline]
   pub fn versions(&self) -> Option<&'a Versions> {
     // Safety:
@@ -1372,7 +1373,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(RegisterVehicle::VT_VERSIONS, None)}
   }
-  /// Whether it knows what a relay is.
+  /// True if it supports relays.
   #[inline]
   pub fn relays(&self) -> bool {
     // Safety:
@@ -1380,7 +1381,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<bool>(RegisterVehicle::VT_RELAYS, Some(false)).unwrap()}
   }
-  /// Where it may be reached; an older build does not say. At most 32.
+  /// Its candidates, at most 32; absent from an older build.
   #[inline]
   pub fn candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
     // Safety:
@@ -1388,7 +1389,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterVehicle::VT_CANDIDATES, None)}
   }
-  /// What it was introduced under last; an older build does not say.
+  /// Lease of its last introduction; absent from an older build.
   #[inline]
   pub fn held(&self) -> Option<Held<'a>> {
     // Safety:
@@ -1396,7 +1397,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Held>>(RegisterVehicle::VT_HELD, None)}
   }
-  /// Where it is, in words of whoever runs it: at most 32 bytes.
+  /// Location as configured by its owner, at most 32 bytes.
   #[inline]
   pub fn place(&self) -> Option<&'a str> {
     // Safety:
@@ -1513,7 +1514,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
 pub enum RegisterOperatorOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An operator says that it is there, and again when its candidates are others.
+/// Registration of an operator, repeated when its candidates change.
 pub struct RegisterOperator<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1554,7 +1555,7 @@ impl<'a> RegisterOperator<'a> {
   }
 
 
-  /// What vehicles know it by.
+  /// Name that vehicles see.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -1562,7 +1563,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RegisterOperator::VT_NAME, None).unwrap()}
   }
-  /// Where it can be reached: `host:port`, UDP.
+  /// Configured addresses: `host:port`, UDP.
   #[inline]
   pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -1570,7 +1571,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RegisterOperator::VT_ADDRESSES, None).unwrap()}
   }
-  /// What it speaks; a build of version 1 does not say.
+  /// Supported versions; absent from a build of version 1.
   #[inline]
   pub fn versions(&self) -> Option<&'a Versions> {
     // Safety:
@@ -1578,7 +1579,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(RegisterOperator::VT_VERSIONS, None)}
   }
-  /// Whether it knows what a relay is.
+  /// True if it supports relays.
   #[inline]
   pub fn relays(&self) -> bool {
     // Safety:
@@ -1586,7 +1587,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<bool>(RegisterOperator::VT_RELAYS, Some(false)).unwrap()}
   }
-  /// Where it may be reached; an older build does not say. At most 32.
+  /// Its candidates, at most 32; absent from an older build.
   #[inline]
   pub fn candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
     // Safety:
@@ -1594,7 +1595,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterOperator::VT_CANDIDATES, None)}
   }
-  /// What it was introduced under last; an older build does not say.
+  /// Lease of its last introduction; absent from an older build.
   #[inline]
   pub fn held(&self) -> Option<Held<'a>> {
     // Safety:
@@ -1703,7 +1704,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
 pub enum ListVehiclesOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// Asks for a VehicleList.
+/// Request for a VehicleList.
 pub struct ListVehicles<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1782,7 +1783,7 @@ impl ::core::fmt::Debug for ListVehicles<'_> {
 pub enum VehicleEntryOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// One vehicle that this operator may see.
+/// Vehicle that this operator may see.
 pub struct VehicleEntry<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1829,7 +1830,7 @@ impl<'a> VehicleEntry<'a> {
   }
 
 
-  /// What operators call it.
+  /// Name that operators see.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -1837,7 +1838,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_NAME, None).unwrap()}
   }
-  /// Who it is.
+  /// Its static key.
   #[inline]
   pub fn key(&self) -> &'a Key {
     // Safety:
@@ -1845,7 +1846,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Key>(VehicleEntry::VT_KEY, None).unwrap()}
   }
-  /// Whether it can be had.
+  /// Availability.
   #[inline]
   pub fn state(&self) -> VehicleState {
     // Safety:
@@ -1853,7 +1854,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<VehicleState>(VehicleEntry::VT_STATE, Some(VehicleState::Free)).unwrap()}
   }
-  /// Between switchboard and vehicle, ms; negative: not known.
+  /// Round-trip time between switchboard and vehicle, ms; negative: not known.
   #[inline]
   pub fn round_trip_ms(&self) -> f32 {
     // Safety:
@@ -1861,7 +1862,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(VehicleEntry::VT_ROUND_TRIP_MS, Some(-1.0)).unwrap()}
   }
-  /// The operator who has it, if somebody has; an older switchboard does not say.
+  /// Operator who holds the lease, if there is one; absent from an older switchboard.
   #[inline]
   pub fn driver(&self) -> Option<&'a str> {
     // Safety:
@@ -1869,7 +1870,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_DRIVER, None)}
   }
-  /// Since when it is driven, or away: seconds of Unix time; 0: not known.
+  /// Start of the drive, or of the absence: seconds of Unix time; 0: not known.
   #[inline]
   pub fn since_s(&self) -> u32 {
     // Safety:
@@ -1877,7 +1878,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(VehicleEntry::VT_SINCE_S, Some(0)).unwrap()}
   }
-  /// Where it is, as it has said itself: at most 32 bytes.
+  /// Location from its registration, at most 32 bytes.
   #[inline]
   pub fn place(&self) -> Option<&'a str> {
     // Safety:
@@ -1885,7 +1886,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_PLACE, None)}
   }
-  /// How many links it has said that it has; 0: not known.
+  /// Number of its links, from its registration; 0: not known.
   #[inline]
   pub fn link_count(&self) -> u8 {
     // Safety:
@@ -1893,7 +1894,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u8>(VehicleEntry::VT_LINK_COUNT, Some(0)).unwrap()}
   }
-  /// Of how many of these an address is known.
+  /// Number of these links that have a known address.
   #[inline]
   pub fn links(&self) -> u8 {
     // Safety:
@@ -2125,7 +2126,7 @@ impl ::core::fmt::Debug for VehicleList<'_> {
 pub enum TakeOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An operator wants a vehicle.
+/// Request of an operator for the lease of a vehicle.
 pub struct Take<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2156,7 +2157,7 @@ impl<'a> Take<'a> {
   }
 
 
-  /// As registered.
+  /// Name under which the vehicle has registered.
   #[inline]
   pub fn vehicle_name(&self) -> &'a str {
     // Safety:
@@ -2224,7 +2225,7 @@ impl ::core::fmt::Debug for Take<'_> {
 pub enum ReleaseOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An operator gives its vehicle back.
+/// End of a lease by its operator.
 pub struct Release<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2303,8 +2304,8 @@ impl ::core::fmt::Debug for Release<'_> {
 pub enum IntroduceOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// The switchboard brings two together: both get one, and who told candidates another one of the same lease
-/// when the other's are others.
+/// Introduction of two ends: each gets one. An end that has sent candidates gets another one of the same lease when
+/// the other end's candidates change.
 pub struct Introduce<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2347,7 +2348,7 @@ impl<'a> Introduce<'a> {
   }
 
 
-  /// Names what has been agreed.
+  /// Identifier of the lease.
   #[inline]
   pub fn lease(&self) -> &'a Lease {
     // Safety:
@@ -2355,7 +2356,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Lease>(Introduce::VT_LEASE, None).unwrap()}
   }
-  /// The other's name.
+  /// Name of the other end.
   #[inline]
   pub fn peer_name(&self) -> &'a str {
     // Safety:
@@ -2363,7 +2364,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Introduce::VT_PEER_NAME, None).unwrap()}
   }
-  /// The other's key; nobody else is to be believed.
+  /// Key of the other end, the only one that may be accepted.
   #[inline]
   pub fn peer_key(&self) -> &'a Key {
     // Safety:
@@ -2371,7 +2372,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Key>(Introduce::VT_PEER_KEY, None).unwrap()}
   }
-  /// Where the other can be reached: `host:port`, UDP.
+  /// Configured addresses of the other end: `host:port`, UDP.
   #[inline]
   pub fn peer_addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -2379,7 +2380,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(Introduce::VT_PEER_ADDRESSES, None).unwrap()}
   }
-  /// What the other speaks; an older switchboard does not say.
+  /// Versions that the other end supports; absent from an older switchboard.
   #[inline]
   pub fn peer_versions(&self) -> Option<&'a Versions> {
     // Safety:
@@ -2387,7 +2388,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(Introduce::VT_PEER_VERSIONS, None)}
   }
-  /// Where the other may be reached beside; an older switchboard does not say. At most 32.
+  /// Candidates of the other end, at most 32; absent from an older switchboard.
   #[inline]
   pub fn peer_candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
     // Safety:
@@ -2395,7 +2396,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(Introduce::VT_PEER_CANDIDATES, None)}
   }
-  /// The lease's: one more than that of the vehicle's lease before; 0 from an older switchboard.
+  /// Epoch of the lease, one more than that of the vehicle's previous lease; 0 from an older switchboard.
   #[inline]
   pub fn epoch(&self) -> u64 {
     // Safety:
@@ -2514,7 +2515,7 @@ impl ::core::fmt::Debug for Introduce<'_> {
 pub enum ReleasedOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A lease has ended.
+/// Notice that a lease has ended.
 pub struct Released<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2547,7 +2548,7 @@ impl<'a> Released<'a> {
   }
 
 
-  /// Which.
+  /// Identifier of the lease.
   #[inline]
   pub fn lease(&self) -> &'a Lease {
     // Safety:
@@ -2555,7 +2556,7 @@ impl<'a> Released<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Lease>(Released::VT_LEASE, None).unwrap()}
   }
-  /// Why, for people.
+  /// Reason in words for people.
   #[inline]
   pub fn reason(&self) -> &'a str {
     // Safety:
@@ -2632,7 +2633,7 @@ impl ::core::fmt::Debug for Released<'_> {
 pub enum RefusedOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// What was asked for is not done.
+/// Refusal of a request.
 pub struct Refused<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2665,7 +2666,7 @@ impl<'a> Refused<'a> {
   }
 
 
-  /// Why, for programs.
+  /// Reason for programs.
   #[inline]
   pub fn reason_code(&self) -> Refusal {
     // Safety:
@@ -2673,7 +2674,7 @@ impl<'a> Refused<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Refusal>(Refused::VT_REASON_CODE, Some(Refusal::UnknownVehicle)).unwrap()}
   }
-  /// Why, for people.
+  /// Reason in words for people.
   #[inline]
   pub fn text(&self) -> &'a str {
     // Safety:
@@ -2749,7 +2750,7 @@ impl ::core::fmt::Debug for Refused<'_> {
 pub enum PingOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// Asks for a pong.
+/// Request for a pong.
 pub struct Ping<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2780,7 +2781,7 @@ impl<'a> Ping<'a> {
   }
 
 
-  /// Nanoseconds, sender's clock.
+  /// Time of sending, nanoseconds by the sender's clock.
   #[inline]
   pub fn t(&self) -> u64 {
     // Safety:
@@ -2847,7 +2848,7 @@ impl ::core::fmt::Debug for Ping<'_> {
 pub enum PongOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// Answers a ping.
+/// Answer to a ping.
 pub struct Pong<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2880,7 +2881,7 @@ impl<'a> Pong<'a> {
   }
 
 
-  /// As it came in the ping.
+  /// Time copied from the ping.
   #[inline]
   pub fn t(&self) -> u64 {
     // Safety:
@@ -2888,7 +2889,7 @@ impl<'a> Pong<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Pong::VT_T, Some(0)).unwrap()}
   }
-  /// When the ping came, nanoseconds by the answerer's clock; 0: an older build does not say.
+  /// Arrival of the ping, nanoseconds by the answering end's clock; 0 from an older build.
   #[inline]
   pub fn seen(&self) -> u64 {
     // Safety:
@@ -2963,7 +2964,7 @@ impl ::core::fmt::Debug for Pong<'_> {
 pub enum RelayTicketOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A relay, and the right to reach a peer through it.
+/// Relay, and the permission to reach a peer through it.
 pub struct RelayTicket<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -2998,7 +2999,7 @@ impl<'a> RelayTicket<'a> {
   }
 
 
-  /// Where it is: `host:port`, UDP.
+  /// Addresses of the relay: `host:port`, UDP.
   #[inline]
   pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -3006,7 +3007,7 @@ impl<'a> RelayTicket<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RelayTicket::VT_ADDRESSES, None).unwrap()}
   }
-  /// Who it is.
+  /// Its static key.
   #[inline]
   pub fn key(&self) -> &'a Key {
     // Safety:
@@ -3014,7 +3015,7 @@ impl<'a> RelayTicket<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Key>(RelayTicket::VT_KEY, None).unwrap()}
   }
-  /// The right, as the relay reads it.
+  /// Permission, in the relay's format.
   #[inline]
   pub fn token(&self) -> ::flatbuffers::Vector<'a, u8> {
     // Safety:
@@ -3100,7 +3101,7 @@ impl ::core::fmt::Debug for RelayTicket<'_> {
 pub enum RelaysOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// The switchboard names relays: both ends of a lease get one before they are brought together, and later ones.
+/// Relays for a lease, sent to both ends before their introduction and again later.
 pub struct Relays<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3133,7 +3134,7 @@ impl<'a> Relays<'a> {
   }
 
 
-  /// Whom they lead to.
+  /// Key of the end that they lead to.
   #[inline]
   pub fn peer_key(&self) -> &'a Key {
     // Safety:
@@ -3218,7 +3219,7 @@ impl ::core::fmt::Debug for Relays<'_> {
 pub enum OrderOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An administrator, who holds the switchboard's own key, orders something; a supervisor may end leases and ask who
+/// Order of an administrator, who holds the switchboard's own key. A supervisor may only end leases and ask who
 /// drives.
 pub struct Order<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
@@ -3256,7 +3257,7 @@ impl<'a> Order<'a> {
   }
 
 
-  /// What.
+  /// Kind of the order.
   #[inline]
   pub fn kind(&self) -> OrderKind {
     // Safety:
@@ -3264,7 +3265,7 @@ impl<'a> Order<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<OrderKind>(Order::VT_KIND, Some(OrderKind::Backup)).unwrap()}
   }
-  /// Of an invitation and a revocation: what the machine is to be, or is.
+  /// Role of the machine, in an invitation or a revocation.
   #[inline]
   pub fn role(&self) -> Role {
     // Safety:
@@ -3272,7 +3273,7 @@ impl<'a> Order<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Role>(Order::VT_ROLE, Some(Role::Vehicle)).unwrap()}
   }
-  /// Likewise: its name; of an end: the vehicle's.
+  /// Name of the machine, in an invitation or a revocation; of the vehicle, in an end.
   #[inline]
   pub fn name(&self) -> Option<&'a str> {
     // Safety:
@@ -3280,7 +3281,7 @@ impl<'a> Order<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Order::VT_NAME, None)}
   }
-  /// Of an end: what the vehicle is handed.
+  /// Signed order for the vehicle, in an end.
   #[inline]
   pub fn signed(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
     // Safety:
@@ -3371,7 +3372,7 @@ impl ::core::fmt::Debug for Order<'_> {
 pub enum OrderPartOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A part of an order's answer.
+/// Part of an order's answer.
 pub struct OrderPart<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3404,7 +3405,7 @@ impl<'a> OrderPart<'a> {
   }
 
 
-  /// What follows the parts before.
+  /// Bytes that follow those of the previous parts.
   #[inline]
   pub fn bytes(&self) -> ::flatbuffers::Vector<'a, u8> {
     // Safety:
@@ -3412,7 +3413,7 @@ impl<'a> OrderPart<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(OrderPart::VT_BYTES, None).unwrap()}
   }
-  /// Whether no more follows.
+  /// True if this is the last part.
   #[inline]
   pub fn is_last(&self) -> bool {
     // Safety:
@@ -3488,7 +3489,7 @@ impl ::core::fmt::Debug for OrderPart<'_> {
 pub enum EnrollOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A machine whose key is not listed asks to be let in.
+/// Request for enrolment by a machine whose key is not listed.
 pub struct Enroll<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3521,7 +3522,7 @@ impl<'a> Enroll<'a> {
   }
 
 
-  /// The invitation's.
+  /// Number of the invitation.
   #[inline]
   pub fn number(&self) -> u16 {
     // Safety:
@@ -3529,7 +3530,7 @@ impl<'a> Enroll<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u16>(Enroll::VT_NUMBER, Some(0)).unwrap()}
   }
-  /// The invitation's.
+  /// Secret of the invitation.
   #[inline]
   pub fn secret(&self) -> &'a Secret {
     // Safety:
@@ -3605,7 +3606,7 @@ impl ::core::fmt::Debug for Enroll<'_> {
 pub enum KnownOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// One whom a machine may meet.
+/// Machine of the other role that a machine may meet.
 pub struct Known<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3646,7 +3647,7 @@ impl<'a> Known<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Known::VT_NAME, None).unwrap()}
   }
-  /// Who it is.
+  /// Its static key.
   #[inline]
   pub fn key(&self) -> &'a Key {
     // Safety:
@@ -3723,7 +3724,7 @@ impl ::core::fmt::Debug for Known<'_> {
 pub enum EnrolledOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// The machine is let in, from now on.
+/// Confirmation that a machine is enrolled.
 pub struct Enrolled<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3758,7 +3759,7 @@ impl<'a> Enrolled<'a> {
   }
 
 
-  /// As what.
+  /// Role of the machine.
   #[inline]
   pub fn role(&self) -> Role {
     // Safety:
@@ -3766,7 +3767,7 @@ impl<'a> Enrolled<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Role>(Enrolled::VT_ROLE, Some(Role::Vehicle)).unwrap()}
   }
-  /// Under which name.
+  /// Name of the machine.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -3774,7 +3775,7 @@ impl<'a> Enrolled<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Enrolled::VT_NAME, None).unwrap()}
   }
-  /// Those of the other role who are listed at present: at most 256.
+  /// Machines of the other role that are listed at present, at most 256.
   #[inline]
   pub fn peers(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Known<'a>>> {
     // Safety:
@@ -3859,7 +3860,7 @@ impl ::core::fmt::Debug for Enrolled<'_> {
 pub enum OrderedOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// What a supervisor orders of a vehicle, as it came: the switchboard cannot make one.
+/// Supervisor's order to a vehicle, unchanged: the switchboard cannot make one.
 pub struct Ordered<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -3892,7 +3893,7 @@ impl<'a> Ordered<'a> {
   }
 
 
-  /// Signed, for the vehicle to read: at most 256 bytes.
+  /// Signed order for the vehicle, at most 256 bytes.
   #[inline]
   pub fn signed(&self) -> ::flatbuffers::Vector<'a, u8> {
     // Safety:
@@ -3900,7 +3901,7 @@ impl<'a> Ordered<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Ordered::VT_SIGNED, None).unwrap()}
   }
-  /// Whether the switchboard carries back what the vehicle answers; an older one does not say.
+  /// True if the switchboard passes the vehicle's answer back; false from an older one.
   #[inline]
   pub fn is_answered(&self) -> bool {
     // Safety:
@@ -3976,7 +3977,7 @@ impl ::core::fmt::Debug for Ordered<'_> {
 pub enum AnsweredOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// What a vehicle says that it has made of an order, on its way to the supervisor: the switchboard cannot make one.
+/// Vehicle's answer to an order, on its way to the supervisor: the switchboard cannot make one.
 pub struct Answered<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -4007,7 +4008,7 @@ impl<'a> Answered<'a> {
   }
 
 
-  /// Signed, for the supervisor to read: at most 256 bytes.
+  /// Signed answer for the supervisor, at most 256 bytes.
   #[inline]
   pub fn signed(&self) -> ::flatbuffers::Vector<'a, u8> {
     // Safety:
@@ -4115,7 +4116,7 @@ impl<'a> Control<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<ControlMessage>(Control::VT_MESSAGE_TYPE, Some(ControlMessage::NONE)).unwrap()}
   }
-  /// What it says; id 0 is the union's type.
+  /// Content; id 0 is the union's type.
   #[inline]
   pub fn message(&self) -> ::flatbuffers::Table<'a> {
     // Safety:

@@ -11,7 +11,7 @@ extern crate alloc;
 pub enum DropCountOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// How often one named drop has happened.
+/// Count of one named drop.
 pub struct DropCount<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -44,7 +44,7 @@ impl<'a> DropCount<'a> {
   }
 
 
-  /// What is dropped and why, in words that stay the same.
+  /// Name of the drop, which says what is dropped and why, and never changes.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -52,7 +52,7 @@ impl<'a> DropCount<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(DropCount::VT_NAME, None).unwrap()}
   }
-  /// Since the process began.
+  /// Number of drops since the process started.
   #[inline]
   pub fn count(&self) -> u64 {
     // Safety:

@@ -11,7 +11,7 @@ extern crate alloc;
 pub enum LinkActionOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// Cuts or restores one emulated link.
+/// Request to cut or restore one emulated link.
 pub struct LinkAction<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }

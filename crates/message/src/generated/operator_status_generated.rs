@@ -22,7 +22,7 @@ pub const ENUM_VALUES_SESSION_STATE: [SessionState; 5] = [
   SessionState::Lost,
 ];
 
-/// How far the operator has come.
+/// Progress of the operator's session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct SessionState(pub u8);
@@ -36,7 +36,7 @@ impl SessionState {
   pub const Connecting: Self = Self(2);
   /// Commands and video flow.
   pub const Established: Self = Self(3);
-  /// Nothing has come from the vehicle on any link for a while.
+  /// Nothing has arrived from the vehicle on any link for a while.
   pub const Lost: Self = Self(4);
 
   pub const ENUM_MIN: u8 = 0;
@@ -110,7 +110,7 @@ impl<'a> ::flatbuffers::Verifiable for SessionState {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for SessionState {}
-/// The vehicle's clock minus the operator's, as pings and pongs tell.
+/// The vehicle's clock minus the operator's, estimated from pings and pongs.
 // struct ClockOffset, aligned to 8
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -208,7 +208,7 @@ impl<'a> ClockOffset {
     }
   }
 
-  /// Nanoseconds: the offset is this close to the truth, either way.
+  /// Largest error of the offset in either direction, nanoseconds.
   pub fn error_ns(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -243,7 +243,7 @@ impl<'a> ClockOffset {
 pub enum EmulatedLinkOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A link of the emulator that this demo runs over.
+/// Link of the emulator that this demo runs over.
 pub struct EmulatedLink<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -276,7 +276,7 @@ impl<'a> EmulatedLink<'a> {
   }
 
 
-  /// What the emulator calls it.
+  /// Name in the emulator.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -284,7 +284,7 @@ impl<'a> EmulatedLink<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(EmulatedLink::VT_NAME, None).unwrap()}
   }
-  /// Whether nothing goes over it.
+  /// True if it is cut.
   #[inline]
   pub fn cut(&self) -> bool {
     // Safety:
@@ -360,7 +360,7 @@ impl ::core::fmt::Debug for EmulatedLink<'_> {
 pub enum OperatorStatusOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// How far the operator's process has come.
+/// Status of the operator's process.
 pub struct OperatorStatus<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -401,7 +401,7 @@ impl<'a> OperatorStatus<'a> {
   }
 
 
-  /// Nanoseconds since 1970, operator's clock.
+  /// Time of sending, nanoseconds since 1970, operator's clock.
   #[inline]
   pub fn unix_ns(&self) -> u64 {
     // Safety:
@@ -409,7 +409,7 @@ impl<'a> OperatorStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(OperatorStatus::VT_UNIX_NS, Some(0)).unwrap()}
   }
-  /// The vehicle that is driven or wanted.
+  /// Name of the vehicle that is driven or requested.
   #[inline]
   pub fn vehicle_name(&self) -> &'a str {
     // Safety:
@@ -417,7 +417,7 @@ impl<'a> OperatorStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(OperatorStatus::VT_VEHICLE_NAME, None).unwrap()}
   }
-  /// How far the operator has come.
+  /// Progress of the session.
   #[inline]
   pub fn session_state(&self) -> SessionState {
     // Safety:
@@ -425,7 +425,7 @@ impl<'a> OperatorStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<SessionState>(OperatorStatus::VT_SESSION_STATE, Some(SessionState::Registering)).unwrap()}
   }
-  /// Why the session's state is what it is.
+  /// Reason of the session's state.
   #[inline]
   pub fn session_reason(&self) -> &'a str {
     // Safety:
@@ -433,7 +433,7 @@ impl<'a> OperatorStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(OperatorStatus::VT_SESSION_REASON, None).unwrap()}
   }
-  /// How far the clocks are apart; absent: not yet estimated.
+  /// Offset between the clocks; absent: not yet estimated.
   #[inline]
   pub fn clock(&self) -> Option<&'a ClockOffset> {
     // Safety:
@@ -441,7 +441,7 @@ impl<'a> OperatorStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<ClockOffset>(OperatorStatus::VT_CLOCK, None)}
   }
-  /// Empty: links are real.
+  /// Links of the emulator; empty when links are real.
   #[inline]
   pub fn emulated_links(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<EmulatedLink<'a>>> {
     // Safety:

@@ -26,7 +26,7 @@ pub const ENUM_VALUES_NUMERIC_TYPE: [NumericType; 9] = [
   NumericType::FLOAT64,
 ];
 
-/// What a number of a record is; all little-endian.
+/// Type of a number in a record; all little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct NumericType(pub u8);
@@ -228,7 +228,7 @@ impl<'a> Time {
     }
   }
 
-  /// Nanoseconds beside, below 1e9.
+  /// Nanoseconds after the whole seconds, below 1e9.
   pub fn nsec(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -260,7 +260,7 @@ impl<'a> Time {
 
 }
 
-/// Never in a message: with it the Rust builder, which knows nothing of force_align of vectors, aligns
+/// Never part of a message: makes the Rust builder, which ignores force_align of vectors, align
 /// `data`.
 // struct Align16, aligned to 16
 #[repr(transparent)]
@@ -326,7 +326,7 @@ impl<'a> Align16 {
     s
   }
 
-  /// Nothing.
+  /// Unused.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 16> {
     // Safety:
     // Created from a valid Table for this object
@@ -481,7 +481,7 @@ impl ::core::fmt::Debug for Vector3<'_> {
 pub enum QuaternionOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A turn, right-handed about the frame's axes, of length 1; by default none.
+/// Rotation, right-handed about the frame's axes, of length 1; by default none.
 pub struct Quaternion<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -633,7 +633,7 @@ impl ::core::fmt::Debug for Quaternion<'_> {
 pub enum PoseOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A place and a turn in a frame.
+/// Position and rotation in a frame.
 pub struct Pose<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -674,7 +674,7 @@ impl<'a> Pose<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Vector3>>(Pose::VT_POSITION, None)}
   }
-  /// How the sensor's axes are turned against the frame's.
+  /// Rotation of the sensor's axes against the frame's.
   #[inline]
   pub fn orientation(&self) -> Option<Quaternion<'a>> {
     // Safety:
@@ -785,7 +785,7 @@ impl<'a> PackedElementField<'a> {
 
 
   /// "x", "y", "z": metres along the sensor's axes, x forward, y left, z up; "intensity" in the sensor's
-  /// own measure. Others as the sensor's maker has them.
+  /// own unit. Other names as the sensor's maker defines them.
   #[inline]
   pub fn name(&self) -> Option<&'a str> {
     // Safety:
@@ -801,7 +801,7 @@ impl<'a> PackedElementField<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(PackedElementField::VT_OFFSET, Some(0)).unwrap()}
   }
-  /// What stands there, little-endian.
+  /// Type of the number, little-endian.
   #[inline]
   pub fn type_(&self) -> NumericType {
     // Safety:
@@ -884,7 +884,7 @@ impl ::core::fmt::Debug for PackedElementField<'_> {
 pub enum PointCloudOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// One turn of a lidar, or a part of one.
+/// One turn of a lidar, or part of one.
 pub struct PointCloud<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -925,7 +925,7 @@ impl<'a> PointCloud<'a> {
   }
 
 
-  /// When the points were captured.
+  /// Time of capture of the points.
   #[inline]
   pub fn timestamp(&self) -> Option<&'a Time> {
     // Safety:
@@ -933,7 +933,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Time>(PointCloud::VT_TIMESTAMP, None)}
   }
-  /// The frame that `pose` is in, by name.
+  /// Name of the frame that `pose` is in.
   #[inline]
   pub fn frame_id(&self) -> Option<&'a str> {
     // Safety:
@@ -941,7 +941,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(PointCloud::VT_FRAME_ID, None)}
   }
-  /// Where the sensor is in that frame; absent: at its origin, not turned.
+  /// Pose of the sensor in that frame; absent: at its origin, not rotated.
   #[inline]
   pub fn pose(&self) -> Option<Pose<'a>> {
     // Safety:
@@ -957,7 +957,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(PointCloud::VT_POINT_STRIDE, Some(0)).unwrap()}
   }
-  /// What a record holds.
+  /// Fields of a record.
   #[inline]
   pub fn fields(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<PackedElementField<'a>>>> {
     // Safety:
@@ -965,7 +965,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<PackedElementField>>>>(PointCloud::VT_FIELDS, None)}
   }
-  /// Records, one after the other, without a table for any.
+  /// Records, one after the other, without a table for each.
   #[inline]
   pub fn data(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
     // Safety:

@@ -8,7 +8,7 @@ pub mod tautline {
 
 extern crate alloc;
 
-/// When a question came.
+/// Arrival of one question.
 // struct Arrival, aligned to 8
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -76,7 +76,7 @@ impl<'a> Arrival {
     s
   }
 
-  /// The question's.
+  /// Sequence number of the question.
   pub fn sequence(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -106,7 +106,7 @@ impl<'a> Arrival {
     }
   }
 
-  /// Nanoseconds since the session's start, vehicle's clock.
+  /// Time of arrival, nanoseconds since the session's start, vehicle's clock.
   pub fn came_at_ns(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -141,7 +141,7 @@ impl<'a> Arrival {
 pub enum ProbeAnswerOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// What came of the newest questions.
+/// Arrivals of the newest questions.
 pub struct ProbeAnswer<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -174,7 +174,7 @@ impl<'a> ProbeAnswer<'a> {
   }
 
 
-  /// The newest questions, each in several answers, since an answer may be lost.
+  /// The newest arrivals, each in several answers, since an answer may be lost.
   #[inline]
   pub fn arrivals(&self) -> ::flatbuffers::Vector<'a, Arrival> {
     // Safety:
@@ -182,7 +182,7 @@ impl<'a> ProbeAnswer<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, Arrival>>>(ProbeAnswer::VT_ARRIVALS, None).unwrap()}
   }
-  /// Why the vehicle went back to its configured size; absent while it follows the probe.
+  /// Reason why the vehicle returned to its configured size; absent while it follows the probe.
   #[inline]
   pub fn refusal(&self) -> Option<&'a str> {
     // Safety:

@@ -8,7 +8,7 @@ pub mod tautline {
 
 extern crate alloc;
 
-/// Fixed size, written and read in one piece.
+/// Question of a probe. Fixed size, written and read in one piece.
 // struct Question, aligned to 8
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -79,7 +79,7 @@ impl<'a> Question {
     s
   }
 
-  /// Counts up by one with each question of a probe.
+  /// Sequence number, increased by one with each question of a probe.
   pub fn sequence(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -109,7 +109,7 @@ impl<'a> Question {
     }
   }
 
-  /// Largest datagram from the vehicle, 150 to 1500; 0: the configured one again, the probe is over.
+  /// Largest datagram from the vehicle, 150 to 1500 bytes; 0 ends the probe and restores the configured size.
   pub fn datagram_bytes(&self) -> u16 {
     let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -139,7 +139,7 @@ impl<'a> Question {
     }
   }
 
-  /// For so long the size stays without another question, ms, 100 to 5000.
+  /// Time for which the size stays without another question, ms, 100 to 5000.
   pub fn hold_ms(&self) -> u16 {
     let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -205,7 +205,7 @@ impl<'a> ProbeQuestion<'a> {
   }
 
 
-  /// What is asked.
+  /// The question.
   #[inline]
   pub fn question(&self) -> &'a Question {
     // Safety:

@@ -8,7 +8,7 @@ pub mod tautline {
 
 extern crate alloc;
 
-/// Raft's fields, fixed in size, written and read in one piece. Zero where a kind has no such field.
+/// Raft's fields, fixed size, written and read in one piece. Zero where a kind has no such field.
 // struct Step, aligned to 8
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -106,7 +106,7 @@ impl<'a> Step {
     s
   }
 
-  /// Raft's term: counts elections.
+  /// Raft's term, the count of elections.
   pub fn term(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -256,7 +256,7 @@ impl<'a> Step {
     }
   }
 
-  /// What a refusal suggests to try next.
+  /// Index that a refusal suggests to try next.
   pub fn reject_hint(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -286,7 +286,7 @@ impl<'a> Step {
     }
   }
 
-  /// Nanoseconds since the sender's start, leader's clock: when the round began that this belongs to.
+  /// Start of the round that this belongs to, nanoseconds since the sender's start, leader's clock.
   pub fn round_at_ns(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -316,7 +316,7 @@ impl<'a> Step {
     }
   }
 
-  /// Raft's kind of message, by its place in the crate tautline-quorum's list of them.
+  /// Raft's kind of message, as an index into the list in the crate tautline-quorum.
   pub fn kind(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -346,7 +346,7 @@ impl<'a> Step {
     }
   }
 
-  /// Who says it; members are numbered from 1.
+  /// Sender; members are numbered from 1.
   pub fn from(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -376,7 +376,7 @@ impl<'a> Step {
     }
   }
 
-  /// Who is told.
+  /// Receiver.
   pub fn to(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -406,7 +406,7 @@ impl<'a> Step {
     }
   }
 
-  /// Whether this refuses.
+  /// True if this is a refusal.
   pub fn reject(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -436,7 +436,7 @@ impl<'a> Step {
     }
   }
 
-  /// Whether `round_at_ns` says something.
+  /// True if `round_at_ns` is set.
   pub fn has_round(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -504,7 +504,7 @@ impl<'a> QuorumStep<'a> {
   }
 
 
-  /// Which step.
+  /// The step.
   #[inline]
   pub fn step(&self) -> &'a Step {
     // Safety:
@@ -512,7 +512,7 @@ impl<'a> QuorumStep<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Step>(QuorumStep::VT_STEP, None).unwrap()}
   }
-  /// The terms of the log's entries behind `index`, one after the other; entries hold nothing else.
+  /// Terms of the log's entries after `index`, in order; entries hold nothing else.
   #[inline]
   pub fn entry_terms(&self) -> Option<::flatbuffers::Vector<'a, u64>> {
     // Safety:

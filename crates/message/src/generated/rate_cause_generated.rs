@@ -37,7 +37,7 @@ pub struct RateCause(pub u8);
 impl RateCause {
   /// Nothing is known of the link yet.
   pub const Beginning: Self = Self(0);
-  /// The rate is configured.
+  /// The rate is constant.
   pub const Fixed: Self = Self(1);
   /// There is no queue in the link: the rate grows as far as it is used.
   pub const Growth: Self = Self(2);

@@ -78,8 +78,8 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(Telemetry::VT_STATUS, None)}
   }
-  /// Reason why nobody drives that no status contains, such as another operator in whose hands the vehicle still moves; at
-  /// most 256 bytes. Absent without one.
+  /// Reason why nobody drives that no status contains, such as a vehicle that still moves under another operator; at most
+  /// 256 bytes. Absent without one.
   #[inline]
   pub fn mode_reason(&self) -> Option<&'a str> {
     // Safety:

@@ -8,7 +8,7 @@ pub mod tautline {
 
 extern crate alloc;
 
-/// What has come of one strip: fixed size, at most eight of them.
+/// Reception of one strip: fixed size, at most eight of them.
 // struct StripReport, aligned to 4
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -112,7 +112,7 @@ impl<'a> StripReport {
     }
   }
 
-  /// Which strip of the pictures, 0 the topmost.
+  /// Index of the strip in the picture, 0 at the top.
   pub fn strip(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -142,7 +142,7 @@ impl<'a> StripReport {
     }
   }
 
-  /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
+  /// Distance back from `newest` to the newest clean picture, in pictures; 255: more, or none.
   pub fn clean_before(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -172,7 +172,7 @@ impl<'a> StripReport {
     }
   }
 
-  /// How many pictures before it lies the newest one that did not come; 255: more, or none.
+  /// Distance back from `newest` to the newest lost picture, in pictures; 255: more, or none.
   pub fn lost_before(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -207,7 +207,7 @@ impl<'a> StripReport {
 pub enum VideoFeedbackOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// What has come of the video, and what is asked of its encoders; the newest counts.
+/// Reception of the video, and requests to its encoders; the newest counts.
 pub struct VideoFeedback<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -244,7 +244,7 @@ impl<'a> VideoFeedback<'a> {
   }
 
 
-  /// What has come of each strip.
+  /// Reception of each strip.
   #[inline]
   pub fn strips(&self) -> Option<::flatbuffers::Vector<'a, StripReport>> {
     // Safety:
@@ -252,7 +252,7 @@ impl<'a> VideoFeedback<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, StripReport>>>(VideoFeedback::VT_STRIPS, None)}
   }
-  /// Keyframe requests: bit n set, strip n's next slice should be an IDR.
+  /// Keyframe requests: bit n asks for an IDR as the next slice of strip n.
   #[inline]
   pub fn keyframe_strips(&self) -> u8 {
     // Safety:
@@ -268,7 +268,7 @@ impl<'a> VideoFeedback<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u8>(VideoFeedback::VT_PICTURE_INTERVAL, Some(1)).unwrap()}
   }
-  /// The most pixels of a picture that the screen shows in time; 0: not told.
+  /// Largest picture that the screen shows in time, in pixels; 0: not known.
   #[inline]
   pub fn pixels_max(&self) -> u32 {
     // Safety:

@@ -223,7 +223,7 @@ const LEAST_BYTES: usize = 150;
 const GRAIN_BYTES: usize = 12;
 /// [RFC8899] 5.1.2, MAX_PROBES.
 const FAILURES_LEAST: u32 = 3;
-/// Upper limit: a link that needs more loses so many packets that their size hardly matters.
+/// Upper limit: a link that needs more loses too many packets for their size to matter.
 const FAILURES_MOST: u32 = 24;
 const CHANCE: f64 = 1e-5;
 /// [RFC8899] 5.1.1, PMTU_RAISE_TIMER.

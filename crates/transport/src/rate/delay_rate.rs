@@ -258,7 +258,7 @@ impl DelayRate {
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
     }
 
-    /// Returns whether so many bits have waited longer than `most`, beyond what reordering or a
+    /// Returns whether `waiting` bits have waited longer than `most`, beyond what reordering or a
     /// radio's bursty delivery explains.
     fn waits(&self, waiting: f64, most: Duration, jitter: Duration) -> bool {
         let usual = self.capacity * (most + self.reordering + jitter * JITTERS).as_secs_f64();

@@ -126,7 +126,7 @@ fn no_other_channel_at_any_rate_delays_a_command() {
     let (mut loaded, lost, run) = commands(everything());
     assert_eq!(lost, 0);
     let (before, after) = (quantile(&mut unloaded, 0.99), quantile(&mut loaded, 0.99));
-    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms beside all others");
+    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms with all others");
     let vehicle = &run.vehicle().application;
     for number in [2, 3, 4, 5] {
         assert!(vehicle.bytes(number) > 20_000, "{number}: {} B", vehicle.bytes(number));
@@ -145,7 +145,7 @@ fn data_alone_takes_most_of_a_link_and_delays_no_command() {
     let (mut loaded, lost, run) = commands(vec![data(20, 20_000)]);
     assert_eq!(lost, 0);
     let (before, after) = (quantile(&mut unloaded, 0.99), quantile(&mut loaded, 0.99));
-    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms beside data");
+    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms with data");
     let bytes = run.vehicle().application.bytes(20);
     let rate = Bitrate::of(tautline_units::ByteCount::new(bytes as u64), Duration::from_secs(20));
     assert!(rate > Bitrate::from_kbps(350), "{rate} of 1 Mbit/s");
@@ -172,9 +172,9 @@ fn media(flows: Vec<Flow>) -> (f64, f64, usize) {
 fn data_leaves_medias_on_time_share_where_it_was() {
     let (alone, bytes_alone, _) = media(Vec::new());
     let (beside, bytes_beside, data) = media(vec![data(20, 20_000), data(21, 20_000)]);
-    assert!(beside >= alone - 0.002, "{alone} of media in time alone, {beside} beside data");
+    assert!(beside >= alone - 0.002, "{alone} of media in time alone, {beside} with data");
     // Media does not shrink to make room for it either.
-    assert!(bytes_beside > bytes_alone * 0.97, "{bytes_alone} B alone, {bytes_beside} B beside");
+    assert!(bytes_beside > bytes_alone * 0.97, "{bytes_alone} B alone, {bytes_beside} B with data");
     assert!(data > 100_000, "{data} B of data went through what media left");
 }
 

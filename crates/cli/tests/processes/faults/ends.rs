@@ -125,7 +125,7 @@ fn a_second_process_with_the_vehicles_key_disturbs_no_drive() {
         let line = line_with(&mut second.0, "another machine uses its key at 127.0.0.1:");
         assert!(
             line.is_some_and(|line| line.contains("is at 127.0.0.1:")),
-            "it is told of neither"
+            "the copy learns of neither"
         );
         crate::faults::goes_on(&rig);
         crate::faults::goes_on(&rig);
@@ -160,7 +160,7 @@ fn a_copy_that_registers_first_after_a_restart_is_refused() {
         let mut copy = rig.vehicle.another();
         let line = line_with(&mut copy.0, "another machine uses its key at 127.0.0.1:");
         let who = rig.vehicle.who();
-        assert!(line.is_some(), "the copy is told of both: {who}");
+        assert!(line.is_some(), "the copy learns of both: {who}");
         assert!(who.contains("a connection with the same key from 127.0.0.1:"), "{who}");
         // Longer than the ten seconds for which the process of the lease would have been awaited.
         for _ in 0..8 {

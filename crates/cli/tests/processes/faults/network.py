@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A network between two TUN devices that loses some packets, and lets no UDP pass until it is told to.
+"""A network between two TUN devices that loses some packets, and lets no UDP pass until a line on stdin says so.
 
     network.py FIRST SECOND --loss 0.02 --delay-ms 20 --mbps 10 [--seed 1]
 

@@ -77,7 +77,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
         "`frames timed` is the sender that the paper asks for: over TCP with 4 KB unsent at most, a picture whose 200 ms are over is \
          left out and the next one begun. `streams reset` is the same over QUIC, where what is lost of it is not repeated \
          either. Better means a mean higher by more than .1 dB and the interval of the difference; of fewer than three seeds by \
-         the mean alone, which is told and not judged."
+         the mean alone, which is shown and not judged."
             .to_owned(),
     );
     let (tables, plots) = (vec![table.shown("All videos, by network")], plots(&networks));
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(
             (row.measured, row.verdict()),
             (1.0, Verdict::Shown),
-            "one seed is told, not judged"
+            "one seed is shown, not judged"
         );
     }
 }

@@ -250,7 +250,7 @@ fn fig_4(_: &Run<'_>) -> Result<Outcome> {
     let mut notes = air.notes();
     notes.push(
         "The figure has no numbers that could be read; its text says that UDP is the better one there. The rate of the \
-         other flow is not told; here it is 2000 kB/s too, so that both together nearly fill the channel."
+         other flow is not given; here it is 2000 kB/s too, so that both together nearly fill the channel."
             .to_owned(),
     );
     let (tables, plots) = (vec![table], vec![plot]);
@@ -371,7 +371,7 @@ impl Air {
              directions, so that acknowledgements take time of the data, an access point's queue of 120 packets, \
              losses and bit errors by the power. Time is virtual: computing costs nothing."
                 .to_owned(),
-            "Fitted at each power: what a frame takes beside its bytes, to UDP's throughput in Table 1, and how often \
+            "Fitted at each power: time of a frame in addition to its bytes, to UDP's throughput in Table 1, and how often \
              frames of both sides collide, to TCP's. Losses by the power are ours, .4 % on average as in the paper."
                 .to_owned(),
             format!("Runs of {seconds} s where the paper took 300."),

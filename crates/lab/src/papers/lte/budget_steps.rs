@@ -64,7 +64,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         "Each level lasts {each} pictures; it changes between the third slice of a picture and the \
          fourth. Our own has its share of each picture by need, others equal shares. Sizes are over \
          the budget that holds when the slice begins. A slice after a step up cannot use all of it at once where the quantizer moves \
-         by bounded steps: how much it does is told."
+         by bounded steps: the table shows how much it does."
     ));
     Ok(Outcome::Measured(findings))
 }

@@ -51,7 +51,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         format!(
             "One link, {PER_SECOND} slices a second that fill the budget, uncoded, in virtual time. Step: {HIGH} \
              Mbit/s, {LOW} from second {DOWN_AT} on, {HIGH} again from second {UP_AT} on, 15 ms each way, a \
-             queue of 1 MB. Beside the paper's control the transport's own, which no row here is about."
+             queue of 1 MB. In addition to the paper's control the transport's own, which no row here is about."
         ),
         "The climb after the step up is faster than by the published constants, and is held against them: a link \
          that has fallen probes sooner and by half, the sixth deviation of the table."

@@ -111,10 +111,10 @@ impl Trial {
 
 /// Slices that arrive too late for a display at the 95th percentile of delay.
 struct Late {
-    /// Flags of late slices, by strip and picture.
+    /// Flags of slices that were late, by strip and picture.
     strips: Vec<Vec<bool>>,
     latencies: Latencies,
-    /// Share of late slices.
+    /// Share of slices that were late.
     share: f64,
     /// Mean number of consecutive late slices of one strip.
     run: f64,

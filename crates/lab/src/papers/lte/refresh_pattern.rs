@@ -69,7 +69,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             .to_owned(),
         format!(
             "Recovery: one slice lost in {} places, a skip slice in its stead, each stream through the decoder \
-             beside the same without a loss. What is seen is below {} dB of luma between the two.",
+             next to the same without a loss. Visible means below {} dB of luma between the two.",
             losses.len(),
             recovery::RECOVERED_DB
         ),
@@ -169,7 +169,7 @@ impl Mode {
         [
             seen.published(self.pictures as f64)
                 .at_most(1.0)
-                .because("a promise: recovery within so many pictures"),
+                .because("a promise: recovery within that number of pictures"),
             Row::new(named("any pixel differs, the worst"), "", differing),
         ]
     }

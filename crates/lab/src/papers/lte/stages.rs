@@ -89,8 +89,8 @@ fn findings(run: &Run<'_>, came: &Figures) -> Findings {
         notes: [
             system::notes(),
             vec![
-                "The paper's table holds whole pictures and gives a least and a most of three stages: p50 stands beside \
-                 the least, 99 % beside the most. Here every stage is of a slice, a sixth of a picture."
+                "The paper's table holds whole pictures and gives a least and a most of three stages: p50 stands next to \
+                 the least, 99 % next to the most. Here every stage is of a slice, a sixth of a picture."
                     .to_owned(),
                 "Camera capture is from an event at any time until the rows that show it are read, compression from \
                  then until the slice is encoded, network from then until the console has it, frame buffer from the \

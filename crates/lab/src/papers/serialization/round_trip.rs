@@ -69,7 +69,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     }
     let mut notes = vec![
         note(),
-        "The paper prints no numbers beside the bars of Fig. 1: they are the sums of Table 1. It \
+        "The paper prints no numbers next to the bars of Fig. 1: they are the sums of Table 1. It \
          leaves out JSON and packed Cap'n Proto, which stand here with the others."
             .to_owned(),
         "What C does today as it did then (LCM, Colfer) is about three times faster: that \

@@ -164,7 +164,7 @@ fn sizes(_: &Run<'_>) -> Result<Outcome> {
     let notes = vec![
         note(),
         "The paper prints no numbers of Fig. 2. Its remark holds that FlatBuffers costs most where \
-         points are few: what a message costs beside its points is the curve's left end."
+         points are few: the cost of a message without its points is the curve's left end."
             .to_owned(),
     ];
     Ok(Outcome::committed(

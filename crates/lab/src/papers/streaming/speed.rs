@@ -60,7 +60,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             format!(
                 "Processor: {}; one core, which encodes, loses, decodes and compares {packets} packets of \
                  {PACKET_BYTES} bytes, the {} kernel, the best of several times. Counted is what was \
-                 delivered in order; what is missing is told a round trip of {RTT_SLOTS} packets later.",
+                 delivered in order; a loss is reported a round trip of {RTT_SLOTS} packets later.",
                 machine::processor(),
                 Kernel::best().name()
             ),

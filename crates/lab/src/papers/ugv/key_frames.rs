@@ -40,7 +40,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         plots: vec![plot(&all)],
         notes: vec![format!(
             "Modelled: the modems of Figs. 4 and 5 without their outages; 480 kbit/s of video, 15 pictures a second, \
-             every thirtieth a key picture so many times as large as others, {runs} runs of {} s. A rise is a \
+             every thirtieth a key picture, larger than others by the factor in the table, {runs} runs of {} s. A rise is a \
              message of {RISE_MS} ms and more after one of less, where the paper's spikes with the gate begin. The \
              paper does not say how large or how frequent its key frames are; a spike in 67 messages or in 99 is one in 9 \
              or 13 s at the rate of its messages.",

@@ -356,7 +356,7 @@ pub fn plots(found: &[Found]) -> Vec<Plot> {
             let lines = place.iter().map(|run| {
                 let seconds = run.measures.by_second[0].iter().enumerate();
                 let points = seconds.map(|(at, share)| (at as f64 + 0.5, share * 100.0));
-                Series::line(format!("beside {}", run.pairing), points.collect())
+                Series::line(format!("against {}", run.pairing), points.collect())
             });
             Plot::new(&format!("shares-{name}"), &title, x, y).with_all(lines).mark_y(50.0, "half")
         })

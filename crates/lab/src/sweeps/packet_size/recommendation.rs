@@ -73,8 +73,8 @@ impl fmt::Display for Recommendation {
         let all = if self.equal.len() == self.tried { "All" } else { "Of them," };
         write!(
             f,
-            "The largest share, {:.2} %, is that of {}. {all} {} of the {} sizes cannot be told \
-             apart from it; this one has the least overhead.",
+            "The largest share, {:.2} %, is that of {}. {all} {} of the {} sizes do not differ \
+             significantly from it; this one has the least overhead.",
             percent(self.largest_within),
             self.largest,
             self.equal.len(),

@@ -90,7 +90,7 @@ fn exposure_and_transfer_count_as_age() {
     });
     assert!((40..5_000).contains(&ages[0]), "{ages:?}");
     assert!(ages[1] >= 73, "the end of a picture of 33 ms: {ages:?}");
-    assert!((33..5_000).contains(&ages[2]), "where nothing is told: {ages:?}");
+    assert!((33..5_000).contains(&ages[2]), "where the driver reports none: {ages:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "dip-2",
-        title: "The same beside one of 10 Mbit/s",
+        title: "The same next to one of 10 Mbit/s",
         drive: |transport, seed| filled(transport, seed, vec![dipping(seed), even()]),
         judge: |runs| vec![gap(runs, 250.0), recovered(runs)],
         ..SHORT
@@ -61,7 +61,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "cubic-32k",
-        title: "Beside a CUBIC flow in a queue of 32 kB: a quarter of the link, no gap of 1 s",
+        title: "Next to a CUBIC flow in a queue of 32 kB: a quarter of the link, no gap of 1 s",
         drive: |transport, seed| filled(transport, seed, vec![shared(seed, 32_000)]),
         judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0), foreign(runs)],
         ..LONG
@@ -82,7 +82,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "cubic-32k-2",
-        title: "A CUBIC flow in a queue of 32 kB beside one of two links: as that link alone",
+        title: "A CUBIC flow in a queue of 32 kB on one of two links: as that link alone",
         drive: |transport, seed| filled(transport, seed, vec![shared(seed, 32_000), even()]),
         judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0)],
         ..LONG
@@ -103,7 +103,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "cubic-1m-2",
-        title: "A queue of 1 MB beside one of two links: what the other alone carries",
+        title: "A queue of 1 MB on one of two links: what the other alone carries",
         drive: |transport, seed| filled(transport, seed, vec![shared(seed, 1_000_000), even()]),
         judge: |runs| vec![carried(runs, 9.0), gap(runs, 1_000.0)],
         ..LONG
@@ -171,7 +171,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "both-lose-10-2",
-        title: "A link that loses 10 % both ways beside another: what the other alone carries",
+        title: "A link that loses 10 % both ways next to another: what the other alone carries",
         drive: |transport, seed| filled(transport, seed, vec![losing(0.1), even()]),
         judge: |runs| vec![carried(runs, 9.0), missed("missed", runs)],
         ..SHORT
@@ -199,7 +199,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "reordering-2",
-        title: "A link that reorders beside another: no freeze, what the other alone carries",
+        title: "A link that reorders next to another: no freeze, what the other alone carries",
         drive: |transport, seed| filled(transport, seed, vec![reordering(1.0), even()]),
         judge: |runs| vec![carried(runs, 9.0), frozen(runs), missed("missed", runs)],
         ..SHORT
@@ -241,7 +241,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "way-back-200ms-2",
-        title: "Such a way back beside a link with one of 15: none missed for it",
+        title: "Such a way back next to a link with one of 15: none missed for it",
         drive: |transport, seed| filled(transport, seed, vec![back(10_000, 200), even()]),
         judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
         ..SHORT

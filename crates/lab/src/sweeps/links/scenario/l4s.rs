@@ -19,7 +19,7 @@ pub(in crate::sweeps::links) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "l4s-2",
-        title: "The same beside a link that does not mark",
+        title: "The same next to a link that does not mark",
         drive: |transport, seed| followed(transport, seed, vec![marking(), even()]),
         against: Some(|transport, seed| followed(transport, seed, vec![even(), even()])),
         judge,
