@@ -38,9 +38,9 @@ pub struct AcceptLimit(Arc<Shared>);
 /// Connections that a server could not keep, by reason.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Evicted by a newer one, or above the limit of their holder.
+    /// Unproven connections evicted by a newer one.
     pub turned_away: AtomicU64,
-    /// Handshake or request header not completed in time.
+    /// Closed because a handshake, a request's header or an answer took too long.
     pub silent: AtomicU64,
     /// Failed accept calls, for instance without free file descriptors.
     pub not_accepted: AtomicU64,
@@ -63,7 +63,7 @@ struct Shared {
     /// Display name of the server: `the console`.
     what: &'static str,
     clock: Clock,
-    /// Maximum silence of a connection.
+    /// Time limit of a handshake, of a request's header, and between two parts of an answer.
     silent_max: Duration,
     counters: Arc<Counters>,
     inside: Mutex<Inside>,
@@ -88,7 +88,8 @@ pub struct Caller {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Rises with each phase, so that the deadline restarts.
+    /// Rises with each change of phase and each part of an answer that was written: the deadline
+    /// then restarts.
     turn: u64,
     waker: Option<Waker>,
 }
@@ -131,7 +132,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A connection after its handshake, if it has one.
 pub type Connection = Box<dyn Duplex>;
 
-/// Outcome of a handshake: `None` if the other end was already answered.
+/// A running handshake: yields the connection, or `None` if the other end was already answered and
+/// nothing remains to be served.
 pub type Shaken = Pin<Box<dyn Future<Output = io::Result<Option<Connection>>> + Send>>;
 
 /// An HTTP listener behind a [`AcceptLimit`].
@@ -164,8 +166,8 @@ impl AcceptLimit {
         self.0.counters.clone()
     }
 
-    /// Returns the next connection, despite errors of the kernel. An error is logged once in ten
-    /// seconds, and the next attempt waits until a connection may have ended.
+    /// Waits for the next connection and gives it a place. A failed accept call is counted, logged
+    /// at most once in ten seconds, and repeated after [`ACCEPT_PAUSE`].
     pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
         loop {
             match listener.accept().await {
@@ -204,7 +206,8 @@ impl Shared {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of suppressed lines of this kind, if one may be logged now.
+    /// Returns the number of lines of `kind` (an index of `limits`) suppressed since the last one;
+    /// `None` if this line must be suppressed too.
     fn log(&self, kind: usize) -> Option<u64> {
         self.inside().limits[kind].take(self.clock.now())
     }
@@ -232,7 +235,7 @@ impl Shared {
 
 impl Caller {
     /// Assigns the connection a place of `holder`, who has proven authorization; returns `false`
-    /// without a change if the holder has reached its limit.
+    /// without a change if the holder has reached its limit or the connection was evicted.
     pub fn hold(&self, holder: u64) -> bool {
         self.limit.inside().places.hold(self.place, holder).is_some()
     }
@@ -394,8 +397,8 @@ impl Connected<IncomingStream<'_, Listener>> for Peer {
     }
 }
 
-/// Updates the phase of a connection around the handling of a request: the outermost layer of a
-/// router served by a [`Listener`].
+/// Updates the phase of a connection before and after the handling of a request. It must be the
+/// outermost layer of a router served by a [`Listener`].
 pub async fn attend(
     ConnectInfo(Peer { caller, .. }): ConnectInfo<Peer>,
     request: Request,

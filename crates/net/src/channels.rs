@@ -17,11 +17,12 @@ pub const VIDEO: ChannelNumber = ChannelNumber::MEDIA;
 pub const VIDEO_FEEDBACK: ChannelNumber = ChannelNumber::new(2);
 /// State of the vehicle: [`tautline_message::Telemetry`], vehicle to operator.
 pub const TELEMETRY: ChannelNumber = ChannelNumber::new(3);
-/// Stats of the vehicle: [`tautline_message::Snapshot`], vehicle to operator, every part.
+/// Stats of the vehicle: [`tautline_message::Snapshot`], vehicle to operator. A newer unit does not
+/// replace an older one.
 pub const SNAPSHOT: ChannelNumber = ChannelNumber::new(4);
 /// Questions of a packet-size probe: [`tautline_message::ProbeQuestion`], operator to vehicle.
 pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
-/// Answers to them: [`tautline_message::ProbeAnswer`], vehicle to operator.
+/// Answers of a packet-size probe: [`tautline_message::ProbeAnswer`], vehicle to operator.
 pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
 /// First number for an application; lower numbers are reserved.
 pub const APPLICATION_MIN: u8 = 16;
@@ -32,7 +33,8 @@ pub fn versions() -> Option<ProtocolVersions> {
     Some(ProtocolVersions { lowest, highest })
 }
 
-/// Returns the mismatch, if the peer's versions from the switchboard share none with this build.
+/// Returns the mismatch, if the peer's versions from the switchboard share none with this build;
+/// `None` also if the peer's versions are unknown or invalid.
 pub fn mismatch(peer: Option<ProtocolVersions>) -> Option<VersionMismatch> {
     let peer = Versions::new(peer?.lowest, peer?.highest)?;
     VersionMismatch::of(Versions::OURS, peer)
@@ -48,7 +50,8 @@ pub fn open(session: &mut Session) -> Result<(), OpenError> {
 
 /// Returns every channel of Tautline, in order of their numbers.
 ///
-/// Each cap is several times the normal rate: it bounds the traffic of a fault.
+/// Commands and video have no cap. Each other cap is several times the normal rate: it bounds the
+/// traffic of a fault.
 pub fn all() -> [Channel; 7] {
     let newest = |number, priority, kbps, topic, schema| Channel {
         number,
@@ -97,7 +100,7 @@ pub fn all() -> [Channel; 7] {
     ]
 }
 
-/// Returns the display name of `channel`; an application's channel has its number.
+/// Returns the display name of `channel`; for any other than Tautline's own, its number.
 pub fn name(channel: ChannelNumber) -> String {
     match channel {
         COMMAND => "command".to_owned(),

@@ -51,7 +51,8 @@ impl Clock {
         Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
     }
 
-    /// Returns the time since `at` on the machine's [monotonic](Self::monotonic) clock.
+    /// Returns the time since `at` on the machine's [monotonic](Self::monotonic) clock; zero if
+    /// `at` is in the future.
     pub fn age_of_monotonic(at: Duration) -> Duration {
         Self::monotonic().saturating_sub(at)
     }

@@ -1,4 +1,4 @@
-//! ConnectionLimit of one server's simultaneous connections.
+//! Limits on the number of one server's simultaneous connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -34,18 +34,19 @@ enum Holder<K> {
 }
 
 impl<K: Copy + Ord> ConnectionLimit<K> {
-    /// Creates free places; the `listed` keys have their own.
+    /// Creates the limit without connections; each of the `listed` keys has places of its own.
     pub fn new(listed: impl IntoIterator<Item = K>) -> Self {
         let listed = listed.into_iter().collect();
         Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
     }
 
-    /// Replaces the list of keys with places of their own.
+    /// Replaces the list of keys that have places of their own; connections keep their places.
     pub fn list(&mut self, listed: impl IntoIterator<Item = K>) {
         self.listed = listed.into_iter().collect();
     }
 
-    /// Takes a place for a connection from `remote`; also returns the evicted place, if any.
+    /// Takes an unproven place for a connection from `remote`; also returns the place of the
+    /// connection evicted for it, if any.
     pub fn take(&mut self, remote: IpAddr) -> (Place, Option<Place>) {
         let network = network(remote);
         let (own, all) = (Holder::Unproven(network), |holder: &Holder<K>| holder.is_unproven());
@@ -62,8 +63,9 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         (place, evicted)
     }
 
-    /// Records that the holder of `place` has proven `key`. Returns `None` if that key has reached
-    /// its limit or the place was evicted, else whether the place is that key's own from now on.
+    /// Assigns `place` to `key`, which its holder has proven, if the key is listed, and returns
+    /// `Some(true)`. Returns `Some(false)` if the key is not listed: the place stays unproven.
+    /// Returns `None` if the key has reached its limit, or the place was evicted.
     pub fn prove(&mut self, place: Place, key: K) -> Option<bool> {
         match self.listed.contains(&key) {
             true => self.hold(place, key).map(|()| true),
@@ -71,8 +73,8 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         }
     }
 
-    /// Assigns `place` to `key`; returns `None` if that key has reached its limit, or the place was
-    /// evicted.
+    /// Assigns `place` to `key`, listed or not; returns `None` if that key has reached its limit,
+    /// or the place was evicted.
     pub fn hold(&mut self, place: Place, key: K) -> Option<()> {
         let held = self.count(Holder::Proven(key));
         let holder = self.holders.get_mut(&place)?;
@@ -87,7 +89,7 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         Some(())
     }
 
-    /// Frees a place.
+    /// Frees a place; does nothing if it was evicted.
     pub fn give_back(&mut self, place: Place) {
         self.holders.remove(&place);
     }
@@ -101,7 +103,7 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         self.holders.values().filter(|holder| **holder == of).count()
     }
 
-    /// Returns the oldest place of these holders, if they have reached their limit.
+    /// Returns the oldest place whose holder satisfies `are`, if at least `most` places do.
     fn oldest_of(&self, most: usize, are: impl Fn(&Holder<K>) -> bool) -> Option<Place> {
         let mut places = self.holders.iter().filter(|(_, holder)| are(holder));
         let oldest = places.next().map(|(place, _)| *place)?;
@@ -115,7 +117,8 @@ impl<K> Holder<K> {
     }
 }
 
-/// Returns the network of one holder of addresses: an IPv4 address, or 64 bits of an IPv6 address.
+/// Returns the part of `remote` that counts as one network: the whole of an IPv4 address, or the
+/// first 64 bits of an IPv6 address with zeros after them.
 pub fn network(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -127,9 +130,10 @@ pub fn network(remote: IpAddr) -> IpAddr {
 
 /// Limit per network: the machines that start at once behind one NAT, with room for others there.
 pub(crate) const NETWORK_MAX: usize = 64;
-/// Limit of simultaneous handshakes: each takes a few hundred milliseconds over a mobile link.
+/// Limit of unproven connections in total: each handshake takes a few hundred milliseconds over a
+/// mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
-/// One connection, its successor after a restart, and two that are being closed.
+/// Maximum connections per key: one, its successor after a restart, and two that are being closed.
 const KEY_MAX: usize = 4;
 
 #[cfg(test)]

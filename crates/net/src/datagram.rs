@@ -80,7 +80,7 @@ enum ClientSocket {
 }
 
 impl Address {
-    /// Returns the path, if it is one.
+    /// Returns the path, to change it; `None` for a UDP address.
     pub fn path_mut(&mut self) -> Option<&mut PathBuf> {
         match self {
             Self::Path(path) => Some(path),
@@ -93,7 +93,8 @@ impl Server {
     /// Opens a server; a path left by an earlier process is reused, with access for this user only.
     ///
     /// # Errors
-    /// One line that names the address: it belongs to another process or machine.
+    /// One line that names the address: another process or another machine has it, or the folder of
+    /// the path does not exist.
     pub fn open(address: &Address) -> anyhow::Result<Self> {
         let socket = match address {
             Address::Path(path) => open_path(path).map(|it| ServerSocket::Unix(it, path.clone())),
@@ -243,7 +244,7 @@ impl Client {
     }
 
     /// Receives the server's next datagram into `buffer`, truncated to its length; returns the
-    /// length, or `None` if no datagram is waiting.
+    /// length, or `None` if no datagram is waiting or nothing was sent yet.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         for _ in 0..ERRORS_MAX {
             let received = match self.socket.as_ref()? {
@@ -358,7 +359,7 @@ fn is_left_behind(path: &Path) -> bool {
     tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// Maximum errors of a socket that are skipped per call.
+/// Number of failed reads after which a call gives up, as if no datagram were waiting.
 const ERRORS_MAX: usize = 8;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Returns the destination of a route, by its transport.
+    /// Returns the remote address of a route, with the transport that the route uses.
     pub fn of(route: Route) -> Self {
         match route.stream_index() {
             Some(_) => Self::Tls(route.remote),
@@ -24,14 +24,14 @@ impl Destination {
         }
     }
 
-    /// Returns its address.
+    /// Returns the address without the transport.
     pub fn address(&self) -> SocketAddr {
         match self {
             Self::Datagrams(address) | Self::Tls(address) => *address,
         }
     }
 
-    /// Returns the same kind of destination at another address.
+    /// Returns `address` with the transport of this destination.
     pub fn at(&self, address: SocketAddr) -> Self {
         match self {
             Self::Datagrams(_) => Self::Datagrams(address),

@@ -44,17 +44,17 @@ pub enum Output<'a> {
 /// Datagrams and units dropped by the loop itself, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// Arrived without a session.
+    /// Datagrams that arrived while there was no session, and were not a relay's.
     pub no_session: u64,
-    /// The kernel's send buffer was full.
+    /// Datagrams for which the send buffer of a socket or connection was full.
     pub send_full: u64,
-    /// The kernel refused to send: no route, interface down.
+    /// Datagrams that could not be sent: no socket, no route, interface down.
     pub send_refused: u64,
-    /// The datagram exceeded the MTU of the interface.
+    /// Datagrams that exceeded the MTU of the interface.
     pub send_too_large: u64,
     /// Units that the transport refused: no link, too large, queue full.
     pub unit_refused: u64,
-    /// Units that arrived in a successor session.
+    /// Units that arrived in a successor session, which is not delivered before it takes over.
     pub unit_of_successor: u64,
     /// Datagrams for a link over TLS without a connection.
     pub stream_absent: u64,
@@ -269,13 +269,15 @@ impl Handle {
         self.input(Input::EndSessions(Condition::new(may_end)));
     }
 
-    /// Ends the running session, if there is one, and its successor.
+    /// Ends the running session and its successor now, if they exist.
     pub fn stop(&self) {
         self.input(Input::Stop);
     }
 
-    /// Passes a unit to a successor session with another peer, if there is one; see
-    /// [`send`](Self::send).
+    /// Passes a unit to an established successor session with another peer, to arrive within
+    /// `deadline` from now. Without such a session the unit is dropped.
+    ///
+    /// Returns `false`, and drops the unit, if the loop's bounded queue is full.
     pub fn send_waiting(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {
         self.offer(Input::SendWaiting { channel, unit, deadline })
     }
@@ -576,7 +578,8 @@ impl EventLoop {
         }
     }
 
-    /// Returns when the peer's silence requires a check.
+    /// Returns when the peer's silence requires a check; `None` without a session, and before its
+    /// peer's first datagram.
     fn unheard_at(&self) -> Option<Instant> {
         Some(self.sessions.present()?.heard_at()? + UNHEARD)
     }

@@ -13,8 +13,7 @@
 //!
 //! [`Emulator::between`] does the same for packets of any protocol. A link is then a pair of TUN
 //! devices, each in its own network namespace. Packets that the kernel sends through one device are
-//! received from the other. namespace of its own, and what the kernel sends through one comes out
-//! of the other.
+//! received from the other.
 //!
 //! ```text
 //! vehicle's sockets <-> [device] link 0: up model, down model, or one wireless network [device] <-> operator's sockets
@@ -142,7 +141,8 @@ impl Emulator {
         Ok(Self { poll, clock: Clock::start(), timer, relays, server })
     }
 
-    /// Returns the listen addresses of the links, in order, with the actual ports in place of 0.
+    /// Returns the listen addresses of the links, in order, with the actual ports in place of 0;
+    /// for links between devices the vehicle's addresses, with port 0.
     pub fn listen_addresses(&self) -> Vec<SocketAddr> {
         self.relays.iter().map(|relay| relay.addresses()[0]).collect()
     }
@@ -157,9 +157,8 @@ impl Emulator {
         self.server.as_ref().map(Server::address)
     }
 
-    /// Relays on the calling thread until `stop` is true (noticed within [`STOP_WITHIN`]).
-    ///
-    /// Returns the final counters. No input from a socket ends it.
+    /// Relays on the calling thread until `stop` is true, which it notices within [`STOP_WITHIN`];
+    /// then returns the final counters. No input from a socket ends it.
     ///
     /// # Errors
     /// When epoll or the timer fails.
@@ -195,7 +194,8 @@ impl Emulator {
         }
     }
 
-    /// Releases due datagrams before and after each turn of reading, so that neither starves.
+    /// Reads from each link, answers the control channel, and sets the timer. Due datagrams are
+    /// sent before each link's turn and after the last, so that reading does not delay them.
     fn turn(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
         for index in 0..self.relays.len() {
             self.release();

@@ -130,7 +130,7 @@ pub fn remove(file: &Path) -> io::Result<()> {
     sync_folder(file)
 }
 
-/// Refuses a secret key whose file others than its owner may read or change.
+/// Fails if users other than its owner may read or change the file of a secret key.
 ///
 /// `input` is the file opened at `file`, so that the check applies to the file that is read.
 ///
@@ -153,7 +153,8 @@ fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Time without data after which a writer counts as absent.
+/// Maximum wait of one read; a pipe or device without data for longer counts as one without a
+/// writer.
 pub const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// A thousand times the size of usual settings and lists.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;

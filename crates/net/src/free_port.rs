@@ -46,7 +46,7 @@ fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
 static PAIRS: AtomicU16 = AtomicU16::new(0);
 /// Well-known services listen below.
 const FIRST: u16 = 10_000;
-/// Maximum ports that one process is likely to request.
+/// Number of ports that one process is unlikely to exceed.
 const PROCESS_PAIRS: u64 = 64;
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ pub struct Inlet {
     path: PathBuf,
 }
 
-/// The owner's end. It finds an inlet that is opened later, or again, by itself.
+/// The end of the port's owner, which hands connections over. It looks for the inlet anew each
+/// time, so the other process may start later, or restart.
 #[derive(Clone, Debug)]
 pub struct Outlet(PathBuf);
 
@@ -42,7 +43,10 @@ impl Inlet {
         Ok(Self { socket, path: path.to_owned() })
     }
 
-    /// Takes the next connection; `None` if none is waiting.
+    /// Receives the next TCP socket that the owner of the port has passed, without waiting.
+    ///
+    /// Returns `None` if none is waiting, after an error of the system, and after
+    /// [`MALFORMED_MAX`] messages without a connection.
     pub fn take(&self) -> Option<TcpStream> {
         for _ in 0..MALFORMED_MAX {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -82,7 +86,8 @@ impl Outlet {
         Self(path.to_owned())
     }
 
-    /// Hands over a connection; the caller then closes its own copy.
+    /// Passes `connection` to the process that opened the inlet, without waiting; the caller then
+    /// closes its own copy.
     ///
     /// # Errors
     /// When there is no inlet, or its queue is full.

@@ -38,22 +38,22 @@ pub struct Sample {
     pub back_at: Duration,
     /// Time between arrival and answer, as reported by the far end.
     pub held: Duration,
-    /// One-way delays, if the clocks are compared.
+    /// One-way delays; `None` if the two clocks were not compared.
     pub one_way: Option<OneWay>,
 }
 
-/// The two ends of a measurement; the sender of the probes comes first.
+/// The two ends of a measurement; a variant's name begins with the sender of the probes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Leg {
-    /// Over the control connection, which is TLS over TCP.
+    /// Between switchboard and vehicle, over the control connection: TLS over TCP.
     SwitchboardVehicle,
-    /// Over the control connection too.
+    /// Between switchboard and operator, over the control connection: TLS over TCP.
     SwitchboardOperator,
-    /// Over the path of the relay's forwarded datagrams.
+    /// Between relay and vehicle, over the leg of the datagrams that the relay forwards.
     RelayVehicle,
-    /// Over that path too.
+    /// Between relay and operator, over the leg of the datagrams that the relay forwards.
     RelayOperator,
-    /// End to end over one link of the session.
+    /// Between operator and vehicle, over one link of the session.
     OperatorVehicle,
 }
 
@@ -65,7 +65,8 @@ pub struct OneWay {
     pub out_nanos: i64,
     /// Return delay in nanoseconds, with the same caveat.
     pub in_nanos: i64,
-    /// Maximum error of both, which have opposite signs, if no delay is negative.
+    /// Maximum error of each delay: by what one is too long, the other is too short. It is valid
+    /// only if neither delay is negative.
     pub error: Duration,
 }
 
@@ -85,7 +86,7 @@ impl Leg {
         Self::OperatorVehicle,
     ];
 
-    /// Returns its name in the files.
+    /// Returns the leg's name in the files: `switchboard-vehicle`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SwitchboardVehicle => "switchboard-vehicle",
@@ -119,8 +120,8 @@ impl OneWay {
 
 impl Comparer {
     /// Takes an immediate answer: send time of its probe (local clock), arrival (far end's), and
-    /// return (local clock). Returns the one-way delays, based on this answer and the nine before
-    /// it.
+    /// return (local clock). Returns the one-way delays by all recent answers; `None` before the
+    /// first answer whose times do not contradict each other.
     pub fn compare(
         &mut self,
         sent_at: Instant,

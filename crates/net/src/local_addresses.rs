@@ -24,7 +24,8 @@ struct Entry {
 }
 
 impl LocalAddresses {
-    /// Records that an authentic datagram of `remote` arrived at `local`.
+    /// Records that an authentic datagram of `remote` arrived at `local`. Beyond [`ENTRIES_MAX`]
+    /// the entry that was heard longest ago is dropped.
     pub(crate) fn note(
         &mut self,
         remote: SocketAddr,
@@ -42,7 +43,8 @@ impl LocalAddresses {
         self.0.insert(key, Entry { local, heard_at: now, is_left });
     }
 
-    /// Returns the source address for `datagram`; `None` leaves the choice to the kernel.
+    /// Returns the source address for `datagram`; `None` leaves the choice to the kernel, also when
+    /// the link's last call is older than [`HEARD_MAX`].
     pub(crate) fn local(
         &self,
         remote: SocketAddr,
@@ -58,7 +60,8 @@ impl LocalAddresses {
         self.0.remove(&(remote, link(datagram)));
     }
 
-    /// Leaves the choice to the kernel, because its route has changed.
+    /// Leaves the choice to the kernel for every link until it calls another address, because the
+    /// socket's route has changed.
     pub(crate) fn leave(&mut self) {
         self.0.values_mut().for_each(|entry| entry.is_left = true);
     }
@@ -70,8 +73,8 @@ fn link(datagram: &[u8]) -> u8 {
     datagram.first().map_or(0, |head| head & 0x0f)
 }
 
-/// The sixteen links of a session, each before and after a change of address, and those of the
-/// successor session.
+/// Maximum entries: the sixteen links of a session, each before and after a change of address, and
+/// those of the successor session.
 const ENTRIES_MAX: usize = 64;
 /// Silence after which the address may be the cause. A live link has at least five pings a second.
 const HEARD_MAX: Duration = Duration::from_secs(1);

@@ -63,7 +63,8 @@ impl LogLimit {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Ends the symptom; returns the number of suppressed lines, if one was logged.
+    /// Ends the symptom; returns the number of suppressed lines, or `None` if no line was logged
+    /// since the last end.
     pub fn end(&mut self) -> Option<u64> {
         self.logged.take().map(|_| std::mem::take(&mut self.left_out))
     }

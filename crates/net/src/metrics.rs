@@ -39,8 +39,8 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     axum::serve(listener, service).await.context("the metrics server failed")
 }
 
-/// Serves `/metrics` with the text of `page`, and `/status` with the text of `status` after a line
-/// that names the process: `tautline WHO`.
+/// Returns the routes `/metrics`, with the text of `page`, and `/status`, with the line
+/// `tautline WHO`, an empty line and the text of `status`. Both texts are made at each request.
 pub fn routes(
     who: &str,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,
@@ -50,7 +50,7 @@ pub fn routes(
     routes_of(move || who.clone(), page, status)
 }
 
-/// Returns the same routes as [`routes`], for a process whose name may change.
+/// Returns routes as [`routes`] does; each `/status` calls `who`, since the name may change.
 pub fn routes_of(
     who: impl Fn() -> String + Clone + Send + Sync + 'static,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,
@@ -109,12 +109,12 @@ impl Page {
         Self { prefix, families: Vec::new() }
     }
 
-    /// Adds a value that may rise and fall.
+    /// Adds one value without labels that may rise and fall.
     pub fn gauge(&mut self, name: &str, unit: Option<Unit>, help: &str, value: f64) {
         self.gauges(name, unit, help, [(Labels::none(), value)]);
     }
 
-    /// Adds a value that only rises.
+    /// Adds one value without labels that only rises.
     pub fn counter(&mut self, name: &str, unit: Option<Unit>, help: &str, value: u64) {
         self.counters(name, unit, help, [(Labels::none(), value)]);
     }
@@ -198,7 +198,7 @@ impl Labels {
         Self(Vec::new())
     }
 
-    /// Returns one label.
+    /// Returns a set of one label.
     pub fn of(name: &'static str, value: &str) -> Self {
         Self::none().and(name, value)
     }

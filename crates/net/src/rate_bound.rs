@@ -22,12 +22,13 @@ pub struct RateBound {
 }
 
 impl RateBound {
-    /// Creates a limit of one event per `interval`, and of `burst` at once after a pause.
+    /// Creates a limit of one event per `interval` on average. After a pause, `burst` events may
+    /// follow without an interval; 0 counts as 1.
     pub fn new(interval: Duration, burst: u32) -> Self {
         Self { interval, burst: burst.max(1), free_at: Instant::ZERO }
     }
 
-    /// Returns whether one more event is accepted now.
+    /// Returns whether one more event is accepted at `now`, and counts it if so.
     pub fn take(&mut self, now: Instant) -> bool {
         let ahead = self.interval * (self.burst - 1);
         let free_at = self.free_at.max(now);

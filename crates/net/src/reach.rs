@@ -30,7 +30,7 @@ impl Reach {
         Self { gatherer: Gatherer::new(locals, seed), tell, look_at: None }
     }
 
-    /// Starts to query these servers.
+    /// Starts to query these servers, in place of any before.
     pub(crate) fn begin(&mut self, servers: &[SocketAddr], now: Instant) {
         self.gatherer.set_servers(servers, now);
         self.look_at = Some(now);
@@ -76,7 +76,7 @@ impl Reach {
         }
     }
 
-    /// Returns a socket whose address has changed.
+    /// Returns the next socket whose address has changed; `None` if all changes were returned.
     pub(crate) fn poll_moved(&mut self) -> Option<u8> {
         self.gatherer.poll_moved()
     }
@@ -86,7 +86,8 @@ impl Reach {
         self.gatherer.poll_transmit(now)
     }
 
-    /// Returns the time of the next action.
+    /// Returns the time of the next query or look at the interfaces; `None` before
+    /// [`begin`](Self::begin).
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         [self.gatherer.poll_timeout(), self.look_at].into_iter().flatten().min()
     }
@@ -119,8 +120,8 @@ pub fn from_message(candidates: &[tautline_message::Candidate]) -> Vec<Candidate
     read.collect()
 }
 
-/// Returns the addresses of the switchboard at `address` (a [`Host`]), which answers at the same
-/// port over UDP; none if its name cannot be resolved now.
+/// Returns the addresses of the switchboard at `address` (a [`Host`]), which answers STUN queries
+/// at the same port over UDP; an empty list if its name cannot be resolved now.
 pub async fn servers(address: &str) -> Vec<SocketAddr> {
     let address =
         address.parse().map_or_else(|_| address.to_owned(), |host: Host| host.to_string());
@@ -181,7 +182,7 @@ fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
     towards.filter_map(|to| source(local, to)).collect()
 }
 
-/// Returns the source address of a datagram through `local` to `to`.
+/// Returns the source address of a datagram through `local` to `to`; `None` without a route.
 fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
     if let Local::Interface(name) = local {
@@ -191,7 +192,7 @@ fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.as_socket()?.ip())
 }
 
-/// Interval within which a new address of an interface is noticed.
+/// Interval at which the addresses of the interfaces are read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -10,14 +10,15 @@ use thread_priority::{ThreadPriority, ThreadPriorityValue};
 /// Scheduling priority of a thread that others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// Below the kernel's own threads: a delay stops the machine.
+    /// Above `Network` and ordinary threads, below the kernel's own: a delay of such a thread stops
+    /// the machine.
     Safety,
-    /// Below those, above ordinary threads: an emulated network must not add its own lateness.
+    /// Above ordinary threads, below `Safety`: an emulated network must not add its own lateness.
     Network,
 }
 
 /// Raises the calling thread above all less urgent ones (`SCHED_FIFO`). Without the permission it
-/// logs that once and changes nothing.
+/// logs a warning that names `what`, and changes nothing.
 pub fn raise_thread(what: &str, urgency: Urgency) {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let raised = ThreadPriorityValue::try_from(urgency.priority()).ok().and_then(|priority| {
@@ -32,7 +33,8 @@ pub fn raise_thread(what: &str, urgency: Urgency) {
     }
 }
 
-/// Locks the process's current memory against swapping. Without the permission it logs that once.
+/// Locks the process's current memory against swapping. Without the permission it logs a warning
+/// that names `what`, and changes nothing.
 pub fn lock_memory(what: &str) {
     // Not later allocations: beyond the limit they would fail instead of being swapped.
     if let Err(error) = mlockall(MlockAllFlags::CURRENT) {

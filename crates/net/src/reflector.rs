@@ -30,11 +30,11 @@ pub struct Reflector {
 /// Counters of a reflector.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Answered requests.
+    /// Requests whose answer the kernel accepted.
     pub answered: AtomicU64,
     /// Requests above the rate limit of their network.
     pub limited: AtomicU64,
-    /// Datagrams that are no request.
+    /// Datagrams that are no STUN request.
     pub malformed: AtomicU64,
 }
 
@@ -43,6 +43,7 @@ pub struct Counters {
 struct Corner {
     /// Locked while a datagram is passed to the system, which does not block.
     socket: Mutex<Udp<UdpSocket>>,
+    /// `true` for the second address, and `true` for the second port.
     place: (bool, bool),
     at: SocketAddr,
 }
@@ -158,7 +159,8 @@ impl Corner {
     }
 }
 
-/// Returns the corner that answers, and the answer.
+/// Returns the index of the corner that must send the answer, and the answer. A client may demand
+/// another address or port than the one asked; without such a corner the answer says so.
 fn answer(
     corners: &[Corner],
     index: usize,
@@ -219,7 +221,8 @@ fn open(at: SocketAddr) -> io::Result<Udp<UdpSocket>> {
 
 /// Number of distinguished networks; those with the same hash share a limit.
 const NETWORKS: usize = 4096;
-/// Several machines of one home, each with some links, all asking at once.
+/// Maximum answers to one network per second: several machines of one home, each with some links,
+/// all asking at once.
 const ANSWERS_MAX: u16 = 200;
 
 #[cfg(test)]

@@ -18,8 +18,9 @@ pub struct Relays {
 }
 
 impl Relays {
-    /// Stores the relays from the switchboard, and returns the admission for the event loop
-    /// ([`Handle::admit`](crate::driver::Handle::admit)).
+    /// Stores the relays from the switchboard in place of earlier ones towards this peer, and
+    /// returns the admission for the event loop ([`Handle::admit`](crate::driver::Handle::admit)).
+    /// Invalid tickets are skipped.
     ///
     /// # Errors
     /// When the peer's key is invalid, or the system has no randomness.
@@ -91,7 +92,7 @@ fn ticket(told: &RelayTicket) -> Option<Ticket> {
     leads_anywhere.then_some(Ticket { addresses, streams, relay, token })
 }
 
-/// One with the current session, and one with a successor session.
+/// Maximum peers: that of the current session, and that of a successor session.
 const PEERS_MAX: usize = 2;
 
 #[cfg(test)]

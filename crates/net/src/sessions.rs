@@ -26,7 +26,8 @@ use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     present: Option<Session>,
-    /// `true` if the current session ends after a long silence of its peer.
+    /// `true` from [`release`](Self::release) until another session becomes the current one. The
+    /// current one then ends after ten seconds without datagrams, unless a successor waits.
     is_released: bool,
     /// Condition for the requested end of the current session; a session introduced later then
     /// replaces it.
@@ -54,7 +55,8 @@ struct Successor {
 }
 
 impl Sessions {
-    /// Adds a session: as successor, or as the current one if that was never established.
+    /// Adds a session: as the current one if there is none or it was never established, else as
+    /// successor, in place of an earlier successor.
     pub(crate) fn introduce(&mut self, session: Session, condition: Condition, now: Instant) {
         if self.present.as_ref().is_none_or(|present| !present.is_established()) {
             (self.present, self.successor, self.is_released) = (Some(session), None, false);
@@ -65,7 +67,8 @@ impl Sessions {
         }
     }
 
-    /// Marks the current session's peer as possibly gone: the session ends after a long silence.
+    /// Marks the current session's peer as possibly gone: the session ends after ten seconds
+    /// without datagrams.
     pub(crate) fn release(&mut self) {
         self.is_released = self.present.is_some();
     }
@@ -111,7 +114,7 @@ impl Sessions {
         }
     }
 
-    /// Handles a datagram; returns `false` if there is no session for it.
+    /// Handles a datagram; returns `false` if there is no session at all.
     pub(crate) fn handle_datagram(
         &mut self,
         route: Route,
@@ -222,7 +225,8 @@ impl Sessions {
         })
     }
 
-    /// Returns the next event of the current session, the oldest first.
+    /// Returns the next event of the current session, the oldest first; `None` if all were
+    /// returned.
     pub(crate) fn poll_event(&mut self) -> Option<(Event, &Session)> {
         let present = self.present.as_mut()?;
         let event = self.told.pop().or_else(|| present.poll_event())?;

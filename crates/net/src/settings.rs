@@ -58,7 +58,7 @@ impl Faults {
         }
     }
 
-    /// Adds the fault of a part, if it has one; returns the part's value.
+    /// Returns the value of a part; if it is an error, adds that as a fault and returns `None`.
     pub fn of<T, E: Into<anyhow::Error>>(&mut self, part: Result<T, E>) -> Option<T> {
         match part {
             Ok(value) => Some(value),
@@ -70,7 +70,7 @@ impl Faults {
         }
     }
 
-    /// Adds a fault.
+    /// Adds a fault, unless the same text is already there.
     pub fn add(&mut self, fault: String) {
         // Two settings with the same rule produce the same text.
         if !self.0.contains(&fault) {
@@ -78,7 +78,7 @@ impl Faults {
         }
     }
 
-    /// Ends the collection.
+    /// Ends the collection: succeeds if it has no faults.
     ///
     /// # Errors
     /// The fault, or all of them, each on a line of its own.

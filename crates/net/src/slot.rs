@@ -24,7 +24,7 @@ pub(crate) struct Slot {
     /// `None` while it cannot be opened.
     socket: Option<Udp>,
     address: SocketAddr,
-    /// Begin of the time in which every send was refused.
+    /// Time of the first refused send since the last accepted one or since the socket was opened.
     refused_since: Option<Instant>,
     tried_at: Instant,
     /// Reason of the last refusal, until a datagram is sent.
@@ -139,12 +139,14 @@ impl Slot {
         self.called.note(remote, datagram, local, now);
     }
 
-    /// Handles a change of the socket's route.
+    /// Handles a change of the socket's route: the kernel chooses source addresses until another
+    /// one is called.
     pub(crate) fn on_moved(&mut self) {
         self.called.leave();
     }
 
-    /// Returns the bound address; before the first open, port 0 if the system chooses it.
+    /// Returns the address of the socket, or of the last one if there is none now; before the first
+    /// open, the configured address, with port 0 if the system chooses it.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -220,7 +222,7 @@ impl Slot {
     }
 }
 
-/// Shorter than a modem takes to return.
+/// Time of refused sends after which the socket is reopened: shorter than a modem takes to return.
 const REFUSED_MAX: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);
 

@@ -144,13 +144,13 @@ impl std::fmt::Display for Local {
     }
 }
 
-/// Returns whether the system has no IPv6, or none at present.
+/// Returns whether `error` shows that the system has no IPv6, or none at present.
 fn lacks_family(error: &io::Error) -> bool {
     let lacks = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|error| lacks.contains(&error))
 }
 
-/// A tenth of a second at 80 Mbit/s.
+/// Requested size of a socket's buffer in each direction: a tenth of a second at 80 Mbit/s.
 const BUFFER_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

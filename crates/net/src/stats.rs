@@ -44,8 +44,8 @@ impl Latest {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Takes the stats of `session`, whose links are named by `name`, the legs through relays, and
-    /// the event loop's drops.
+    /// Replaces the session's part of the snapshot by the stats of `session`, whose links are named
+    /// by `name`, of the `legs` through relays, and of the event loop's `drops`.
     pub fn take(
         &self,
         session: &Session,
@@ -63,14 +63,14 @@ impl Latest {
         shared.snapshot.taken_at = now;
     }
 
-    /// Sets the process's own stats.
+    /// Replaces the process's own part of the snapshot.
     pub fn set_process(&self, process: ProcessStats, now: Instant) {
         let mut shared = self.shared();
         shared.snapshot.process = Some(process);
         shared.snapshot.taken_at = now;
     }
 
-    /// Returns the newest snapshot.
+    /// Returns a copy of the newest snapshot, which is empty before the first stats.
     pub fn snapshot(&self) -> Snapshot {
         self.shared().snapshot.clone()
     }

@@ -37,7 +37,7 @@ use handshake_limit::HandshakeLimit;
 /// Settings of an event loop's links over TLS.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// Identity that it shows.
+    /// Identity that this end shows and proves to the other one.
     pub identity: Identity,
     /// Address on which it listens for a session's peer; `None` for an end that only calls.
     pub listen: Option<SocketAddr>,
@@ -177,7 +177,8 @@ impl Streams {
         }
     }
 
-    /// Closes the connections whose route no session or relay uses any more.
+    /// Closes the called connections whose route no session or relay uses, and that were not
+    /// requested in the last second.
     pub(crate) fn prune(&mut self, sessions: &Sessions, relays: &relay::Client, now: Instant) {
         self.calls.retain(|call| {
             sessions.has_route(call.route)
@@ -217,7 +218,8 @@ impl Streams {
         more
     }
 
-    /// Sends a datagram of a session by `route`.
+    /// Sends a datagram of a session over the connection of `route`; drops and counts it if there
+    /// is none, or if it accepts no data now.
     pub(crate) fn send(
         &mut self,
         route: Route,
@@ -250,7 +252,7 @@ impl Streams {
         }
     }
 
-    /// Accepts new connections within the limits.
+    /// Accepts new connections within the limits; returns whether more may wait.
     fn accept(
         &mut self,
         registry: &Registry,

@@ -26,7 +26,8 @@ impl Timer {
         registry.register(&mut SourceFd(&self.fd.as_raw_fd()), token, Interest::READABLE)
     }
 
-    /// Sets the timer to `next`, or stops it; makes no system call if nothing changes.
+    /// Sets the timer to `next`, or stops it for `None`; makes no system call if nothing changes. A
+    /// time in the past fires immediately.
     pub(crate) fn arm(&mut self, next: Option<Instant>, now: Instant) -> rustix::io::Result<()> {
         if self.armed == next {
             return Ok(());
@@ -41,8 +42,8 @@ impl Timer {
         Ok(())
     }
 
-    /// Handles the timer's expiry. Its count need not be read: epoll is edge-triggered, and the
-    /// next setting clears it.
+    /// Marks the timer as expired, so that the next [`arm`](Self::arm) sets it anew. The kernel's
+    /// count of expiries need not be read: epoll is edge-triggered, and the next setting clears it.
     pub(crate) fn acknowledge(&mut self) {
         self.armed = None;
     }

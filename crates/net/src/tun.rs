@@ -43,7 +43,7 @@ impl Namespace {
         Ok(Self { name: name.to_owned(), made })
     }
 
-    /// Returns its name.
+    /// Returns the name of the namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -73,7 +73,7 @@ impl Namespace {
         done.map_err(|_| anyhow!("an operation in namespace {} failed", self.name))?
     }
 
-    /// Runs lines of `ip` in the namespace.
+    /// Runs commands of `ip` in the namespace, one per line without the word `ip`.
     ///
     /// # Errors
     /// Those of [`iproute2`].
@@ -144,7 +144,8 @@ impl AsRawFd for Device {
     }
 }
 
-/// Runs an iproute2 program once for all lines: starting it takes longer than its work.
+/// Runs a program of iproute2, such as `ip`, with `arguments`, and with `lines` as commands on its
+/// standard input: one start for all of them, because starting it takes longer than its work.
 ///
 /// # Errors
 /// One line with its error message.
@@ -170,7 +171,7 @@ pub fn iproute2(program: &str, arguments: &[&str], lines: &[String]) -> anyhow::
 /// Folder in which iproute2 keeps the names of namespaces.
 const FOLDER: &str = "/run/netns";
 const NAME_BYTES_MAX: usize = 64;
-/// A root shell opened by `su` may have none of these.
+/// Folders searched first for a program: a root shell opened by `su` may have none of them.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 #[cfg(test)]

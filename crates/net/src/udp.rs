@@ -44,7 +44,7 @@ pub struct Received {
 pub struct Outgoing<'a> {
     /// Bytes of the datagram, or of several concatenated ones.
     pub bytes: &'a [u8],
-    /// Length of each, if there are several.
+    /// Length of each datagram in bytes, if `bytes` holds several; `None` for a single one.
     pub segment: Option<usize>,
     /// Destination.
     pub to: SocketAddr,
@@ -162,7 +162,7 @@ impl Received {
     }
 }
 
-/// Maximum size of one sender's coalesced datagrams.
+/// Buffer size for one read: the maximum size of one sender's coalesced datagrams in bytes.
 pub const BUFFER_BYTES: usize = 65_536;
 
 fn local_addr(socket: &impl AsFd) -> io::Result<SocketAddr> {

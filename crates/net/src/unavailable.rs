@@ -99,7 +99,7 @@ fn is_absent(error: &io::Error) -> bool {
     }
 }
 
-/// Short enough for a person who has just connected a device.
+/// Interval of attempts: short enough for a person who has just connected a device.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const ABSENT: [Errno; 9] = [
     Errno::NODEV,

@@ -45,7 +45,7 @@ pub enum Event {
     Connected {
         /// Local address of the connection: the one this machine uses towards the server.
         local: SocketAddr,
-        /// Display name of its link.
+        /// Display name of the link that the connection uses.
         by: String,
         /// Addresses of the server, that of the connection first.
         servers: Vec<SocketAddr>,
@@ -54,7 +54,7 @@ pub enum Event {
     Frame(Vec<u8>),
     /// The connection is lost, or could not be established.
     Disconnected {
-        /// Reason.
+        /// Reason why the connection ended, or why no path led to the server.
         error: Error,
         /// Time until the next attempt.
         retry_in: Duration,
@@ -108,7 +108,8 @@ impl Client {
         Self::start_with(dialler, server_key, identity, greeting, Box::new(answer), SERVER_TIMEOUT)
     }
 
-    /// Starts as [`start`](Self::start) does, with another [`SERVER_TIMEOUT`].
+    /// Starts as [`start`](Self::start) does, over the paths of `dialler` and with
+    /// `server_timeout` in place of [`SERVER_TIMEOUT`].
     pub(super) fn start_with(
         dialler: Dialler,
         server_key: PublicKey,
@@ -245,7 +246,8 @@ impl Task {
         }
     }
 
-    /// Serves one connection until it ends; returns the reason.
+    /// Serves one connection until it ends; returns the reason, or [`Ended`] if the application has
+    /// ended the client.
     async fn serve(&mut self, reached: Reached) -> Result<Error, Ended> {
         let Reached { connection, source, servers } = reached;
         let (local, by) = (connection.local(), self.dialler.name_of(source));
@@ -311,7 +313,8 @@ impl Task {
     }
 }
 
-/// Sends one frame; fails if the other end no longer reads.
+/// Sends one frame; fails with [`Error::Silent`] if the other end takes no data for
+/// [`SERVER_TIMEOUT`].
 async fn send(sender: &mut Sender, frame: &[u8]) -> Result<(), Error> {
     match timeout(SERVER_TIMEOUT, sender.send(frame)).await {
         Ok(sent) => sent,
@@ -325,7 +328,7 @@ async fn discard(inputs: &mut mpsc::Receiver<Input>) -> Ended {
     Ended
 }
 
-/// Delay before the next attempt.
+/// Delays between attempts, which double with each failure from [`RETRY_MIN`] to [`RETRY_MAX`].
 #[derive(Debug, Default)]
 struct Backoff {
     failures: u32,
@@ -348,7 +351,7 @@ const RETRY_MIN: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(3);
 /// Duration after which a connection counts as stable: its end is no sign of trouble.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Maximum queued frames and events: some seconds of the control plane's traffic.
+/// Maximum of queued frames, and of queued events: some seconds of the control plane's traffic.
 const QUEUE_FRAMES_MAX: usize = 64;
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 const TLS_CLOSE_MAX: Duration = Duration::from_millis(200);

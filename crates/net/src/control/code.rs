@@ -139,7 +139,7 @@ fn check(bits: u128) -> u16 {
     u16::from_be_bytes([digest[0], digest[1]]) >> 4
 }
 
-/// Returns the five bits of a letter.
+/// Returns the five bits of a letter, read as [`Code`] specifies; `None` outside the alphabet.
 fn value(letter: char) -> Option<u8> {
     let letter = match letter.to_ascii_uppercase() {
         'O' => '0',

@@ -152,8 +152,8 @@ impl Receiver {
     }
 }
 
-/// Returns the error of a broken connection. A killed process sends no close_notify of TLS, so its
-/// end counts as a normal one.
+/// Converts the kernel's error: to [`Error::Closed`] if the other end has gone, also without TLS's
+/// close_notify, which a killed process does not send; else to [`Error::Broken`].
 fn broken(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof

@@ -17,7 +17,7 @@ use super::{Connection, Error, Host, error, tls};
 use crate::clock::Clock;
 use crate::socket::Local;
 
-/// Paths to a server, and their history.
+/// A caller of one server, with the paths to it and their failures.
 #[derive(Debug)]
 pub(super) struct Dialler {
     host: Host,
@@ -25,7 +25,7 @@ pub(super) struct Dialler {
     locals: Vec<Option<Local>>,
     sources: Sources,
     names: Names,
-    /// Address of the last connection.
+    /// Server's address that the last connection reached: the next attempts begin with it.
     last: Option<SocketAddr>,
     clock: Clock,
 }
@@ -66,11 +66,11 @@ impl Dialler {
         self.sources.handle_failed(source);
     }
 
-    /// Connects over the first path with a complete handshake. Safe to cancel.
+    /// Connects over the path whose handshake is complete first. Safe to cancel.
     ///
     /// # Errors
-    /// The reason, if there is one path; [`Error::NoWay`] with the reasons of all, if there are
-    /// several.
+    /// The reason, if the name cannot be resolved or only one attempt was possible; that of another
+    /// server, if one answered; else [`Error::NoWay`] with the reasons of all attempts.
     pub(super) async fn dial(&mut self, config: &Arc<ClientConfig>) -> Result<Reached, Error> {
         let addresses = self.names.resolve(&self.host).await?;
         let servers = by_turns(&addresses, self.last);
@@ -172,10 +172,13 @@ struct Names {
 }
 
 impl Names {
-    /// Returns the addresses; falls back to the last known ones if the system is slow or finds
-    /// none.
+    /// Returns the addresses of `host`; falls back to the last known ones if the system is slow or
+    /// finds none.
     ///
     /// Safe to cancel.
+    ///
+    /// # Errors
+    /// [`Error::Connect`] if there are no earlier addresses to fall back to.
     async fn resolve(&mut self, host: &Host) -> Result<Vec<SocketAddr>, Error> {
         if let Some(address) = host.address() {
             return Ok(vec![address]);

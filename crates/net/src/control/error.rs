@@ -36,7 +36,7 @@ pub enum Error {
         /// Reason of each path.
         reasons: String,
     },
-    /// The server cannot be reached.
+    /// The server's name cannot be resolved, or the TCP connection cannot be made.
     #[error("cannot connect to {address}: {}", unreached(.address, .cause, reach::is_ipv6_only))]
     Connect {
         /// Host and port as configured.
@@ -104,7 +104,7 @@ pub enum Error {
     /// The other end closed the connection.
     #[error("the other end closed the connection")]
     Closed,
-    /// The other end sent nothing for too long.
+    /// The other end sent nothing, or took no data, for too long.
     #[error("the other end has sent nothing for {after:?}")]
     Silent {
         /// Time without data.
@@ -159,7 +159,7 @@ pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the key is {found}, not the expected one")]
 pub(super) struct Mismatch {
-    /// `None` if a code determines the key.
+    /// Pinned key; `None` if the client expects the issuer of a code.
     pub(super) expected: Option<PublicKey>,
     pub(super) found: PublicKey,
 }

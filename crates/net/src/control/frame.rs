@@ -17,7 +17,8 @@ impl Assembler {
         &mut self.bytes
     }
 
-    /// Returns whether the bytes end in the middle of a frame.
+    /// Returns whether the bytes end in the middle of a frame, after [`next`](Self::next) has
+    /// returned `None`.
     pub(super) fn is_within_frame(&self) -> bool {
         !self.bytes.is_empty()
     }

@@ -33,17 +33,17 @@ pub struct HostError {
 }
 
 impl Host {
-    /// Returns its name or its IP address, without brackets.
+    /// Returns the host's name or its IP address, without brackets and port.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns its port.
+    /// Returns the TCP port of the switchboard.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns its address, if it is an IP address and not a name.
+    /// Returns the IP address and port; `None` if the host is given by a name.
     pub fn address(&self) -> Option<SocketAddr> {
         self.name.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, self.port))
     }

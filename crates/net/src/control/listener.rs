@@ -17,7 +17,7 @@ pub struct Listener {
     acceptor: TlsAcceptor,
 }
 
-/// A new connection without a handshake.
+/// A new TCP connection whose TLS handshake is still to be done.
 pub struct Incoming {
     tcp: TcpStream,
     remote: SocketAddr,
@@ -28,7 +28,8 @@ impl Listener {
     /// Listens on `address`; port 0 takes any free port.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address is in use, not this machine's, or not permitted.
+    /// [`Error::Listen`] if the address is in use, not this machine's, or not permitted;
+    /// [`Error::Certificate`] if no certificate can be made of `identity`.
     pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, Error> {
         let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity, None, tls::CONTROL)?));
         let listen = |cause| Error::Listen { address, cause };
@@ -61,8 +62,9 @@ impl Incoming {
         self.remote
     }
 
-    /// Waits for the client's hello, and returns whether it requests a relay. The bytes stay in the
-    /// socket for the server that handles the connection.
+    /// Waits for the client's hello, and returns whether it requests a relay; `false` if no
+    /// complete hello arrives within 3 s. The bytes stay in the socket for the server that handles
+    /// the connection.
     pub async fn asks_for_relay(&self) -> bool {
         let looked = async {
             let mut hello = vec![0; HELLO_BYTES_MAX];
@@ -93,7 +95,6 @@ impl Incoming {
     /// The caller decides what that key may do, so that a refusal can carry a reason.
     ///
     /// # Errors
-    /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
     /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
     pub async fn handshake(self) -> Result<Connection, Error> {
         let address = self.remote.to_string();

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// Local ends that may reach a server, with their recent failures.
+/// Paths that may reach a server, one per local end, with the failures since their last success.
 ///
-/// Paths are identified by their index. One with failures since its last success comes after those
-/// without.
+/// Paths are identified by their index. Those with the fewest failures are tried first.
 #[derive(Debug)]
 pub(super) struct Sources {
     failures: Vec<u32>,
@@ -40,14 +39,14 @@ impl Sources {
         Self { failures: vec![0; count] }
     }
 
-    /// Records that a path reached the server.
+    /// Clears the failures of a path that reached the server.
     pub(super) fn handle_reached(&mut self, source: usize) {
         if let Some(failures) = self.failures.get_mut(source) {
             *failures = 0;
         }
     }
 
-    /// Records that an attempt on a path has failed, or that its connection was lost.
+    /// Counts a failure of a path: an attempt has failed, or its connection was lost.
     pub(super) fn handle_failed(&mut self, source: usize) {
         if let Some(failures) = self.failures.get_mut(source) {
             *failures = failures.saturating_add(1);
@@ -74,7 +73,7 @@ impl Sources {
 }
 
 impl Race {
-    /// Returns the next attempt to start, if one is due.
+    /// Returns the next attempt to start and counts it as running; `None` if none is due or left.
     pub(super) fn poll_start(&mut self, now: Instant) -> Option<Attempt> {
         if now < self.next_at {
             return None;
@@ -85,7 +84,7 @@ impl Race {
         Some(attempt)
     }
 
-    /// Records that an attempt has failed: the next one starts at once.
+    /// Ends a running attempt that has failed, and makes the next one due now.
     pub(super) fn handle_failed(&mut self, now: Instant) {
         self.running = self.running.saturating_sub(1);
         self.next_at = now;
@@ -102,8 +101,8 @@ impl Race {
     }
 }
 
-/// Returns addresses in the order of attempts: the last successful one first, then both families
-/// alternately.
+/// Returns at most [`ADDRESSES_MAX`] of `addresses` in the order of attempts: `last` first, the one
+/// reached last time, if it is among them, then both families alternately.
 pub(super) fn by_turns(addresses: &[SocketAddr], last: Option<SocketAddr>) -> Vec<SocketAddr> {
     let known = last.filter(|last| addresses.contains(last));
     let of_family = |is_six: bool| {

@@ -119,8 +119,8 @@ pub(crate) const LINK: &[u8] = b"tautline-link/1";
 // protocol 11
 pub(crate) const RELAY: &[u8] = b"tautline-relay/1";
 
-/// Returns whether a client that begins with these bytes requests `protocol`; `None` while that is
-/// undetermined.
+/// Returns whether a client that begins with these bytes requests `protocol`; `None` while the
+/// hello is incomplete.
 pub(crate) fn asks_for(protocol: &[u8], mut hello: &[u8]) -> Option<bool> {
     let mut acceptor = Acceptor::default();
     while !hello.is_empty() {
@@ -194,7 +194,7 @@ impl ServerCertVerifier for ServerKey {
 
 #[derive(Debug)]
 struct ClientKey {
-    /// Every key, if there is no list.
+    /// Keys that may connect; `None` admits every key.
     admitted: Option<Admitted>,
     provider: Arc<CryptoProvider>,
 }

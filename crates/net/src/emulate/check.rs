@@ -58,13 +58,14 @@ pub const DOWN_BYTES: usize = 100;
 
 const UP_TO_ONE_DOWN: u64 = 8;
 
-/// Upper bound of the delay in most models.
+/// Time after the last datagram in which the others may still arrive: longer than the delay in most
+/// models.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// Interval at which the far end checks the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Returns the same models with loopback addresses.
+/// Returns `config` with loopback addresses for every link and without a control channel.
 fn on_loopback(config: &Config, target: SocketAddr) -> Config {
     let mut config = Config { control: None, ..config.clone() };
     for link in &mut config.links {

@@ -45,7 +45,7 @@ pub struct Config {
     /// Seed of the randomness that links share.
     #[serde(default)]
     pub seed: u64,
-    /// Links, 1 to [`Config::LINKS_MAX`]; their indices in this list are their numbers.
+    /// Links, 1 to [`Config::LINKS_MAX`]; a link's index in this list, from 0, is its number.
     pub links: Vec<LinkConfig>,
 }
 
@@ -67,7 +67,7 @@ pub struct LinkConfig {
     /// Model of both directions, unless `up` or `down` replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
-    /// Carrier of an LTE preset.
+    /// Carrier of an LTE preset; other presets ignore it.
     #[serde(default)]
     pub carrier: Carrier,
     /// Model from the vehicle to the target.
@@ -97,7 +97,7 @@ const fn yes() -> bool {
 }
 
 impl Config {
-    /// Maximum links of a session.
+    /// Maximum number of links: that of a session.
     pub const LINKS_MAX: usize = 16;
 
     /// Creates `link_count` links of one preset, alternating between the two carriers, each with
@@ -149,7 +149,7 @@ impl Config {
         Ok(())
     }
 
-    /// Checks everything that needs no socket.
+    /// Checks all settings whose validity does not depend on this machine's addresses.
     ///
     /// # Errors
     /// One line that names the link and the field.
@@ -216,7 +216,10 @@ impl LinkConfig {
         }
     }
 
-    /// Returns the listen address and the target.
+    /// Returns the listen address and the target of a link between sockets.
+    ///
+    /// # Errors
+    /// When either is missing, or the link is a wireless network.
     pub(super) fn addresses(&self) -> anyhow::Result<(SocketAddr, SocketAddr)> {
         let name = &self.name;
         ensure!(
@@ -228,7 +231,8 @@ impl LinkConfig {
         Ok((listen, target))
     }
 
-    /// Creates the model; `header_bytes` of the headers are already part of each packet.
+    /// Creates the model of both directions. `common` is the seed that the links share.
+    /// `header_bytes` of each packet are headers, which the configured overhead must not add again.
     pub(super) fn model(&self, common: u64, header_bytes: u64) -> anyhow::Result<Model> {
         if let Some(wireless) = &self.wireless {
             return Ok(Model::of_wireless(wireless.model()?, self.seed));

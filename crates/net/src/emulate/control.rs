@@ -33,11 +33,11 @@ pub struct Client {
     stream: Option<BufReader<TcpStream>>,
 }
 
-/// An error of a request to the emulator.
+/// A reason why a request to the emulator failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It could not be reached, or the connection failed.
+    /// The emulator could not be reached, or the connection failed.
     #[error("the link emulator at {address}: {cause}")]
     Connection {
         /// Control address of the emulator.
@@ -45,13 +45,13 @@ pub enum Error {
         /// Error of the system.
         cause: std::io::Error,
     },
-    /// It did not answer within [`ANSWER_WITHIN`].
+    /// The emulator did not answer within [`ANSWER_WITHIN`].
     #[error("the link emulator at {address} does not answer")]
     Silent {
         /// Control address of the emulator.
         address: SocketAddr,
     },
-    /// Its answer was invalid.
+    /// The emulator's answer was invalid, or did not fit the request.
     #[error("the link emulator at {address} answered {text:?}")]
     Answer {
         /// Control address of the emulator.
@@ -59,10 +59,10 @@ pub enum Error {
         /// Beginning of the answer.
         text: String,
     },
-    /// It refused the request.
+    /// The emulator refused the request.
     #[error("the link emulator: {reason}")]
     Refused {
-        /// Reason.
+        /// Reason of the refusal, as the emulator gives it.
         reason: String,
     },
 }
@@ -70,10 +70,10 @@ pub enum Error {
 /// Time limit for connecting, sending and receiving together.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// Maximum length of a request.
+/// Maximum length of a request in bytes.
 pub(super) const LINE_BYTES_MAX: usize = 4096;
 
-/// Maximum length of an answer: sixteen links take less than a tenth.
+/// Maximum length of an answer in bytes: that of sixteen links takes less than a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 1 << 18;
 
 impl Client {
@@ -82,7 +82,7 @@ impl Client {
         Self { address, stream: None }
     }
 
-    /// Cuts link `link` (counted from 0), or restores it.
+    /// Cuts both directions of link `link` (counted from 0), or restores them if `cut` is `false`.
     ///
     /// # Errors
     /// [`Error`]; [`Error::Refused`] if there is no such link.
@@ -97,7 +97,7 @@ impl Client {
     /// Requests the links' state and counters.
     ///
     /// # Errors
-    /// [`Error`].
+    /// Any [`Error`].
     pub async fn status(&mut self) -> Result<Status, Error> {
         match self.ask(&Request::Command { cmd: Command::Status }).await? {
             Answer::Status(status) => Ok(status),

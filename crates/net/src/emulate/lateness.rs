@@ -12,16 +12,16 @@ pub struct Lateness {
     max: Duration,
 }
 
-/// Summary of the lateness, as sent on the control channel.
+/// Summary of the lateness of datagrams, as sent on the control channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of datagrams.
     pub count: u64,
-    /// Median in microseconds.
+    /// Median lateness in microseconds.
     pub p50_us: f64,
-    /// 99th percentile in microseconds.
+    /// 99th percentile of the lateness in microseconds.
     pub p99_us: f64,
-    /// Maximum in microseconds.
+    /// Maximum lateness in microseconds.
     pub max_us: f64,
 }
 

@@ -27,8 +27,8 @@ pub(super) enum Model {
     Wireless(Box<Wireless>),
 }
 
-/// A wireless network whose access point is at the client's side, with counters that the model
-/// lacks.
+/// A wireless network whose access point is at the client's side, with the cuts and counters that
+/// [`Medium`] lacks.
 #[derive(Debug)]
 pub(super) struct Wireless {
     medium: Medium<Packet>,
@@ -66,7 +66,10 @@ impl Model {
         Self::Wireless(Box::new(Wireless { medium, directions: [DirectionState::default(); 2] }))
     }
 
-    /// Passes a packet to the model, and marks it if required.
+    /// Passes a packet to the model, which may mark it as congested.
+    ///
+    /// # Errors
+    /// The reason, if the model drops the packet immediately.
     pub(super) fn push(
         &mut self,
         direction: Direction,
@@ -95,7 +98,7 @@ impl Model {
         }
     }
 
-    /// Returns when to call [`Self::pop`] next.
+    /// Returns when to call [`Self::pop`] next; `None` without packets in transit.
     pub(super) fn next_event(&self) -> Option<Instant> {
         match self {
             Self::Links(links) => links.iter().filter_map(Link::next_departure).min(),
@@ -111,7 +114,7 @@ impl Model {
         }
     }
 
-    /// Adds a delay to one direction.
+    /// Sets the delay of one direction beyond the configured one, in place of one set before.
     ///
     /// # Errors
     /// A reason, if the model does not support it.

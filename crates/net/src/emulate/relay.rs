@@ -39,13 +39,13 @@ pub(super) struct Relay {
 /// A side of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Socket that receives from the vehicle.
+    /// Socket that receives from the vehicle, or the vehicle's device.
     Client = 0,
-    /// Socket connected to the operator.
+    /// Socket connected to the operator, or the operator's device.
     Target = 1,
 }
 
-/// Source and sink of packets.
+/// Socket or device at one side of a relay.
 #[derive(Debug)]
 struct Plug {
     kind: Kind,
@@ -58,7 +58,7 @@ enum Kind {
     Device(Device),
 }
 
-/// Drops of the relay itself, outside the model.
+/// Packets of one direction that passed the model but were not sent, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct RelayDrops {
     /// No client has sent anything yet.
@@ -165,12 +165,12 @@ impl Relay {
         self.plugs[side as usize].readable = true;
     }
 
-    /// Returns whether a side may hold more than the last turn read.
+    /// Returns whether a side may hold packets that the last turn did not read.
     pub(super) fn is_readable(&self) -> bool {
         self.plugs.iter().any(|plug| plug.readable)
     }
 
-    /// Cuts or restores a direction, or both.
+    /// Cuts or restores `direction`, or both for `None`.
     pub(super) fn set_cut(&mut self, direction: Option<Direction>, cut: bool) {
         for direction in chosen(direction) {
             self.model.set_cut(direction, cut);
@@ -178,7 +178,8 @@ impl Relay {
         tracing::info!(link = self.number, name = self.name, ?direction, cut, "emulated link");
     }
 
-    /// Adds a delay to a direction, or to both, in addition to the configured one.
+    /// Sets the delay beyond the configured one, in place of one set before: of `direction`, or of
+    /// both for `None`.
     ///
     /// # Errors
     /// A reason, if the model does not support it.

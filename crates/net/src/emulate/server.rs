@@ -31,7 +31,7 @@ struct Connection {
 /// Maximum connections; the oldest is closed for a newer one.
 const CONNECTIONS_MAX: usize = 8;
 
-/// Kilobytes read from one connection per turn, so that the relay does not starve.
+/// Maximum reads of 1,024 bytes from one connection per turn, so that the relay does not starve.
 const CHUNKS_MAX: usize = 8;
 
 /// Maximum bytes of unread answers before a slow reader is closed.
@@ -58,7 +58,7 @@ impl Server {
         self.address
     }
 
-    /// Records that `token` is ready.
+    /// Marks the listener or connection of `token` as ready for the next [`turn`](Self::turn).
     pub(super) fn note(&mut self, token: Token) {
         if token == LISTENER {
             self.acceptable = true;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lateness::Summary;
 
-/// Status of the emulator.
+/// State and counters of the emulator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Links in the order of the configuration.
@@ -14,26 +14,26 @@ pub struct Status {
     pub lateness: Summary,
 }
 
-/// Status of one link.
+/// State and counters of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
     /// Number, counted from 0.
     pub link: usize,
     /// Display name.
     pub name: String,
-    /// `true` if it is cut.
+    /// `true` if the link is cut in at least one direction.
     pub cut: bool,
-    /// Listen address; for a device the vehicle's address with port 0.
+    /// Listen address; between devices the vehicle's address with port 0.
     pub listen: SocketAddr,
-    /// Target; for a device the operator's address with port 0.
+    /// Address of the target; between devices the operator's address with port 0.
     pub target: SocketAddr,
-    /// Latest address that sent to it.
+    /// Latest address that sent to the listen address; `None` before, and between devices.
     pub client: Option<SocketAddr>,
-    /// From client to target.
+    /// Counters of the direction from client to target.
     pub up: DirectionStatus,
-    /// From target to client.
+    /// Counters of the direction from target to client.
     pub down: DirectionStatus,
-    /// Lateness of its sent datagrams.
+    /// Lateness of the link's sent datagrams.
     pub lateness: Summary,
 }
 
@@ -41,15 +41,15 @@ pub struct LinkStatus {
 /// in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
-    /// Received datagrams.
+    /// Datagrams received from the sender.
     pub received: u64,
-    /// Their bytes, without headers.
+    /// Bytes of the received datagrams, without headers.
     pub received_bytes: u64,
     /// Datagrams that passed the model.
     pub delivered: u64,
-    /// Their bytes, without headers.
+    /// Bytes of the datagrams that passed the model, without headers.
     pub delivered_bytes: u64,
-    /// Datagrams in transit.
+    /// Datagrams now within the model: neither delivered nor dropped.
     pub in_flight: u64,
     /// Bytes in the queue, including headers.
     pub queued_bytes: u64,

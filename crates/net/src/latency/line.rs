@@ -8,29 +8,29 @@ use tautline_units::Duration;
 
 use super::{Leg, OneWay, Sample};
 
-/// A line of a file.
+/// A line of a latency file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// The sample.
+    /// Sample that the line holds.
     pub sample: Sample,
     /// Number of samples lost between the previous line and this one.
     pub lost: u64,
 }
 
-/// An error of a line.
+/// A reason why a line holds no sample.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
     /// The first line is not that of a latency file.
     #[error("it is not a latency file: it does not begin with \"leg,peer,link,\"")]
     Head,
-    /// It has too few fields.
+    /// The line has too few fields.
     #[error("it has {found} fields, not {FIELDS}")]
     Fields {
-        /// Number of fields.
+        /// Number of fields found.
         found: usize,
     },
-    /// The leg is unknown.
+    /// The first field is no name of a [`Leg`].
     #[error("the leg {found:?} is unknown")]
     Leg {
         /// Text of the field.
@@ -44,16 +44,16 @@ pub enum Malformed {
         /// Text of the field.
         found: String,
     },
-    /// Its numbers contradict each other.
+    /// The line's times contradict each other, or some of the one-way fields are empty.
     #[error("its times contradict each other")]
     Contradiction,
-    /// It is not UTF-8.
+    /// The line is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
-    /// It exceeds the maximum length.
+    /// The line exceeds the maximum length.
     #[error("it is longer than {LINE_BYTES_MAX} bytes")]
     TooLong,
-    /// The file ends within it: it is being written, or its writer was killed.
+    /// The file ends within the line: it is being written, or its writer was killed.
     #[error("the file ends in the middle of it")]
     Unfinished,
 }
@@ -260,7 +260,8 @@ const NUMBERS: [&str; FIELDS - 3] = [
     "lost",
 ];
 const FIELDS: usize = 12;
-/// Two quoted names and nine numbers of twenty digits take less than half.
+/// Maximum length of a line: two quoted names and nine numbers of twenty digits take less than half
+/// of it.
 const LINE_BYTES_MAX: usize = 1_024;
 const SHOWN_CHARS: usize = 40;
 

@@ -252,9 +252,9 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
 pub const FILE_PREFIX: &str = "latency-";
 /// Suffix of each file's name.
 pub const FILE_SUFFIX: &str = ".csv";
-/// Two seconds of sixteen links at a ping every 20 ms.
+/// Maximum of queued lines: more than two seconds of sixteen links at a ping every 20 ms.
 const LINES_MAX: usize = 2_048;
-/// Number of files in the total size, so that little is lost with the oldest.
+/// A file takes this part of the total size at most, so that little is lost with the oldest.
 const PARTS: u64 = 8;
 /// Maximum number of files, even small ones: repeated restarts must not fill a folder.
 const FILES_MAX: usize = 1_000;

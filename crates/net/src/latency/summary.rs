@@ -6,15 +6,15 @@ use std::time::Duration;
 pub struct Summary {
     /// Number of delays.
     pub count: usize,
-    /// Median.
+    /// Median delay.
     pub p50: Duration,
-    /// 95th percentile.
+    /// 95th percentile of the delays.
     pub p95: Duration,
-    /// 99th percentile.
+    /// 99th percentile of the delays.
     pub p99: Duration,
-    /// Maximum.
+    /// Longest delay.
     pub max: Duration,
-    /// Share of the delays, 0 to 1, below each of [`BINS`].
+    /// Share of the delays, 0 to 1, below each limit of [`BINS`], in the same order.
     pub within: [f64; BINS.len()],
 }
 
@@ -22,7 +22,7 @@ pub struct Summary {
 /// ([UGV], "Performance Test Procedure").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spikes {
-    /// Number of spikes.
+    /// Number of spikes; consecutive values count as one.
     pub count: usize,
     /// Number of delays within spikes.
     pub samples: usize,
@@ -73,7 +73,8 @@ impl Spikes {
     }
 }
 
-/// Bins of [UGV], "Pareto Analysis": not discernible, no impact on control, challenging, difficult.
+/// Upper limits of the bins of [UGV], "Pareto Analysis": not discernible, no impact on control,
+/// challenging, difficult.
 pub const BINS: [Duration; 4] = [
     Duration::from_millis(125),
     Duration::from_millis(250),

@@ -8,12 +8,12 @@ use tautline_units::Instant;
 /// Every recent rate and share is derived from it.
 #[derive(Clone, Debug)]
 pub struct History<T> {
-    /// In order of time.
+    /// Totals with the instant at which they were taken, the oldest first.
     totals: VecDeque<(Instant, T)>,
 }
 
 impl<T> History<T> {
-    /// Adds the totals of `now`.
+    /// Adds the totals of `now`, and drops those older than ten seconds except the newest of them.
     pub fn push(&mut self, totals: T, now: Instant) {
         // Keep one entry from before the span as the reference.
         while self.totals.len() >= COUNT_MAX

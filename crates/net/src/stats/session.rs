@@ -208,7 +208,8 @@ fn state(state: State) -> LinkState {
     }
 }
 
-/// Returns the count of a name; a test checks that the transport's names match the message's.
+/// Returns the count of a name, or 0 if it is unknown; a test checks that the transport's names
+/// match the message's.
 fn find(counts: &[(&'static str, u64)], name: &str) -> u64 {
     counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
 }
@@ -221,7 +222,7 @@ fn millis(duration: Duration) -> f32 {
     duration.as_secs_f32() * 1e3
 }
 
-/// Maximum channels in a snapshot.
+/// Maximum channels in a snapshot; those opened later are left out.
 const CHANNELS_MAX: usize = 32;
 /// Time span of rates and of the loss of sent packets: as long as a reader needs.
 const RATE_SPAN: Duration = Duration::from_secs(1);

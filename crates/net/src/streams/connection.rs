@@ -24,7 +24,7 @@ pub(super) struct Connection {
     remote: SocketAddr,
     tls: rustls::Connection,
     frames: Frames,
-    /// Protocol within TLS.
+    /// Protocol that both ends must speak within TLS, by its ALPN name.
     protocol: &'static [u8],
     phase: Phase,
     began_at: Instant,
@@ -314,7 +314,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// Unsent bytes held by the kernel: 8 ms at 4 Mbit/s, enough to continue sending until this process
 /// wakes.
 const UNSENT_BYTES: u32 = 4_096;
-/// Flight of a handshake, mainly the certificate.
+/// Maximum of TLS's outbound buffer: a handshake's flight, mainly the certificate.
 const TLS_BYTES_MAX: usize = 8_192;
 const READ_BYTES: usize = 4_096;
 /// Read calls per connection before the session may send again.

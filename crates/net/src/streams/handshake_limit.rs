@@ -15,7 +15,7 @@ pub(super) struct HandshakeLimit {
 }
 
 impl HandshakeLimit {
-    /// Returns whether a handshake from `address` may begin, and counts it.
+    /// Returns whether a handshake from `address` may begin, and counts it if so.
     pub(super) fn admits(&mut self, address: IpAddr, now: Instant) -> bool {
         let second = now.as_millis() / 1_000;
         if second != self.second {
@@ -33,9 +33,10 @@ impl HandshakeLimit {
     }
 }
 
-/// A fiftieth of a core.
+/// Maximum handshakes per second from all networks: a fiftieth of a core.
 const TOTAL_MAX: u32 = 64;
-/// Half of a vehicle's sixteen links reconnecting at once.
+/// Maximum handshakes per second from one network: half of a vehicle's sixteen links reconnecting
+/// at once.
 const NETWORK_MAX: u32 = 8;
 
 #[cfg(test)]

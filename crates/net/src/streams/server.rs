@@ -47,7 +47,8 @@ pub struct Server {
 pub struct Counters {
     /// Connections that were refused, or ended by a failed handshake or malformed framing.
     pub refused: u64,
-    /// Datagrams dropped because they waited too long.
+    /// Datagrams dropped because they waited too long, their queue was full or their connection
+    /// broke.
     pub stale: u64,
 }
 
@@ -113,7 +114,8 @@ impl Server {
         self.address
     }
 
-    /// Handles a readiness event of the poller for `token`.
+    /// Marks the connection of `token`, which the poller reports as ready, for the next
+    /// [`turn`](Self::turn).
     pub fn wake(&mut self, token: Token) {
         if let Some(leg) = self.legs.iter_mut().find(|leg| leg.token == token) {
             leg.is_awake = true;
@@ -178,13 +180,13 @@ impl Server {
         self.arrived = arrived;
     }
 
-    /// Returns the route of a connection that has ended.
+    /// Returns the route of a connection that has ended; each one once, in no particular order.
     pub fn poll_closed(&mut self) -> Option<Route> {
         self.closed.pop()
     }
 
-    /// Sends a datagram by `route`, as soon as its connection accepts it; returns `false` without a
-    /// connection.
+    /// Sends a datagram by `route`, as soon as its connection accepts it; returns `false` if there
+    /// is no connection. A full queue drops its oldest datagram.
     pub fn send(&mut self, route: Route, datagram: &[u8], now: Instant) -> bool {
         let Some(leg) = self.legs.iter_mut().find(|leg| leg.route() == route) else { return false };
         if leg.waiting.len() == WAITING_MAX {
@@ -201,7 +203,7 @@ impl Server {
         self.counters
     }
 
-    /// Accepts new connections within the limits.
+    /// Accepts new connections within the limits; returns whether more may wait.
     fn accept(&mut self, registry: &Registry, now: Instant) -> bool {
         for _ in 0..ACCEPTS_TURN {
             let Self { listening, not_taken, .. } = self;
@@ -258,7 +260,8 @@ impl Leg {
         Route::stream(0, self.connection.remote())
     }
 
-    /// Sends waiting datagrams as far as the connection accepts them; returns how many were stale.
+    /// Sends waiting datagrams as far as the connection accepts them; returns how many were
+    /// dropped, as too old or because the connection broke.
     fn flush(&mut self, now: Instant) -> u64 {
         let mut stale = 0;
         while let Some((since, _)) = self.waiting.front() {
