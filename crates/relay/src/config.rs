@@ -44,7 +44,8 @@ pub struct Config {
     pub leases_max: usize,
     /// Maximum bitrate of one lease in Mbit/s, both directions together.
     pub lease_mbps: u64,
-    /// Maximum GiB that one link of a lease may send and receive, for as long as the lease lasts.
+    /// Maximum GiB that one socket of an end, usually a modem's, may send and receive together, for
+    /// as long as the lease lasts.
     pub link_gib: u64,
 }
 
@@ -73,7 +74,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the field, the fault and the remedy.
+    /// Every fault on a line of its own, with the name of the field.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless((1..=LISTEN_MAX).contains(&self.listen.len()), || {
@@ -127,18 +128,18 @@ pub struct Limits {
     pub leases_max: usize,
     /// Maximum bitrate of one lease, both directions together.
     pub lease_rate: Bitrate,
-    /// Maximum bytes that one link of a lease may send and receive.
+    /// Maximum bytes that one socket of an end may send and receive together during a lease.
     pub link_bytes_max: ByteCount,
 }
 
-/// Socket numbers have four bits.
+/// Maximum addresses to listen on: socket numbers have four bits.
 const LISTEN_MAX: usize = 16;
-/// A lease takes a few kilobytes.
+/// Maximum of `leases_max`: a lease takes a few kilobytes.
 const LEASES_MAX: u64 = 4_096;
 const MBPS_MAX: u64 = 10_000;
-/// One TiB.
+/// Maximum of `latency_mib`: one TiB.
 const LATENCY_MIB_MAX: u64 = 1 << 20;
-/// One pebibyte.
+/// Maximum of `link_gib`: one pebibyte.
 const GIB_MAX: u64 = 1 << 20;
 
 #[cfg(test)]

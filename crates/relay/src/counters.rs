@@ -9,17 +9,17 @@ use tautline_units::ByteCount;
 pub struct Counters {
     /// Current number of leases.
     pub leases: u64,
-    /// Sockets of ends that have proven their addresses.
+    /// Current number of sockets of ends that have proven their addresses.
     pub legs: u64,
     /// Forwarded datagrams of sessions.
     pub forwarded: u64,
-    /// Forwarded bytes: UDP payload, counted once.
+    /// Payload bytes of the forwarded datagrams, counted once although received and sent.
     pub bytes_forwarded: ByteCount,
     /// Admitted legs.
     pub welcomed: u64,
     /// Proofs of an address, including renewals.
     pub proven: u64,
-    /// Proofs that changed the address of a leg.
+    /// Proofs that changed the address of a leg; they are also in `proven`.
     pub moved: u64,
     /// Answered requests for an address.
     pub addresses_told: u64,
@@ -40,7 +40,7 @@ pub enum Dropped {
     NoPeer,
     /// The lease has exceeded its bitrate.
     OverRate,
-    /// The link has exceeded its bytes.
+    /// The sending or the receiving socket has exceeded its bytes.
     OverBytes,
     /// The token has expired.
     Expired,
@@ -50,7 +50,7 @@ pub enum Dropped {
     Replayed,
     /// The call was refused; the answer carries the reason.
     Refused,
-    /// The calls exceed the limit per second.
+    /// The calls to the relay, in total or from one network, exceed the limit per second.
     OverCalls,
     /// A network exceeds the limit of requests for an address per second.
     OverAddresses,
@@ -69,7 +69,7 @@ impl Counters {
         self.drops[why as usize] += 1;
     }
 
-    /// Adopts the counters of the connections over TLS.
+    /// Sets the two counters of the connections over TLS, whose counts are kept there.
     pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
         self.drops[Dropped::Stale as usize] = streams.stale;
         self.drops[Dropped::StreamRefused as usize] = streams.refused;

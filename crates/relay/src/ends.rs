@@ -7,12 +7,12 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct Ends(Vec<End>);
 
-/// A socket, with the local address if the socket is a wildcard.
+/// A socket, with one of its local addresses if it is bound to all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
     /// Index of the socket.
     pub(crate) socket: usize,
-    /// Source address of its datagrams.
+    /// Source address of the datagrams sent from this end; `None` leaves the choice to the kernel.
     pub(crate) local: Option<IpAddr>,
 }
 

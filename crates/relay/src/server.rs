@@ -115,7 +115,7 @@ impl Server {
         self.counters.clone()
     }
 
-    /// Forwards until `ending` is set.
+    /// Forwards on the calling thread until `ending` is set, which it notices within 100 ms.
     ///
     /// # Errors
     /// When the poller fails.
@@ -158,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Logs the measured round trips.
+    /// Adds the measured round trips to the latency files, if there are any.
     fn note_round_trips(&mut self) {
         let Some(latency) = &mut self.latency else { return };
         let unix = |at| Duration::from_nanos(self.clock.unix_nanos(at));

@@ -54,25 +54,25 @@ pub struct Table {
 /// Outcome for a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Forwarded unchanged over this route.
+    /// To be forwarded unchanged over this route.
     Forwarded(Route),
-    /// Answered with the bytes in the answer buffer.
+    /// Not forwarded: the bytes in the answer buffer are to be sent back to its source.
     Answered,
-    /// Dropped.
+    /// Neither forwarded nor answered: dropped, or the answer to one of the relay's probes.
     Dropped,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct LeaseNumber(u32);
 
-/// A socket of an end of a lease.
+/// One socket of one end of one lease.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     lease: LeaseNumber,
     seat: Seat,
 }
 
-/// Result of a handshake.
+/// An admitted socket of an end, before and after it has proven its address.
 #[derive(Debug)]
 struct Leg {
     place: Place,
@@ -85,7 +85,7 @@ struct Leg {
     probing: Probing,
 }
 
-/// Rate limits for senders without a proof, renewed every second.
+/// Counts of the current second for the rate limits of senders without a proof.
 #[derive(Debug, Default)]
 struct Budget {
     since: Instant,
@@ -226,7 +226,7 @@ impl Table {
         Counters { leases, legs, ..self.counters.clone() }
     }
 
-    /// Counts forwarded datagrams that the kernel did not send.
+    /// Counts datagrams to be forwarded, answers and probes that could not be sent.
     pub fn count_unsent(&mut self, datagrams: usize) {
         for _ in 0..datagrams {
             self.counters.drop(Dropped::NotSent);
@@ -250,7 +250,7 @@ impl Table {
         Some(bound.route)
     }
 
-    /// Returns the next measured round trip.
+    /// Returns the oldest measured round trip that was not returned yet.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trips.pop()
     }
@@ -448,7 +448,7 @@ impl Table {
         Ok(grant)
     }
 
-    /// Returns the expiry of a later token for the end at `place`, if the token belongs to it.
+    /// Returns the expiry of `token`; `None` if it is not valid for the end at `place`.
     fn later(&self, place: Place, token: Token, now: Instant) -> Option<Instant> {
         let grant = token.read(&self.switchboard, self.unix(now)).ok()?;
         let lease = self.leases.get(&place.lease)?;
@@ -477,7 +477,8 @@ impl Table {
         Ok(number)
     }
 
-    /// Binds a leg to its address, and replaces the previous leg there.
+    /// Binds a leg to the address that it has proven. The previous leg of its socket is removed, as
+    /// is the leg of any other socket that had this address.
     fn seat(&mut self, bound: Bound, place: Place) {
         let lease = self.leases.get_mut(&place.lease).expect("a leg has a lease");
         let old = lease.bind(place.seat, Some(bound));
@@ -548,7 +549,8 @@ struct Called<'a> {
 }
 
 impl Budget {
-    /// Returns whether another call from `from` may cost two key agreements.
+    /// Returns whether another call from the network of `from` may be processed in this second, and
+    /// counts it if so: it costs two key agreements.
     fn call(&mut self, from: IpAddr, now: Instant) -> bool {
         self.renew(now);
         if self.calls >= CALLS_MAX {
@@ -615,18 +617,19 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Length of a refusal, the shortest datagram.
+/// Length in bytes of a refusal, the shortest datagram of a session.
 const DATAGRAM_BYTES_MIN: usize = 21;
 const DATAGRAM_BYTES_MAX: usize = 1_500;
-/// Six times the interval between two proofs of an end.
+/// Time without a proof after which a leg is removed: six times the interval between two proofs.
 const LEG_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longer than a mobile link's worst delay, 5.7 s ([UGV]).
+/// Time after which an admitted leg without a proof is removed: longer than a mobile link's worst
+/// delay, 5.7 s ([UGV]).
 const UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const UNPROVEN_COUNT_MAX: usize = 1_024;
 /// Maximum calls parsed per second: a twentieth of a processor.
 const CALLS_MAX: u32 = 256;
-/// Maximum of these from one network: every socket of an end, during two consecutive restarts of
-/// relays.
+/// Maximum calls from one network per second: every socket of an end, during two consecutive
+/// restarts of relays.
 const NETWORK_CALLS_MAX: u32 = 32;
 /// Maximum hints to unknown senders per second.
 const HINTS_MAX: u32 = 256;

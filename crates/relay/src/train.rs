@@ -2,8 +2,7 @@ use std::net::SocketAddr;
 
 use tautline_transport::Route;
 
-/// Concatenated datagrams of equal length to one address: the kernel splits them, at the cost of
-/// one call.
+/// Trains that are being filled, one per route.
 #[derive(Debug, Default)]
 pub(crate) struct Trains {
     /// The first `count` are in use; the others keep their capacity.
@@ -11,7 +10,8 @@ pub(crate) struct Trains {
     count: usize,
 }
 
-/// One train.
+/// Concatenated datagrams of equal length over one route: the kernel splits them, at the cost of
+/// one call.
 #[derive(Debug)]
 pub(crate) struct Train {
     /// Destination, and the socket to send from.
@@ -23,8 +23,8 @@ pub(crate) struct Train {
 }
 
 impl Trains {
-    /// Appends a datagram; passes trains that must be sent first to `send`. `most`: maximum
-    /// datagrams per train.
+    /// Appends a datagram to the train of its route, and passes trains that must be sent before to
+    /// `send`. `most`: maximum datagrams per train.
     pub(crate) fn push(
         &mut self,
         to: Route,
@@ -86,12 +86,12 @@ impl Train {
     }
 }
 
-/// Maximum destinations per read call; more are rare.
+/// Maximum trains at a time; one more route first sends all of them.
 const TRAINS_MAX: usize = 8;
-/// The maximum size of a UDP datagram is 65,507 bytes.
+/// Maximum bytes of a train: the kernel's limit is that of a UDP datagram, 65,507.
 const BYTES_MAX: usize = 60_000;
-/// Payload that fits every IPv6 interface's MTU. If a single datagram exceeds the MTU, the kernel
-/// refuses the train, and may then refuse all later ones.
+/// Maximum datagram of a train in bytes: it fits every IPv6 interface's MTU. If a single datagram
+/// exceeds the MTU, the kernel refuses the train, and may then refuse all later ones.
 const SEGMENT_BYTES_MAX: usize = 1_232;
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub struct Config {
     pub key: PathBuf,
     /// Folder that keeps leases across restarts; created if missing.
     pub state: PathBuf,
-    /// Folder for raw files of latency: a line for each answered ping; none if unset.
+    /// Folder for raw files of latency, with a line for each answered ping; no files if unset.
     pub latency: Option<PathBuf>,
     /// Maximum total size of these files in MiB; the oldest are deleted first.
     pub latency_mib: u64,
@@ -64,13 +64,13 @@ pub struct Config {
     pub relay_token_s: u64,
     /// Relays that both ends of a lease may use.
     pub relays: Vec<Relay>,
-    /// Served vehicles: name and public key.
+    /// Vehicles that may register: their public keys by name.
     #[serde(alias = "vehicle", deserialize_with = "vehicles")]
     pub vehicles: BTreeMap<String, PublicKey>,
-    /// Served operators: name and public key.
+    /// Operators that may register: their public keys by name.
     #[serde(alias = "operator", deserialize_with = "operators")]
     pub operators: BTreeMap<String, PublicKey>,
-    /// Supervisors, who may end a drive and query who drives: name and public key.
+    /// Supervisors, who may end a drive and query who drives: their public keys by name.
     #[serde(alias = "supervisor", deserialize_with = "supervisors")]
     pub supervisors: BTreeMap<String, PublicKey>,
 }
@@ -102,7 +102,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// One line that names the field and the fault.
+    /// Every fault on a line of its own, with the name of the field.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
@@ -247,13 +247,14 @@ impl<'de> Visitor<'de> for Keys {
 /// Maximum entries: a list of all vehicles then fits into one frame of the control connection.
 pub(crate) const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
-/// One TiB.
+/// Maximum of `latency_mib`: one TiB.
 const LATENCY_MIB_MAX: u64 = 1 << 20;
-/// An hour: a higher value is a mistaken unit.
+/// Maximum of times in milliseconds: an hour; a higher value is a mistaken unit.
 const TIME_MS_MAX: u64 = 3_600_000;
-/// A minute: a shorter life would not outlast a restart of the switchboard.
+/// Minimum of `relay_token_s`: a minute; a shorter life would not outlast a restart of the
+/// switchboard.
 const TOKEN_S_MIN: u64 = 60;
-/// A day: a former driver can use a relay to a vehicle for no longer.
+/// Maximum of `relay_token_s`: a day; a former driver can use a relay to a vehicle for no longer.
 const TOKEN_S_MAX: u64 = 86_400;
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ pub struct Directory {
     /// Epochs of vehicles that are not listed at present.
     unlisted: BTreeMap<PublicKey, u64>,
     enrolment: Enrolment,
-    /// Key whose orders are carried out.
+    /// Key of the administrator, whose orders of every kind are carried out; none before
+    /// [`obey`](Self::obey).
     administrator: Option<PublicKey>,
     /// Supervisors, who may end drives, by name.
     supervisors: BTreeMap<String, PublicKey>,
@@ -82,7 +83,8 @@ pub struct Directory {
     unclaimed: u64,
     /// Round trip of the newest pong.
     round_trip: Option<RoundTrip>,
-    /// Duplicate registrations that wait for a ping of the connection with their key.
+    /// Duplicate registrations by key, which wait until the connection registered under that key
+    /// answers a ping or ends.
     contenders: BTreeMap<PublicKey, Contender>,
     /// Rate limit for logs of duplicate registrations.
     duplicates: LogLimit,
@@ -140,7 +142,7 @@ pub enum Timer {
     Ping,
     /// A connection has sent no message, or has not registered, for too long.
     ConnectionTimeout,
-    /// A grace time ends.
+    /// The grace time of a lease whose operator has no connection ends.
     LeaseGrace,
     /// The relay tokens of a lease must be renewed.
     RelayTokens,
@@ -160,8 +162,8 @@ struct Vehicle {
     lease: Option<Lease>,
     /// End of a lease that an absent vehicle has not received yet.
     pending_release: Option<Control>,
-    /// Operator whose drive was ended by a supervisor, and expiry of the order: no lease until
-    /// then.
+    /// Operator whose drive a supervisor has ended, and expiry of the order: that operator gets no
+    /// lease of this vehicle until then.
     ended: Option<(String, Instant)>,
     /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
@@ -203,7 +205,8 @@ struct Lease {
     operator: String,
     /// Name under which the two were introduced; `None` before the first introduction.
     name: Option<[u8; 16]>,
-    /// The same name if an earlier run of the switchboard gave it, until both ends have shown it.
+    /// Same as `name`, if an earlier run of the switchboard gave it and not both ends have shown it
+    /// yet; else `None`.
     restored: Option<[u8; 16]>,
     /// Begin of the lease in Unix time.
     since: Duration,
@@ -429,7 +432,7 @@ impl Directory {
         self.outputs.pop_front()
     }
 
-    /// Returns the round trip of the newest pong, once.
+    /// Returns the round trip of the newest pong, if one arrived since the last call.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trip.take()
     }
@@ -492,7 +495,8 @@ impl Directory {
         due.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns the name of a registered operator; refuses others.
+    /// Returns the name of the operator registered on this connection; otherwise sends a refusal
+    /// and returns `None`.
     fn operator_of(&mut self, id: ConnectionId) -> Option<String> {
         if let Role::Operator(name) = &self.connections.get(&id)?.role {
             return Some(name.clone());
@@ -552,7 +556,7 @@ impl Operator {
     }
 }
 
-/// Maximum length of a text in a message.
+/// Maximum length of a refusal's text in bytes; the rest is cut off.
 const TEXT_BYTES_MAX: usize = 256;
 
 #[cfg(test)]

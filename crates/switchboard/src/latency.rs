@@ -35,7 +35,8 @@ impl Record {
     }
 }
 
-/// Five minutes at one ping a second: enough for a 99th percentile.
+/// Maximum round trips in a record: five minutes at one ping a second, enough for a 99th
+/// percentile.
 pub const SAMPLES_MAX: usize = 300;
 
 #[cfg(test)]

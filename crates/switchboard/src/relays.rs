@@ -100,7 +100,7 @@ impl Issuer {
         self.relays.iter().map(ticket).collect()
     }
 
-    /// Returns when tickets issued now must be renewed: at half their life.
+    /// Returns when tickets issued now must be renewed: at half their life; `None` without relays.
     pub(crate) fn renew_at(&self, now: Instant) -> Option<Instant> {
         (!self.relays.is_empty()).then(|| now + self.token_life / 2)
     }

@@ -213,7 +213,7 @@ impl Server {
         Ok(())
     }
 
-    /// Logs the round trip of a pong.
+    /// Adds the round trip of the newest pong to the latency files, if there are any.
     fn note_round_trip(&mut self) {
         let Some(trip) = self.directory.poll_round_trip() else { return };
         let Some(latency) = &mut self.latency else { return };
@@ -386,7 +386,8 @@ enum Arrival {
     Closed { id: ConnectionId },
 }
 
-/// Returns the next connection, despite errors of the kernel.
+/// Waits for the next connection. An error of the kernel is logged, at most once in ten seconds,
+/// and the call repeated after [`ACCEPT_PAUSE`].
 async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) -> Incoming {
     loop {
         match listener.accept().await {
@@ -472,7 +473,7 @@ const ARRIVALS_MAX: usize = 256;
 const PART_BYTES_MAX: usize = 32 * 1024;
 /// Maximum frames queued for one connection; beyond it the connection is closed.
 const FRAMES_MAX: usize = 64;
-/// Time without progress after which a frame counts as undeliverable.
+/// Maximum time to send one frame; a connection that takes longer is closed.
 const SEND_MAX: Duration = Duration::from_secs(3);
 /// Time for a connection to end and release the resource that the kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

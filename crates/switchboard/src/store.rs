@@ -45,9 +45,9 @@ pub struct Machine {
 /// Stored state of a vehicle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Highest epoch of its leases.
+    /// Highest epoch of the vehicle's leases, present and past.
     pub epoch: u64,
-    /// Current lease, of that epoch.
+    /// Current lease, which has that epoch; `None` while the vehicle is free.
     pub lease: Option<KeptLease>,
 }
 
@@ -56,7 +56,7 @@ pub struct Record {
 pub struct KeptLease {
     /// Key of the operator that holds it.
     pub operator: PublicKey,
-    /// Name of the last introduction.
+    /// Name under which the two ends were last introduced; `None` before the first introduction.
     pub name: Option<[u8; 16]>,
     /// Begin in Unix time; integer seconds are stored.
     pub since: Duration,

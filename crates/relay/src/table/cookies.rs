@@ -40,7 +40,7 @@ fn epoch(now: Instant) -> u64 {
     now.as_nanos() / EPOCH.as_nanos() as u64
 }
 
-/// Time for which a cookie is issued; it stays valid for as long again.
+/// Time for which an address is given the same cookie, which stays valid for one more such time.
 const EPOCH: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ pub(super) struct Lease {
     /// Keys of initiator and responder.
     pub(super) keys: [PublicKey; 2],
     ends: [End; 2],
-    /// Bytes that may pass at once under the rate limit.
+    /// Bytes that may still pass under the rate limit, as of `allowed_at`.
     allowance: ByteCount,
     allowed_at: Instant,
-    /// Expiry of the latest token presented.
+    /// Latest expiry of all tokens presented.
     pub(super) ends_at: Instant,
 }
 
@@ -39,7 +39,7 @@ struct Socket {
 pub(super) struct Bound {
     pub(super) leg: LegId,
     pub(super) route: Route,
-    /// Expiry of its token.
+    /// Expiry of the token with which the socket was bound.
     pub(super) ends_at: Instant,
 }
 
@@ -56,8 +56,12 @@ impl Lease {
         Self { keys, ends, allowance: burst(limits), allowed_at: now, ends_at: now }
     }
 
-    /// Returns the route for a session's datagram from the socket at `seat`, and counts the
-    /// datagram.
+    /// Returns the route for a session's datagram of `link` from the socket at `seat`, and counts
+    /// its bytes for both sockets. The route leads to the socket from which the other end last sent
+    /// on that link, or else to any present one.
+    ///
+    /// # Errors
+    /// The reason why the datagram must be dropped.
     pub(super) fn forward(
         &mut self,
         seat: Seat,
@@ -99,7 +103,7 @@ impl Lease {
         self.socket(seat).metered
     }
 
-    /// Returns whether the end on `side` is present.
+    /// Returns whether the end on `side` has a bound socket whose token is valid.
     pub(super) fn is_there(&self, side: Side, now: Instant) -> bool {
         self.end(side).first(now).is_some()
     }
@@ -109,12 +113,12 @@ impl Lease {
         self.socket(seat).bound
     }
 
-    /// Binds the socket at `seat`; returns the previous binding.
+    /// Binds the socket at `seat`, or unbinds it for `None`; returns the previous binding.
     pub(super) fn bind(&mut self, seat: Seat, bound: Option<Bound>) -> Option<Bound> {
         std::mem::replace(&mut self.socket_mut(seat).bound, bound)
     }
 
-    /// Returns whether no end is present and no token is valid.
+    /// Returns whether no socket is bound and every token presented has expired.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let sockets = self.ends.iter().flat_map(|end| &end.sockets);
         self.ends_at <= now && sockets.into_iter().all(|socket| socket.bound.is_none())

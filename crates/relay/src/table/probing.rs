@@ -49,7 +49,8 @@ impl Probing {
         self.is_answered && self.due_at <= now
     }
 
-    /// Records that a probe is sent, or cannot be.
+    /// Records that a probe is sent, or could not be, and makes the next one due a second later.
+    /// Beyond [`UNANSWERED_MAX`] the oldest unanswered probe is forgotten.
     pub(super) fn send(&mut self, now: Instant) {
         self.due_at = now + INTERVAL;
         if self.unanswered.len() == UNANSWERED_MAX {
@@ -86,7 +87,7 @@ impl RoundTrips {
         !is_full
     }
 
-    /// Removes and returns the oldest.
+    /// Removes and returns the oldest round trip.
     pub(super) fn pop(&mut self) -> Option<RoundTrip> {
         self.measured.pop_front()
     }
@@ -94,7 +95,9 @@ impl RoundTrips {
 
 /// Interval of probes, the same as of a switchboard's pings.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// More than twice a mobile link's worst delay, 5.7 s ([UGV]).
+/// Maximum unanswered probes that are remembered: 16 s at one a second, more than twice a mobile
+/// link's worst delay, 5.7 s ([UGV]).
 const UNANSWERED_MAX: usize = 16;
-/// Answers of one turn of the server.
+/// Maximum round trips that wait to be read, those of one turn of the server; the oldest is dropped
+/// for a newer one.
 const MEASURED_MAX: usize = 1_024;

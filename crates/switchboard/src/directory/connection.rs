@@ -90,7 +90,8 @@ impl Connection {
         self.connected_at = now;
     }
 
-    /// Records that a ping is sent now.
+    /// Records that a ping is sent now, and makes the next one due after `interval`. Beyond
+    /// [`PINGS_MAX`] the oldest unanswered ping is forgotten.
     pub(super) fn ping(&mut self, interval: Duration, now: Instant) {
         if self.pings.len() == PINGS_MAX {
             self.pings.pop_front();
@@ -131,7 +132,7 @@ impl Connection {
         Some(RoundTrip { leg, name, sent_at, seen_at, back_at: now, one_way })
     }
 
-    /// Logs a summary of the latency record.
+    /// Logs a summary of the latency record, if the end has registered and answered a ping.
     pub(super) fn log_latency(&self) {
         let (role, name) = match &self.role {
             Role::Unregistered | Role::Administrator | Role::Supervisor => return,
@@ -144,5 +145,6 @@ impl Connection {
     }
 }
 
-/// A mobile link's worst delays, 5.7 s ([UGV]), at one ping a second, with a margin.
+/// Maximum unanswered pings that are remembered: those of a mobile link's worst delay, 5.7 s
+/// ([UGV]), at one ping a second, with a margin.
 const PINGS_MAX: usize = 16;

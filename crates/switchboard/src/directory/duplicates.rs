@@ -18,7 +18,7 @@ pub(super) struct Contender {
     since: Instant,
 }
 
-/// Content of a registration.
+/// Registration of a vehicle or an operator under a name.
 #[derive(Debug)]
 pub(super) enum Claim {
     Vehicle(String, Told),

@@ -19,7 +19,7 @@ use crate::store::{Change, Machine};
 pub(super) struct Enrolment {
     /// Invitations by number. They are not stored across restarts: a new code is quickly made.
     invitations: BTreeMap<u16, Invitation>,
-    /// Wrong codes of the last minute, by time and network; oldest first.
+    /// Time and network of each wrong code of the last minute, the oldest first.
     wrong: VecDeque<(Instant, IpAddr)>,
     enrolled: BTreeMap<PublicKey, Machine>,
     /// Keys in the settings.
@@ -35,7 +35,8 @@ struct Invitation {
 }
 
 impl Enrolment {
-    /// Creates an enrolment for machines outside the settings, without invitations.
+    /// Creates an enrolment without invitations and enrolled machines; the keys given are those of
+    /// the settings.
     pub(super) fn beside(
         vehicles: &BTreeMap<String, PublicKey>,
         operators: &BTreeMap<String, PublicKey>,
@@ -74,7 +75,8 @@ impl Enrolment {
         self.invitations.values().any(|invitation| now < invitation.ends_at)
     }
 
-    /// Checks a code from `remote`.
+    /// Checks a code from `remote`. A right code uses up its invitation. A wrong one is counted for
+    /// its network, and takes one of the attempts of the invitation with its number.
     fn judge(&mut self, number: u16, secret: [u8; 4], remote: IpAddr, now: Instant) -> Judged {
         self.invitations.retain(|_, invitation| now < invitation.ends_at);
         let network = connection_limit::network(remote);
@@ -187,7 +189,10 @@ impl Directory {
         }
     }
 
-    /// Removes an enrolled machine.
+    /// Removes an enrolled machine from the list, which ends its lease and its connection.
+    ///
+    /// # Errors
+    /// A text for people: no code enrolled the machine, or the settings list its key too.
     pub(super) fn revoke(
         &mut self,
         role: Role,
@@ -236,8 +241,10 @@ impl Directory {
             .or(operator.map(|(name, _)| Machine { role: Role::Operator, name: name.clone() }))
     }
 
+    /// Checks that the machine can be added to its list.
+    ///
     /// # Errors
-    /// The name is already listed, or the list is full.
+    /// A text for people: the name is already listed, or the list is full.
     fn place_for(&self, Machine { role, name }: &Machine) -> Result<(), String> {
         let (is_listed, count) = match role {
             Role::Vehicle => (self.vehicles.contains_key(name), self.vehicles.len()),
@@ -265,9 +272,10 @@ impl Directory {
     }
 }
 
-/// Time to walk to the machine and type the code.
+/// Validity of an invitation: time to walk to the machine and type the code.
 const INVITATION_LIFE: Duration = Duration::from_secs(600);
-/// Attempts against guessing: a mistyped letter is reported before anything is sent.
+/// Maximum attempts per invitation, against guessing: a mistyped letter is reported before anything
+/// is sent.
 const ATTEMPTS_MAX: u32 = 3;
 const INVITATIONS_MAX: usize = 64;
 const WRONG_WINDOW: Duration = Duration::from_secs(60);

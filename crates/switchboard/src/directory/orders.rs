@@ -18,7 +18,7 @@ pub(super) struct Awaiting {
 }
 
 impl Directory {
-    /// Accepts orders of the holder of `key`.
+    /// Makes the holder of `key` the administrator.
     pub(crate) fn obey(&mut self, key: PublicKey) {
         self.administrator = Some(key);
     }

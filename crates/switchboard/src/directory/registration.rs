@@ -17,7 +17,7 @@ pub(super) struct Told {
     /// `true` if it supports relays.
     pub(super) relays: bool,
     pub(super) candidates: Vec<Candidate>,
-    /// Lease of its last introduction.
+    /// Lease of the end's last introduction, as the end reports it.
     pub(super) held: Option<Held>,
     /// Location, if reported.
     pub(super) place: Option<String>,
@@ -180,7 +180,8 @@ impl Directory {
 }
 
 impl Presence {
-    /// Returns whether the two differ at most in their candidates.
+    /// Returns whether both are of one connection, with the same addresses, versions and support of
+    /// relays; the other fields are not compared.
     fn same(&self, other: &Self) -> bool {
         self.id == other.id
             && self.addresses == other.addresses
