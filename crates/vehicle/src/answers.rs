@@ -16,7 +16,8 @@ use tokio::time::sleep;
 
 use crate::guard_client::{GuardClient, Heard};
 
-/// Answers of a vehicle, some of them still pending; dropping it cancels those.
+/// Sender of a vehicle's signed answers to supervisors' orders; dropping it cancels the answers
+/// that are still pending.
 #[derive(Debug)]
 pub(crate) struct Answers {
     identity: Identity,
@@ -25,19 +26,23 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Creates answers signed with this key, on this connection.
+    /// Creates a sender that signs with `identity` and sends over `handle`, the connection to the
+    /// switchboard.
     pub(crate) fn new(identity: &Identity, handle: Handle) -> Self {
         Self { identity: identity.clone(), handle, following: JoinSet::new() }
     }
 
-    /// Answers an order that is not obeyed.
+    /// Sends the answer to an order that is not obeyed, once; `outcome` says why.
     pub(crate) fn refuse(&self, order: &Order, outcome: Outcome, epoch: u64) {
         // After a lost connection the supervisor asks again.
         let _ = self.handle.send(signed(&self.identity, order, outcome, epoch));
     }
 
-    /// Answers an order that was just obeyed: first that the guard's manoeuvre has begun, then that
-    /// the machine is held.
+    /// Answers an order that was just obeyed, from a task of its own: that the guard's manoeuvre
+    /// has begun, that the machine is held, or that no guard is heard.
+    ///
+    /// Follows each order for up to 60 s, and up to eight orders at a time; further ones get no
+    /// answer.
     pub(crate) fn follow(
         &mut self,
         order: Order,
@@ -69,7 +74,7 @@ impl Answers {
     }
 }
 
-/// Progress of a manoeuvre, and the outcomes sent.
+/// Order that is being followed: the outcome sent last, and the number of outcomes sent.
 #[derive(Debug)]
 struct Progress {
     ordered_at: Instant,
@@ -83,7 +88,7 @@ impl Progress {
     }
 
     /// Returns the outcome to send at `now`, given the guard's latest status and whether the
-    /// machine stands.
+    /// machine stands; `None` if there is nothing new to send.
     fn next(&self, heard: Option<Heard>, stands: bool, now: Instant) -> Option<Outcome> {
         // A status sent before the guard can have known the order does not count.
         let heard = heard.filter(|heard| heard.at >= self.ordered_at + KNOWN_AFTER);
@@ -115,13 +120,15 @@ fn signed(identity: &Identity, order: &Order, outcome: Outcome, epoch: u64) -> V
     Control::Answered { signed: answer.sign(identity).as_bytes().to_vec() }.encode()
 }
 
-/// Time for a proposal without a session to reach the guard, and for its status to return.
+/// Time from an order to the first status that can reflect it; earlier statuses are ignored.
 const KNOWN_AFTER: Duration = Duration::from_millis(50);
-/// A guard sends 100 status messages per second.
+/// Time without a status after which the guard counts as unheard; it sends 100 per second.
 const UNHEARD_AFTER: Duration = Duration::from_secs(1);
-/// Longer than a machine needs to stop from any speed of a road vehicle.
+/// Time after which an order is no longer followed: longer than a machine needs to stop from any
+/// speed of a road vehicle.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
-/// Maximum of answers to one order that a switchboard forwards.
+/// Maximum of answers to one order that a switchboard forwards; the last is kept for
+/// [`Outcome::Held`].
 const WORDS_MAX: u32 = 4;
 const FOLLOWED_MAX: usize = 8;
 

@@ -1,4 +1,4 @@
-//! The camera: passes rows on as soon as they are read.
+//! Reading of the camera: rows are passed to the encoders as soon as they are read.
 
 mod captures;
 pub mod clip;
@@ -28,7 +28,7 @@ use captures::Captures;
 use enlarged::Enlarged;
 use reduced::Reduced;
 
-/// Opens the configured source, if there is one.
+/// Opens the configured clip or V4L2 device; returns `None` if neither is configured.
 ///
 /// # Errors
 /// Returns one line that says what is wrong with the source.
@@ -62,10 +62,10 @@ pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
     Ok(Box::new(Enlarged::new(sensor, enlargement).with_context(cannot)?))
 }
 
-/// Counters of the camera.
+/// Counters and state of the camera, written by its thread; a restart of the source keeps them.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Pictures begun.
+    /// Pictures that the source began, coded or not.
     pub pictures: AtomicU64,
     /// Pictures without a strip read, because the previous picture was still being read.
     pub pictures_skipped: AtomicU64,
@@ -74,13 +74,14 @@ pub struct Counters {
     /// Pictures without a strip read, by frame decimation: the operator's screen cannot keep up
     /// with the picture rate.
     pub pictures_decimated: AtomicU64,
-    /// Pictures dated by their arrival because they came too late: the source is slower than its
-    /// nominal rate.
+    /// Late pictures that were taken nevertheless, with their arrival as capture time: the source
+    /// is slower than its nominal rate, or no picture was taken for 100 ms.
     pub pictures_delayed: AtomicU64,
     /// Pictures without a strip read, by frame decimation: the links carry fewer pictures at a
     /// better quality.
     pub pictures_thinned: AtomicU64,
-    /// Pictures without a strip read, because the links were still busy with earlier ones.
+    /// Pictures without a strip read, because earlier ones still kept the links busy, or because
+    /// the links of a new session had not yet shown a rate.
     pub pictures_held: AtomicU64,
     /// Pictures that repeat an earlier capture while the machine moves; they do not count as
     /// captures.
@@ -88,11 +89,12 @@ pub struct Counters {
     /// Origin of the source's pictures, as the number of its [`Origin`].
     pub origin: AtomicU8,
     /// Start of the current series of repeated captures: nanoseconds of the vehicle's clock plus
-    /// one; 0 if the source does not repeat.
+    /// one; 0 without such a series, and during its first second.
     pub repeats_since: AtomicU64,
-    /// Start of the current series of pictures of uniform brightness, in the same form.
+    /// Start of the current series of pictures of uniform brightness: nanoseconds of the vehicle's
+    /// clock plus one; 0 without such a series, and during its first second.
     pub uniform_since: AtomicU64,
-    /// Strips dropped because no encoder had time for them.
+    /// Strips dropped because the queue of their encoder was full.
     pub strips_dropped: AtomicU64,
     /// Pictures not encoded because the transport granted no rate.
     pub pictures_paused: AtomicU64,
@@ -100,11 +102,12 @@ pub struct Counters {
     pub pictures_damaged: AtomicU64,
     /// Pictures missing from the source's own numbering.
     pub pictures_missed: AtomicU64,
-    /// Pictures that waited in the source until a newer one was available.
+    /// Pictures left out because the source already had a newer one when it was asked.
     pub pictures_superseded: AtomicU64,
     /// Pictures whose capture time was implausible and was replaced.
     pub pictures_misdated: AtomicU64,
-    /// Mean time between two pictures of the source, in nanoseconds; 0 before the first interval.
+    /// Time between two pictures at the source's nominal rate, in nanoseconds; 0 before a source
+    /// runs.
     pub period_nanos: AtomicU64,
     trouble: Mutex<Option<String>>,
 }
@@ -116,8 +119,8 @@ impl Counters {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds the source's losses since it was opened, less those in `before`, which are already
-    /// counted.
+    /// Adds to the counters what the source's losses have grown by since `before`, updates
+    /// `before`, and takes over the source's description of its fault.
     fn note_losses(&self, sensor: &dyn Sensor, before: &mut Losses) {
         let now = sensor.losses();
         let each = [
@@ -137,8 +140,8 @@ impl Counters {
     }
 }
 
-/// Outlet of readouts to the encoders: one bounded queue per encoder, strips dealt out in turn, and
-/// the returned buffers.
+/// Camera's end of the encoders' queues: strip `i` goes to encoder `i` modulo their number, through
+/// a bounded queue of its own; used buffers come back.
 #[derive(Debug)]
 pub struct Outlet {
     encoders: Vec<(SyncSender<Readout>, Arc<Load>)>,
@@ -165,7 +168,8 @@ impl Outlet {
         (Self { encoders, empties, free: Vec::new(), control, by_rows: true }, queues, give_back)
     }
 
-    /// Passes on complete strips only, for encoders that cannot begin with the first rows.
+    /// Makes the outlet pass on complete strips only, for encoders that cannot begin with the first
+    /// rows.
     pub fn by_strips(mut self) -> Self {
         self.by_rows = false;
         self
@@ -190,7 +194,7 @@ impl Outlet {
     }
 }
 
-/// Reads `sensor` strip by strip at its own times, by `clock`, until `stop` is set.
+/// Reads `sensor` strip by strip at its own times, by `clock`, until it ends or `stop` is set.
 ///
 /// Reading a strip takes its share of the picture interval, as with a rolling shutter. The encoder
 /// gets the strip from the first row on, as rows are read; a sensor of complete pictures delivers
@@ -198,8 +202,8 @@ impl Outlet {
 /// encoders cannot keep up: a picture that cannot be coded in time is not begun. Of the rest, frame
 /// decimation keeps one picture per picture interval. Each picture carries the newest guard tick
 /// known when its capture began. Its age thus includes the time it waited in the sensor or in a
-/// queue. A tick may be cited once its picture is read and differs from the pictures before it,
-/// according to `ticks`.
+/// queue. `ticks` gets each tick once its picture is read, and whether the picture counts as a new
+/// capture.
 ///
 /// # Errors
 /// Fails if the pictures are narrower than the stamp, or if the sensor fails.
@@ -319,8 +323,8 @@ pub fn run(
     Ok(())
 }
 
-/// Begins the next picture after those that the source loses. Returns false at the end of the
-/// source, or when `stop` is set.
+/// Begins the source's next picture; pictures that the source loses are counted and skipped.
+/// Returns false at the end of the source, or when `stop` is set.
 fn begin_picture(
     sensor: &mut dyn Sensor,
     counters: &Counters,
@@ -339,7 +343,7 @@ fn begin_picture(
     Ok(false)
 }
 
-/// Guard ticks of the recent past, each with the instant at which it was received.
+/// Newest guard tick at the start of each of the last 60 pictures, with the instant of that start.
 #[derive(Debug, Default)]
 struct TickHistory {
     seen: VecDeque<(Instant, u32)>,
@@ -367,11 +371,13 @@ struct Cadence {
     /// Start of the current picture.
     due: Instant,
     taken_at: Instant,
-    /// Lateness of the previous picture, if it was skipped for that.
+    /// Lateness of the previous picture, if it was skipped; `None` if it was taken.
     late_before: Option<Duration>,
-    /// Skipping did not help: the source itself needs longer per picture than the picture interval.
+    /// True while skipping does not help, because the source needs longer per picture than its
+    /// interval. Set by a picture at least as late as the one skipped before it; cleared by one
+    /// that is late by at most a quarter of an interval.
     is_source_slow: bool,
-    /// Pictures dated by their arrival.
+    /// Number of late pictures that were taken and dated by their arrival.
     delayed: u64,
 }
 
@@ -380,11 +386,12 @@ impl Cadence {
         Self { due: now, taken_at: now, late_before: None, is_source_slow: false, delayed: 0 }
     }
 
-    /// Returns whether to take the current picture at `now`; the picture lasts for `interval`.
+    /// Returns whether to take the current picture at `now`, which was due at `due` and lasts for
+    /// `interval`.
     ///
-    /// A picture that begins after its end is skipped, to catch up. If skipping does not help, or
-    /// no picture was taken for 100 ms, it counts as due now, so that some pictures are always
-    /// seen.
+    /// A picture that is late by `interval` or more is skipped, to catch up. If skipping does not
+    /// help, or no picture was taken for 100 ms, it is taken and `due` becomes `now`: some pictures
+    /// must always be seen.
     fn takes(&mut self, interval: Duration, now: Instant) -> bool {
         let late = now.since(self.due);
         if late < interval {
@@ -404,8 +411,8 @@ impl Cadence {
     }
 }
 
-/// Offers a strip that is about to be read to its encoder; returns the sink for its rows if the
-/// encoder accepts it.
+/// Offers a strip that is about to be read to its encoder, and returns the sink for its rows. If
+/// the encoder's queue is full, returns `None` and counts the strip as dropped.
 fn begin(
     outlet: &Outlet,
     layout: Layout,
@@ -425,7 +432,8 @@ fn begin(
     }
 }
 
-/// Maximum of strips that wait for one encoder: its half of one picture and of the next.
+/// Maximum of strips that wait for one encoder: with two encoders, three of one picture and three
+/// of the next.
 const QUEUE_MAX: usize = 6;
 /// Number of remembered ticks: one second at 60 pictures per second; older ticks do not count.
 const TICKS_MAX: usize = 60;

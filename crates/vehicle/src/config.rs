@@ -30,7 +30,7 @@ pub struct Config {
     /// Description of the vehicle's location, at most 32 bytes; the switchboard shows it where
     /// people choose a vehicle.
     pub place: Option<String>,
-    /// Secret key file.
+    /// File of the vehicle's secret key.
     pub key: PathBuf,
     /// Address of the switchboard, `host:port`.
     pub switchboard: String,
@@ -71,9 +71,11 @@ pub struct Config {
     pub encoder: EncoderChoice,
     /// Loss recovery of Tautline's own encoder.
     pub loss_recovery: LossRecovery,
-    /// Pictures per intra refresh, and the distance in columns between two refreshed columns.
+    /// For the intra refreshes: number of pictures that one takes. For `intra-columns`: distance
+    /// between two refreshed columns, in macroblocks. From 2 to 250.
     pub refresh_period: u8,
-    /// Maximum distance of a reference in pictures, with reference picture selection.
+    /// With reference picture selection: greatest distance in pictures from a picture to its
+    /// reference, from 1 to 16.
     pub references: u8,
     /// True if Tautline's own encoder produces strips that an operator can record as complete
     /// pictures.
@@ -96,7 +98,7 @@ pub struct Config {
     pub guard: Address,
     /// Topics of other programs to carry to the operator.
     pub topics: Vec<Topic>,
-    /// The multi-link transport.
+    /// Settings of the multi-link transport.
     pub transport: tautline_transport::Config,
 }
 
@@ -171,9 +173,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks every field.
+    /// Checks every setting; opens no file.
     ///
-    /// Returns one line that names the field, what is wrong and the remedy.
+    /// # Errors
+    /// Returns one line per fault, which names the field, what is wrong and the remedy.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless(!self.name.is_empty(), || {
@@ -325,9 +328,9 @@ impl Config {
     }
 }
 
-/// Space that a record of the black box leaves for a person.
+/// Maximum bytes of a person's text: the space that a record of the black box leaves for it.
 const PERSON_BYTES_MAX: usize = 256;
-/// Limit of the control plane's message.
+/// Maximum bytes of a place, by the control plane's message.
 const PLACE_BYTES_MAX: usize = 32;
 /// Default address at which the guard listens for the vehicle.
 const GUARD: &str = "/run/tautline/vehicle.sock";
@@ -424,12 +427,12 @@ named!(Reaction: "warn" Warn, "stop" Stop);
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteeringCheck {
-    /// Until it has been checked once.
+    /// Asked for at each drive until a check has been completed.
     #[default]
     FirstDrive,
-    /// At every drive.
+    /// Asked for at every drive.
     EveryDrive,
-    /// Never.
+    /// Never asked for.
     Never,
 }
 

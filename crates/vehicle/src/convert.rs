@@ -7,15 +7,16 @@ use tautline_guard::{Controls, Extra, Reported, Signals};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
-/// Requests of one command to the guard.
+/// Content of one command of the operator, in the guard's types.
 pub(crate) struct Asked {
-    /// Controls; `None` if the command names no console.
+    /// Controls and what belongs to them; `None` if the command names no console.
     pub(crate) command: Option<Command>,
     pub(crate) act: Option<Act>,
     pub(crate) emergency_stop: Option<ActNumber>,
 }
 
-/// Returns the requests of a command to the guard.
+/// Converts a command of the operator to the guard's types. An act without a console, or a reset
+/// without its stop, is left out.
 pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,
@@ -53,13 +54,14 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
     Asked { command: console.map(driven), act, emergency_stop }
 }
 
-/// Returns the machine's optional numbers as values.
+/// Returns those of the machine's optional numbers that it reports, as values.
 pub(crate) fn told(told: &Reported) -> impl Iterator<Item = Value> + use<> {
     let named = Reported::NAMES.iter().zip(told.numbers());
     named.filter_map(|((name, unit), number)| Some(Value::of(name, number?.into(), unit)))
 }
 
-/// Returns as many extras as a message holds, as values.
+/// Returns the machine's extras as values, up to the number that a message holds. One with a name
+/// or unit that is too long, or a number that is not finite, is left out.
 pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
     let values = extras.iter().map(|extra| Value::of(extra.name, extra.value, extra.unit));
     values.filter(Value::is_possible).take(Extra::COUNT_MAX)

@@ -16,7 +16,8 @@ use tautline_video::{Flow, Layout};
 /// Comparison of the pictures' motion with the machine's reported motion.
 #[derive(Debug)]
 pub struct EgoMotion {
-    /// Bits of the speed in m/s and of the wheels' angle in radians, left positive; NaN if unknown.
+    /// Machine's reported speed in m/s, as the bits of an `f32`; `steering` is the wheels' angle in
+    /// radians, left positive. NaN if unknown.
     speed: AtomicU32,
     steering: AtomicU32,
     seen: Mutex<Estimate>,
@@ -28,14 +29,15 @@ pub struct EgoMotion {
 #[derive(Debug, Default)]
 struct Estimate {
     strips: [VecDeque<(Instant, Flow)>; Layout::STRIP_COUNT],
-    /// Start of the reported standstill.
+    /// Start of the reported standstill; `None` while the machine moves or its speed is unknown.
     stands_since: Option<Instant>,
-    /// Start of the expansion or contraction of most strips.
+    /// Start of the expansion or contraction of most strips; `None` while there is none.
     expands_since: Option<Instant>,
     votes: Votes,
 }
 
-/// Slices that moved as the steering predicts, and against it, since the machine last stood.
+/// Counts of slices that moved as the steering predicts, and against it. A standstill resets them,
+/// unless they show a contradiction; at 900 in all, both are halved.
 #[derive(Clone, Copy, Default, Debug)]
 struct Votes {
     with: u32,
@@ -74,7 +76,8 @@ impl EgoMotion {
         self.contradicts.store(contradicts, Ordering::Relaxed);
     }
 
-    /// Returns whether the picture moves as a whole while the machine reports standstill.
+    /// Returns whether the picture has expanded or contracted for a second while the machine
+    /// reported standstill.
     pub fn moves(&self) -> bool {
         self.moves.load(Ordering::Relaxed)
     }
@@ -86,8 +89,8 @@ impl EgoMotion {
 }
 
 impl Estimate {
-    /// Returns whether the picture moves while the machine stands, and whether it moves against the
-    /// steering.
+    /// Records the motion of a strip. Returns the values of [`EgoMotion::moves`] and
+    /// [`EgoMotion::contradicts`].
     fn handle(
         &mut self,
         strip: usize,
@@ -110,8 +113,8 @@ impl Estimate {
         (lasts(self.stands_since) && lasts(self.expands_since), self.votes.is_against())
     }
 
-    /// Returns whether enough strips expanded, or contracted, in nearly every picture of the last
-    /// second.
+    /// Returns whether the strips that expanded in nearly every picture of the last second
+    /// outnumber those that contracted by three or more, or the reverse.
     fn expands(&self) -> bool {
         let signs = self.strips.iter().map(|kept| {
             let count = |sign: i32| {
@@ -162,26 +165,28 @@ impl Votes {
 
 /// Time for which the motion must be consistent.
 const SPAN: Duration = Duration::from_secs(1);
-/// Slices kept per strip: one second of 60 pictures.
+/// Maximum of slices kept per strip: one second of 60 pictures.
 const KEPT_MAX: usize = 64;
-/// Least number of pictures in that time for an estimate.
+/// Least number of pictures of a strip in the last second for an estimate of its motion.
 const PICTURES_MIN: usize = 6;
-/// Percentage of these pictures in which a strip must expand.
+/// Percentage of a strip's kept pictures that must expand for the strip to count as expanding; the
+/// same for contraction.
 const SHARE_MIN: usize = 75;
 /// Least motion of the right half against the left, in quarters of a sample.
 const EXPANSION_MIN: i32 = 2;
-/// Strips that must expand; the sky and the bonnet do not.
+/// Excess of expanding over contracting strips, or the reverse, that counts; the sky and the bonnet
+/// do neither.
 const STRIPS_MIN: i32 = 3;
 /// Speed in m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
 /// Product of speed (m/s) and wheel angle (rad) from which a turn is visible: 1 m/s with 6° at the
 /// wheels.
 const TURN_MIN: f32 = 0.1;
-/// Least shift of a strip, in quarters of a sample.
+/// Shift of a strip from which it counts for or against the steering, in quarters of a sample.
 const SHIFT_MIN: i32 = 2;
-/// Least number of slices for a decision: one second of 15 pictures.
+/// Least number of slices against the steering for a contradiction: one second of 15 pictures.
 const VOTES_MIN: u32 = 90;
-/// Number of slices at which all counts are halved.
+/// Number of counted slices at which both counts are halved.
 const VOTES_MAX: u32 = 900;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Turn {
     turn_count: usize,
     plan: Arc<Plan>,
     backend: Backend,
-    /// Pictures per second.
+    /// Rate of the source in pictures per second, rounded.
     rate: u32,
     /// Motion of the two halves of the strip coded last.
     flow: Flow,
@@ -56,7 +56,7 @@ pub struct Due {
 /// Times of a slice between capture and the end of encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// Instant at which its last row had been read.
+    /// Instant at which the last row of the strip had been read.
     pub read_at: Instant,
     /// Instant at which the encoder had the first rows it needs; for an encoder of complete strips,
     /// the last rows.
@@ -67,6 +67,7 @@ impl Turn {
     /// Returns all `count` encoders for `backend`: the one at `index` codes every `count`th strip,
     /// from strip `index` on.
     ///
+    /// # Errors
     /// Fails if an encoder of that size cannot be created, or for more than 64 strips.
     pub fn all(
         backend: Backend,
@@ -87,8 +88,8 @@ impl Turn {
         (0..count).map(turn).collect()
     }
 
-    /// Encodes readouts and passes each slice to `send`, which returns whether it was accepted,
-    /// until the camera ends.
+    /// Encodes readouts until the camera ends. Passes each slice to `send`, which returns whether
+    /// it was accepted, and returns each buffer to `give_back`.
     pub fn run(
         mut self,
         readouts: &Receiver<Readout>,
@@ -145,8 +146,8 @@ impl Turn {
         }
     }
 
-    /// Encodes one strip, whose rows arrive as they are read, if the links can send it in time;
-    /// `now` reads the clock before and after.
+    /// Encodes one strip, whose rows arrive as they are read; `now` reads the clock before and
+    /// after. Returns `None`, and codes nothing, if the links cannot send the strip in time.
     ///
     /// # Errors
     /// Returns the encoder's error.
@@ -193,7 +194,8 @@ impl Turn {
         }))
     }
 
-    /// Completes the work that a strip's next picture needs and its last slice did not.
+    /// Completes the reconstruction of a strip, which its next picture needs and its last slice did
+    /// not.
     pub fn finish(&mut self, strip: usize) {
         self.strips[strip / self.turn_count].1.finish_reconstruction();
     }

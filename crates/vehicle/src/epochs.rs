@@ -36,8 +36,8 @@ impl Epochs {
         Ok(Self { file, newest })
     }
 
-    /// Checks a lease of `epoch` with `operator`; epoch 0 comes from a switchboard that does not
-    /// count epochs.
+    /// Checks an offered lease of `epoch` with `operator`, and changes nothing; epoch 0 comes from
+    /// a switchboard that does not count epochs.
     ///
     /// # Errors
     /// Returns why the lease is refused.
@@ -72,7 +72,8 @@ impl Epochs {
         }
     }
 
-    /// Takes a lease that passed the check; it holds from the return of this function.
+    /// Records a lease that passed the check as the newest, on disk if there is a file; does
+    /// nothing for epoch 0.
     ///
     /// # Errors
     /// Fails if the lease cannot be stored; then it is not taken.
@@ -94,8 +95,8 @@ impl Epochs {
         self.newest.map_or(0, |newest| newest.epoch)
     }
 
-    /// Returns what to report to the switchboard; `lease` is the name of the newest lease while it
-    /// lasts.
+    /// Returns the newest lease to report to the switchboard; `None` if there was none. `lease` is
+    /// the name of that lease while it lasts.
     pub(crate) fn held(&self, lease: Option<[u8; 16]>) -> Option<Held> {
         let Taken { epoch, operator } = self.newest?;
         Some(Held { lease, epoch, peer_key: *operator.as_bytes() })

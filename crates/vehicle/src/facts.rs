@@ -10,7 +10,7 @@ use tautline_units::Instant;
 use crate::config::Config;
 use crate::telemetry::Reporter;
 
-/// Schedule of the records, each once per second.
+/// Source of the records for the black box, three kinds in turn, each once per second.
 #[derive(Debug)]
 pub(crate) struct Facts {
     system: Value,
@@ -30,7 +30,7 @@ impl Facts {
         Self { system, turn: 0 }
     }
 
-    /// Returns the record of this turn, of 20 turns per second, if there is one.
+    /// Returns the record due in this turn, if one is; call it 20 times per second.
     pub(crate) fn next(
         &mut self,
         config: &Config,
@@ -63,7 +63,8 @@ fn person(config: &Config, reporter: &Reporter) -> Value {
     })
 }
 
-/// Returns the state of as many links as fit into `room` bytes.
+/// Returns the state of the first links, as many as fit into `room` bytes of JSON, and the number
+/// left out.
 fn network(links: &[LinkStats], room: usize) -> Value {
     let mut told: Vec<Value> = Vec::new();
     let mut bytes = 0;
@@ -105,12 +106,12 @@ fn thousandths(share: f32) -> f64 {
 }
 
 const SOFTWARE: &str = concat!("tautline ", env!("CARGO_PKG_VERSION"));
-/// Turns per second.
+/// Calls of [`Facts::next`] per second.
 const TURNS: u64 = 20;
 const PERSON_TURN: u64 = 0;
 const NETWORK_TURN: u64 = 7;
 const SYSTEM_TURN: u64 = 14;
-/// Bytes of a record, less the text around the links.
+/// Bytes of a record that the links may fill: all but the text around them.
 const ROOM: usize = Fact::TEXT_BYTES_MAX - 40;
 
 #[cfg(test)]

@@ -31,10 +31,10 @@ pub struct CameraGeometry {
 }
 
 impl CameraGeometry {
-    /// Checks every field.
+    /// Checks the range of every field, and that the front is ahead of the rear axle.
     ///
     /// # Errors
-    /// Returns one line that names the first invalid field and its valid range.
+    /// Returns one line that names the first invalid field and what is required.
     pub fn validate(&self) -> anyhow::Result<()> {
         let fields = [
             ("height_m", self.height, 0.05, 20.0),

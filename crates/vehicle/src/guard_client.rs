@@ -27,7 +27,7 @@ pub use liveness::Liveness;
 /// Callback that receives the machine's state and returns the extra values of this kind of machine.
 pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 
-/// The vehicle's end towards its guard, which alone moves the machine.
+/// The vehicle's end of the connection to its guard, which alone moves the machine.
 ///
 /// A dedicated thread proposes the operator's latest command. Other threads set the command and
 /// read the guard's status; none of them can block the dedicated thread.
@@ -37,20 +37,21 @@ pub struct GuardClient {
     heard: Mutex<Option<Heard>>,
     ticks: Arc<Ticks>,
     steering: Steering,
-    /// Latency budget of the guard; `None` before its first status.
+    /// Latency budget in the guard's newest status; `None` before the first.
     budget: Mutex<Option<Budget>>,
     /// Supervisor who ended the drive, until the next session.
     ended_by: Mutex<Option<String>>,
     /// Newest record for the guard's black box; it replaces one that the thread has not taken yet.
     fact: Mutex<Option<Fact>>,
-    /// The pictures' part of the budget in milliseconds; `u32::MAX` before the first status.
+    /// Guard's limit of a picture's age in milliseconds; `u32::MAX` before its first status.
     picture_age_max_ms: AtomicU32,
     /// True if this process was asked to end: no session counts any more.
     is_ending: AtomicBool,
-    /// Last sign of life of the rest of the process, in nanoseconds of this clock; 0 before the
-    /// first.
+    /// Last sign of life of the rest of the process, in nanoseconds of the vehicle's clock; 0
+    /// before the first.
     alive_at: AtomicU64,
-    /// Time of the machine's latest state that the guard passed on, in the same form.
+    /// Time of the machine's latest state that the guard passed on, in nanoseconds of the vehicle's
+    /// clock; 0 before the first.
     machine_heard_at: AtomicU64,
     unsent: AtomicU64,
     refused: AtomicU64,
@@ -68,12 +69,12 @@ struct Proposed {
     session: Option<Session>,
     /// Operator of the session.
     operator: Option<PublicKey>,
-    /// Number of the next session.
+    /// Number that the next session will get.
     session_next: Session,
     command: Option<Dated<Command>>,
     act: Option<Dated<Act>>,
     emergency_stop: Option<ActNumber>,
-    /// True if the proposing thread has read the newest command.
+    /// True if the proposing thread has read the newest command; a new command clears it.
     is_read: bool,
     /// True if the last command asked for an emergency stop without a number.
     is_pressed: bool,
@@ -85,8 +86,8 @@ struct Proposed {
 #[derive(Clone, Copy, Debug)]
 struct Dated<T> {
     what: T,
-    /// Send time by this clock, with the error of the estimated offset; `None` while the offset is
-    /// unknown.
+    /// Send time by this clock, and the error of the clocks' estimated offset; `None` if the offset
+    /// is unknown or the time lies in the future.
     sent_at: Option<(Instant, Duration)>,
 }
 
@@ -109,7 +110,7 @@ impl Heard {
 }
 
 impl GuardClient {
-    /// Creates an end that has proposed nothing yet.
+    /// Creates an end without a session, which has proposed nothing yet.
     ///
     /// # Errors
     /// Fails if the system provides no randomness. Session numbers start at a random value, so that
@@ -120,7 +121,7 @@ impl GuardClient {
         Ok(Self::with(number))
     }
 
-    /// Sets where this end records the steering check.
+    /// Sets the state of the steering check, which records it.
     #[must_use]
     pub(crate) fn with_steering(self, steering: Steering) -> Self {
         Self { steering, ..self }
@@ -210,8 +211,9 @@ impl GuardClient {
         }
     }
 
-    /// Handles the bytes of an authentic command that arrives now; `here` converts the operator's
-    /// send time to this clock.
+    /// Handles the bytes of an authentic command that arrives at `now`. `here` converts the
+    /// operator's send time to this clock, with the error; `None` while the clocks' offset is
+    /// unknown.
     ///
     /// A send time that lies in the future by more than the error counts as unknown: the command
     /// stays stale forever.
@@ -247,8 +249,8 @@ impl GuardClient {
         }
     }
 
-    /// Handles an authentic command. `sent_at` is its send time by this clock with the error of the
-    /// offset; `None` while the offset between the clocks is unknown.
+    /// Handles an authentic command, sent at `sent_at` by this clock with the error of the offset;
+    /// `None` counts as stale.
     fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
         let mut proposed = lock(&self.proposed);
         let asked = convert::proposed(command);
@@ -283,15 +285,15 @@ impl GuardClient {
         }
     }
 
-    /// Returns whether this console waits to take over from the console that the guard lets drive.
-    /// The latter's commands count until then.
+    /// Returns whether the command comes from the named successor while the guard still lets
+    /// another console drive. The latter's commands count until then.
     fn awaits_handover(&self, command: &message::Command) -> bool {
         let holder = lock(&self.heard).as_ref().and_then(|heard| heard.status().holder);
         let is_successor = command.successor != 0 && command.successor == command.console;
         is_successor && holder.is_some_and(|holder| holder.get() != command.console)
     }
 
-    /// Starts a new session with this operator; its commands are counted from the beginning.
+    /// Starts a new session with this operator: nothing of the previous session counts any more.
     pub fn handle_new_session(&self, operator: Option<PublicKey>) {
         self.ticks.handle_new_session();
         let mut proposed = lock(&self.proposed);
@@ -314,17 +316,18 @@ impl GuardClient {
         *lock(&self.ended_by) = Some(supervisor.to_owned());
     }
 
-    /// Returns the supervisor who ended the drive, until the next session.
+    /// Returns the supervisor who ended the drive; `None` if none has since the session began.
     pub fn ended_by(&self) -> Option<String> {
         lock(&self.ended_by).clone()
     }
 
-    /// Sends a record to the guard's black box with the next proposal.
+    /// Sets the record to send with the next proposal to the guard's black box, in place of an
+    /// unsent one.
     pub fn tell(&self, fact: Fact) {
         *lock(&self.fact) = Some(fact);
     }
 
-    /// Returns the session, its operator, and the console that sent its newest command.
+    /// Returns the session, its operator, and the console of its newest command.
     pub fn who(&self) -> (Option<Session>, Option<PublicKey>, Option<Console>) {
         let proposed = lock(&self.proposed);
         let console = proposed.command.map(|dated| dated.what.console);
@@ -332,7 +335,7 @@ impl GuardClient {
     }
 
     /// Records a sign of life of the rest of the process, which reports the machine's state to the
-    /// operator and receives requests to end.
+    /// operator and receives requests to end. Without one for 1 s, proposals stop.
     pub fn handle_life(&self, now: Instant) {
         self.alive_at.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
@@ -348,8 +351,8 @@ impl GuardClient {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the machine stands at `now` by its latest state; a machine of unknown speed
-    /// does not.
+    /// Returns whether the machine stands at `now`, by a state younger than 500 ms of known speed
+    /// that the guard trusts.
     pub fn stands(&self, now: Instant) -> bool {
         self.heard(now).is_some_and(|heard| {
             let status = heard.status();
@@ -378,24 +381,24 @@ impl GuardClient {
         }
     }
 
-    /// Returns the guard's latest status, unless it is too old.
+    /// Returns the guard's latest status; `None` if none came in the 500 ms before `now`.
     pub fn heard(&self, now: Instant) -> Option<Heard> {
         lock(&self.heard).clone().filter(|heard| now.since(heard.at) < STATUS_AGE_MAX)
     }
 
-    /// Returns the ticks that stamp pictures.
+    /// Returns the ticks that pictures carry and commands may cite.
     pub fn ticks(&self) -> Arc<Ticks> {
         self.ticks.clone()
     }
 
-    /// Returns the deadline of pictures: as set, but at most the guard's limit.
+    /// Returns the deadline of pictures: `set`, but at most the picture age that the guard allows.
     pub fn media_deadline(&self, set: Duration) -> Duration {
         let told = self.picture_age_max_ms.load(Ordering::Relaxed);
         set.min(Duration::from_millis(told.into()))
     }
 
-    /// Returns which of these time limits contradicts the guard's latency budget, and why; `None`
-    /// before the guard's first status.
+    /// Returns a sentence that names the first of these time limits above the guard's latency
+    /// budget; `None` if none is, or before the guard's first status.
     pub fn contradiction(&self, transport: &tautline_transport::Config) -> Option<String> {
         let budget = (*lock(&self.budget))?;
         let limits = [
@@ -433,13 +436,12 @@ impl GuardClient {
         self.ahead.load(Ordering::Relaxed)
     }
 
-    /// Returns how many commands were superseded before they were proposed; one is proposed every
-    /// 10 ms.
+    /// Returns how many commands were superseded by newer ones between two proposals.
     pub fn overtaken_count(&self) -> u64 {
         self.overtaken.load(Ordering::Relaxed)
     }
 
-    /// Handles the guard's newest status.
+    /// Handles the guard's newest status; `follow` gets the machine's state, returns its extras.
     pub(crate) fn hear(&self, frame: StatusFrame, follow: &mut Follow, at: Instant) {
         let status = frame.status();
         let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.speed);
@@ -462,8 +464,7 @@ impl GuardClient {
         }
     }
 
-    /// Returns whether the rest of the process hangs; this thread then sends no proposals on its
-    /// behalf.
+    /// Returns whether the rest of the process has been lifeless for 1 s: nothing is proposed then.
     fn hangs(&self, now: Instant) -> bool {
         let alive_at = self.alive_at.load(Ordering::Relaxed);
         alive_at > 0 && now.since(Instant::from_nanos(alive_at)) > HANG_MAX
@@ -503,13 +504,13 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// 20 missed reports to the operator. Acts are not acknowledged meanwhile, but pictures and
-/// commands continue, so this is less urgent than they are.
+/// Time without a sign of life after which nothing is proposed: 20 missed reports. Acts are not
+/// acknowledged meanwhile, but pictures and commands continue: this is less urgent than they are.
 const HANG_MAX: Duration = Duration::from_secs(1);
-/// Age above which the status of guard or machine is not reported any more.
+/// Age from which the status of guard or machine no longer counts.
 const STATUS_AGE_MAX: Duration = Duration::from_millis(500);
-/// A machine without its guard stands within less, from any speed of a road vehicle at 2 m/s^2; the
-/// machine's side has given the guard up by then too.
+/// Silence after which the machine is out of reach. Without its guard it stands within less, from
+/// any speed of a road vehicle at 2 m/s^2; its side has given the guard up by then too.
 const MACHINE_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Speed in m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;

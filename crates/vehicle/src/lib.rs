@@ -66,7 +66,8 @@ use crate::uplink::Uplink;
 use crate::video_uplink::VideoUplink;
 
 /// Runs a vehicle: proposes the operator's commands to the guard and sends the sensor's pictures.
-/// `follow` receives the machine's state. `latest` holds the latest snapshot of the links.
+/// `follow` receives the machine's state and returns its extra values. `latest` gets the snapshots
+/// of the session.
 ///
 /// When `stop` resolves, the vehicle stops the machine. It ends once the machine is held, or after
 /// 30 s without a message from the guard. Nothing else ends it, however often `stop` resolves: a
@@ -184,7 +185,7 @@ pub async fn run(
     ended
 }
 
-/// Waits for the first picture of a source, marks the source present, then waits forever.
+/// Waits for the first picture of a source, marks the source present, then never returns.
 async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infallible {
     let count = || reporter.camera.pictures.load(Ordering::Relaxed);
     let before = count();
@@ -195,8 +196,9 @@ async fn first_picture(reporter: &Reporter, now: impl Fn() -> Instant) -> Infall
     std::future::pending().await
 }
 
-/// Waits until the guard reports a latency budget that contradicts the settings and the machine is
-/// held. An ongoing drive is not interrupted by a configuration error.
+/// Waits until the machine is held while the guard reports a latency budget that contradicts the
+/// settings; returns the contradiction. An ongoing drive is not interrupted by a configuration
+/// error.
 async fn contradiction(config: &Config, guard_client: &GuardClient, clock: Clock) -> anyhow::Error {
     loop {
         sleep(BUDGET_LOOK).await;
@@ -208,8 +210,8 @@ async fn contradiction(config: &Config, guard_client: &GuardClient, clock: Clock
     }
 }
 
-/// Waits for the request to stop, then until the machine is held. Further requests do not cut this
-/// short while the machine moves.
+/// Waits for the request to stop, then until the machine is held or has been out of reach for 30 s.
+/// Further requests do not cut this short.
 async fn stop_machine(stop: impl AsyncFn(), guard_client: &GuardClient, clock: Clock) {
     stop().await;
     guard_client.end();
@@ -241,8 +243,8 @@ async fn stop_machine(stop: impl AsyncFn(), guard_client: &GuardClient, clock: C
     }
 }
 
-/// Sends telemetry (newest wins) forever and snapshots at intervals, records to the black box, and
-/// runs a probe.
+/// Reports forever, every 50 ms: telemetry and, less often, snapshots to the operator, records to
+/// the black box, and a running probe's sizes and answers.
 async fn report(
     reporter: Reporter,
     handle: Handle,
@@ -302,7 +304,7 @@ async fn report(
     }
 }
 
-/// Logs once per outage what driving requires and has been missing for a while.
+/// Logs once per outage what driving requires and has been missing for 5 s.
 fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Config, now: Instant) {
     let Config { name, switchboard, guard, .. } = config;
     for awaited in Requirement::ALL {
@@ -348,8 +350,9 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
-/// Interval between two snapshots. Half of it is too short: in packets of 400 bytes, and together
-/// with telemetry, some snapshots exceed the channel's rate cap and are refused, and others expire.
+/// Deadline of a snapshot, and the interval between two. Half of it is too short: in packets of 400
+/// bytes, and together with telemetry, some snapshots exceed the channel's rate cap and are
+/// refused, and others expire.
 const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
 /// Polling interval while waiting for a source's first picture.
 const PICTURE_LOOK: Duration = Duration::from_millis(10);

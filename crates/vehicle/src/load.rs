@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Backlog of one encoder, and its time per strip.
+/// Backlog of one encoder in strips, and its time per strip.
 #[derive(Debug, Default)]
 pub struct Load {
     strips: AtomicU64,
-    /// Mean time of the last few strips, in nanoseconds.
+    /// Moving average of the time per strip, in nanoseconds; 0 before the first.
     strip_nanos: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl Load {
     }
 
     /// Returns whether a picture begun now, with `strips` strips for this encoder, would be coded
-    /// in time. An idle encoder accepts any.
+    /// within 80 ms, and at most one picture waits. An idle encoder accepts any.
     pub fn has_room(&self, strips: u64) -> bool {
         let waiting = self.strips.load(Ordering::Relaxed);
         let strip = Duration::from_nanos(self.strip_nanos.load(Ordering::Relaxed));
@@ -39,9 +39,10 @@ impl Load {
     }
 }
 
-/// Weight of a strip in the mean, as a divisor.
+/// Divisor of a strip's weight in the average: each counts for an eighth.
 const MEMORY: u64 = 8;
-/// Less than half of the greatest picture age at which driving is allowed: the links need the rest.
+/// Time within which a picture must be coded: less than half of the greatest picture age at which
+/// driving is allowed, since the links need the rest.
 const CODED_WITHIN: Duration = Duration::from_millis(80);
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ pub(crate) struct Orders {
     obeyed: Numbers,
 }
 
-/// Number of the newest order, by supervisor.
+/// Number of the newest obeyed order, by supervisor.
 type Numbers = BTreeMap<PublicKey, u64>;
 
 /// Reason why a vehicle does not obey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// No order for this vehicle at this time.
+    /// Malformed, forged, for another vehicle, not yet in force or expired.
     Order(OrderError),
     /// Signed by a key that is no supervisor of this vehicle.
     Stranger,
@@ -63,8 +63,8 @@ impl Orders {
         Ok(Self { vehicle, supervisors, file, obeyed })
     }
 
-    /// Checks an order received at `now`, the time since the Unix epoch. A valid order counts as
-    /// obeyed from here on.
+    /// Checks the signed bytes of an order received at `now`, the time since the Unix epoch.
+    /// Returns a valid order with its supervisor's name; it counts as obeyed from here on.
     ///
     /// # Errors
     /// Returns why the order is refused.
@@ -84,7 +84,8 @@ impl Orders {
         Ok((name.clone(), order))
     }
 
-    /// Stores the obeyed orders on disk. This happens after obeying, since a disk may be slow.
+    /// Stores the obeyed orders on disk, if there is a file. This happens after obeying, since a
+    /// disk may be slow.
     ///
     /// # Errors
     /// Fails if the file cannot be written: then a restart forgets the order, and it may be obeyed
@@ -106,8 +107,8 @@ impl Refused {
         "order: repeated",
     ];
 
-    /// Returns the outcome for the supervisor; `None` without a supervisor's signature for this
-    /// vehicle.
+    /// Returns the outcome to answer with; `None` if the order is malformed, forged or for another
+    /// vehicle, so that nobody is answered.
     pub(crate) fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Order(OrderError::Early) => Some(Outcome::Early),
@@ -157,7 +158,7 @@ impl Counters {
         self.obeyed.load(Ordering::Relaxed)
     }
 
-    /// Returns the numbers of refused orders, by name.
+    /// Returns how many orders were refused, by the name of each reason.
     pub(crate) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Refused::NAMES.into_iter().zip(self.refused.iter().map(|it| it.load(Ordering::Relaxed)))
     }

@@ -1,5 +1,5 @@
-//! Supervised threads and tasks of the vehicle's process: each failure is logged, and the task
-//! restarted.
+//! Supervision of the threads and tasks of the vehicle's process: each failure is logged, and the
+//! task restarted.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,16 +9,17 @@ use std::time::Duration;
 use tautline_message::snapshot::Value;
 use tautline_units::Instant;
 
-/// Failure count of each task.
+/// Failure counts of the supervised tasks, and the state of the source of pictures.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// Camera and encoders.
+    /// Failures of camera and encoders.
     pub video_uplink: AtomicU64,
-    /// Metrics page.
+    /// Failures of the server of the metrics page.
     pub metrics: AtomicU64,
-    /// Connection to the switchboard.
+    /// Disconnections from the switchboard.
     pub switchboard: AtomicU64,
-    /// Refusals by the switchboard.
+    /// Messages of the switchboard that ended in no session: its refusals, malformed messages,
+    /// leases and orders that the vehicle refused.
     pub refusals: AtomicU64,
     /// State of the source of pictures.
     pub source: SourceState,
@@ -36,7 +37,8 @@ pub struct SourceState {
 }
 
 impl SourceState {
-    /// Records that the source has stopped delivering, or still does not deliver.
+    /// Records at `now` that the source has stopped delivering, or still does not deliver; counts
+    /// and logs the first loss of an outage.
     pub fn handle_lost(&self, error: &anyhow::Error, now: Instant) {
         let lost_at = now.as_nanos().saturating_add(1);
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = format!("{error:#}");
@@ -51,7 +53,7 @@ impl SourceState {
         }
     }
 
-    /// Records that the source has delivered a picture.
+    /// Records that the source has delivered a picture, and logs that an outage is over.
     pub fn handle_found(&self, now: Instant) {
         let lost_for = self.lost_for(now);
         self.lost_at.store(0, Ordering::Relaxed);
@@ -120,14 +122,15 @@ pub(crate) async fn keep(
     }
 }
 
-/// Pauses before restarts: each twice as long as the last, up to a bound.
+/// Pauses before restarts: 250 ms, each twice as long as the last, up to 2 s.
 #[derive(Debug, Default)]
 struct Pauses {
     failures: u32,
 }
 
 impl Pauses {
-    /// Returns the next pause; `ran` is how long the task ran.
+    /// Returns the next pause; `ran` is how long the task ran. After 10 s or more, the pauses start
+    /// again with the shortest.
     fn next(&mut self, ran: Duration) -> Duration {
         if ran >= SETTLED {
             self.failures = 0;
@@ -138,11 +141,12 @@ impl Pauses {
     }
 }
 
-/// Short enough that an operator with a black screen hardly notices.
+/// Shortest pause before a restart: an operator with a black screen hardly notices it.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
-/// Interval of attempts during a longer outage.
+/// Longest pause before a restart, reached during a longer outage.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A source that is available again delivers within 2 s; opening it takes a part of that.
+/// Longest pause before the source is opened again: an available source must deliver within 2 s, of
+/// which opening takes a part.
 pub(crate) const SOURCE_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// Running time after which a start counts as successful.
 const SETTLED: Duration = Duration::from_secs(10);

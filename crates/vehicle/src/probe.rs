@@ -10,8 +10,8 @@ use tautline_units::{ByteCount, Instant};
 /// Follower of an operator's probe, while its questions arrive and commands are fresh.
 ///
 /// A requested size holds for its hold time only, so an operator that disappears leaves no odd size
-/// behind. If commands age or telemetry is refused meanwhile, the configured size is restored at
-/// once, until the probe has ended.
+/// behind. If the newest command gets too old or the transport refuses telemetry meanwhile, the
+/// configured size is restored at once, until the probe has ended.
 #[derive(Debug)]
 pub struct Probe {
     configured: ByteCount,
@@ -21,42 +21,43 @@ pub struct Probe {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Latest requested size, and the end of its hold time.
+    /// Latest requested datagram size, and the end of its hold time; `None` without a probe.
     asked: Option<(ByteCount, Instant)>,
-    /// Newest questions with their arrival times.
+    /// Numbers of the newest questions with their arrival times.
     arrivals: VecDeque<(u64, Instant)>,
     refusal: Option<String>,
-    /// Count of refused control units at the start of the probe.
+    /// [`Health::control_refused`] at the start of the probe.
     refused_before: Option<u64>,
     answered_at: Instant,
 }
 
-/// Current effect on commands and telemetry.
+/// State of commands and telemetry, which a probe must not harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Age of the newest command, while commands move the machine.
+    /// Age of the newest command; `None` unless commands move the machine.
     pub command_age: Option<Duration>,
-    /// Count of control units refused by the transport.
+    /// Total of the units that the transport refused, on all channels but video.
     pub control_refused: u64,
 }
 
 /// Result of one turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Largest datagram that may be sent.
+    /// Largest datagram to send from now on.
     pub datagram_bytes_max: ByteCount,
     /// Answer to send to the operator, if one is due.
     pub answer: Option<ProbeAnswer>,
 }
 
 impl Probe {
-    /// Creates a state without a probe. `configured` is the size without a probe; `command_timeout`
-    /// is the time without a command after which the guard stops the machine.
+    /// Creates a follower without a probe. `configured` is the datagram size without one;
+    /// `command_timeout` is the time without a command after which the guard stops the machine.
     pub fn new(configured: ByteCount, command_timeout: Duration) -> Self {
         Self { configured, late: command_timeout * 2 / 3, state: Mutex::default() }
     }
 
-    /// Handles a question of the operator.
+    /// Handles a question of the operator, which arrived at `now`; one without a size ends the
+    /// probe.
     pub fn handle_question(&self, question: &ProbeQuestion, now: Instant) {
         let mut state = self.state();
         let Some(bytes) = question.datagram_bytes else {
@@ -77,8 +78,8 @@ impl Probe {
         *self.state() = State::default();
     }
 
-    /// Returns the current result; `None` without a probe. When a probe ends, one more result
-    /// reports it.
+    /// Returns the result at `now`; `None` without a probe. When a probe ends or its hold time
+    /// passes, one more result restores the configured size.
     pub fn turn(&self, health: Health, now: Instant) -> Option<Turn> {
         let mut state = self.state();
         let (bytes, until) = state.asked?;
@@ -121,7 +122,7 @@ impl Probe {
     }
 }
 
-/// Questions of 1.5 s, so that each is in several answers.
+/// Maximum of questions kept, 1.5 s of them, so that each is in several answers.
 const ARRIVALS_MAX: usize = 32;
 const ANSWER_INTERVAL: Duration = Duration::from_millis(200);
 

@@ -8,15 +8,15 @@ use tautline_units::Instant;
 /// A prerequisite of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// Guard of the machine.
+    /// Status messages from the machine's guard.
     Guard,
-    /// Source of pictures.
+    /// Pictures from their source.
     Pictures,
-    /// Switchboard.
+    /// Registration at the switchboard.
     Switchboard,
-    /// Operator who takes the vehicle.
+    /// Introduction of an operator who takes the vehicle.
     Operator,
-    /// Message from that operator.
+    /// Authentic datagram from that operator.
     Session,
 }
 
@@ -27,14 +27,14 @@ pub struct Met(Mutex<Steps>);
 #[derive(Debug, Default)]
 struct Steps {
     is_registered: bool,
-    /// Operator introduced last.
+    /// Name of the operator introduced last, until it releases the vehicle.
     introduced: Option<String>,
     /// True if a link over TLS also leads to that operator.
     is_over_tls: bool,
     heard_at: Option<Instant>,
 }
 
-/// Missing prerequisites, each with the time since when.
+/// Missing prerequisites, each with the time since when, and whether it was logged.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     missing: [Option<Missing>; Requirement::ALL.len()],
@@ -51,7 +51,7 @@ impl Requirement {
     pub const ALL: [Self; 5] =
         [Self::Guard, Self::Pictures, Self::Switchboard, Self::Operator, Self::Session];
 
-    /// Returns its name in metrics.
+    /// Returns the name of the prerequisite in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Guard => "guard",
@@ -69,7 +69,7 @@ impl Met {
         self.steps().is_registered = is_registered;
     }
 
-    /// Records which operator was introduced.
+    /// Records which operator was introduced, and whether a link over TLS leads to it.
     pub(crate) fn handle_introduction(&self, operator: &str, is_over_tls: bool) {
         let mut steps = self.steps();
         steps.introduced = Some(operator.to_owned());
@@ -86,18 +86,18 @@ impl Met {
         self.steps().introduced = None;
     }
 
-    /// Records when the latest authentic packet of the operator arrived.
+    /// Records when the latest authentic packet of the operator arrived; `None` if none has.
     pub(crate) fn set_heard_at(&self, heard_at: Option<Instant>) {
         self.steps().heard_at = heard_at;
     }
 
-    /// Returns the operator introduced last.
+    /// Returns the name of the operator introduced last, until it releases the vehicle.
     pub(crate) fn introduced(&self) -> Option<String> {
         self.steps().introduced.clone()
     }
 
     /// Returns whether a prerequisite is missing, given whether guard messages and pictures arrive.
-    /// An existing session needs no switchboard.
+    /// While packets of an operator arrive, no switchboard, operator or session is missing.
     pub(crate) fn lacks(
         &self,
         awaited: Requirement,
@@ -138,7 +138,7 @@ impl Waiting {
 
 /// Outage after which a missing prerequisite is logged.
 const MISSING_AGE_MAX: Duration = Duration::from_secs(5);
-/// Longest pause of a session that still counts as driving.
+/// Age of the operator's newest packet from which the session counts as missing.
 const HEARD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Readout {
     begun_at: Option<Instant>,
     is_cut: bool,
     clock: Clock,
-    /// Load of the encoder, which has one strip fewer to code when this is dropped.
+    /// Load of the encoder; dropping the readout removes the strip from it.
     load: Arc<Load>,
     /// Instant at which the encoder began the strip.
     taken_at: Option<Instant>,
@@ -86,12 +86,12 @@ impl Readout {
         (readout, Source { progress: sender })
     }
 
-    /// Returns when the last of the available rows had been read.
+    /// Returns when the last row reported so far had been read; the capture time before the first.
     pub fn read_at(&self) -> Instant {
         self.read_at
     }
 
-    /// Returns when the encoder had the first rows it needs, if it has them.
+    /// Returns when the encoder had the first rows that it asked for; `None` before.
     pub fn begun_at(&self) -> Option<Instant> {
         self.begun_at
     }
@@ -101,13 +101,15 @@ impl Readout {
         self.is_cut
     }
 
-    /// Returns the strip's buffer for reuse; `None` if the camera never filled one.
+    /// Returns the strip's buffer for reuse; `None` if the camera handed none over and the encoder
+    /// asked for no rows.
     pub fn into_rows(mut self) -> Option<Picture> {
         self.rows.take()
     }
 }
 
-/// The encoder's time per strip is the time from the last row's arrival until this drop.
+/// Removes the strip from the encoder's load. The time that it took is counted from the arrival of
+/// its last row, or from when the encoder began it if that is later, until this drop.
 impl Drop for Readout {
     fn drop(&mut self) {
         let taken_at = self.taken_at.filter(|_| !self.is_cut);
@@ -141,8 +143,8 @@ impl Rows for Readout {
 }
 
 impl Source {
-    /// Hands over the strip's buffer; its rows are then [reported](Self::tell_read) as they are
-    /// read.
+    /// Hands over the strip's filled buffer; its rows count as read only once they are
+    /// [reported](Self::tell_read).
     pub(crate) fn hand_over(&self, rows: Picture) {
         self.tell(Progress::Buffer(rows));
     }

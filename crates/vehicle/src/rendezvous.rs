@@ -28,7 +28,8 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     candidates: watch::Receiver<Vec<Candidate>>,
-    /// Lease of the newest introduction, until the lease has ended.
+    /// Name of the newest introduction's lease; `None` before the first, and after the lease has
+    /// ended.
     lease: Option<[u8; 16]>,
     epochs: Epochs,
     orders: Orders,
@@ -41,7 +42,8 @@ pub(crate) struct Rendezvous {
 }
 
 impl Rendezvous {
-    /// Starts registering; reconnects automatically for as long as it exists.
+    /// Connects to the switchboard and registers, in the background; reconnects automatically for
+    /// as long as it exists.
     ///
     /// # Errors
     /// Fails if a configured key is malformed.
@@ -81,7 +83,7 @@ impl Rendezvous {
         })
     }
 
-    /// Returns the state for the next connection to continue with.
+    /// Returns the epochs and orders with which to start again after an error.
     pub(crate) fn kept(&self) -> (Epochs, Orders) {
         (self.epochs.clone(), self.orders.clone())
     }
@@ -239,7 +241,8 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Ends the drive if this is a supervisor's valid order; counts it if not.
+    /// Ends the drive if `signed` is a supervisor's valid order; otherwise counts and returns the
+    /// refusal.
     async fn obey(
         &mut self,
         signed: &[u8],
@@ -270,8 +273,8 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Tells the signer of an order for this vehicle why it is not obeyed; unsigned input gets no
-    /// answer.
+    /// Tells the signer of an order for this vehicle why it is not obeyed; unsigned or forged bytes
+    /// get no answer.
     fn answer(&self, signed: &[u8], refused: Refused, identity: &Identity) {
         let order = SignedOrder::read(signed).ok();
         let order = order.filter(|order| order.vehicle == identity.public());
@@ -280,12 +283,13 @@ impl Rendezvous {
         }
     }
 
-    /// Closes the connection.
+    /// Closes the connection to the switchboard.
     pub(crate) async fn close(self) {
         self.client.close().await;
     }
 
-    /// Sets the registration to send on each new connection, and returns it.
+    /// Returns the vehicle's current registration, and sets it as what each new connection sends
+    /// first.
     fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
         let held = self.epochs.held(self.lease);
         let register = register(config, driver, &self.candidates.borrow(), held);
@@ -321,9 +325,9 @@ fn register(
     register.encode()
 }
 
-/// Returns the routes to an operator. If the operator sent candidates, they are the candidate
-/// pairs, else direct routes followed by those through relays. Routes over TLS come last, if they
-/// are enabled.
+/// Returns the routes to an operator, as many as a session may have links. They are the candidate
+/// pairs if there are any, else routes to its addresses; then those through relays, and last those
+/// over TLS if they are enabled.
 fn routes_to(
     config: &Config,
     locals: &[SocketAddr],

@@ -18,19 +18,21 @@ pub(crate) struct Steering {
     /// File that records the check across restarts.
     file: Option<PathBuf>,
     is_checked: AtomicBool,
-    /// True until the file is written.
+    /// True from a completed check until its file has been requested for writing.
     is_unkept: AtomicBool,
 }
 
 impl Steering {
-    /// Returns the state recorded in `file`; a file that cannot be accessed counts as absent.
+    /// Returns the state recorded in `file`, whose existence says that the steering was checked; a
+    /// file that cannot be accessed counts as absent.
     pub(crate) fn open(asks: SteeringCheck, file: Option<PathBuf>) -> Self {
         let is_kept = file.as_ref().is_some_and(|file| file.exists());
         let is_checked = AtomicBool::new(is_kept && asks == SteeringCheck::FirstDrive);
         Self { asks: Some(asks), file, is_checked, is_unkept: AtomicBool::new(false) }
     }
 
-    /// Handles the guard's status and the newest act proposed to it.
+    /// Handles the guard's status and the newest act proposed to it: a completed answer to the
+    /// check is recorded. If every drive is to be checked, the mode "held" resets it.
     pub(crate) fn handle(&self, status: &Status, act: Option<&Act>) {
         if self.asks == Some(SteeringCheck::EveryDrive) && status.mode == Mode::Held {
             self.is_checked.store(false, Ordering::Relaxed);
@@ -52,13 +54,13 @@ impl Steering {
         }
     }
 
-    /// Returns whether a person who has armed the machine must be asked.
+    /// Returns whether a person who has armed the machine must be asked to check the steering.
     pub(crate) fn is_due(&self) -> bool {
         let asks = self.asks.is_some_and(|asks| asks != SteeringCheck::Never);
         asks && !self.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Returns the file in which to [`keep`] the check, once per check.
+    /// Returns the file in which to [`keep`] the check, once per check; `None` otherwise.
     pub(crate) fn take_unkept(&self) -> Option<PathBuf> {
         let is_unkept = self.is_unkept.swap(false, Ordering::Relaxed);
         self.file.clone().filter(|_| is_unkept)

@@ -27,7 +27,7 @@ use crate::uplink;
 /// Sources of all telemetry.
 #[derive(Clone)]
 pub struct Reporter {
-    /// Guard, which moves the machine.
+    /// Connection to the guard, which moves the machine.
     pub guard_client: Arc<GuardClient>,
     /// Encoder control.
     pub control: Arc<EncoderControl>,
@@ -39,9 +39,9 @@ pub struct Reporter {
     pub uplink: Arc<uplink::Counters>,
     /// Counters of other programs' topics.
     pub topics: Arc<topics::Counters>,
-    /// Newest snapshot.
+    /// Newest snapshot of this end.
     pub latest: Latest,
-    /// Probe that an operator runs.
+    /// Follower of a packet-size probe that an operator runs.
     pub probe: Arc<Probe>,
     /// Failure counts of this process's tasks.
     pub parts: Arc<Parts>,
@@ -55,21 +55,21 @@ pub struct Reporter {
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     sequence: u64,
-    /// Counts of pictures read, skipped for lack of time, and delayed.
+    /// Earlier totals of pictures read, skipped for lack of time, and delayed.
     pictures: History<[u64; 3]>,
     picture_rate: f32,
     /// Pictures per second that were skipped for lack of time.
     left_out_rate: f32,
-    /// Pictures per second that arrived too late for their due time.
+    /// Pictures per second that were late, and taken nevertheless.
     delayed_rate: f32,
     is_overloaded: bool,
-    /// Median and 99th percentile of the last second.
+    /// Median and 99th percentile of the encoding times of the last second.
     encode: (Duration, Duration),
     measured_at: Instant,
 }
 
 impl Recent {
-    /// Counts a report, and measures again if a second has passed.
+    /// Counts a report; if a second has passed since the last measurement, measures again.
     pub fn advance(&mut self, reporter: &Reporter, now: Instant) {
         self.sequence += 1;
         if now.since(self.measured_at) < SPAN {
@@ -97,7 +97,8 @@ impl Recent {
         self.measured_at = now;
     }
 
-    /// Returns whether many pictures are skipped for lack of time.
+    /// Returns whether this computer is too slow: more than a tenth of its pictures are skipped or
+    /// delayed for lack of time, until fewer than 2% are.
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }
@@ -137,8 +138,8 @@ impl Reporter {
         }
     }
 
-    /// Returns a description of the source's fault. The reduction for the screen is left out while
-    /// a person drives.
+    /// Returns a description of the source's fault or, while nobody drives, of the reduction for
+    /// the screen; `None` without either.
     fn source_trouble(&self, is_driven: bool) -> Option<String> {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
         let smaller = || self.control.screen_words().filter(|_| !is_driven);
@@ -148,7 +149,7 @@ impl Reporter {
         Some(words[..end].to_owned())
     }
 
-    /// Returns the picture properties that a person must know.
+    /// Returns the properties of the pictures that a person must know about.
     fn sight(&self) -> Sights {
         let (camera, meter) = (&self.camera, &self.meter);
         let origin = camera.origin.load(Ordering::Relaxed);
@@ -168,7 +169,7 @@ impl Reporter {
         Telemetry { mode_reason, ..self.telemetry(recent, now) }
     }
 
-    /// Returns the state of commands and telemetry, for the probe.
+    /// Returns the age of commands and the count of refused units, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let command_age = self.guard_client.heard(now).and_then(|heard| {
             let status = heard.status();
@@ -181,7 +182,7 @@ impl Reporter {
         Health { command_age, control_refused }
     }
 
-    /// Returns the vehicle's observations of itself.
+    /// Returns the values and drop counters of the vehicle's process, for the snapshot.
     pub fn process(&self, recent: &Recent, now: Instant) -> ProcessStats {
         ProcessStats { values: self.values(recent, now), drops: self.drops(now) }
     }
@@ -348,19 +349,19 @@ impl Reporter {
     }
 }
 
-/// Returns the number of reporting turns per telemetry report. Over low-rate links it is higher,
+/// Returns how many turns, of 50 ms, there are per telemetry report: 1, or 2 over low-rate links,
 /// because telemetry takes rate from the pictures.
 pub fn turns(budget: Bitrate) -> u64 {
     if budget < THIN { 2 } else { 1 }
 }
 
-/// Returns the number of reporting turns per snapshot: two snapshots per second, over low-rate
-/// links one in two seconds.
+/// Returns how many turns, of 50 ms, there are per snapshot: 10, or 40 over low-rate links.
 pub fn snapshot_turns(budget: Bitrate) -> u64 {
     if budget < THIN { 40 } else { 10 }
 }
 
-/// Returns the machine's latest state; a machine that never reported has no speed.
+/// Returns the machine's latest state; without one, a state of unknown speed (NaN) with the fault
+/// that the machine is unreachable.
 fn machine(heard: Option<&Heard>) -> MachineState {
     let silent = MachineState {
         speed: f32::NAN,
@@ -375,11 +376,12 @@ fn count(counter: &AtomicU64) -> u64 {
 }
 
 const SPAN: Duration = Duration::from_secs(1);
-/// Share of skipped pictures above which a computer counts as overloaded, and below which it no
-/// longer does.
+/// Share of skipped and delayed pictures above which a computer counts as overloaded; below
+/// [`OVERLOAD_END`] it no longer does.
 const OVERLOAD_BEGIN: f32 = 0.1;
 const OVERLOAD_END: f32 = 0.02;
-/// Link rate below which telemetry and snapshots would take more than a tenth.
+/// Video budget below which telemetry and snapshots are sent less often: they would take more than
+/// a tenth of it.
 const THIN: Bitrate = Bitrate::from_kbps(600);
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(crate) struct FirstFailure {
 }
 
 impl FirstFailure {
-    /// Creates an empty slot for a failure.
+    /// Creates a place for the first failure, which is empty.
     pub(crate) fn new() -> Self {
         // The channel holds one error; later ones are dropped.
         let (told, first) = mpsc::channel(1);
@@ -47,7 +47,7 @@ impl Threads {
         self.ending.clone()
     }
 
-    /// Starts a thread.
+    /// Starts a thread called `name`.
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
@@ -64,7 +64,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Starts a thread whose error or panic is reported to `first`.
+    /// Starts a thread called `name`, whose error or panic is reported to `first`.
     ///
     /// # Errors
     /// Fails as [`spawn`](Self::spawn) does.
@@ -86,7 +86,7 @@ impl Threads {
         })
     }
 
-    /// Asks all threads to end and waits for them; a hung thread is abandoned.
+    /// Asks all threads to end and waits up to 2 s for them; a hung thread is logged and abandoned.
     pub(crate) fn end(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         for turn in 0..END_TURNS {
@@ -112,7 +112,7 @@ impl Drop for Threads {
     }
 }
 
-/// Returns the message of a panic.
+/// Returns the message of a panic, or a text that says that it has none.
 fn words_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
     owned
@@ -121,7 +121,8 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 const END_TURN: Duration = Duration::from_millis(10);
-/// Two seconds: the slowest sensor delivers ten pictures in that time.
+/// Number of turns to wait for threads, 2 s in all: the slowest sensor delivers ten pictures in
+/// that time.
 const END_TURNS: u32 = 200;
 
 #[cfg(test)]

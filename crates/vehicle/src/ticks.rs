@@ -19,7 +19,7 @@ pub struct Ticks {
     repeated: AtomicU64,
 }
 
-/// A tick that a picture carries.
+/// A tick, and the state of the picture or pictures that carry it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Carried {
     /// Tick; 0 for none.
@@ -28,15 +28,15 @@ struct Carried {
     is_sent: bool,
 }
 
-/// State of the picture that carries a tick.
+/// State of a picture that carries a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Capture {
-    /// Still being read.
+    /// Picture that is still being read.
     #[default]
     Begun,
-    /// Repeats an earlier capture.
+    /// Picture that repeats an earlier capture.
     Repeated,
-    /// A new capture.
+    /// Picture with a new capture.
     New,
 }
 
@@ -72,7 +72,7 @@ impl Ticks {
     }
 
     /// Records that a picture stamped with `tick` has been read, and whether it counts as a
-    /// capture.
+    /// capture. Tick 0 (none) is ignored; a tick that has counted once keeps counting.
     pub fn note_capture(&self, tick: u32, counts: bool) {
         self.note(tick, |carried| {
             // Two pictures may carry the same tick; the older one determines its age.
@@ -82,18 +82,18 @@ impl Ticks {
         });
     }
 
-    /// Records that a slice stamped with `tick` was handed to the links.
+    /// Records that a slice stamped with `tick` was handed to the links; tick 0 (none) is ignored.
     pub fn note_sent(&self, tick: u32) {
         self.note(tick, |carried| carried.is_sent = true);
     }
 
-    /// Forgets which pictures were sent: pictures of another session do not count in this one.
+    /// Forgets the pictures of the previous session: their ticks may not be cited in the new one.
     pub fn handle_new_session(&self) {
         *self.lock() = [Carried::default(); KEPT];
     }
 
-    /// Returns `cited` if a picture of this session carried it; otherwise counts the refusal and
-    /// returns 0 (none).
+    /// Returns `cited` if a picture of this session that was a new capture carried it and was sent;
+    /// otherwise counts the refusal and returns 0 (none).
     pub fn citable(&self, cited: u32) -> u32 {
         if cited == 0 {
             return 0;
@@ -110,8 +110,8 @@ impl Ticks {
         0
     }
 
-    /// Returns how many citations named a tick that no picture carried, and how many a tick of a
-    /// repeated capture.
+    /// Returns how many citations were refused: because no picture that was sent carried the tick,
+    /// and because the picture was a repeated capture.
     pub fn refused(&self) -> [u64; 2] {
         [&self.uncarried, &self.repeated].map(|count| count.load(Ordering::Relaxed))
     }
@@ -136,10 +136,10 @@ fn place(tick: u32) -> usize {
     tick as usize % KEPT
 }
 
-/// Speed in m/s up to which a capture may repeat: below it, the machine may stand still between two
-/// pictures.
+/// Speed in m/s up to which a repeated capture counts: below it, the machine may stand still
+/// between two pictures.
 const REPEATABLE_SPEED: f32 = 0.5;
-/// Five seconds of guard steps; the guard looks no further back.
+/// Number of ticks kept, 5 s of guard steps; the guard looks no further back.
 const KEPT: usize = 512;
 
 #[cfg(test)]

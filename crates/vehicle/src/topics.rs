@@ -31,10 +31,10 @@ pub struct Topic {
     /// Maximum rate on each link, averaged over one second and counted in bytes of units, kbit/s; 1
     /// to 20000.
     pub rate_cap_kbps: u32,
-    /// Order of its units.
+    /// Rule for which of the topic's units still count.
     #[serde(default)]
     pub order: Order,
-    /// Priority of its channel.
+    /// Priority of the topic's channel.
     #[serde(default)]
     pub priority: Priority,
     /// Time after which a unit is worthless, ms; 1 to 30000.
@@ -68,27 +68,27 @@ pub enum Order {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// After all other channels: one copy, in the remaining capacity.
+    /// Sent after all other channels: one copy, in the remaining capacity.
     #[default]
     Data,
-    /// After commands and feedback: a copy on every link.
+    /// Sent after commands and feedback: a copy on every link.
     Telemetry,
 }
 
 /// Units of other programs that were dropped, by reason.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Refused by the full event loop.
+    /// Units refused because the queue of the event loop was full.
     pub refused: AtomicU64,
-    /// Too large for the present links.
+    /// Units too large for the present links.
     too_large: AtomicU64,
-    /// Sending takes longer than the deadline at the topic's cap.
+    /// Units whose sending would take longer than the deadline at the topic's rate cap.
     over_cap: AtomicU64,
-    /// The queue before them takes longer than the deadline.
+    /// Units whose wait behind queued ones would take longer than the deadline.
     congested: AtomicU64,
-    /// No session, or no link.
+    /// Units refused because there was no session or no link.
     nowhere: AtomicU64,
-    /// Newest refusal of each topic, for the program that sent the unit.
+    /// Newest refusal of each topic that its program has not been told about.
     newest: Mutex<[Option<Refusal>; TOPICS_MAX]>,
     logged: Mutex<LogLimit>,
 }
@@ -137,7 +137,7 @@ impl Counters {
         }
     }
 
-    /// Returns every count with its name.
+    /// Returns every count of dropped units with its name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let counts = [
             ("topics: unit refused by the event loop", &self.refused),
@@ -179,12 +179,13 @@ struct Source {
     server: Server,
     deadline: Duration,
     sender: Option<Sender>,
-    /// Rate limit of the answers to that sender.
+    /// Rate limit of the answers to `sender`.
     answers: RateBound,
 }
 
 impl Source {
-    /// Reports a refused unit to the latest sender, if it can be answered.
+    /// Reports a refused unit to the topic's latest sender as JSON, unless there is none or the
+    /// rate limit forbids it.
     fn answer(&mut self, refusal: Refusal, now: Instant) {
         let Some(sender) = self.sender.as_ref().filter(|_| self.answers.take(now)) else { return };
         let Refusal { bytes, why } = refusal;
@@ -203,7 +204,8 @@ impl Topics {
     /// Opens the socket of each topic.
     ///
     /// # Errors
-    /// Returns one line that names the socket that is in use, or the schema that cannot be read.
+    /// Returns one line that names the socket that is in use, the schema that cannot be read, or
+    /// the excess of all schemas over 6 KiB.
     pub(crate) fn open(topics: &[Topic]) -> anyhow::Result<Self> {
         let open = |(number, topic): (usize, &Topic)| {
             let server = Server::open(&topic.listen).with_context(|| named_so(topic))?;
@@ -223,7 +225,7 @@ impl Topics {
         Ok(Self { sources })
     }
 
-    /// Forwards the units of the programs forever.
+    /// Forwards the programs' units to the operator, and answers refused ones, forever.
     pub(crate) async fn carry(
         mut self,
         handle: &Handle,
@@ -294,7 +296,7 @@ impl Topic {
         Ok(())
     }
 
-    /// Returns the channel of the topic, which is the `number`th topic.
+    /// Returns the channel of the topic, which is the `number`th from 0.
     fn channel(&self, number: usize) -> anyhow::Result<Channel> {
         let schema = match &self.schema {
             Some(path) => file::read(path, file::TEXT_BYTES_MAX)
@@ -337,12 +339,12 @@ fn deadline_ms() -> u64 {
 
 /// Maximum of topics: one poll of all of them fills a sixteenth of the event loop's queue.
 const TOPICS_MAX: usize = 8;
-/// Ten answers per second suffice for a program that adapts to them.
+/// Least interval between two answers: ten per second suffice for a program that adapts to them.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
-/// 400 units per topic per second.
+/// Maximum of units read of a topic per poll: 400 per second.
 const BURST: usize = 2;
-/// Larger than any datagram.
+/// Size of the buffer for a unit: larger than any datagram.
 const UNIT_BYTES_MAX: usize = 256 << 10;
 /// Space of a session for schemas other than Tautline's own: announcing them at 64 kbit/s takes
 /// about one second.

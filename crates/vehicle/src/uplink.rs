@@ -56,7 +56,8 @@ impl Uplink {
         }
     }
 
-    /// Handles output of the event loop.
+    /// Handles one output of the event loop: passes commands to the guard, feedback to the
+    /// encoders, and refused units to their counters.
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),

@@ -87,7 +87,7 @@ impl VideoUplink<'_> {
     }
 }
 
-/// Opens the source on a blocking thread, since opening may take long.
+/// Opens the source on a blocking thread, since opening may take long; small pictures are enlarged.
 pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let open = open.clone();
     let opened = tokio::task::spawn_blocking(move || camera::fitted(open()?));
@@ -97,5 +97,5 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     }
 }
 
-/// A picture's time plus a margin.
+/// Time for which the threads' end is awaited: a picture's time plus a margin.
 const END_MAX: Duration = Duration::from_millis(500);

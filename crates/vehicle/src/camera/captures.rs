@@ -16,12 +16,12 @@ pub(super) struct Captures {
     origin: Origin,
     /// Hashes of the strips of the current picture; `None` for a strip that was not read.
     present: Vec<Option<u64>>,
-    /// Hashes of the captures before, the newest last.
+    /// Hashes of the strips of up to eight earlier captures that were no repeats, the newest last.
     remembered: VecDeque<Vec<Option<u64>>>,
     /// Newest digest of each strip.
     digests: Vec<Option<Digest>>,
     sequence: Option<u32>,
-    /// True if the source's own number ever rose: some drivers leave it at 0.
+    /// True once the source's own number has changed: some drivers always report the same one.
     has_counted: bool,
     repeats: Lasting,
     uniform: Lasting,
@@ -49,7 +49,7 @@ impl Captures {
         }
     }
 
-    /// Reads a strip of the sensor and computes its digest.
+    /// Reads a strip of the sensor into `rows` and keeps its digest for the comparison.
     pub(super) fn read(&mut self, sensor: &mut dyn Sensor, strip: usize, rows: &mut Picture) {
         sensor.read(strip, rows);
         let digest = Digest::of(rows);
@@ -114,7 +114,8 @@ impl Captures {
 }
 
 impl Lasting {
-    /// Records whether the state holds; returns the change if it begins or ends to count.
+    /// Records whether the state holds at `now`. Returns true when it begins to count, false when
+    /// it no longer counts, and `None` otherwise.
     fn observe(&mut self, holds: bool, now: Instant) -> Option<bool> {
         self.since = holds.then(|| self.since.unwrap_or(now));
         let is_told = self.since.is_some_and(|since| now.since(since) >= LASTING);
@@ -152,7 +153,8 @@ fn say_uniform(begins: bool) {
 
 /// Number of remembered captures: as many as a driver has buffers, which it may return in turn.
 const REMEMBERED_MAX: usize = 8;
-/// A tunnel's exit blinds a camera for less, and a clip of another rate repeats pictures for less.
+/// Time after which a repeat or uniform brightness is reported: longer than a tunnel's exit blinds
+/// a camera, and than a clip of another rate repeats a picture.
 const LASTING: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub struct ClipSensor {
     size: [usize; 2],
     pictures_per_second: f64,
     picture: Vec<u8>,
-    /// Start of the next picture, up to which the output has been read ahead.
+    /// Time and size of the next picture; ffmpeg's output has been read up to its first byte.
     next: Begun,
     interval: Duration,
 }
@@ -125,8 +125,9 @@ impl Sensor for ClipSensor {
     }
 }
 
-/// Returns how long a picture of time `at` is displayed until the one of time `next`. It is the
-/// mean interval where times jump, or differ from a steady rate by rounding to milliseconds only.
+/// Returns how long a picture of time `at` is displayed, if the next one has time `next`. It is the
+/// mean interval if that difference is not positive, exceeds 2 s, or is within 1 ms of the mean, as
+/// by rounding.
 fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration {
     let mean = Duration::from_secs_f64(1.0 / pictures_per_second);
     match next.checked_sub(at) {
@@ -139,7 +140,7 @@ fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration 
 struct Reader {
     ffmpeg: Child,
     pictures: Pictures<Patient>,
-    /// Error output of ffmpeg, and the last line of it.
+    /// Error output of ffmpeg; `complaint` is the last line of it so far, or empty.
     complaints: ChildStderr,
     complaint: String,
 }
@@ -177,7 +178,8 @@ impl Reader {
         self.pictures.read(picture).map_err(|error| self.ended(&error))
     }
 
-    /// Keeps the last line of ffmpeg's error output; an unread pipe would block ffmpeg.
+    /// Reads what ffmpeg has written to its error output, without waiting, and keeps the last line;
+    /// an unread pipe would block ffmpeg.
     fn hear(&mut self) {
         let mut bytes = [0; AHEAD_BYTES];
         while let Ok(count @ 1..) = self.complaints.read(&mut bytes) {
@@ -230,6 +232,7 @@ struct Patient {
 
 impl Patient {
     /// Reads what arrives within `timeout` into `bytes`: at least one byte, or none at the end.
+    /// Fails with [`ErrorKind::TimedOut`] if nothing arrives.
     fn fetch(output: &mut ChildStdout, timeout: Duration, bytes: &mut [u8]) -> io::Result<usize> {
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: 0 };
         let mut ready = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];
@@ -260,10 +263,10 @@ impl Read for Patient {
     }
 }
 
-/// Properties of a clip's pictures.
+/// Size and rate of a clip's pictures.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Format {
-    /// Size as displayed, with square pixels.
+    /// Width in pixels as displayed, with square pixels; `height` likewise.
     width: usize,
     height: usize,
     pictures_per_second: f64,
@@ -289,8 +292,9 @@ impl Format {
         Ok(format)
     }
 
-    /// Parses ffprobe's lines, such as `width=640`. ffmpeg rotates the pictures of a clip with a
-    /// rotation tag; then width and height are swapped.
+    /// Parses ffprobe's lines, such as `width=640`; `None` if size or rate is missing or invalid.
+    /// ffmpeg rotates the pictures of a clip with a rotation tag; then width and height are
+    /// swapped.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         let side = |name: &str| {
@@ -319,7 +323,7 @@ impl Format {
     }
 }
 
-/// Parses ffprobe's `25/1`, `30000/1001` or `4:3`.
+/// Parses ffprobe's `25/1`, `30000/1001` or `4:3`; `None` unless the result is finite and positive.
 fn parse_fraction(text: &str, between: char) -> Option<f64> {
     let (over, under) = text.split_once(between)?;
     let fraction = over.parse::<f64>().ok()? / under.parse::<f64>().ok()?;
@@ -339,19 +343,20 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
 /// Longer and shorter side of the greatest pictures to send: a small computer cannot decode, encode
 /// and send four times as many pixels in time.
 pub const SIZE_MAX: [usize; 2] = [1920, 1080];
-/// Upper bound of a clip's sides.
+/// Greatest side of a clip in pixels; a larger one counts as no video.
 const SIDE_MAX: usize = 65_536;
 /// Time without output after which ffmpeg counts as hung.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
-/// The same at the start, which may take longer.
+/// Time without output at the start after which ffmpeg counts as hung; the start may take longer.
 const START_MAX: Duration = Duration::from_secs(15);
 /// Longest plausible display time of a picture; a longer one is taken for a wrong time.
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
-/// Times are rounded to whole milliseconds.
+/// Difference between an interval and the mean that rounding to whole milliseconds explains.
 const TIMES_ERROR: Duration = Duration::from_millis(1);
-/// Less than a picture, and more than the headers between two.
+/// Size of a read ahead of the pictures: less than a picture, and more than the headers between
+/// two.
 const AHEAD_BYTES: usize = 4096;
-/// Wait of 0.2 s for an ffmpeg that has closed its output.
+/// Number of waits, of 10 ms each, for an ffmpeg that has closed its output to end.
 const END_TURNS: u32 = 20;
 const END_TURN: Duration = Duration::from_millis(10);
 /// Characters of ffmpeg's error line that are repeated in ours.

@@ -9,7 +9,7 @@ use tautline_video::{Enlargement, Error, Layout, Losses, Origin, Picture, Sensor
 pub(super) struct Enlarged {
     sensor: Box<dyn Sensor>,
     enlargement: Enlargement,
-    /// Strips of the current picture that have been read from the sensor.
+    /// Strips of the sensor's pictures; the first `read_count` are of the current one.
     strips: Vec<Picture>,
     read_count: usize,
 }

@@ -13,8 +13,9 @@ pub(super) struct Reduced {
 }
 
 impl Reduced {
-    /// Returns the state for reducing pictures of a sensor's `whole` layout by `factor`; `None` if
-    /// they are not reduced.
+    /// Returns the state for reducing pictures of a sensor's `whole` layout by `factor`: `present`
+    /// if it already has that factor, otherwise a new one. `None` for a factor of 1, which does not
+    /// reduce.
     pub(super) fn of(
         present: Option<Self>,
         whole: &Layout,

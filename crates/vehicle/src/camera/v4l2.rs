@@ -31,7 +31,7 @@ pub struct DeviceSensor {
     set: Set,
     pictures_per_second: f64,
     layout: Layout,
-    /// Bytes from the device, and the decoder if they are a JPEG.
+    /// Current picture's bytes from the device. If they are a JPEG, `jpeg` decodes them.
     bytes: Vec<u8>,
     jpeg: Option<jpeg::Decoder>,
     /// Pixels of the picture, if decoded.
@@ -41,7 +41,7 @@ pub struct DeviceSensor {
     captured_at: Duration,
     numbers: Numbers,
     losses: Losses,
-    /// Errors of the device since its last picture.
+    /// Consecutive input/output errors of the device; 0 after a picture.
     errors_in_a_row: u32,
     misdated: Complaint,
     damaged: Complaint,
@@ -147,7 +147,7 @@ impl DeviceSensor {
         })
     }
 
-    /// Returns the pixels in their layout in memory.
+    /// Returns the current picture's pixels, in their layout in memory.
     fn image(&self) -> Image<'_> {
         let Mode { code, size, .. } = self.set.mode;
         let [width, height] = size.map(|side| side as usize);
@@ -179,7 +179,8 @@ impl DeviceSensor {
         }
     }
 
-    /// Waits for the device's next picture, valid or not.
+    /// Waits up to 2 s for the device's next picture, valid or not. An input/output error counts as
+    /// a lost picture, and the 30th in a row as a fault of the device.
     fn take(&mut self) -> Result<Taken, Error> {
         let asked_at = Clock::monotonic();
         loop {
@@ -301,13 +302,14 @@ impl Sensor for DeviceSensor {
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     newest: Option<u32>,
-    /// True if the driver counts at all: some always report the same number.
+    /// True once two numbers differed: some drivers always report the same number.
     counts: bool,
 }
 
 impl Numbers {
     /// Records the number of the next picture. `left_out` pictures before it arrived and were not
-    /// wanted. Returns how many never arrived.
+    /// wanted. Returns how many never arrived; 0 for the first picture and after an implausible
+    /// jump.
     fn missed_before(&mut self, number: u32, left_out: u32) -> u32 {
         let Some(before) = self.newest.replace(number) else { return 0 };
         let step = number.wrapping_sub(before);
@@ -330,7 +332,8 @@ struct Complaint {
 }
 
 impl Complaint {
-    /// Records the fault; returns whether it has just begun.
+    /// Records the fault; returns whether it begins, which is so if it did not occur during the
+    /// last 10 s.
     fn begin(&mut self, words: &str, now: Duration) -> bool {
         let begins = self.seen_at.is_none_or(|at| now.saturating_sub(at) > OVER_AFTER);
         words.clone_into(&mut self.words);
@@ -338,7 +341,7 @@ impl Complaint {
         begins
     }
 
-    /// Returns the description of the fault while it lasts.
+    /// Returns the description of the fault, until 2 s after its last occurrence.
     fn words(&self, now: Duration) -> Option<&str> {
         let lasts = self.seen_at.is_some_and(|at| now.saturating_sub(at) <= TOLD_FOR);
         lasts.then_some(&*self.words)
@@ -351,7 +354,8 @@ const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
 const PROMISED_PAUSE: Duration = Duration::from_millis(2);
 /// Consecutive errors after which a device is reopened, which may help.
 const ERRORS_MAX: u32 = 30;
-/// Largest gap in numbers; a larger one means that the driver restarted its count.
+/// Largest step between two numbers that counts as missed pictures; a larger one means that the
+/// driver restarted its count.
 const MISSED_MAX: u32 = 1_000;
 /// Plausible rates of a camera in pictures per second; a driver with another rate is not believed.
 const RATES: RangeInclusive<f64> = 0.5..=240.0;

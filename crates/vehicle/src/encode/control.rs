@@ -24,9 +24,9 @@ pub struct EncoderControl {
     governor: Mutex<Governor>,
     after_pause: AfterPause,
     paused: AtomicBool,
-    /// Picture interval that the screen keeps up with.
+    /// Picture interval that the operator's screen keeps up with; 1 is every picture.
     picture_interval: AtomicU8,
-    /// Start of the pause, in nanoseconds of the vehicle's clock.
+    /// Start of the latest pause, in nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
     screen: Mutex<Screen>,
 }
@@ -36,7 +36,7 @@ pub struct EncoderControl {
 struct Screen {
     /// True if pictures are reduced to fit.
     follows: bool,
-    /// Most pixels that the screen shows in time, if reported.
+    /// Most pixels of a picture that the screen shows in time; `None` if it has reported nothing.
     pixels_max: Option<u32>,
     source: Option<Source>,
     /// Factor by which pictures are reduced for the screen, in width and in height.
@@ -104,7 +104,8 @@ impl EncoderControl {
         self.fit(&mut screen);
     }
 
-    /// Sets the number of pixels that the screen shows in time.
+    /// Sets the most pixels of a picture that the screen shows in time; `None` if it has reported
+    /// nothing.
     fn set_pixels_max(&self, pixels_max: Option<u32>) {
         let mut screen = self.screen();
         if screen.pixels_max != pixels_max {
@@ -113,8 +114,8 @@ impl EncoderControl {
         }
     }
 
-    /// Reduces the source's pictures to what the screen shows; the link budget may reduce them
-    /// further.
+    /// Recomputes the factor by which pictures are reduced for the screen, and tells the governor
+    /// their reduced layout; the link budget may reduce them further.
     fn fit(&self, screen: &mut Screen) {
         let Some(Source { pictures_per_second, gives_rows, layout }) = screen.source else {
             return;
@@ -136,7 +137,8 @@ impl EncoderControl {
         self.screen().words()
     }
 
-    /// Returns the factor by which the latest picture is reduced, in width and in height.
+    /// Returns the factor by which pictures are reduced at present, for the screen and for the
+    /// links together, in width and in height; 1 is the source's size.
     pub fn reduction(&self) -> usize {
         self.screen().reduction * self.governor().reduction()
     }
@@ -147,8 +149,8 @@ impl EncoderControl {
         self.governor().take(picture, screen, now)
     }
 
-    /// Returns the size allowed for the latest picture; `None` if its next strip would not be sent
-    /// in time.
+    /// Returns the size allowed for the current picture, all strips together; `None` if nothing may
+    /// be sent, or if its next strip would not be sent in time.
     pub(super) fn size(&self, now: Instant) -> Option<ByteCount> {
         self.governor().size(now)
     }
@@ -167,12 +169,14 @@ impl EncoderControl {
         self.is_paused() || self.governor().is_busy(now)
     }
 
-    /// Returns the picture rate that the links are found to carry, out of the source's rate.
+    /// Returns the pictures per second that the links are found to carry: the source's rate, or a
+    /// fraction of it.
     pub fn picture_rate(&self) -> f64 {
         self.governor().picture_rate()
     }
 
-    /// Returns the size of a picture at the acceptable quantizer.
+    /// Returns the size that a picture would have at the acceptable quantizer; zero before it is
+    /// known.
     pub fn need(&self) -> ByteCount {
         self.governor().need()
     }
@@ -206,13 +210,13 @@ impl EncoderControl {
         Bitrate::from_bps(self.budget_bps.load(Ordering::Relaxed))
     }
 
-    /// Returns whether nothing may be sent.
+    /// Returns whether the granted rate is zero, so that nothing may be sent.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// Returns the picture interval (frame decimation) that both the operator's screen and the
-    /// links can sustain.
+    /// Returns the picture interval that both the operator's screen and the links can sustain:
+    /// every n-th picture is coded.
     pub fn picture_interval(&self) -> u32 {
         let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
         screen.max(self.governor().interval())
@@ -223,8 +227,8 @@ impl EncoderControl {
         self.keyframe_strips.fetch_or(strips, Ordering::Relaxed);
     }
 
-    /// Resets all state for a new operator: every strip restarts regardless of earlier reports, and
-    /// every picture is coded.
+    /// Forgets the reports and requests of the previous operator, for a new one: every strip begins
+    /// with an IDR, and the screen counts as keeping up with every picture.
     pub fn handle_new_session(&self) {
         *self.lock() = Default::default();
         self.picture_interval.store(1, Ordering::Relaxed);
@@ -261,7 +265,7 @@ impl EncoderControl {
         self.lock().get(strip).copied().unwrap_or_default()
     }
 
-    /// Takes the pending request for a strip; of two, the stronger one.
+    /// Returns the strongest pending request for a strip, and clears all of them.
     pub(super) fn take_request(&self, strip: usize) -> Request {
         let bit = 1 << strip;
         let take = |strips: &AtomicU64| strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
@@ -334,9 +338,11 @@ impl Screen {
 const ALL_STRIPS: u64 = u64::MAX;
 /// Pixels of 1920x1080, which every page that decodes at all is assumed to show.
 const PIXELS_UNTOLD: u32 = 1920 * 1080;
-/// Together with the links' own reduction by up to 3, the greatest reduction of pictures.
+/// Greatest factor by which pictures are reduced for the screen; the links' budget may reduce them
+/// by up to 3 in addition.
 const SCREEN_REDUCTION_MAX: usize = 5;
-/// Time without an answer after which a link counts as silent.
+/// Pause of the budget after which strips recover: the time without an answer after which a link
+/// counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

@@ -27,10 +27,11 @@ pub struct Governor {
     gives_rows: bool,
     /// Picture interval: one of this many pictures is coded.
     interval: u32,
-    /// Greatest and current factor by which pictures are reduced.
+    /// Greatest factor by which pictures may be reduced; `reduction` is the current one.
     reduction_max: usize,
     reduction: usize,
-    /// Time for which the budget must pay for the next larger size, and the latest enlargement.
+    /// Time for which the budget must pay for the next larger size before it is used; `enlarged_at`
+    /// is the instant of the latest enlargement.
     enlarge_after: Duration,
     enlarged_at: Option<Instant>,
     /// Granted rate in bit/s.
@@ -45,14 +46,15 @@ pub struct Governor {
     /// Instant at which the links will have sent everything handed over, at the budget of that
     /// time.
     busy_until: Instant,
-    /// Picture begun last.
+    /// Number of the picture begun last.
     taken: Option<u32>,
-    /// Time until the next picture, and the size allowed for this one.
+    /// Time from the picture begun last to the next coded one; `size` is the size allowed for it.
     time: Duration,
     size: ByteCount,
-    /// Rate in bit/s from which that size was computed.
+    /// Rate in bit/s from which `size` was computed.
     sized_by: f64,
-    /// Instants of the session's first grant and of its first picture.
+    /// Instant of the session's first picture at a granted rate; `begun_at` is that of its first
+    /// coded picture.
     granted_at: Option<Instant>,
     begun_at: Option<Instant>,
     /// Rate in bit/s that the links have shown to carry in this session.
@@ -70,7 +72,8 @@ pub enum Taking {
     LeftOutForScreen,
     /// Skip it: the links carry fewer pictures at a better quality.
     LeftOutForLinks,
-    /// Skip it: earlier pictures still keep the links busy.
+    /// Skip it: earlier pictures still keep the links busy, or the links of a new session have not
+    /// yet shown a rate.
     Waits,
     /// Skip it: nothing may be sent.
     Paused,
@@ -205,9 +208,9 @@ impl Governor {
         Taking::Taken
     }
 
-    /// Returns whether pictures of this session have begun. The first picture waits until the links
-    /// have shown their capacity, which determines the initial size and rate, or until
-    /// [`SHOWN_WITHIN`] has passed.
+    /// Returns whether pictures of this session have begun or may begin now. The first picture
+    /// waits until the links have shown their capacity, which determines the initial size and rate,
+    /// or until [`SHOWN_WITHIN`] has passed.
     fn begins(&mut self, now: Instant) -> bool {
         if self.begun_at.is_some() {
             return true;
@@ -269,7 +272,7 @@ impl Governor {
         self.source / f64::from(self.interval)
     }
 
-    /// Returns the size of a picture at the acceptable quantizer.
+    /// Returns the smoothed size of a picture at the acceptable quantizer; zero before the first.
     pub fn need(&self) -> ByteCount {
         ByteCount::new(self.need.unwrap_or(0.0) as u64)
     }
@@ -285,8 +288,8 @@ impl Governor {
         self.follows && self.rate(now) < THICK && self.busy_until.since(now) > most
     }
 
-    /// Returns the upper limit of the rate at the start of a session: links of unknown capacity are
-    /// probed.
+    /// Returns the upper limit of the rate at `now` in bit/s. It grows from the start of a session,
+    /// because links of unknown capacity are probed.
     fn ramp(&self, now: Instant) -> f64 {
         let since = self.begun_at.map_or(Duration::ZERO, |begun_at| now.since(begun_at));
         let doublings = since.as_secs_f64() / RAMP_DOUBLING.as_secs_f64();
@@ -302,8 +305,8 @@ impl Governor {
         if shown < THICK { tried } else { tried.max(shown) }
     }
 
-    /// Returns the initial rate of a session: half of the rate that low-rate links have shown;
-    /// headers and repair need the rest.
+    /// Returns the initial rate of a session in bit/s: half of the rate that the links have shown,
+    /// at most [`RAMP_FIRST`]. Headers and repair need the rest.
     fn first(&self) -> f64 {
         match self.shown > 0.0 {
             true => RAMP_FIRST.min(self.shown * SHOWN_SHARE),
@@ -333,7 +336,7 @@ impl Governor {
         AMPLE + (AMPLE_THIN - AMPLE) * self.thinness()
     }
 
-    /// Returns the intervals to choose from, ascending.
+    /// Returns the picture intervals to choose from at the current size, ascending.
     fn intervals(&self) -> Vec<u32> {
         let least = if self.reduction < self.reduction_max { RATE_WHOLE } else { RATE_LEAST };
         let most = ((self.source / least + 1e-6) as u32).max(1);
@@ -345,7 +348,7 @@ impl Governor {
         steps
     }
 
-    /// Returns the ratio of the budget to the need at this interval.
+    /// Returns the ratio of the budget to the need at this interval; 1 if the need is unknown.
     fn paid(&self, interval: u32) -> f64 {
         self.paid_for(self.need, interval)
     }
@@ -418,7 +421,8 @@ impl Governor {
         self.set_interval(interval);
     }
 
-    /// Returns the interval for pictures of the next larger size, if the budget amply pays for it.
+    /// Returns the picture interval for pictures of the next larger size, if there is one and the
+    /// budget amply pays for it.
     fn interval_of_larger(&self) -> Option<u32> {
         let larger = self.reduction.checked_sub(1).filter(|larger| *larger > 0)?;
         let need = self.need? * needs(self.reduction) / needs(larger);
@@ -434,7 +438,7 @@ impl Governor {
     }
 }
 
-/// Returns the assumed ratio by which a reduced picture needs fewer bytes.
+/// Returns the assumed ratio of the bytes of a full picture to those of one reduced by this factor.
 fn needs(reduction: usize) -> f64 {
     (reduction as f64).powf(NEED_BY_SIZE)
 }
@@ -450,18 +454,20 @@ const RATE_LEAST: f64 = 5.5;
 const RATE_WHOLE: f64 = 7.4;
 /// Rate that the budget must pay for at the larger size before pictures are enlarged.
 const RATE_ENLARGED: f64 = 10.0;
-/// A third of 1280 pixels still has room for the stamp.
+/// Greatest factor by which the budget reduces pictures: a third of 1280 pixels still has room for
+/// the stamp.
 const REDUCTION_MAX: usize = 3;
 /// Rates in bit/s below which a session begins with pictures of half the size, and of a third.
 const REDUCED_BELOW: [f64; 2] = [800e3, 350e3];
-/// Rate assumed of links that have shown none.
+/// Rate in bit/s assumed of links that have shown none.
 const SHOWN_UNKNOWN: f64 = 500e3;
-/// Initial picture rate on such links, until more is known.
+/// Initial picture rate, per second, unless the links have shown that they are fast.
 const RATE_FIRST: f64 = 12.0;
 /// Wait for the links' first shown rate, which takes one round trip after the first answer.
 const SHOWN_WITHIN: Duration = Duration::from_millis(150);
-/// Pictures of half the width and height are assumed to need 2.6 times fewer bytes at the same
-/// quantizer. Errors are compensated by the wait before an enlargement.
+/// Exponent of the reduction in the bytes it saves: pictures of half the width and height are
+/// assumed to need 2.6 times fewer bytes at the same quantizer. Errors are compensated by the wait
+/// before an enlargement.
 const NEED_BY_SIZE: f64 = 1.4;
 const ENLARGE_AFTER_MAX: Duration = Duration::from_secs(60);
 /// Picture intervals to choose from: of 60 pictures per second 30, 20, 15, 10, 7.5 and 5.
@@ -471,7 +477,8 @@ const STEPS: [u32; 7] = [1, 2, 3, 4, 6, 8, 12];
 const SEND_MAX: Duration = Duration::from_millis(80);
 /// Share of the picture interval in which a burst is sent.
 const BURST_SHARE: f64 = 0.75;
-/// The same for low-rate links, whose capacity is known less precisely.
+/// Share of the picture interval in which a burst is sent over low-rate links, whose capacity is
+/// known less precisely.
 const BURST_SHARE_THIN: f64 = 0.55;
 /// Backlog of the links above which no picture is begun.
 const PICTURE_WAIT_MAX: Duration = Duration::from_millis(30);
@@ -489,7 +496,8 @@ const BUSY_MAX: Duration = Duration::from_secs(1);
 const RAMP_FIRST: f64 = 200e3;
 /// Share of the shown rate used at once: fast links may not sustain all of it.
 const SHOWN_SHARE: f64 = 0.5;
-/// Three round trips of a mobile link: an overload shows before the next step.
+/// Time in which the initial rate doubles: three round trips of a mobile link, so that an overload
+/// shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
 /// Factor by which steps are slower beyond the shown rate: the backlog of one step too many lasts
 /// for seconds.
@@ -499,16 +507,19 @@ const BEYOND_SHOWN: f64 = 3.0;
 const TRIAL: Duration = Duration::from_secs(3);
 const BUDGET_MEMORY: Duration = Duration::from_millis(300);
 const NEED_SHARE: f64 = 0.05;
-/// Time without an answer after which a link counts as silent.
+/// Pause of the budget after which the smoothed budget starts anew: the time without an answer
+/// after which a link counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
-/// Shorter stalls of a link change nothing.
+/// Time for which the budget must fall short before the rate or the size is lowered; shorter stalls
+/// of a link change nothing.
 const SHORT_FOR: Duration = Duration::from_millis(400);
 const AMPLE: f64 = 1.3;
-/// The same for low-rate links: their budget fluctuates, and one picture too many makes several
-/// late.
+/// Ratio of budget to need required before the rate or the size rises over low-rate links: their
+/// budget fluctuates, and one picture too many makes several late.
 const AMPLE_THIN: f64 = 2.2;
 const AMPLE_FOR: Duration = Duration::from_secs(3);
-/// Headers of six slices: slice header, unit prefix and datagram header of each.
+/// Bits of the headers of one picture of six slices: slice header, unit prefix and datagram header
+/// of each.
 const HEADERS_BITS: f64 = 6.0 * 67.0 * 8.0;
 /// Upper bound of the headers' share of the budget at a higher rate: beyond it, each picture
 /// carries little more.

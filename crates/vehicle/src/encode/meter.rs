@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::ego_motion::EgoMotion;
 
-/// Encoding times of the last second, and counters of the encoders' output.
+/// Encoding times since they were last taken, and counters of the encoders' output.
 #[derive(Debug, Default)]
 pub struct Meter {
     recent: Mutex<Vec<Duration>>,
     /// Slices handed to the transport.
     pub slices_sent: AtomicU64,
-    /// Slices refused by the full event loop.
+    /// Slices not sent, because the queue of the event loop was full.
     pub slices_refused: AtomicU64,
     /// Strips that were not encoded because they would have been late.
     pub strips_held: AtomicU64,
@@ -34,7 +34,7 @@ impl Meter {
     }
 
     /// Returns the median and 99th percentile of the encoding times since the last call, and resets
-    /// them.
+    /// them; zero if there were none.
     pub fn take_percentiles(&self) -> (Duration, Duration) {
         let mut recent = {
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,5 +48,6 @@ impl Meter {
     }
 }
 
-/// One second of encoding times at 60 pictures of six strips.
+/// Maximum of encoding times kept, one second of 60 pictures of six strips; further ones are not
+/// recorded.
 const RECENT_MAX: usize = 360;

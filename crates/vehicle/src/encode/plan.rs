@@ -17,7 +17,7 @@ struct Shares {
     toll: LossCost,
     /// Current picture.
     picture: Option<u32>,
-    /// Size last allowed for it.
+    /// Size last allowed for the current picture, all strips together.
     budget: ByteCount,
 }
 
@@ -37,7 +37,8 @@ impl Plan {
         }
     }
 
-    /// Returns the share of the strip coded next, in a picture of size `budget`.
+    /// Returns the share of the strip coded next, in a picture of size `budget`; an equal share if
+    /// another encoder has already begun a later picture.
     ///
     /// A budget that changes within a picture applies to the rest of it.
     ///
@@ -70,15 +71,17 @@ impl Plan {
         ByteCount::new(budget.get() / self.strips)
     }
 
-    /// Returns the size of a picture like the last at a quantizer; zero before the first weight.
+    /// Returns the size of a picture like the last one at this quantizer; zero before the first
+    /// weight.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.planner.bytes_at(quantizer)
     }
 
-    /// Records the slice coded next. `corrupt` is set if the slice recovers from a loss, or if a
-    /// reported loss needed no recovery: the number of pictures that were corrupt, or would have
-    /// been. Returns whether losses are frequent.
+    /// Records the slice coded next for the cost of losses. `corrupt` is `None` unless the slice
+    /// recovers from a loss or a reported loss needed no recovery; then it is the number of
+    /// pictures that the loss corrupted, or would have corrupted. Returns whether losses are
+    /// frequent.
     pub fn note_recovery(&self, corrupt: Option<u64>) -> bool {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.toll.note(corrupt);
@@ -95,7 +98,8 @@ impl Plan {
     }
 }
 
-/// Upper bound of a strip's share in equal shares; sending it takes twice as long as the others.
+/// Upper bound of a strip's share as a multiple of an equal share; sending it takes twice as long
+/// as the others.
 const CEILING: f64 = 2.0;
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ pub struct StripCoder {
     index: usize,
     codec: Codec,
     idr_at: Option<Instant>,
-    /// True if the operator reported a loss from which no recovery has begun yet.
+    /// True while the operator has reported a loss, or a slice was not sent, from which no recovery
+    /// has begun.
     corrupt: bool,
     /// First picture of the latest recovery.
     recovering_from: Option<u32>,
-    /// Newest loss that needed no recovery, because later pictures refer to older ones; and whether
-    /// it must still be counted.
+    /// Newest reported loss that needed no recovery, because later pictures do not refer to the
+    /// lost one; `spared_is_new` is true until that loss is counted.
     spared: Option<u32>,
     spared_is_new: bool,
 }
@@ -105,8 +106,8 @@ impl StripCoder {
         }
     }
 
-    /// Handles the newest picture whose slice was coded and never sent like a picture that the
-    /// operator lacks, as [`handle_report`](Self::handle_report) does.
+    /// Marks the strip corrupt if no recovery has begun since `picture`, the newest one whose slice
+    /// was coded and never sent.
     pub fn handle_refused(&mut self, picture: u32) {
         self.corrupt |= self.is_not_recovered(picture);
     }
@@ -171,7 +172,7 @@ impl StripCoder {
         matches!(self.codec, Codec::Own { .. })
     }
 
-    /// Completes the work that the next picture needs and the last slice did not.
+    /// Completes the reconstruction, which the next picture needs and the last slice did not.
     pub(super) fn finish_reconstruction(&mut self) {
         match &mut self.codec {
             Codec::Own { encoder, .. } => encoder.finish_reconstruction(),
@@ -185,7 +186,8 @@ fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
 
-/// Number of pictures an encoder may refer back to, and as many again that the camera kept.
+/// Maximum of pictures whose numbers are kept: as many as an encoder may refer back to, and as many
+/// again for pictures that it did not get.
 const CODED_MAX: usize = 32;
 /// Minimum interval between IDRs that the vehicle requests itself: more of them would not pass
 /// links that refuse one.

@@ -10,7 +10,7 @@ use tautline_guard::{Guard, Input, Output};
 
 use super::*;
 
-/// A vehicle's end, a guard, and a machine that obeys.
+/// Test setup: a vehicle's end, a guard, and a machine that obeys.
 struct CandidatePair {
     guard_client: GuardClient,
     guard: Guard,
@@ -34,13 +34,13 @@ struct Asked {
 #[derive(Clone, Debug)]
 enum Comes {
     Command(Said),
-    /// The same with some bytes changed, truncated to a length.
+    /// Command with the bytes at some places replaced, then truncated to a length.
     Spoiled(Said, Vec<(usize, u8)>, usize),
     Bytes(Vec<u8>),
     Session,
 }
 
-/// A command, without the fields that depend on the moment.
+/// Content of a command, without the fields that depend on the moment.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     console: u64,

@@ -1,4 +1,4 @@
-//! The dates that an operator claims, and its command rate.
+//! Tests of commands with false send times, and of a flood of commands.
 
 use proptest::prelude::*;
 use tautline_guard::config::Config;

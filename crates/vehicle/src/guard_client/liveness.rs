@@ -9,7 +9,8 @@ use crate::camera;
 use crate::config::Reaction;
 use crate::encode::{ENCODER_COUNT, EncoderControl, Meter};
 
-/// Liveness of camera and encoders, reported to the guard. A hung thread makes no entry.
+/// Liveness of camera and encoders, reported to the guard; a component counts as stopped if its
+/// counters no longer rise.
 #[derive(Debug)]
 pub struct Liveness {
     camera: Arc<camera::Counters>,
@@ -17,19 +18,20 @@ pub struct Liveness {
     control: Arc<EncoderControl>,
     pictures: Moving,
     encoders: [Encoder; ENCODER_COUNT],
-    /// Reactions to a uniform picture, and to a picture that moves while the machine stands.
+    /// Configured reactions: to a uniform picture, and to a picture that moves while the machine
+    /// stands.
     reactions: [Reaction; 2],
 }
 
-/// Output of one encoder.
+/// Progress of one encoder.
 #[derive(Clone, Copy, Default, Debug)]
 struct Encoder {
     strips: Moving,
-    /// Pictures begun by the encoder's latest output.
+    /// Number of pictures begun by the camera when the encoder's count last rose.
     pictures: u64,
 }
 
-/// A count that must rise.
+/// A count, and the instant at which it last changed.
 #[derive(Clone, Copy, Default, Debug)]
 struct Moving {
     count: u64,
@@ -55,14 +57,15 @@ impl Liveness {
         Self { reactions: [uniform, motion], ..self }
     }
 
-    /// Records the machine's reported motion.
+    /// Passes the machine's reported speed and steering to the comparison with the pictures.
     pub fn handle_status(&self, status: &Status) {
         let machine = status.machine.map(|(machine, _)| (machine.speed, machine.steering_angle));
         let (speed, steering) = machine.unwrap_or((f32::NAN, f32::NAN));
         self.meter.sight.handle_machine(speed, steering);
     }
 
-    /// Returns the components that have stopped, at `now`.
+    /// Returns what is wrong at `now`: a camera or encoder that has stopped and, if the settings
+    /// say to stop for them, a uniform picture or one that moves at standstill.
     pub fn troubles(&mut self, now: Instant) -> Troubles {
         self.pictures.note(self.camera.pictures.load(Ordering::Relaxed), now);
         // Nothing can be sent, so nothing is coded.
@@ -110,9 +113,9 @@ impl Moving {
 
 /// Number of consecutive picture intervals that a camera may be late.
 const PICTURES_MISSING: u32 = 4;
-/// Upper bound of the interval used, for slow cameras.
+/// Greatest picture interval that the timeout is computed from, for slow cameras.
 const PERIOD_MAX: Duration = Duration::from_secs(1);
-/// Lower bound of the timeout, for fast cameras: half the greatest age of a picture.
+/// Least timeout of camera and encoders, for fast cameras: half the greatest age of a picture.
 const TIMEOUT_MIN: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

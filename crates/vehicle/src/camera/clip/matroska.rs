@@ -17,7 +17,7 @@ pub(super) struct Pictures<R> {
 /// Start of a picture in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Begun {
-    /// Display time.
+    /// Display time, from the start of the clip.
     pub(super) at: Duration,
     /// Number of bytes of the picture, which follow in the input.
     pub(super) bytes: u64,
@@ -74,7 +74,7 @@ impl<R: Read> Pictures<R> {
         }
     }
 
-    /// Reads all bytes of the picture that was [begun](Self::begin).
+    /// Reads the picture that was [begun](Self::begin); `picture` must have as many bytes as it.
     ///
     /// # Errors
     /// Returns the input's error.
@@ -114,7 +114,7 @@ const TIMESTAMP: u64 = 0xE7;
 const SIMPLE_BLOCK: u64 = 0xA3;
 const BLOCK_GROUP: u64 = 0xA0;
 const BLOCK: u64 = 0xA1;
-/// Track number, time relative to the cluster, flags.
+/// Bytes of a block before its picture: track number, time relative to the cluster, flags.
 const BLOCK_HEAD_BYTES: u64 = 4;
 /// Flag bits of a block with several pictures.
 const LACING: u8 = 0x06;

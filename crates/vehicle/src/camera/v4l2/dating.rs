@@ -26,7 +26,7 @@ pub(super) struct Dating {
 /// Arrival of a picture from its device; times are on the machine's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Arrival {
-    /// Time of the request.
+    /// Time at which this process asked for the picture.
     pub(super) asked_at: Duration,
     /// Time at which the picture was available.
     pub(super) taken_at: Duration,
@@ -46,11 +46,11 @@ pub(super) struct Capture {
 /// Fault of a driver's timestamp of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// Lies this far in the future.
+    /// Timestamp this far in the future.
     Future(Duration),
-    /// Lies this far in the past: the picture would have arrived before its predecessor.
+    /// Timestamp this far in the past: the picture would have arrived before its predecessor.
     Past(Duration),
-    /// Not later than the previous timestamp.
+    /// Timestamp not later than the previous one.
     Standing,
 }
 
@@ -62,14 +62,14 @@ impl Dating {
     }
 
     /// Returns the picture interval: the greater of the driver's value and the least of the last
-    /// eight measured ones.
+    /// eight measured ones. It is the driver's value until eight are measured.
     pub(super) fn interval(&self) -> Duration {
         let least = self.measured.iter().min().filter(|_| self.measured.len() == MEASURED);
         least.map_or(self.nominal, |least| self.nominal.max((*least).min(INTERVAL_MAX)))
     }
 
-    /// Returns the capture time of a picture with this arrival. `told` is the driver's timestamp:
-    /// of the start of exposure, or, unless `is_of_start`, of the arrival of the last row.
+    /// Returns the capture time of a picture with this arrival. `told` is the driver's timestamp,
+    /// if any: of the start of exposure, or, unless `is_of_start`, of the arrival of the last row.
     pub(super) fn date(
         &mut self,
         told: Option<Duration>,
@@ -121,13 +121,14 @@ const WAITED_MIN: Duration = Duration::from_millis(1);
 /// Allowance for reading the clock and handing over; a timestamp further ahead is from another
 /// clock.
 const AHEAD_MAX: Duration = Duration::from_millis(1);
-/// From exposure to hand-over: the pipeline of an ISP holds up to four pictures, at 10 per second
-/// and more.
+/// Longest plausible time from exposure to hand-over, at 10 pictures per second and more: the
+/// pipeline of an ISP holds up to four pictures.
 const DELAY_MAX: Duration = Duration::from_millis(500);
 
 /// Number of measured intervals; one or two outliers must not count.
 const MEASURED: usize = 8;
-/// A camera slower than one picture per second does not expose for longer.
+/// Greatest measured interval that is used: a camera slower than one picture per second does not
+/// expose for longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
